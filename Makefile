@@ -1,0 +1,55 @@
+# `make help` says what there is. Every target makes .venv first, unless it is up to date.
+
+PYTHON ?= python3
+LAB_ARGS ?=
+PYTEST_ARGS ?=
+
+VENV_PYTHON = .venv/bin/python
+# JupyterLab refuses to run as root, as people do in containers, without this.
+ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test lint images bench clean python ready ready-bench
+
+help:
+	@echo "make lab      open the lessons in JupyterLab  (LAB_ARGS='--no-browser --port=8899')"
+	@echo "make test     run every test                  (PYTEST_ARGS='-k trace')"
+	@echo "make lint     check style and types"
+	@echo "make images   draw the pictures in images/ anew"
+	@echo "make bench    measure what recording costs"
+	@echo "make clean    remove .venv, caches and built packages"
+	@echo "Another Python: make lab PYTHON=python3.12"
+
+lab: ready
+	@echo "JupyterLab starts; its address appears below. Ctrl-C ends it."
+	@$(VENV_PYTHON) -m jupyterlab $(ROOT_ARGS) $(LAB_ARGS) notebooks
+
+test: ready
+	@$(VENV_PYTHON) tools/suite.py $(PYTEST_ARGS)
+
+lint: ready
+	@$(VENV_PYTHON) -m ruff check
+	@$(VENV_PYTHON) -m ruff format --check
+	@$(VENV_PYTHON) -m mypy
+
+images: ready
+	@$(VENV_PYTHON) images/make.py
+
+bench: ready-bench
+	@$(VENV_PYTHON) -m benchmarks
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
+
+# Python 2 cannot even read tools/setup.py, and a launcher may be there with no Python behind it.
+python:
+	@"$(PYTHON)" -c "import sys; sys.exit(sys.version_info < (3, 6))" 2>/dev/null || { \
+	    echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not one: install it, or name the one you have: make PYTHON=python3.11" >&2; exit 1; }
+
+ready: python
+	@"$(PYTHON)" tools/setup.py lab test
+
+ready-bench: python
+	@"$(PYTHON)" tools/setup.py lab test bench

@@ -1,0 +1,11 @@
+"""See and debug PyTorch hooks: record a backward pass once, replay it anywhere."""
+
+from hookviz.files import load
+from hookviz.hooks import hooks
+from hookviz.picture import Figure, draw, render
+from hookviz.recorder import HookvizWarning, record
+from hookviz.trace import Hook, Step, Trace
+from hookviz.values import Value
+
+__all__ = ["Figure", "Hook", "HookvizWarning", "Step", "Trace", "Value", "draw", "hooks", "load", "record", "render"]
+__version__ = "0.1.0"

@@ -1,0 +1,243 @@
+"""The autograd graph as data: walking it, numbering its nodes, naming its tensors."""
+
+import contextlib
+import heapq
+import os
+import sys
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.autograd.graph import GradientEdge, Node
+
+from hookviz.words import say
+
+DEEPEST = 20_000
+"""Deeper graphs run unobserved: holding each node of a longer chain can overflow the C stack when it is freed."""
+
+
+class TooDeep(Exception):
+    """The graph has more than ``DEEPEST`` nodes in a row."""
+
+
+def edge_of(root: torch.Tensor | GradientEdge) -> tuple[Node | None, int]:
+    """The node into which a gradient of ``root`` goes, and at which of its outputs."""
+    if isinstance(root, GradientEdge):
+        return root.node, root.output_nr
+    if not root.requires_grad:
+        return None, 0
+    node = root.grad_fn
+    if node is not None:
+        return node, root.output_nr
+    try:
+        edge = torch.autograd.graph.get_gradient_edge(root)  # a leaf: its AccumulateGrad
+    except AttributeError:  # a leaf of one of torch.func's inner levels has none that can be reached
+        return None, 0
+    return edge.node, edge.output_nr
+
+
+def walk(roots: Iterable[Node]) -> list[Node]:
+    """All nodes below ``roots``, without recursion, as the engine would most likely visit them.
+
+    The engine takes, of the nodes that are ready, the one with the highest sequence number; so does this.
+
+    Raises:
+        TooDeep: more than ``DEEPEST`` nodes lie in a row.
+    """
+    order = count()
+    heap = [(-node._sequence_nr(), next(order), 1, node) for node in roots]
+    heapq.heapify(heap)
+    seen: dict[int, Node] = {}
+    while heap:
+        _, _, depth, node = heapq.heappop(heap)
+        if id(node) in seen:
+            continue
+        seen[id(node)] = node
+        if depth > DEEPEST:
+            release(list(seen.values()))
+            raise TooDeep
+        for following, _ in node.next_functions:
+            if following is not None and id(following) not in seen:
+                heapq.heappush(heap, (-following._sequence_nr(), next(order), depth + 1, following))
+    return list(seen.values())
+
+
+def release(nodes: list[Node]) -> None:
+    """Let go of ``nodes``, root first: the other way round, freeing a long chain recurses."""
+    nodes.reverse()
+    nodes.clear()
+
+
+def saved_tensors(node: Node) -> Iterator[torch.Tensor]:
+    """The tensors that ``node`` saved from forward, where reading them runs no code of anybody's.
+
+    Saved tensors with hooks (checkpointing, save_on_cpu) are left alone: unpacking them would call the hooks.
+    """
+    for name in _saved_names(type(node)):
+        try:
+            saved = getattr(node, f"_raw{name}")
+            tensor = getattr(node, name) if getattr(saved, "unpack_hook", True) is None else None
+        except RuntimeError:  # changed in place since, or freed already: backward will say so itself
+            continue
+        if isinstance(tensor, torch.Tensor):
+            yield tensor
+
+
+_SAVED: dict[type, tuple[str, ...]] = {}
+
+
+def _saved_names(kind: type) -> tuple[str, ...]:
+    if kind not in _SAVED:
+        names = (name for name in dir(kind) if name.startswith("_saved_"))
+        _SAVED[kind] = tuple(n for n in names if hasattr(kind, f"_raw{n}") and not n.startswith("_saved_result"))
+    return _SAVED[kind]
+
+
+class Numbering:
+    """Gives each node an integer, the same in every pass over the same graph, without holding the node.
+
+    Nodes cannot be referred to weakly, and a recording that held them would keep graphs alive. A leaf's
+    AccumulateGrad, which torch makes anew when nobody holds it, is known by its leaf; any other node by its op,
+    its sequence number and what follows it.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._leaves: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        self._next = count()
+
+    def number(self, nodes: Iterable[Node]) -> dict[int, int]:
+        """``id(node)`` → number, for all ``nodes`` (roots first) of one graph."""
+        numbers: dict[int, int] = {}
+        taken: set[int] = set()
+        nodes = list(nodes)
+        for node in nodes:
+            number = self._known(node)
+            if number is None or number in taken:
+                number = next(self._next)
+            taken.add(number)
+            numbers[id(node)] = number
+        for node in nodes:
+            self._remember(node, numbers[id(node)])
+        return numbers
+
+    def _known(self, node: Node) -> int | None:
+        leaf = leaf_of(node)
+        if leaf is None:
+            return self._numbers.get((node.name(), node._sequence_nr()))
+        reference, number = self._leaves.get(id(leaf), (None, 0))
+        return number if reference is not None and reference() is leaf else None
+
+    def _remember(self, node: Node, number: int) -> None:
+        leaf = leaf_of(node)
+        if leaf is None:
+            self._numbers[(node.name(), node._sequence_nr())] = number
+        else:
+            self._leaves[id(leaf)] = (weakref.ref(leaf), number)
+
+
+def leaf_of(node: Node) -> torch.Tensor | None:
+    """The leaf that an AccumulateGrad node writes to, else None."""
+    if op_of(node) != "AccumulateGrad":
+        return None
+    variable: torch.Tensor = node.variable  # type: ignore[attr-defined]
+    return variable
+
+
+def op_of(node: Node) -> str:
+    """The node's op as torch prints it: ``MulBackward0``, ``AccumulateGrad``."""
+    return type(node).__name__
+
+
+def caller(depth: int = 1) -> FrameType:
+    """The nearest frame below this package and torch: the code that a person wrote."""
+    frame = sys._getframe(depth)
+    while frame.f_back is not None and _ours(frame):
+        frame = frame.f_back
+    return frame
+
+
+_NOT_THEIRS = tuple(os.path.join(os.path.dirname(file), "") for file in (torch.__file__, __file__))
+
+
+def _ours(frame: FrameType) -> bool:
+    file = frame.f_code.co_filename
+    return file.startswith(_NOT_THEIRS) or file == contextlib.__file__
+
+
+LONGEST_NAME = 200
+"""Names given by hand may have up to this many characters."""
+
+
+def checked_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.Tensor]:
+    """``names`` as it was given, once it is seen to be name → tensor.
+
+    Raises:
+        TypeError: it is no dict, a name is no text, or what is named is no tensor.
+        ValueError: a name is empty or longer than ``LONGEST_NAME``.
+    """
+    if names is None:
+        return {}
+    if not isinstance(names, Mapping):
+        raise TypeError(say("error.names.type", kind=kind_of(names)))
+    for name, tensor in names.items():
+        if not isinstance(name, str):
+            raise TypeError(say("error.names.key", kind=kind_of(name)))
+        if not name.strip():
+            raise ValueError(say("error.names.empty"))
+        if len(name) > LONGEST_NAME:
+            raise ValueError(say("error.names.long", most=LONGEST_NAME, length=f"{len(name):,}"))
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(say("error.names.value", name=name, kind=kind_of(tensor)))
+    return dict(names)
+
+
+def kind_of(thing: object) -> str:
+    """What ``thing`` is, for an error message: ``a list``, ``an int``.
+
+    >>> kind_of([]), kind_of(3)
+    ('a list', 'an int')
+    """
+    kind = type(thing).__name__
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def variables(frame: FrameType) -> dict[str, torch.Tensor]:
+    """Name → tensor, from the frame's variables and then its globals; a container's items as ``w[0]``."""
+    local = frame.f_locals
+    found = dict(_tensors(local))
+    if local is not frame.f_globals:
+        for name, tensor in _tensors(frame.f_globals):
+            found.setdefault(name, tensor)
+        _forget(frame, local)
+    return found
+
+
+def _forget(frame: FrameType, local: dict[str, Any]) -> None:
+    """Before Python 3.13 a function's frame keeps the dict it gave out, and with it every tensor in it."""
+    function = frame.f_code.co_flags & 0x3 == 0x3  # CO_OPTIMIZED and CO_NEWLOCALS: not a module or class body
+    if function and sys.version_info < (3, 13) and sys.getrefcount(local) <= 4:  # the user holds no locals()
+        local.clear()
+
+
+_SKIPPED = frozenset({"In", "Out", "exit", "quit"})
+
+
+def _tensors(space: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    for name, thing in list(space.items()):
+        if not name.startswith("_") and name not in _SKIPPED:
+            yield from _named(name, thing)
+
+
+def _named(name: str, thing: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(thing, torch.Tensor):
+        yield name, thing
+    elif isinstance(thing, torch.nn.Module):
+        yield from ((f"{name}.{path}", parameter) for path, parameter in thing.named_parameters())
+    elif type(thing) in (list, tuple):
+        yield from ((f"{name}[{i}]", x) for i, x in enumerate(thing[:64]) if isinstance(x, torch.Tensor))
+    elif type(thing) is dict and len(thing) <= 64:
+        yield from ((f"{name}[{key!r}]", x) for key, x in thing.items() if isinstance(x, torch.Tensor))

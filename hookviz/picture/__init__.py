@@ -1,0 +1,54 @@
+"""Boxes to DOT to SVG and PNG."""
+
+from typing import Any
+
+import torch
+
+from hookviz import graph
+from hookviz.hooks import survey
+from hookviz.picture.dot import Figure, dot
+from hookviz.picture.render import render
+from hookviz.picture.scene import MOST, Scene
+from hookviz.trace import Trace
+from hookviz.words import say
+
+__all__ = ["Figure", "draw", "figure", "render"]
+
+
+def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: Any = None) -> Figure:
+    """The autograd graph below ``root`` with every registered hook on it, before anything runs.
+
+    Args:
+        root: a tensor that was computed from leaves, such as a loss.
+        tensors: beside each node, also the Python tensor with its data, grad, grad_fn and hooks.
+        most: how many nodes are drawn at most, those nearest to the root; no more than 300.
+        names: name → tensor, overruling the names of the caller's variables.
+
+    Raises:
+        TypeError: ``root`` is no tensor.
+        ValueError: ``root`` has no history, or one that is too deep to be held.
+
+    >>> a = torch.tensor(2.0, requires_grad=True)
+    >>> c = a * 3
+    >>> "MulBackward0" in draw(c).source
+    True
+    """
+    if not isinstance(root, torch.Tensor):
+        raise TypeError(say("error.draw.type", kind=graph.kind_of(root)))
+    if not root.requires_grad:
+        raise ValueError(say("error.draw.history"))
+    given = graph.checked_names(names)
+    for name, tensor in graph.variables(graph.caller()).items():
+        given.setdefault(name, tensor)
+    try:
+        trace = survey([root], given)
+    except graph.TooDeep:
+        raise ValueError(say("error.draw.deep", deepest=f"{graph.DEEPEST:,}")) from None
+    return dot(Scene.of(trace, most=min(most, MOST)), None, tensors=tensors)
+
+
+def figure(trace: Trace, step: int | None, *, tensors: bool = False) -> Figure:
+    """The picture of ``trace`` at ``step``; at the end of its last pass if None."""
+    if step is None:
+        return dot(Scene.of(trace, max(len(trace.roots) - 1, 0)), None, tensors=tensors)
+    return dot(Scene.of(trace, trace.rows[step].pass_id), step, tensors=tensors)

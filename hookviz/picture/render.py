@@ -1,0 +1,206 @@
+"""DOT to SVG and PNG through the Graphviz library that pygraphviz carries: no ``dot`` program is needed."""
+
+import os
+import re
+import sys
+import threading
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import graphviz
+
+from hookviz.graph import kind_of
+from hookviz.words import say
+
+FORMATS = ("svg", "png", "dot", "gif", "jpg", "json", "plain", "xdot")
+"""What the carried library can write."""
+
+_SVG = "http://www.w3.org/2000/svg"
+_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+_LOCK = threading.Lock()
+"""Graphviz keeps global state."""
+
+FONT = "Helvetica, Arial, 'Noto Sans', 'Noto Sans CJK SC', sans-serif"
+"""Shown in SVG; the layout measures with a wider one (``dot.py``), so that labels have room in any of these."""
+
+
+class Rendered(graphviz.Digraph):
+    """A ``graphviz.Digraph`` that draws itself without a system Graphviz: in Jupyter, to bytes and to files."""
+
+    def pipe(self, format: str | None = None, *_: Any, encoding: str | None = None, **__: Any) -> Any:
+        """The picture as bytes, or as text when ``encoding`` is given.
+
+        Raises:
+            ValueError: there is no such format, or Graphviz cannot read the graph.
+        """
+        drawn = draw_source(self.source, format or self.format, self.engine)
+        if (format or self.format) == "svg":
+            drawn = self.finish(drawn)
+        return drawn.decode(encoding) if encoding else drawn
+
+    def finish(self, svg: bytes) -> bytes:
+        """A last touch to the SVG that Graphviz made."""
+        return svg
+
+    def render(self, filename: Any = None, *_: Any, outfile: Any = None, format: str | None = None, **__: Any) -> str:
+        """Write the picture to a file and return its name: ``render("c.png")`` or ``render("c", format="svg")``."""
+        path = Path(outfile or filename or self.name or "hookviz")
+        kind = format or path.suffix[1:] or self.format
+        if path.suffix[1:] != kind:
+            path = path.with_name(f"{path.name}.{kind}")
+        path.write_bytes(self.pipe(kind))
+        return str(path)
+
+    def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, bytes | str]:
+        return {"image/svg+xml": self.pipe("svg", encoding="utf-8"), "text/plain": repr(self)}
+
+
+def render(drawing: graphviz.Digraph) -> Rendered:
+    """Any ``graphviz.Digraph``, such as ``torchviz.make_dot`` gives, made to draw itself without a system Graphviz.
+
+    Raises:
+        TypeError: ``drawing`` is no ``graphviz.Digraph``.
+
+    >>> drawing = graphviz.Digraph()
+    >>> drawing.edge("loss", "weight")
+    >>> b"weight" in render(drawing).pipe("svg")
+    True
+    """
+    if not isinstance(drawing, graphviz.Digraph):
+        raise TypeError(say("error.render.type", kind=kind_of(drawing)))
+    rendered: Rendered = Rendered(drawing.name, drawing.comment, format="svg", body=list(drawing.body))
+    rendered.strict, rendered.engine = drawing.strict, drawing.engine
+    for attributes in ("graph_attr", "node_attr", "edge_attr"):
+        getattr(rendered, attributes).update(getattr(drawing, attributes))
+    return rendered
+
+
+def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
+    """DOT source drawn as ``format``.
+
+    Raises:
+        ValueError: there is no such format, or Graphviz cannot read the source.
+    """
+    if format not in FORMATS:
+        raise ValueError(say("error.render.format", format=format, formats=", ".join(FORMATS)))
+    import pygraphviz  # 0.15 s, and only pictures need it
+
+    with _LOCK, _quiet():
+        try:
+            drawn: bytes = pygraphviz.AGraph(string=source).draw(format=format, prog=engine)
+        except Exception as error:
+            raise ValueError(say("error.render.failed", why=error)) from None
+    return drawn
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Graphviz and Fontconfig write to the process's own stderr; a notebook would show it as an error."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    void = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(void, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(void)
+
+
+_CLASSES = {
+    "t": "hv-name",
+    "o": "hv-op",
+    "g": "hv-grad",
+    "v": "hv-pin-value",
+    "l": "hv-pin-label",
+    "k": "hv-key",
+    "x": "hv-text",
+}
+"""The last part of a cell's id says what stands in it."""
+
+
+def tidy(svg: bytes) -> bytes:
+    """Graphviz's SVG with our ids and classes: links and titles become plain groups, colours can come from CSS.
+
+    Graphviz gives a table cell an id only when it is a link; so every cell is one, and here stops being one.
+    """
+    ET.register_namespace("", _SVG)
+    root = ET.fromstring(svg)
+    root.tail = None
+    root.set("class", "hv-svg")
+    _drop(root, "title")
+    for group in list(root.iter(f"{{{_SVG}}}g")):
+        _unlink(group)
+    for group in root.iter(f"{{{_SVG}}}g"):
+        _merge(group)
+        _classify(group)
+    for text in root.iter(f"{{{_SVG}}}text"):
+        text.attrib.pop("font-family", None)
+        text.attrib.pop(_SPACE, None)
+    root.set("font-family", FONT)
+    background = root.find(f"{{{_SVG}}}g/{{{_SVG}}}polygon")
+    if background is not None:
+        background.set("class", "hv-background")
+    with suppress(KeyError):
+        del root.attrib["width"], root.attrib["height"]
+    tidied: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=False)
+    return tidied
+
+
+def _drop(root: ET.Element, tag: str) -> None:
+    for parent in root.iter():
+        for child in parent.findall(f"{{{_SVG}}}{tag}"):
+            parent.remove(child)
+
+
+def _unlink(group: ET.Element) -> None:
+    """``<g id="a_n3-p0"><a>…</a></g>`` becomes ``<g id="n3-p0">…</g>``."""
+    name = group.get("id", "")
+    link = group.find(f"{{{_SVG}}}a")
+    if name.startswith("a_") and link is not None:
+        group.set("id", name.removeprefix("a_"))
+        group.remove(link)
+        group.extend(list(link))
+
+
+def _merge(group: ET.Element) -> None:
+    """A filled and outlined cell is drawn twice, under and over what is in it; once is enough."""
+    first: dict[str | None, ET.Element] = {}
+    for path in group.findall(f"{{{_SVG}}}path"):
+        under = first.setdefault(path.get("d"), path)
+        if under is not path:
+            under.attrib.update({k: v for k, v in path.attrib.items() if k.startswith("stroke")})
+            group.remove(path)
+
+
+def _classify(group: ET.Element) -> None:
+    name = group.get("id", "")
+    texts = group.findall(f"{{{_SVG}}}text")
+    if re.fullmatch(r"e\d+-\d+-\d+", name):
+        _name(group.find(f"{{{_SVG}}}path"), "hv-line")
+        _name(group.find(f"{{{_SVG}}}polygon"), "hv-head")
+    elif re.fullmatch(r"n\d+", name):
+        _name(group.find(f"{{{_SVG}}}path"), "hv-box")
+    elif re.fullmatch(r"n\d+-[pr]\d+", name):
+        retain = " hv-retain" if "-r" in name else ""
+        group.set("class", f"hv-pin{retain}")
+        _name(group.find(f"{{{_SVG}}}path"), "hv-pin-box")
+        _name(group.find(f"{{{_SVG}}}polygon"), "hv-pin-box")
+    else:
+        kind = _CLASSES.get(name.rpartition("-")[2])
+        if kind is not None and name[:1] in "net":
+            del group.attrib["id"]
+            kind = "hv-edge-value" if name.startswith("e") else kind
+            for text in texts:
+                text.set("class", kind if text is texts[0] or kind != "hv-name" else "hv-data")
+            if texts and name.endswith(("-v", "-g")):
+                texts[0].set("id", name)
+
+
+def _name(element: ET.Element | None, kind: str) -> None:
+    if element is not None:
+        element.set("class", kind)

@@ -1,0 +1,52 @@
+// Small helpers to make elements. Text is always text: nothing but the picture is ever parsed as markup.
+
+import { isDark } from "./logic.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** @returns {HTMLElement} an element that holds text */
+export function make(tag, name = "", text = "", attributes = {}) {
+  const element = document.createElement(tag);
+  if (name) element.className = name;
+  if (text) element.textContent = text;
+  mark(element, attributes);
+  return element;
+}
+
+/** Set attributes. @param {Element} element @param {Object<string, string|number|boolean>} attributes */
+export function mark(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+}
+
+/** A small picture that only repeats what words beside it say. */
+export function shape(d, name) {
+  const svg = document.createElementNS(SVG, "svg");
+  const path = document.createElementNS(SVG, "path");
+  mark(svg, { viewBox: "-8 -8 16 16", class: name, "aria-hidden": true });
+  mark(path, { d });
+  svg.append(path);
+  return svg;
+}
+
+/** Listen until the signal ends it. */
+export function listen(target, type, act, signal) {
+  target.addEventListener(type, act, { signal });
+}
+
+/** Show the theme of the page around us, now and whenever it changes. */
+export function followTheme(root, signal) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const { body, documentElement } = document;
+  const paint = () => root.classList.toggle("hv-dark", isDark({
+    jupyter: body.dataset.jpThemeLight,
+    editor: body.className,
+    colab: documentElement.getAttribute("theme"),
+    system: system.matches,
+  }));
+  const observer = new MutationObserver(paint);
+  observer.observe(body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+  observer.observe(documentElement, { attributes: true, attributeFilter: ["theme"] });
+  listen(system, "change", paint, signal);
+  listen(signal, "abort", () => observer.disconnect(), signal);
+  paint();
+}

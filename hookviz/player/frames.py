@@ -1,0 +1,132 @@
+"""A trace as the player shows it: a picture for each pass, and for each step what to mark and what to say."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hookviz.picture.dot import dot
+from hookviz.picture.scene import Mark, Scene
+from hookviz.sentences import brief, numeral, sends, sentence, title
+from hookviz.trace import HOOK_KINDS, Step, Trace, Values
+from hookviz.values import Value
+from hookviz.words import say, section
+
+_GLYPHS = {"seed": "seed", "retain_grad": "retain", "accumulate": "grad", "exception": "exception"}
+_NOTES = ("aliased", "unknown_hook", "unobserved")
+_ONE_CARD = ("seed", "arrive", "retain_grad", "accumulate", "returned")
+"""Kinds in which there is no before to compare with, unless something was there already."""
+
+
+def state(trace: Trace) -> dict[str, Any]:
+    """All that the player needs of ``trace``, as plain data."""
+    scenes = [Scene.of(trace, pass_id) for pass_id in range(len(trace.roots))]
+    marks = {index: mark for scene in scenes for index, mark in scene.marks.items()}
+    steps = list(trace.steps)
+    hooks = sorted({step.row.hook for step in steps if step.row.hook is not None})
+    return {
+        "svgs": [dot(scene, None, final=True).pipe("svg", encoding="utf-8") for scene in scenes],
+        "frames": [_frame(step, steps, marks, hooks) for step in steps],
+        "hooks": [_hook(trace, index) for index in hooks],
+        "firings": [_firing(step) for step in steps if step.kind in HOOK_KINDS],
+        "notes": trace.notes,
+        "words": section("player"),
+    }
+
+
+def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: list[int]) -> dict[str, Any]:
+    mark = marks.get(step.index, Mark([], {}))
+    before, after = _cards(step)
+    return {
+        "kind": step.kind,
+        "picture": step.pass_id,
+        "glyph": _glyph(step),
+        "title": title(step),
+        "sentence": sentence(step),
+        "before": before,
+        "after": after,
+        "before_label": say("card.takes" if step.kind == "compute" else "card.before"),
+        "after_label": say(f"card.{step.kind}" if step.kind in _ONE_CARD else "card.after"),
+        "parts": [[_way(step, source), _block(value)] for source, value in _parts(step)],
+        "hook": None if step.row.hook is None else hooks.index(step.row.hook),
+        "kept": _kept(step),
+        "next": _next(step, steps),
+        "on": mark.on,
+        "texts": mark.texts,
+    }
+
+
+def _glyph(step: Step) -> str:
+    if step.kind in HOOK_KINDS:
+        return "hook"
+    return "note" if step.kind in _NOTES else _GLYPHS.get(step.kind, "node")
+
+
+def _cards(step: Step) -> tuple[str | None, str | None]:
+    if step.kind in ("exception", "unobserved"):
+        return None, None
+    if step.kind == "compute":
+        return _block(step.before), None
+    has_before = step.before is not None or step.kind in (*HOOK_KINDS, *_NOTES)
+    return _block(step.before) if has_before else None, _block(step.after)
+
+
+def _block(values: Values) -> str:
+    return values.block() if isinstance(values, Value) else brief(values, room=48)
+
+
+def _parts(step: Step) -> list[tuple[str, Values]]:
+    if step.kind == "compute":
+        return [(part.source, part.value) for part in sends(step)]
+    return [(part.source, part.value) for part in step.parts] if len(step.parts) > 1 else []
+
+
+def _way(step: Step, source: str) -> str:
+    if not source:
+        return say("part.seed")
+    return say("part.to" if step.kind == "compute" else "part.from", on=source)
+
+
+def _kept(step: Step) -> str:
+    hook = step.hook
+    if hook is None:
+        return ""
+    leaf = ".leaf" if step.kind == "tensor_hook" and step.trace.ops[step.node] == "AccumulateGrad" else ""
+    kind = step.trace.hook_rows[step.row.hook or 0].kind
+    place = {"on": step.on, "place": say(f"place.{hook.place}" if hook.place < 4 else "place.n", n=hook.place + 1)}
+    return say(f"kept.{kind}{leaf}", total=hook.total, op=step.trace.ops[step.node], **place)
+
+
+def _next(step: Step, steps: Sequence[Step]) -> str:
+    """Who sees this gradient next, when another hook of the same tensor or node does."""
+    following = steps[step.index + 1] if step.index + 1 < len(steps) else None
+    if following is None or following.hook is None or following.node != step.node or following.kind == "exception":
+        return ""
+    label = f"{numeral(following.hook.place)} {following.hook.label}"
+    return say("next.hook", hook=label, on=following.on, value=brief(following.before))
+
+
+def _hook(trace: Trace, index: int) -> dict[str, Any]:
+    hook, row = trace.hook(index), trace.hook_rows[index]
+    missing = None if row.text is not None else say("hook.source.none", name=hook.name)
+    first = None if row.text is None else row.line
+    return {
+        "name": hook.label,
+        "where": hook.where,
+        "source": row.text,
+        "missing": missing,
+        "first": first,
+        "mark": row.mark,
+    }
+
+
+def _firing(step: Step) -> dict[str, Any]:
+    hook = step.hook
+    assert hook is not None  # a firing has its hook
+    change = f"{brief(step.before, 16)} → {brief(step.after, 16)}"
+    name = f"{numeral(hook.place)} {hook.label}"
+    return {
+        "step": step.index,
+        "hook": name,
+        "on": step.on,
+        "change": change,
+        "effect": say(f"effect.{step.effect}"),
+    }

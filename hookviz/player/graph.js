@@ -1,0 +1,159 @@
+// The pictures, one a pass: which elements are to come, now and done, and what each text shows by now.
+
+import { indexFrames, nextOf, scaleFor, sendingSteps, stateAt, textAt } from "./logic.js";
+import { listen, make, mark } from "./dom.js";
+
+/** All passes of the recording, of which one is shown. */
+export function makeGraph({ svgs, frames, label, go, signal }) {
+  const pane = make("div", "hv-graph");
+  const pictures = svgs.map((svg, k) => makePicture(svg, label, frames.map((frame) => inPass(frame, k))));
+  const shownAt = (step) => Math.min(frames[step].picture ?? 0, pictures.length - 1);
+  let now = 0;
+  const paint = (step) => {
+    now = step;
+    pictures.forEach((picture, k) => picture.holder.hidden = k !== shownAt(step));
+    pictures[shownAt(step)]?.paint(step);
+    pictures[shownAt(step)]?.align();
+    follow(pane, pictures[shownAt(step)]?.elements.get(frames[step].on[0]));
+  };
+  pane.append(...pictures.map((picture) => picture.holder));
+  fitPictures(pane, pictures, () => paint(now), signal);
+  listen(pane, "click", (event) => {
+    const step = pictures[shownAt(now)]?.stepAt(event.target, now);
+    if (step !== undefined) go(step);
+  }, signal);
+  return { pane, paint };
+}
+
+/** A node has the same id in every pass: what another pass does to it is none of this picture's business. */
+function inPass(frame, pass) {
+  return (frame.picture ?? 0) === pass ? frame : { ...frame, on: [], texts: {} };
+}
+
+function makePicture(svg, label, frames) {
+  const holder = make("div", "hv-picture");
+  holder.innerHTML = svg;
+  const picture = holder.querySelector("svg");
+  mark(picture, { role: "img", "aria-label": label });
+  const elements = takeIds(picture);
+  const index = indexFrames(frames);
+  picture.querySelectorAll(".hv-node, .hv-edge").forEach(addLayers);
+  const stepAt = (target, now) => {
+    const id = namedAt(target, index);
+    return id ? nextOf(sendingSteps(frames, index.steps.get(id), id), now) : undefined;
+  };
+  return { holder, picture, elements, stepAt, align: aligner(picture), paint: painter(elements, index) };
+}
+
+/** Ids would clash where a page holds several players. */
+function takeIds(picture) {
+  const elements = new Map();
+  for (const element of picture.querySelectorAll("[id]")) {
+    elements.set(element.id, element);
+    element.dataset.id = element.id;
+    element.removeAttribute("id");
+  }
+  return elements;
+}
+
+/** The halo, a leaf's second outline and a wide target for the pointer are copies of the outline. */
+function addLayers(element) {
+  const outline = element.querySelector(":scope > .hv-box, :scope > .hv-line");
+  if (!outline) return;
+  const copy = (name) => {
+    const layer = outline.cloneNode();
+    mark(layer, { class: name });
+    return layer;
+  };
+  outline.before(copy("hv-halo"));
+  if (element.matches(".hv-leaf")) outline.after(copy("hv-inner"));
+  if (element.matches(".hv-edge")) outline.after(copy("hv-target"));
+}
+
+/** Remembers what is shown and touches only what changes. */
+function painter(elements, index) {
+  const shown = new Map();
+  const states = [...index.steps].filter(([id]) => elements.has(id));
+  const texts = [...elements].filter(([id]) => /-[vg]$/.test(id));
+  return (step) => {
+    for (const [id, steps] of states) {
+      const state = stateAt(steps, step);
+      if (shown.get(id) !== state) restate(elements.get(id), shown.get(id), state);
+      shown.set(id, state);
+    }
+    for (const [id, element] of texts) {
+      const text = textAt(index.texts.get(id) ?? [], step);
+      if (shown.get(element) !== text) element.textContent = text;
+      shown.set(element, text);
+    }
+  };
+}
+
+function restate(element, old, state) {
+  element.classList.remove(`hv-${old}`);
+  element.classList.add(`hv-${state}`);
+}
+
+/** The innermost element under the pointer that some step is about. */
+function namedAt(target, index) {
+  let element = target.closest("[data-id]");
+  while (element && !index.steps.has(element.dataset.id)) element = element.parentElement.closest("[data-id]");
+  return element?.dataset.id;
+}
+
+/** Once it is to be seen, lines up the values at the right of their pins: the layout measured with another font. */
+function aligner(picture) {
+  const pins = [...picture.querySelectorAll(".hv-pin")];
+  return () => {
+    if (!pins.length || !picture.getBoundingClientRect().width) return;
+    for (const pin of pins.splice(0)) {
+      const { x, width } = pin.querySelector(".hv-pin-box").getBBox();
+      const value = pin.querySelector(".hv-pin-value");
+      const y = pin.querySelector(".hv-pin-label").getAttribute("y");
+      if (value) mark(value, { "text-anchor": "end", x: x + width - 8, y });
+    }
+  };
+}
+
+/** Keeps the pictures at a readable size as the pane changes. */
+function fitPictures(pane, pictures, repaint, signal) {
+  const sizes = pictures.map(sizeOfPicture);
+  const fit = () => {
+    const { paddingLeft, maxHeight } = getComputedStyle(pane);
+    const [width, height] = [pane.clientWidth, parseFloat(maxHeight)].map((size) => size - 2 * parseFloat(paddingLeft));
+    if (!(width > 0 && height > 0)) return;
+    sizes.forEach((size, k) => {
+      const scale = scaleFor(size, { width, height });
+      pictures[k].picture.style.width = `${size.width * scale}px`;
+      pictures[k].picture.style.height = `${size.height * scale}px`;
+    });
+    // A pane that scrolls must be reachable from the keyboard.
+    if (overflows(pane)) pane.tabIndex = 0;
+    else pane.removeAttribute("tabindex");
+    repaint();
+  };
+  const observer = new ResizeObserver(fit);
+  observer.observe(pane);
+  listen(signal, "abort", () => observer.disconnect(), signal);
+}
+
+function sizeOfPicture({ picture }) {
+  const { width, height } = picture.viewBox.baseVal;
+  const sizes = [...picture.querySelectorAll("text")].map((text) => parseFloat(text.getAttribute("font-size")) || 16);
+  return { width, height, smallest: Math.min(16, ...sizes) };
+}
+
+function overflows(pane) {
+  return pane.scrollWidth > pane.clientWidth + 1 || pane.scrollHeight > pane.clientHeight + 1;
+}
+
+/** Brings the box of the step into view where the picture is larger than its pane. */
+function follow(pane, box) {
+  if (!box || !pane.hasAttribute("tabindex")) return;
+  const [inner, outer] = [box.getBoundingClientRect(), pane.getBoundingClientRect()];
+  pane.scrollBy({
+    left: inner.left + inner.width / 2 - outer.left - outer.width / 2,
+    top: inner.top + inner.height / 2 - outer.top - outer.height / 2,
+    behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth",
+  });
+}

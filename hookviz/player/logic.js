@@ -1,0 +1,144 @@
+// What the player decides, without a page: states, texts, keys, playing. The node tests run this file.
+
+// A frame is one step as frames.py writes it: what to say, which elements it is on, which texts it sets.
+
+/** Which steps name an element, and which texts it shows from which step on. */
+export function indexFrames(frames) {
+  const index = { steps: new Map(), texts: new Map() };
+  frames.forEach((frame, step) => {
+    for (const id of new Set(frame.on)) listed(index.steps, id).push(step);
+    for (const [id, text] of Object.entries(frame.texts)) listed(index.texts, id).push([step, text]);
+  });
+  return index;
+}
+
+function listed(map, key) {
+  if (!map.has(key)) map.set(key, []);
+  return map.get(key);
+}
+
+/** Given the steps that name the element. @returns {"todo"|"now"|"done"} */
+export function stateAt(steps, step) {
+  if (steps.includes(step)) return "now";
+  return steps[0] < step ? "done" : "todo";
+}
+
+/** The last text set up to a step. */
+export function textAt(changes, step) {
+  let text = "";
+  for (const [from, next] of changes) if (from <= step) text = next;
+  return text;
+}
+
+/** The step that a click goes to: the next one of these, from the first again after the last. */
+export function nextOf(steps, step) {
+  return steps.find((other) => other > step) ?? steps[0];
+}
+
+/** The steps that put a value on an edge, rather than those that merely mention it. */
+export function sendingSteps(frames, steps, id) {
+  const sending = steps.filter((step) => `${id}-v` in frames[step].texts);
+  return sending.length ? sending : steps;
+}
+
+/** The nearest hook's step one way, or where we are. */
+export function hookFrom(frames, step, way) {
+  for (let at = step + way; at >= 0 && at < frames.length; at += way) {
+    if (frames[at].glyph === "hook") return at;
+  }
+  return step;
+}
+
+/** A linked control may send anything: a fraction, a number past the end. */
+export function clampStep(step, count) {
+  return Math.max(0, Math.min(count - 1, Math.round(step) || 0));
+}
+
+/** Where an action leads. */
+export function stepFor(action, frames, step) {
+  const places = {
+    first: 0,
+    last: frames.length - 1,
+    previous: step - 1,
+    next: step + 1,
+    previousHook: hookFrom(frames, step, -1),
+    nextHook: hookFrom(frames, step, 1),
+  };
+  return clampStep(places[action], frames.length);
+}
+
+export const KEYS = {
+  ArrowLeft: "previous",
+  ArrowRight: "next",
+  "[": "previousHook",
+  "]": "nextHook",
+  Home: "first",
+  End: "last",
+  " ": "play",
+  "?": "help",
+};
+
+/** What a key asks for, or null where it belongs to the browser.
+ * @param {{key: string, ctrlKey?: boolean, metaKey?: boolean, altKey?: boolean}} event
+ * onControl the focus is on something that Space or Enter activates */
+export function actionOf(event, onControl) {
+  // Many keyboards type [ and ] through AltGr, which Windows reports as Ctrl+Alt and a Mac as Alt.
+  const typed = event.altKey && "[]".includes(event.key);
+  if (!typed && (event.ctrlKey || event.metaKey || event.altKey)) return null;
+  if (onControl && event.key === " ") return null;
+  return Object.hasOwn(KEYS, event.key) ? KEYS[event.key] : null;
+}
+
+/** What happens when the time of a step is over. */
+export function afterPause(step, count) {
+  const next = clampStep(step + 1, count);
+  return { step: next, playing: next < count - 1 };
+}
+
+/** Where playing starts: at the end, from the beginning. */
+export function playFrom(step, count) {
+  return step >= count - 1 ? 0 : step;
+}
+
+/** How long a step stays, in milliseconds. */
+export function pauseAt(speed) {
+  return 1200 / (speed > 0 ? speed : 1);
+}
+
+/** A sentence with its places filled. A key that is missing shows itself, so that it is noticed. */
+export function say(words, key, values = {}) {
+  return (words[key] ?? key).replace(/\{(\w+)\}/g, (place, name) => String(values[name] ?? place));
+}
+
+/** A hook's source as numbered lines. */
+export function sourceLines({ source, first, mark }) {
+  const lines = source.replace(/\s+$/, "").split("\n");
+  return lines.map((text, i) => ({ number: first + i, text, marked: first + i === mark }));
+}
+
+/** One card a value that is known. @returns {{label: string, value: string}[]} */
+export function cardsOf(frame) {
+  const both = [
+    { label: frame.before_label, value: frame.before },
+    { label: frame.after_label, value: frame.after },
+  ];
+  return both.filter((card) => card.value !== null && card.value !== undefined);
+}
+
+/** Whether a value is one number or so, or a matrix. @returns {"one"|"many"} */
+export function sizeOf(value) {
+  return value.includes("\n") || value.length > 14 ? "many" : "one";
+}
+
+/** How large to draw a picture: as the pane allows, not blown up, and its letters never too small to read. */
+export function scaleFor(picture, pane) {
+  const fitting = Math.min(pane.width / picture.width, pane.height / picture.height, 1.6);
+  return Math.max(fitting, 12 / picture.smallest);
+}
+
+/** Jupyter's word counts, then an editor's or Colab's, then the system's. */
+export function isDark({ jupyter, editor = "", colab, system }) {
+  if (jupyter) return jupyter === "false";
+  if (/\bvscode-(dark|light|high-contrast)/.test(editor)) return !editor.includes("light");
+  return colab ? colab === "dark" : system;
+}

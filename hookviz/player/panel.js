@@ -1,0 +1,132 @@
+// The words beside the picture: what happens at a step, and the table of hooks that fired.
+
+import { cardsOf, say, sizeOf, sourceLines } from "./logic.js";
+import { listen, make, mark, shape } from "./dom.js";
+
+const ARROW = "M-7,0H5M0,-5L5,0L0,5";
+
+/** What is shown, and what a screen reader hears of it. */
+export function makePanel({ frames, hooks, words }) {
+  const pane = make("section", "hv-panel", "", { "aria-label": say(words, "panel"), tabindex: 0 });
+  const heard = make("div", "hv-heard", "", { "aria-live": "polite" });
+  const paint = (step) => {
+    const frame = frames[step];
+    heard.textContent = `${frame.title}. ${frame.sentence}`;
+    pane.replaceChildren(...panelParts(frame, step));
+    pane.scrollTop = 0;
+  };
+  const panelParts = (frame, step) => [
+    headOf(frame, say(words, "step_of", { step: step + 1, steps: frames.length })),
+    make("p", "hv-sentence", frame.sentence),
+    valuesOf(cardsOf(frame)),
+    partsOf(frame.parts),
+    ...(hooks[frame.hook] ? hookOf(hooks[frame.hook]) : []),
+    make("p", "hv-kept", frame.kept),
+    make("p", "hv-next", frame.next),
+  ];
+  return { pane, heard, paint };
+}
+
+function headOf(frame, count) {
+  const head = make("p", "hv-head-line");
+  head.append(make("span", "hv-count", count), make("strong", "hv-title", frame.title));
+  return head;
+}
+
+/** One card or two, with an arrow between; wide ones come below each other. */
+function valuesOf(cards) {
+  const row = make("div", "hv-values");
+  cards.forEach(({ label, value }, i) => {
+    const group = make("div", "hv-value-group");
+    const card = make("div", "hv-card");
+    card.append(make("div", "hv-label", label), numberOf("div", value));
+    if (i) group.append(shape(ARROW, "hv-arrow"));
+    group.append(card);
+    row.append(group);
+  });
+  return row;
+}
+
+/** A number stands large; a matrix may scroll, and must then be reachable from the keyboard. */
+function numberOf(tag, value) {
+  const size = sizeOf(value);
+  return make(tag, `hv-value hv-${size}`, value, size === "many" ? { tabindex: 0 } : {});
+}
+
+/** What arrived from where, or what is sent to whom. */
+function partsOf(parts) {
+  const list = make("dl", "hv-parts");
+  for (const [where, value] of parts) {
+    const part = make("div", "hv-part");
+    part.append(make("dt", "", where), numberOf("dd", value));
+    list.append(part);
+  }
+  return list;
+}
+
+/** Whose code ran: its name, its place and its lines. */
+function hookOf(hook) {
+  const where = make("p", "hv-where");
+  where.append(make("code", "hv-hook-name", hook.name), make("span", "", hook.where));
+  if (hook.source === null) return [where, make("p", "hv-kept", hook.missing)];
+  const code = make("ol", "hv-code");
+  for (const { number, text, marked } of sourceLines(hook)) {
+    const line = make("li", marked ? "hv-marked" : "");
+    line.append(make("span", "hv-line-number", String(number)), make("code", "", text));
+    code.append(line);
+  }
+  return [where, code];
+}
+
+/** A row goes to its step. */
+export function makeFirings({ firings, words, go, signal }) {
+  const pane = make("section", "hv-firings", "", { "aria-label": say(words, "firings"), tabindex: 0 });
+  const table = make("table");
+  pane.hidden = !firings.length;
+  table.append(make("caption", "", say(words, "firings")), headerOf(words));
+  const body = make("tbody");
+  const rows = firings.map(rowOf);
+  body.append(...rows);
+  table.append(body);
+  pane.append(table);
+  listen(body, "click", (event) => {
+    const row = event.target.closest("tr");
+    if (row) go(firings[rows.indexOf(row)].step);
+  }, signal);
+  return { pane, paint: (step) => rows.forEach((row, i) => markRow(pane, row, firings[i].step - step)) };
+}
+
+function headerOf(words) {
+  const [head, row] = [make("thead"), make("tr")];
+  for (const column of ["step", "hook", "on", "change", "effect"]) {
+    row.append(make("th", "", say(words, `col_${column}`), { scope: "col" }));
+  }
+  head.append(row);
+  return head;
+}
+
+function rowOf(firing) {
+  const row = make("tr");
+  const place = make("td");
+  place.append(make("button", "hv-row-step", String(firing.step + 1), { type: "button" }));
+  row.append(place, make("td", "hv-user", firing.hook), make("td", "hv-user", firing.on));
+  row.append(make("td", "hv-change", firing.change), make("td", "hv-effect", firing.effect));
+  return row;
+}
+
+/** What a hook did stays hidden until its step, as in the picture. */
+function markRow(pane, row, ahead) {
+  const state = ahead > 0 ? "hv-todo" : ahead ? "hv-done" : "hv-now";
+  if (row.className === state) return;
+  row.className = state;
+  mark(row.querySelector("button"), { "aria-current": ahead ? "false" : "step" });
+  if (!ahead && pane.scrollHeight > pane.clientHeight) pane.scrollTop = row.offsetTop - pane.clientHeight / 2;
+}
+
+/** What must be known about the whole recording, such as a pass that was not observed. */
+export function makeNotes(notes) {
+  const list = make("ul", "hv-notes");
+  list.hidden = !notes.length;
+  list.append(...notes.map((note) => make("li", "", note)));
+  return list;
+}

@@ -1,0 +1,132 @@
+// The player as a widget: its parts, kept in step with the model.
+
+import { actionOf, afterPause, clampStep, pauseAt, playFrom, say, stepFor } from "./logic.js";
+import { followTheme, listen, make } from "./dom.js";
+import { makeGraph } from "./graph.js";
+import { makeFirings, makeNotes, makePanel } from "./panel.js";
+import { makeLegend, makeTimeline } from "./timeline.js";
+import { makeControls, makeHelp } from "./controls.js";
+
+/** anywidget's door: show the model in an element, and return what takes it away again. */
+function render({ model, el }) {
+  let stop = mount(model, el);
+  const remount = () => {
+    stop();
+    stop = mount(model, el);
+  };
+  model.on("change:frames", remount);
+  model.on("change:svgs", remount);
+  return () => {
+    model.off("change:frames", remount);
+    model.off("change:svgs", remount);
+    stop();
+  };
+}
+
+function mount(model, el) {
+  const ending = new AbortController();
+  const root = makeRoot(model);
+  followTheme(root, ending.signal);
+  el.replaceChildren(root);
+  if (model.get("frames").length) fillRoot(root, model, ending.signal);
+  else root.append(make("p", "hv-empty", say(model.get("words"), "empty")), makeNotes(model.get("notes")));
+  return () => {
+    ending.abort();
+    root.remove();
+  };
+}
+
+function makeRoot(model) {
+  const label = say(model.get("words"), "player");
+  // JupyterLab listens in the capture phase, where nothing can be stopped: only this keeps its shortcuts away.
+  const quiet = { "data-lm-suppress-shortcuts": true };
+  return make("div", "hv-player", "", { tabindex: 0, role: "region", "aria-label": label, ...quiet });
+}
+
+function fillRoot(root, model, signal) {
+  const words = model.get("words");
+  const frames = model.get("frames");
+  const driver = makeDriver(model, frames, signal);
+  const tools = { words, frames, go: driver.go, signal };
+  const help = makeHelp(tools);
+  const act = (action) => (action === "help" ? help.toggle() : driver.act(action));
+  const graph = makeGraph({ ...tools, svgs: model.get("svgs"), label: say(words, "graph") });
+  const panel = makePanel({ ...tools, hooks: model.get("hooks") });
+  const firings = makeFirings({ ...tools, firings: model.get("firings") });
+  const timeline = makeTimeline(tools);
+  const controls = makeControls({ ...tools, act, setSpeed: driver.setSpeed, legend: makeLegend(tools) });
+  root.append(layOut(graph, panel, firings, timeline, controls), makeNotes(model.get("notes")), help.dialog);
+  listenToKeys(root, help.dialog, act, signal);
+  const paintControls = () => controls.paint(driver.now());
+  const paintStep = () => {
+    const { step } = driver.now();
+    for (const part of [graph, panel, firings, timeline]) part.paint(step);
+    paintControls();
+  };
+  driver.onChange("change:step", paintStep);
+  driver.onChange("change:playing change:speed", paintControls);
+  paintStep();
+}
+
+function layOut(graph, panel, firings, timeline, controls) {
+  const [frame, bar] = [make("div", "hv-frame"), make("div", "hv-bar")];
+  bar.append(timeline.pane, controls.pane);
+  frame.append(graph.pane, panel.pane, bar, firings.pane, panel.heard);
+  return frame;
+}
+
+/** Moves the model, and plays it. */
+function makeDriver(model, frames, signal) {
+  const count = frames.length;
+  const now = () => ({
+    step: clampStep(model.get("step"), count),
+    count,
+    playing: model.get("playing"),
+    speed: model.get("speed"),
+  });
+  const put = (changes) => {
+    // Setting paints, since the views listen to the model; only then is the kernel told.
+    for (const [name, value] of Object.entries(changes)) model.set(name, value);
+    model.save_changes();
+  };
+  const go = (step) => put({ step });
+  const play = () => {
+    const { step, playing } = now();
+    put(playing ? { playing: false } : { step: playFrom(step, count), playing: true });
+  };
+  const onChange = (names, act) => {
+    for (const name of names.split(" ")) {
+      model.on(name, act);
+      listen(signal, "abort", () => model.off(name, act), signal);
+    }
+  };
+  keepTime(now, put, onChange, signal);
+  const act = (action) => (action === "play" ? play() : go(stepFor(action, frames, now().step)));
+  return { now, go, act, onChange, setSpeed: (speed) => put({ speed }) };
+}
+
+/** Every view of a model has a timer, set anew at each change: the first to ring moves the model and so resets the others. */
+function keepTime(now, put, onChange, signal) {
+  let timer = 0;
+  const arm = () => {
+    clearTimeout(timer);
+    const { step, count, playing, speed } = now();
+    if (playing) timer = setTimeout(() => put(afterPause(step, count)), pauseAt(speed));
+  };
+  onChange("change:step change:playing change:speed", arm);
+  listen(signal, "abort", () => clearTimeout(timer), signal);
+  arm();
+}
+
+function listenToKeys(root, dialog, act, signal) {
+  listen(root, "keydown", (event) => {
+    if (event.key === "Tab") return;
+    event.stopPropagation();
+    const action = actionOf(event, Boolean(event.target.closest("button, summary, a, input, select")));
+    if (!action || (dialog.open && action !== "help")) return;
+    event.preventDefault();
+    act(action);
+  }, signal);
+}
+
+export default { render };

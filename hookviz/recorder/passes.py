@@ -1,0 +1,309 @@
+"""One backward pass: what the observers see in it, written down as steps."""
+
+from typing import Any
+
+import torch
+
+from hookviz.recorder.glimpse import Glimpse, Gradients, Sent, glimpse_of, one, value_of
+from hookviz.recorder.stage import Hook, Observer, Run, Stage
+from hookviz.survey import Survey, hook_row
+from hookviz.trace import Place, StepRow, Trace
+from hookviz.values import FEW, measure, same
+
+SMALL = 256
+"""In graphs with no more nodes than this, every gradient of few numbers is looked at twice."""
+
+
+class Pass:
+    """Writes the steps of one backward pass. Holds numbers only; no gradient outlives the call that shows it."""
+
+    def __init__(self, trace: Trace, survey: Survey) -> None:
+        self.trace, self.number = trace, survey.pass_id
+        self.task: int | None = None
+        self.running: dict[Stage, Run] = {}
+        self.careful = len(survey.nodes) <= SMALL
+        """Whether each gradient is looked at where it is sent as well as where it arrives. In a large graph without
+        any hook that is left out: nobody can change a gradient on its way, or if an unknown hook does, its
+        version or its place in memory tells."""
+        self.partial = False
+        """Whether only some gradients were asked for, so that not every node runs."""
+        self._fan, self._leaves, self._retained = survey.fan, survey.leaves, survey.retained
+        self._hook_rows: dict[tuple[str, int, int, Any], int] = {}
+        self._sent: dict[Place, list[Sent]] = {}
+        self._pending: dict[Place, tuple[int, int]] = {}
+        self._at: dict[Place, Glimpse | None] = {}
+        self._incoming: dict[int, list[Glimpse | None]] = {}
+        self._grad_before: dict[int, Glimpse | None] = {}
+        self._edits: list[tuple[int, int]] = []
+        self._computing: int | None = None
+
+    # -- what the observers report
+
+    def enter(self, stage: Stage, arguments: tuple[Any, ...]) -> list[Glimpse | None]:
+        """The first observer of a stage was called: note all that happened before it."""
+        if stage.kind == "tensor_hook":
+            return [self._arrive((stage.node, stage.output), arguments[0])]
+        if stage.kind == "node_pre_hook":
+            return self._reach(stage.node, arguments[0])
+        if stage.kind == "post_accumulate_hook":
+            self._accumulated(stage.node)
+            return [self._glimpse(tensor) for tensor in _gradients(stage, arguments)]
+        if stage.node in self._leaves:
+            self._accumulated(stage.node)
+            return []
+        return self._computed(stage, arguments[0])
+
+    def fired(self, stage: Stage, entry: tuple[Any, Hook], run: Run, arguments: tuple[Any, ...]) -> Any:
+        """One of the user's hooks has run: compare what was there before it with what is there now."""
+        now, effect = self._compare(run.last, _gradients(stage, arguments))
+        keys = [key for key, hook in run.hooks if type(hook) is not Observer]
+        place = (keys.index(entry[0]), len(keys))
+        before, after = [value_of(g) for g in run.last], [value_of(g) for g in now]
+        of = None
+        if stage.kind == "post_accumulate_hook":
+            of = "data" if before[:1] == after[:1] and before != after else None
+            before, after = ([x[1 if of else 0]] for x in (before, after))
+        step = self._log(
+            stage.kind,
+            stage.node,
+            stage.output,
+            hook=self.hook_row(stage, entry),
+            place=place,
+            before=one(before),
+            after=one(after),
+            effect=effect,
+            of=of,
+        )
+        if effect == "edited":
+            self._edits += [(g.storage, step) for g in now if g is not None and g.storage]
+        return now
+
+    def leave(self, stage: Stage, last: list[Glimpse | None]) -> None:
+        """The last observer of a stage was called: what it saw is what goes on from here."""
+        if stage.kind == "tensor_hook":
+            self._at[stage.node, stage.output] = last[0]
+        elif stage.kind == "node_pre_hook":
+            self._incoming[stage.node] = last
+            self._computing = stage.node
+            if stage.node in self._leaves:
+                self._grad_before[stage.node] = self._leaf_grad(stage.node)
+        elif stage.kind == "node_post_hook":
+            self._send(stage.node, last)
+
+    def hook_row(self, stage: Stage, entry: tuple[Any, Hook]) -> int:
+        """The number of a hook in the trace; a new one gets its row."""
+        key, hook = entry
+        identity = (stage.kind, stage.node, stage.output, key)
+        if identity not in self._hook_rows:
+            self._hook_rows[identity] = hook_row(self.trace, *identity, hook)
+        return self._hook_rows[identity]
+
+    # -- the steps in between
+
+    def seed(self, place: Place, gradient: torch.Tensor | None) -> None:
+        """Backward starts: ``gradient`` goes in at ``place``."""
+        if gradient is None:
+            return
+        glimpse = glimpse_of(gradient, self._measure(gradient))
+        self._log("seed", *place, after=glimpse.value)
+        self._sent.setdefault(place, []).append(Sent(-1, 0, glimpse))
+
+    def _arrive(self, place: Place, gradient: torch.Tensor | None) -> Glimpse | None:
+        """A gradient is complete at ``place``: say what made it, and whether it is what was sent."""
+        sent = self._sent.pop(place, [])
+        if gradient is None:
+            return None
+        if len(sent) == 1:
+            now, expected = self._follow(sent[0].glimpse, gradient)
+        else:
+            now = glimpse_of(gradient, self._measure(gradient))
+            expected = now.value
+        if len(sent) != 1 or sent[0].node >= 0:  # a seed that arrives alone has had its step
+            parts = tuple((p.node, p.slot, expected if len(sent) == 1 else p.glimpse.value) for p in sent)
+            self._log("arrive", *place, after=expected, parts=parts)
+        self._settle(place, expected)
+        self._check(place, expected, now)
+        return now
+
+    def _follow(self, before: Glimpse, gradient: torch.Tensor) -> tuple[Glimpse, int | None]:
+        """The gradient now, and its value when it was seen last: the same number unless it changed on the way."""
+        now = glimpse_of(gradient)
+        untouched = now.mark == before.mark
+        surely = untouched and not any(spot == now.storage for spot, _ in self._edits)
+        if surely and before.value is not None and not (self.careful and gradient.numel() <= FEW):
+            return now._replace(value=before.value), before.value
+        value = self._measure(gradient)
+        if untouched and before.value is None:
+            return now._replace(value=value), value
+        if now.mark[0] == before.mark[0] and same(self._row(before.value), self._row(value)):
+            self.trace.values.pop()  # measured only to see that nothing changed
+            return now._replace(value=before.value), before.value
+        return now._replace(value=value), before.value
+
+    def _check(self, place: Place, expected: int | None, now: Glimpse) -> None:
+        """A gradient that is not what it was when it was last seen: by whose edit, if that is known?"""
+        if now.value == expected:
+            return
+        cause = next((step for spot, step in reversed(self._edits) if spot == now.storage), None)
+        kind = "aliased" if cause is not None else "unknown_hook"
+        self._log(kind, *place, before=expected, after=now.value, cause=cause)
+
+    def _settle(self, place: Place, value: int | None) -> None:
+        """What was sent along a single edge need not be measured twice: it is what arrived."""
+        pending = self._pending.pop(place, None)
+        if pending is not None:
+            step, slot = pending
+            row = self.trace.rows[step]
+            after = value if not isinstance(row.after, tuple) else (*row.after[:slot], value, *row.after[slot + 1 :])
+            self.trace.rows[step] = row._replace(after=after)
+
+    def _reach(self, node: int, gradients: Gradients) -> list[Glimpse | None]:
+        """All gradients of a node are here, its tensors' hooks have run, retain_grad has stored."""
+        reached: list[Glimpse | None] = []
+        for output, gradient in enumerate(gradients):
+            place = (node, output)
+            if place not in self._at:
+                glimpse = self._arrive(place, gradient)
+            else:
+                glimpse = self._since(place, self._at.pop(place), gradient)
+            self._retain(place, glimpse)
+            reached.append(glimpse)
+        return reached
+
+    def _since(self, place: Place, before: Glimpse | None, gradient: torch.Tensor | None) -> Glimpse | None:
+        """The gradient after the tensor's hooks, checked against what the last observer among them saw."""
+        if gradient is None or before is None:
+            return self._glimpse(gradient)
+        now, expected = self._follow(before, gradient)
+        self._check(place, expected, now)
+        return now
+
+    def _retain(self, place: Place, glimpse: Glimpse | None) -> None:
+        reference, before = self._retained.pop(place, (None, None))
+        tensor = reference() if reference is not None else None
+        if tensor is None or glimpse is None:
+            return
+        stored = None if before is None else tensor.grad  # on top of an old gradient: the sum is stored
+        after = glimpse.value if stored is None else self._measure(stored)
+        self._log("retain_grad", *place, before=before, after=after)
+
+    def _computed(self, stage: Stage, gradients: Gradients) -> list[Glimpse | None]:
+        """A node has computed; measure now what cannot be learned when it arrives."""
+        node = stage.node
+        counts: dict[int, int] = {}
+        glimpses = [None if g is None else glimpse_of(g) for g in gradients]
+        incoming = self._incoming.pop(node, [])
+        for glimpse in (*glimpses, *incoming):
+            if glimpse is not None:
+                counts[glimpse.storage] = counts.get(glimpse.storage, 0) + 1
+        watched = self.partial or len(stage.dict) > 1
+        for slot, (gradient, glimpse) in enumerate(zip(gradients, glimpses, strict=True)):
+            if gradient is None or glimpse is None:
+                continue
+            shared = self.careful and (gradient.numel() <= FEW or counts[glimpse.storage] > 1)
+            if watched or shared or self._fan.get(self.trace.edges.get((node, slot), (-1, -1)), 0) != 1:
+                glimpses[slot] = glimpse._replace(value=self._measure(gradient))
+        after = one([value_of(g) for g in glimpses])
+        step = self._log("compute", node, before=one([value_of(g) for g in incoming]), after=after)
+        for slot, glimpse in enumerate(glimpses):
+            if glimpse is not None and glimpse.value is None:
+                self._pending[self.trace.edges[node, slot]] = (step, slot)
+        self._computing = None
+        return glimpses
+
+    def _send(self, node: int, glimpses: list[Glimpse | None]) -> None:
+        for slot, glimpse in enumerate(glimpses):
+            place = self.trace.edges.get((node, slot))
+            if place is not None and glimpse is not None:
+                self._sent.setdefault(place, []).append(Sent(node, slot, glimpse))
+
+    def _accumulated(self, node: int) -> None:
+        """AccumulateGrad has written; said once, by whichever observer comes first."""
+        if node not in self._grad_before:
+            return
+        before = self._grad_before.pop(node)
+        incoming = self._incoming.pop(node, [None])[0]
+        leaf = self._leaves[node]()
+        self._computing = None
+        if incoming is None or leaf is None or leaf.grad is None:
+            return
+        after = incoming.value if before is None else self._measure(leaf.grad)
+        self._log("accumulate", node, 0, before=value_of(before), after=after)
+
+    def _leaf_grad(self, node: int) -> Glimpse | None:
+        leaf = self._leaves[node]()
+        return None if leaf is None else self._glimpse(leaf.grad)
+
+    # -- how it ended
+
+    def failed(self, error: BaseException) -> None:
+        """The pass raised: say which hook or node did, and keep no reference to the exception."""
+        text = f"{type(error).__name__}: {error}".strip().rstrip(":")[:300]
+        if self.running:
+            stage, run = list(self.running.items())[-1]
+            later = [entry for entry in run.hooks[run.position + 1 :] if type(entry[1]) is not Observer]
+            hook = self.hook_row(stage, later[0]) if later else None
+            self._log("exception", stage.node, stage.output, hook=hook, error=text)
+        else:
+            self._log("exception", -1 if self._computing is None else self._computing, error=text)
+
+    def returned(self, places: list[Place | None], gradients: Gradients) -> None:
+        """``torch.autograd.grad`` gives back ``gradients`` for the tensors at ``places``."""
+        for place, gradient in zip(places, gradients, strict=True):
+            if place is None:
+                continue
+            glimpse = None
+            if place in self._sent:
+                glimpse = self._arrive(place, gradient)
+            elif gradient is not None:
+                glimpse = self._glimpse(gradient)
+            self._retain(place, glimpse)
+            self._log("returned", *place, after=value_of(glimpse))
+
+    # -- small helpers
+
+    def _log(self, kind: str, node: int, output: int = -1, **known: Any) -> int:
+        self.trace.rows.append(StepRow(self.number, kind, node, output, **known))
+        return len(self.trace.rows) - 1
+
+    def _measure(self, tensor: torch.Tensor) -> int:
+        self.trace.values.append(measure(tensor))
+        return len(self.trace.values) - 1
+
+    def _glimpse(self, tensor: torch.Tensor | None) -> Glimpse | None:
+        return None if tensor is None else glimpse_of(tensor, self._measure(tensor))
+
+    def _row(self, value: int | None) -> Any:
+        return None if value is None else self.trace.values[value]
+
+    def _compare(self, last: list[Glimpse | None], gradients: Gradients) -> tuple[list[Glimpse | None], str]:
+        """What is there now, and what a hook must have done to it: kept, edited or replaced."""
+        if len(last) != len(gradients):
+            return [self._glimpse(g) for g in gradients], "replaced"
+        now, effects = [], {"kept"}
+        for before, gradient in zip(last, gradients, strict=True):
+            glimpse, effect = self._effect(before, gradient)
+            now.append(glimpse)
+            effects.add(effect)
+        return now, next(effect for effect in ("replaced", "edited", "kept") if effect in effects)
+
+    def _effect(self, before: Glimpse | None, gradient: torch.Tensor | None) -> tuple[Glimpse | None, str]:
+        if gradient is None or before is None:
+            return self._glimpse(gradient), "kept" if gradient is None and before is None else "replaced"
+        now = glimpse_of(gradient, self._measure(gradient))
+        if now.identity != before.identity:
+            return now, "replaced"
+        alike = same(self._row(before.value), self._row(now.value))
+        if now.mark == before.mark and alike:
+            self.trace.values.pop()  # measured only to see that nothing changed
+            return before, "kept"
+        return now, "edited"
+
+
+def _gradients(stage: Stage, arguments: tuple[Any, ...]) -> Gradients:
+    """The gradients that hooks of this kind hand on, out of what they are called with."""
+    if stage.kind == "tensor_hook":
+        return [arguments[0]]
+    if stage.kind == "post_accumulate_hook":
+        return [arguments[0].grad, arguments[0]]
+    return list(arguments[0])

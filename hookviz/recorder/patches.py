@@ -1,0 +1,105 @@
+"""The few functions of torch that are replaced while something is being recorded, and put back afterwards."""
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.autograd.graph
+from torch.autograd.function import _HookMixin
+
+from hookviz.recorder.stage import Observer
+
+if TYPE_CHECKING:
+    from hookviz.recorder.recording import Recording
+
+_current: dict[int, "Recording"] = {}
+"""The recording of each thread."""
+_lock = threading.Lock()
+
+_run_backward: Callable[..., Any] = torch.autograd.graph._engine_run_backward
+_tensor_hook: Callable[..., Any] = torch.Tensor.register_hook
+_leaf_hook: Callable[..., Any] = torch.Tensor.register_post_accumulate_grad_hook
+_node_hook: Callable[..., Any] = _HookMixin._register_hook
+
+
+def recording_here() -> "Recording | None":
+    """The recording of the calling thread."""
+    return _current.get(threading.get_ident())
+
+
+def start(recording: "Recording") -> None:
+    """Let ``recording`` see what its thread does; the first one replaces torch's functions."""
+    with _lock:
+        if not _current:
+            _replace(_seen_backward, _seen_tensor_hook, _seen_leaf_hook, _seen_node_hook)
+        _current[recording.thread] = recording
+
+
+def stop(recording: "Recording") -> None:
+    """The last recording to end puts torch's functions back."""
+    with _lock:
+        _current.pop(recording.thread, None)
+        if not _current:
+            _replace(_run_backward, _tensor_hook, _leaf_hook, _node_hook)
+
+
+def _replace(backward: Callable[..., Any], *hooks: Callable[..., Any]) -> None:
+    torch.autograd._engine_run_backward = torch.autograd.graph._engine_run_backward = backward  # type: ignore[attr-defined]
+    tensor_hook, leaf_hook, node_hook = hooks
+    torch.Tensor.register_hook = tensor_hook  # type: ignore[method-assign]
+    torch.Tensor.register_post_accumulate_grad_hook = leaf_hook  # type: ignore[method-assign]
+    _HookMixin._register_hook = staticmethod(node_hook)  # type: ignore[method-assign]
+
+
+# A bare ``raise`` adds no entry to a traceback: with its own entry cut off, a replaced function leaves no frame.
+
+
+def _seen_backward(*arguments: Any, **named: Any) -> Any:
+    recording = recording_here()
+    watched = None if recording is None else recording.begin(*arguments, **named)
+    try:
+        result = _run_backward(*arguments, **named)
+        if recording is not None and watched is not None:
+            recording.returned(watched, result)
+        return result
+    except BaseException as error:
+        if recording is not None and watched is not None:
+            recording.failed(watched, error)
+        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+        raise
+    finally:
+        if recording is not None and watched is not None:
+            recording.end(watched)
+
+
+def _seen_tensor_hook(self: torch.Tensor, hook: Callable[..., Any]) -> Any:
+    try:
+        handle = _tensor_hook(self, hook)
+    except BaseException as error:
+        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+        raise
+    recording = recording_here()
+    if recording is not None:
+        recording.registered_on_tensor(self, "tensor_hook", self._backward_hooks)
+    return handle
+
+
+def _seen_leaf_hook(self: torch.Tensor, hook: Callable[..., Any]) -> Any:
+    try:
+        handle = _leaf_hook(self, hook)
+    except BaseException as error:
+        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+        raise
+    recording = recording_here()
+    if recording is not None:
+        recording.registered_on_tensor(self, "post_accumulate_hook", self._post_accumulate_grad_hooks)
+    return handle
+
+
+def _seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
+    hooks, handle = _node_hook(backward_hooks, hook)
+    recording = recording_here()
+    if recording is not None and type(hook) is not Observer:
+        recording.registered_on_dict(hooks)
+    return hooks, handle

@@ -1,0 +1,270 @@
+"""One recording: lays observers into a graph before each backward pass, and takes every one of them off again."""
+
+import gc
+import threading
+import warnings
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import torch
+from torch.autograd.graph import Node
+
+from hookviz import graph
+from hookviz.hooks import shared_dict
+from hookviz.recorder import patches
+from hookviz.recorder.glimpse import Gradients
+from hookviz.recorder.passes import Pass
+from hookviz.recorder.stage import Observer, Stage
+from hookviz.survey import KEY, Survey, metadata_of
+from hookviz.trace import Place, StepRow, Trace
+from hookviz.words import say
+
+
+class HookvizWarning(UserWarning):
+    """Something could not be observed; what was being observed ran as it would have."""
+
+
+class Watched:
+    """A pass that is running, and all that has to be let go of when it ends."""
+
+    def __init__(self, trace: Trace, numbering: graph.Numbering) -> None:
+        self.survey = Survey(trace, numbering)
+        self.seen = Pass(trace, self.survey)
+        self.stages: set[Stage] = set()
+        self.inputs: list[Place | None] = []
+        """Where the gradients that ``autograd.grad`` was asked for arrive."""
+
+
+class Recording:
+    """Observes the backward passes of one thread into one trace."""
+
+    def __init__(self, trace: Trace, names: Mapping[str, torch.Tensor]) -> None:
+        self.trace, self.names = trace, names
+        self.thread = threading.get_ident()
+        self.running: list[Watched] = []
+        self._numbering = graph.Numbering()
+        self._stages: dict[Any, Stage] = {}
+        self._metadata: list[dict[str, Any]] = []
+        self._troubled = False
+
+    # -- a pass begins and ends; none of this may raise
+
+    def begin(self, roots: Sequence[Any], gradients: Gradients, *flags: Any, **named: Any) -> Watched | None:
+        """Lay observers into the graph below ``roots``; None where the pass has to run unobserved."""
+        inputs = flags[2] if len(flags) > 2 else named.get("inputs", ())
+        watched = Watched(self.trace, self._numbering)
+        try:
+            with torch._C.DisableTorchFunction(), _no_collection():
+                self._begin(watched, roots, gradients, inputs or ())
+        except graph.TooDeep:
+            self.end(watched)
+            self._unobserved(say("trace.deep", deepest=f"{graph.DEEPEST:,}"))
+            return None
+        except Exception as error:
+            self.end(watched)
+            self._unobserved(say("trace.trouble", error=f"{type(error).__name__}: {error}"))
+            return None
+        except BaseException:
+            self.end(watched)
+            raise
+        return watched
+
+    def returned(self, watched: Watched, gradients: Any) -> None:
+        """The pass has run; ``autograd.grad`` has its result."""
+        if watched.inputs and isinstance(gradients, tuple) and len(gradients) == len(watched.inputs):
+            try:
+                with torch._C.DisableTorchFunction():
+                    watched.seen.returned(watched.inputs, gradients)
+            except Exception as error:
+                self.trouble(error)
+
+    def failed(self, watched: Watched, error: BaseException) -> None:
+        """The pass has raised: what was seen of it stays, and the last step says what ended it."""
+        with suppress(Exception):
+            watched.seen.failed(error)
+
+    def end(self, watched: Watched) -> None:
+        """Take off every observer of this pass and let go of its nodes."""
+        with _no_collection():
+            for stage in watched.stages:
+                stage.users -= 1
+                if not stage.users:
+                    stage.lift()
+                    self._stages.pop(id(stage.dict), None)
+            watched.stages.clear()
+            watched.survey.release()
+            if watched in self.running:
+                self.running.remove(watched)
+
+    def close(self) -> None:
+        """End what is still open and leave no mark on any node."""
+        for watched in reversed(self.running[:]):
+            self.end(watched)
+        for metadata in self._metadata:
+            metadata.pop(KEY, None)
+        self._metadata.clear()
+        if not self.trace.rows and not self.trace.notes:
+            self.trace.notes.append(say("trace.empty"))
+
+    def trouble(self, error: Exception) -> None:
+        """A fault of our own: said once, in a warning and in the trace, and never raised into the pass."""
+        if not self._troubled:
+            self._troubled = True
+            self._unobserved(say("trace.trouble", error=f"{type(error).__name__}: {error}"))
+
+    def _unobserved(self, sentence: str) -> None:
+        self.trace.notes.append(sentence)
+        self.trace.rows.append(StepRow(max(len(self.trace.roots) - 1, 0), "unobserved", error=sentence))
+        with suppress(Warning):  # a filter may turn warnings into errors; the pass goes on all the same
+            frame = graph.caller()
+            warnings.warn_explicit(sentence, HookvizWarning, frame.f_code.co_filename, frame.f_lineno)
+
+    # -- laying observers
+
+    def _begin(self, watched: Watched, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> None:
+        survey, seen = watched.survey, watched.seen
+        names = {**self.names}
+        for name, tensor in graph.variables(graph.caller()).items():
+            names.setdefault(name, tensor)
+        places = survey.take(roots, names)
+        for kept in survey.hooks_of_tensors(marked=bool(self._metadata)):
+            self._observe(watched, *kept)
+        for node in survey.nodes:
+            self._observe_node(watched, node, survey.numbers[id(node)])
+        self.running.append(watched)
+        seen.partial = bool(inputs)
+        watched.inputs = [survey.place_of(*graph.edge_of(tensor)) for tensor in inputs]
+        for place, gradient in zip(places, gradients, strict=False):
+            if place is not None:
+                seen.seed(place, gradient)
+
+    def _observe(self, watched: Watched, kind: str, hooks: Any, node: int, output: int) -> None:
+        """Lay observers around the hooks in ``hooks``; a dict that does not exist, or holds none, is left alone."""
+        if not hooks:
+            return
+        stage = self._stages.get(id(hooks))
+        if stage is None:
+            stage = self._stages[id(hooks)] = Stage(self, kind, hooks, node, output)
+            stage.lay()
+        self._use(watched, stage)
+
+    def _observe_node(self, watched: Watched, node: Node, number: int) -> None:
+        for kind, register in (("node_pre_hook", node.register_prehook), ("node_post_hook", node.register_hook)):
+            stage = Stage(self, kind, {}, number)
+            handle = register(Observer(stage))
+            hooks = shared_dict(handle)
+            if id(hooks) in self._stages:  # an outer pass over the same graph has its observers here
+                del hooks[handle.id]
+                stage = self._stages[id(hooks)]
+            else:
+                stage.dict = hooks
+                self._stages[id(hooks)] = stage
+                if len(hooks) > 1:
+                    stage.lay()
+            self._use(watched, stage)
+
+    def _use(self, watched: Watched, stage: Stage) -> None:
+        if stage not in watched.stages:
+            watched.stages.add(stage)
+            stage.users += 1
+        for entry in stage.user_hooks() if len(stage.dict) > 1 else ():
+            watched.seen.careful = True
+            watched.seen.hook_row(stage, entry)
+
+    # -- hooks that are registered meanwhile
+
+    def registered_on_tensor(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
+        """A hook was added to ``tensor``; remember where, since the tensor itself may soon be gone."""
+        try:
+            if id(hooks) in self._stages:
+                self.registered_on_dict(hooks)
+                return
+            with torch._C.DisableTorchFunction():
+                self._remember(tensor, hooks)
+                for watched in self.running:
+                    place = watched.survey.find(tensor)
+                    if place is not None:
+                        self._observe(watched, kind, hooks, *place)
+        except Exception as error:
+            self.trouble(error)
+
+    def _remember(self, tensor: torch.Tensor, hooks: Any) -> None:
+        if tensor.grad_fn is None:
+            return
+        metadata = metadata_of(tensor.grad_fn)
+        known = metadata.setdefault(KEY, [])
+        if all(reference() is not hooks for _, reference in known):
+            known.append((tensor.output_nr, weakref.ref(hooks)))
+            self._metadata.append(metadata)
+
+    def registered_on_dict(self, hooks: Any) -> None:
+        """A hook was added to a dict that has observers: lay them anew. Stages already running are unaffected."""
+        stage = self._stages.get(id(hooks))
+        if stage is not None:
+            stage.lay()
+            for watched in self.running:
+                watched.seen.careful = True
+
+    def current(self) -> Pass | None:
+        """The pass of this recording in which the calling hook runs."""
+        task = torch._C._current_graph_task_id()
+        for watched in reversed(self.running):
+            if watched.seen.task == task:
+                return watched.seen
+        if threading.get_ident() == self.thread or _engine_thread():
+            for watched in reversed(self.running):
+                if watched.seen.task is None:
+                    watched.seen.task = task
+                    return watched.seen
+        return None
+
+
+def _engine_thread() -> bool:
+    """Whether this is one of the autograd engine's own threads (of a CUDA device, say)."""
+    return isinstance(threading.current_thread(), threading._DummyThread)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Thousands of small objects at once would set off the cyclic garbage collector again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextmanager
+def record(*, names: Mapping[str, torch.Tensor] | None = None) -> Iterator[Trace]:
+    """Observe every backward pass in the ``with`` block, and change nothing.
+
+    Seen are ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread.
+    Tensors are called after the caller's variables; ``names`` (name → tensor) overrules them.
+
+    Yields:
+        The trace, filled as passes run.
+
+    Raises:
+        RuntimeError: a recording is already open in this thread.
+        TypeError, ValueError: ``names`` is not a dict of name → tensor.
+
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> with record() as trace:
+    ...     (x * x).backward()
+    >>> [step.sentence for step in trace.firings]
+    ['λ grad * 10 on x replaced the gradient: 6 → 60.']
+    """
+    if patches.recording_here() is not None:
+        raise RuntimeError(say("error.nested"))
+    recording = Recording(Trace(), graph.checked_names(names))
+    patches.start(recording)
+    try:
+        yield recording.trace
+    finally:
+        patches.stop(recording)
+        recording.close()

@@ -1,0 +1,104 @@
+"""What happened in a step, in plain English, made when it is shown."""
+
+from hookviz.trace import HOOK_KINDS, Part, Step, Values
+from hookviz.values import Value
+from hookviz.words import say
+
+CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
+
+
+def numeral(place: int) -> str:
+    """The numeral of the hook in ``place``, counted from 0.
+
+    >>> numeral(0), numeral(20)
+    ('①', '(21)')
+    """
+    return CIRCLED[place] if place < len(CIRCLED) else f"({place + 1})"
+
+
+def brief(values: Values, room: int = 24) -> str:
+    """A gradient, or several, on one line."""
+    if isinstance(values, Value):
+        return values.text(room)
+    if values is None:
+        return say("name.none")
+    return "(" + ", ".join(brief(value, room) for value in values) + ")"
+
+
+def sends(step: Step) -> list[Part]:
+    """For a step in which a node computes: where each of its gradients goes, and what it is."""
+    after = step.after if isinstance(step.after, tuple) else (step.after,)
+    edges = ((step.trace.edges.get((step.node, slot)), value) for slot, value in enumerate(after))
+    return [Part(step.trace.name(*place), value) for place, value in edges if place is not None and value is not None]
+
+
+def title(step: Step) -> str:
+    """What kind of step this is, and where."""
+    place = numeral(step.hook.place) if step.hook else ""
+    return say(f"kind.{step.kind}", on=step.on, place=place)
+
+
+def sentence(step: Step) -> str:
+    """The step in one sentence."""
+    unseen = say("name.unseen" if step.kind in _MEASURED else "name.none")
+    before, after = (unseen if values is None else brief(values) for values in (step.before, step.after))
+    parts = {"on": step.on, "before": before, "after": after, "error": step.row.error}
+    if step.hook is not None:
+        parts["hook"] = step.hook.label
+    if step.kind in HOOK_KINDS:
+        key = "sentence.data" if step.row.of else "sentence.hook"
+        return say(f"{key}.{step.effect}", **parts)
+    return _OTHERS.get(step.kind, _plain)(step, parts)
+
+
+_MEASURED = ("arrive", "aliased", "unknown_hook")
+"""Kinds in which a missing value means that nobody looked, not that torch passed None."""
+
+
+def _plain(step: Step, parts: dict[str, str | None]) -> str:
+    return say(f"sentence.{step.kind}", **parts)
+
+
+def _arrive(step: Step, parts: dict[str, str | None]) -> str:
+    if len(step.parts) < 2:
+        return say("sentence.arrive", **parts)
+    total = " + ".join(brief(part.value) for part in step.parts)
+    return say("sentence.arrive.sum", count=len(step.parts), sum=total, **parts)
+
+
+def _added(step: Step, parts: dict[str, str | None]) -> str:
+    return say(f"sentence.{step.kind}" + ("" if step.before is None else ".added"), **parts)
+
+
+def _compute(step: Step, parts: dict[str, str | None]) -> str:
+    sent = ", ".join(say("sentence.send", value=brief(part.value), on=part.source) for part in sends(step))
+    return say("sentence.compute" if sent else "sentence.compute.nothing", sends=sent, **parts)
+
+
+def _returned(step: Step, parts: dict[str, str | None]) -> str:
+    return say("sentence.returned" if step.after is not None else "sentence.returned.nothing", **parts)
+
+
+def _aliased(step: Step, parts: dict[str, str | None]) -> str:
+    if step.row.cause is None:
+        return say("sentence.aliased", **parts)
+    cause = step.trace.steps[step.row.cause]
+    hook = cause.hook.label if cause.hook else ""
+    return say("sentence.aliased.cause", hook=hook, other=cause.on, step=cause.index + 1, **parts)
+
+
+def _exception(step: Step, parts: dict[str, str | None]) -> str:
+    if step.hook is not None:
+        return say("sentence.exception.hook", **parts)
+    return say("sentence.exception.node" if step.on else "sentence.exception", **parts)
+
+
+_OTHERS = {
+    "arrive": _arrive,
+    "retain_grad": _added,
+    "accumulate": _added,
+    "compute": _compute,
+    "returned": _returned,
+    "aliased": _aliased,
+    "exception": _exception,
+}

@@ -1,0 +1,157 @@
+"""A graph and the tensors and hooks on it, as they are right now, written into a trace's rows."""
+
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import torch
+from torch.autograd.graph import Node
+
+from hookviz import graph
+from hookviz.source import describe
+from hookviz.trace import HookRow, Place, TensorRow, Trace
+from hookviz.values import measure
+
+KEY = "hookviz"
+"""Under this key a node's metadata holds, while something is recorded, weak references to its tensors' hook dicts."""
+
+Kept = tuple[str, Any, int, int]
+"""(kind of hook, the dict it is kept in, number of the node, output of the node or -1)"""
+
+
+class Survey:
+    """One graph, looked at once. Holds its nodes until ``release``, and its tensors never."""
+
+    def __init__(self, trace: Trace, numbering: graph.Numbering) -> None:
+        self.trace, self.pass_id = trace, len(trace.roots)
+        self.nodes: list[Node] = []
+        self.numbers: dict[int, int] = {}
+        """``id(node)`` → its number, valid while ``nodes`` holds them."""
+        self.leaf_numbers: dict[int, int] = {}
+        """``id(leaf)`` → the number of its AccumulateGrad."""
+        self.leaves: dict[int, weakref.ref[torch.Tensor]] = {}
+        """The number of an AccumulateGrad → its leaf."""
+        self.fan: dict[Place, int] = {}
+        """How many edges lead to a place."""
+        self.retained: dict[Place, tuple[weakref.ref[torch.Tensor], int | None]] = {}
+        """The tensors that keep their gradient, and its value before the pass."""
+        self._named: list[Kept] = []
+        self._numbering = numbering
+        trace.roots.append([])
+
+    def take(self, roots: Sequence[Any], names: Mapping[str, torch.Tensor]) -> list[Place | None]:
+        """Write the graph below ``roots`` into the trace; where each root stands in it.
+
+        Raises:
+            TooDeep: the graph is too deep to be held.
+        """
+        edges = [graph.edge_of(root) for root in roots]
+        self.nodes = graph.walk([node for node, _ in edges if node is not None])
+        self.numbers = self._numbering.number(self.nodes)
+        for node in self.nodes:
+            self._add_node(node, self.numbers[id(node)])
+        self._add_tensors(names)
+        places = [self.place_of(*edge) for edge in edges]
+        self.trace.roots[self.pass_id] = [place for place in places if place is not None]
+        return places
+
+    def place_of(self, node: Node | None, output: int) -> Place | None:
+        """Where a gradient for output ``output`` of ``node`` arrives; None outside this graph."""
+        number = None if node is None else self.numbers.get(id(node))
+        return None if number is None else (number, output)
+
+    def find(self, tensor: torch.Tensor) -> Place | None:
+        """Where the gradient of ``tensor`` arrives; None if the tensor is not in this graph."""
+        if id(tensor) in self.leaf_numbers:
+            return self.leaf_numbers[id(tensor)], 0
+        return self.place_of(tensor.grad_fn, tensor.output_nr) if tensor.requires_grad else None
+
+    def _find(self, tensor: torch.Tensor) -> Place | None:
+        """As ``find``; a variable whose history torch refuses to tell (a stale output of unbind, say) is nowhere."""
+        try:
+            return self.find(tensor)
+        except RuntimeError:
+            return None
+
+    def release(self) -> None:
+        """Let go of the nodes."""
+        graph.release(self.nodes)
+        self.numbers.clear()
+
+    def _add_node(self, node: Node, number: int) -> None:
+        ops = self.trace.ops
+        ops.extend([""] * (number + 1 - len(ops)))
+        ops[number] = graph.op_of(node)
+        for slot, (following, output) in enumerate(node.next_functions):
+            if following is not None:
+                place = self.trace.edges[number, slot] = (self.numbers[id(following)], output)
+                self.fan[place] = self.fan.get(place, 0) + 1
+        leaf = graph.leaf_of(node)
+        if leaf is not None:
+            self.leaves[number] = weakref.ref(leaf)
+            self.leaf_numbers[id(leaf)] = number
+
+    def _add_tensors(self, names: Mapping[str, torch.Tensor]) -> None:
+        """A row for each tensor of this graph that has a name, and for each leaf."""
+        unnamed = [("", leaf) for reference in self.leaves.values() if (leaf := reference()) is not None]
+        taken: set[Place] = set()
+        for name, tensor in [*names.items(), *unnamed]:
+            place = self._find(tensor)
+            if place is not None and place not in taken:
+                taken.add(place)
+                self._add_tensor(name, tensor, place)
+
+    def _add_tensor(self, name: str, tensor: torch.Tensor, place: Place) -> None:
+        leaf, retains = tensor.is_leaf, tensor.retains_grad
+        grad = tensor.grad if leaf or retains else None
+        value = None if grad is None else self.value(grad)
+        row = TensorRow(self.pass_id, *place, name, leaf, retains, self.value(tensor), value)
+        self.trace.tensors.append(row)
+        if retains:
+            self.retained[place] = (weakref.ref(tensor), value)
+        if not leaf and tensor._backward_hooks is not None:
+            self._named.append(("tensor_hook", tensor._backward_hooks, *place))
+
+    def value(self, tensor: torch.Tensor) -> int:
+        """The number of the value of ``tensor`` in the trace."""
+        self.trace.values.append(measure(tensor))
+        return len(self.trace.values) - 1
+
+    def hooks_of_tensors(self, marked: bool) -> Iterator[Kept]:
+        """The dicts with hooks of tensors: named ones, leaves, and those that only nodes still hold.
+
+        ``marked`` says whether hooks were registered while recording, so that metadata is worth looking at.
+        """
+        yield from self._named
+        for node in self.nodes:
+            number = self.numbers[id(node)]
+            leaf = graph.leaf_of(node)
+            if leaf is not None:
+                yield "tensor_hook", leaf._backward_hooks, number, 0
+                yield "post_accumulate_hook", leaf._post_accumulate_grad_hooks, number, 0
+                continue
+            yield from self._hooks_of_saved(node)
+            if marked:
+                for output, reference in metadata_of(node).get(KEY, ()):
+                    yield "tensor_hook", reference(), number, output
+
+    def _hooks_of_saved(self, node: Node) -> Iterator[Kept]:
+        for tensor in graph.saved_tensors(node):
+            place = self.find(tensor) if tensor._backward_hooks and not tensor.is_leaf else None
+            if place is not None:
+                yield "tensor_hook", tensor._backward_hooks, *place
+
+
+def metadata_of(node: Node) -> dict[str, Any]:
+    """The dict that a node carries for whoever wants to leave a note on it (torch declares it a method)."""
+    metadata: Any = node.metadata
+    return cast("dict[str, Any]", metadata)
+
+
+def hook_row(trace: Trace, kind: str, node: int, output: int, key: int, hook: Any) -> int:
+    """The number of a hook's row in ``trace``, added if it is not there yet."""
+    source = describe(hook)
+    row = HookRow(kind, node, output, key, source.name, source.file, source.line, source.text, source.mark)
+    if row not in trace.hook_rows:
+        trace.hook_rows.append(row)
+    return trace.hook_rows.index(row)

@@ -1,0 +1,335 @@
+"""What happened in a pass: an ordered list of steps over a graph, plain data that can be saved and shown."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hookviz.source import Source
+from hookviz.table import Table
+from hookviz.values import Row, Value
+from hookviz.words import say
+
+if TYPE_CHECKING:
+    from hookviz.picture import Figure
+    from hookviz.player import Player
+
+HOOK_KINDS = ("tensor_hook", "node_pre_hook", "node_post_hook", "post_accumulate_hook")
+"""The kinds of step in which a function of the user's ran."""
+
+KINDS = (
+    "seed",  # backward starts at a root
+    "arrive",  # a gradient, the sum of all contributions, arrives at a node
+    *HOOK_KINDS,
+    "retain_grad",  # a tensor that is no leaf stores its gradient in .grad
+    "compute",  # the node turns the gradient of its output into those of its inputs
+    "accumulate",  # AccumulateGrad writes a leaf's .grad, or adds to it
+    "returned",  # autograd.grad gives a gradient back
+    "aliased",  # a gradient changed because another one, edited in place, shares its storage
+    "unknown_hook",  # a gradient changed on its way and nobody knows by which hook
+    "exception",  # the pass ended early
+    "unobserved",  # a pass, or a part of one, of which nothing is known
+)
+"""Every kind of step."""
+
+
+Place = tuple[int, int]
+"""(node's number, which of its outputs): where a gradient arrives, and what a tensor's name belongs to."""
+
+
+class TensorRow(NamedTuple):
+    """A Python tensor as it was when a pass began."""
+
+    pass_id: int
+    node: int
+    output: int
+    name: str
+    leaf: bool
+    retains_grad: bool
+    data: int | None
+    grad: int | None
+
+
+class HookRow(NamedTuple):
+    """A hook in the place where it is kept; ``output`` is -1 for a hook of the node itself."""
+
+    kind: str
+    node: int
+    output: int
+    key: int
+    name: str
+    file: str | None
+    line: int | None
+    text: str | None
+    mark: int | None
+
+
+class StepRow(NamedTuple):
+    """A step, its values and hook as indexes."""
+
+    pass_id: int
+    kind: str
+    node: int = -1
+    output: int = -1
+    hook: int | None = None
+    place: tuple[int, int] | None = None
+    before: Any = None
+    after: Any = None
+    effect: str | None = None
+    parts: tuple[tuple[int, int, int | None], ...] = ()
+    cause: int | None = None
+    """The step whose in-place edit changed this gradient too."""
+    error: str | None = None
+    of: str | None = None
+    """``data`` where before and after are the tensor's own numbers rather than its gradient's."""
+
+
+class Part(NamedTuple):
+    """What one edge contributed to the gradient that arrives: from which node (or the seed), and its value."""
+
+    source: str
+    value: Value | None
+
+
+Values = Value | tuple[Value | None, ...] | None
+"""One gradient, or all the gradients of a node with several, None where torch passes none."""
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A hook where it is kept: whose, in which dict, in which place, and where it was written."""
+
+    on: str
+    kind: str
+    source_: Source
+    kept_in: str
+    place: int
+    """Its place among the hooks of its dict, counted from 0, in the order in which they run."""
+    total: int
+
+    @property
+    def name(self) -> str:
+        """``c_hook``; a lambda's text; a callable object's class."""
+        return self.source_.name
+
+    @property
+    def label(self) -> str:
+        """The name for a narrow place."""
+        return self.source_.label
+
+    @property
+    def file(self) -> str | None:
+        """Where it was written: ``In [4]`` or a relative path; None if Python does not know."""
+        return self.source_.file
+
+    @property
+    def line(self) -> int | None:
+        """The line in ``file``, counted from 1."""
+        return self.source_.line
+
+    @property
+    def source(self) -> str | None:
+        """Its source text, or None where there is none."""
+        return self.source_.text
+
+    @property
+    def where(self) -> str:
+        """File and line in words, empty where unknown."""
+        return say("hook.where", file=self.file, line=self.line) if self.file else ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happened. Steps are counted from 0 here, and from 1 on screen."""
+
+    index: int
+    kind: str
+    """One of ``KINDS``."""
+    on: str
+    """The name of the tensor or node."""
+    hook: Hook | None
+    before: Values
+    after: Values
+    effect: str | None
+    """``kept``, ``edited`` (in place) or ``replaced`` for a hook; else None."""
+    parts: tuple[Part, ...]
+    """For an arriving gradient: what each edge contributed."""
+    pass_id: int
+    node: int
+    output: int
+    trace: "Trace" = field(repr=False, compare=False)
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in plain English."""
+        from hookviz.sentences import sentence
+
+        return sentence(self)
+
+    @property
+    def row(self) -> StepRow:
+        """The step as the trace keeps it."""
+        return self.trace.rows[self.index]
+
+
+class Steps(Sequence[Step]):
+    """The steps of a trace, each made when it is asked for."""
+
+    def __init__(self, trace: "Trace") -> None:
+        self._trace = trace
+
+    def __len__(self) -> int:
+        return len(self._trace.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return self._trace._step(range(len(self))[index])
+
+
+@dataclass(repr=False)
+class Trace:
+    """What happened inside ``record()``.
+
+    ``steps`` are all that happened, in order; ``firings`` are those in which a user's hook ran.
+    In Jupyter a trace shows itself as the player.
+    """
+
+    ops: list[str] = field(default_factory=list)
+    edges: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    """(node, which of its inputs) → (node, which of its outputs): the way of gradients."""
+    tensors: list[TensorRow] = field(default_factory=list)
+    hook_rows: list[HookRow] = field(default_factory=list)
+    values: list[Row] = field(default_factory=list)
+    rows: list[StepRow] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What could not be observed, and why, in sentences."""
+    roots: list[list[tuple[int, int]]] = field(default_factory=list)
+    """For each pass, the places at which it starts."""
+    _counted: tuple[int, Counter[str]] = field(default_factory=lambda: (0, Counter()), init=False, compare=False)
+    _named: tuple[int, dict[Place, str]] = field(default_factory=lambda: (0, {}), init=False, compare=False)
+
+    @property
+    def steps(self) -> Steps:
+        """Everything that happened, in order."""
+        return Steps(self)
+
+    @property
+    def firings(self) -> Table[Step]:
+        """The steps in which a user's hook ran, in order: a table in Jupyter, rows in Python."""
+        fired = [step for step in self.steps if step.kind in HOOK_KINDS]
+        head = [say(f"table.{name}") for name in ("step", "hook", "on", "before", "after", "effect", "where")]
+        return Table(fired, head, _firing_cells)
+
+    def value(self, index: Any) -> Values:
+        """The value kept under ``index``; several for a tuple of indexes."""
+        if index is None:
+            return None
+        if isinstance(index, int):
+            return Value(*self.values[index])
+        return tuple(None if i is None else Value(*self.values[i]) for i in index)
+
+    def hook(self, index: int, place: tuple[int, int] | None = None) -> Hook:
+        """The hook kept under ``index``; ``place`` is its place and the number of hooks when it fired."""
+        row = self.hook_rows[index]
+        on = self.name(row.node, row.output)
+        if place is None:
+            peers = [h.key for h in self.hook_rows if h[:3] == row[:3]]
+            place = (peers.index(row.key), len(peers))
+        source = Source(row.name, row.file, row.line, row.text, row.mark)
+        return Hook(on, row.kind, source, say(f"dict.{row.kind}", on=on), *place)
+
+    def name(self, node: int, output: int = -1) -> str:
+        """What a tensor (``output`` 0 or more) or a node (-1) is called."""
+        if node < 0:
+            return ""
+        tensor = self._names.get((node, max(output, 0)))
+        op = self.ops[node]
+        if output >= 0 and tensor is not None:
+            return tensor
+        if tensor is not None:
+            return say("name.node", op=op, tensor=tensor)
+        return op if self._op_counts[op] == 1 else say("name.number", op=op, number=node)
+
+    @property
+    def _op_counts(self) -> Counter[str]:
+        """How many nodes there are of each op."""
+        if self._counted[0] != len(self.ops):
+            self._counted = (len(self.ops), Counter(self.ops))
+        return self._counted[1]
+
+    @property
+    def _names(self) -> Mapping[tuple[int, int], str]:
+        """Place → name, the first one that was found; made anew when a pass has brought more tensors."""
+        count, names = self._named
+        if count != len(self.tensors):
+            names = {(row.node, row.output): row.name for row in reversed(self.tensors) if row.name}
+            self._named = (len(self.tensors), names)
+        return names
+
+    def _step(self, index: int) -> Step:
+        row = self.rows[index]
+        hook = None if row.hook is None else self.hook(row.hook, row.place)
+        parts = tuple(Part(self.name(node), self.value(value)) for node, _, value in row.parts)  # type: ignore[arg-type]
+        on, before, after = self.name(row.node, row.output), self.value(row.before), self.value(row.after)
+        return Step(
+            index, row.kind, on, hook, before, after, row.effect, parts, row.pass_id, row.node, row.output, self
+        )
+
+    def at(self, step: int) -> int:
+        """``step`` as an index from 0; a negative one counts from the end.
+
+        Raises:
+            IndexError: there is no such step.
+        """
+        if isinstance(step, bool) or not isinstance(step, int):
+            raise TypeError(say("error.step.type", kind=type(step).__name__))
+        if not -len(self.rows) <= step < len(self.rows):
+            key = "error.step" if self.rows else "error.step.empty"
+            raise IndexError(say(key, step=step, last=len(self.rows) - 1))
+        return step % len(self.rows)
+
+    def figure(self, step: int | None = None, *, tensors: bool = False) -> "Figure":
+        """The picture at ``step`` (counted from 0, the last one if None): a ``graphviz.Digraph``.
+
+        Raises:
+            IndexError: there is no such step.
+        """
+        from hookviz.picture import figure
+
+        return figure(self, None if step is None else self.at(step), tensors=tensors)
+
+    def player(self) -> "Player":
+        """The widget that steps through this trace; its traits ``step``, ``playing`` and ``speed`` can be linked."""
+        from hookviz.player import Player
+
+        return Player.of(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the trace as JSON, to be read again by ``hookviz.load``."""
+        from hookviz.files import encode
+
+        Path(path).write_text(json.dumps(encode(self), ensure_ascii=False, allow_nan=False), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        if not self.rows:
+            return " ".join(self.notes or [say("trace.empty")])
+        summary = say("trace.summary", steps=len(self.rows), firings=len(self.firings), passes=len(self.roots))
+        return " ".join([summary, *self.notes])
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        from hookviz.player import bundle
+
+        return bundle(self)
+
+
+def _firing_cells(step: Step) -> tuple[str, ...]:
+    from hookviz.sentences import brief
+
+    hook = step.hook
+    assert hook is not None  # a firing has its hook
+    effect = "" if step.effect is None else say(f"effect.{step.effect}")
+    count = say("table.count", step=step.index + 1, steps=len(step.trace.rows))
+    return (count, hook.label, step.on, brief(step.before), brief(step.after), effect, hook.where)

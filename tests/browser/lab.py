@@ -1,0 +1,122 @@
+"""A JupyterLab of its own for the browser tests: a server, a folder of notebooks, and a page to drive."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+TOKEN = "hookviz"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+NOTEBOOK = {
+    "metadata": {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+    },
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+
+
+def chromium() -> str | None:
+    """The Chromium that is installed here, if any."""
+    named = os.environ.get("HOOKVIZ_CHROMIUM")
+    return named or next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """A headless Chromium."""
+    with sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=chromium(), args=FLAGS)
+        yield opened
+        opened.close()
+
+
+def write_notebook(path: Path, *cells: str) -> None:
+    """A notebook of code cells."""
+    made = [
+        {"cell_type": "code", "id": f"cell{i}", "source": cell, "metadata": {}, "outputs": [], "execution_count": None}
+        for i, cell in enumerate(cells)
+    ]
+    path.write_text(json.dumps({**NOTEBOOK, "cells": made}))
+
+
+class Lab:
+    """A JupyterLab server over ``folder``; its settings keep it from asking for news."""
+
+    def __init__(self, folder: Path, home: Path) -> None:
+        self.folder, self.home = folder, home
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+
+    def __enter__(self) -> "Lab":
+        self.set_theme("light")
+        self._log = (self.home / "server.log").open("w")
+        arguments = [f"--ServerApp.port={self.port}", f"--IdentityProvider.token={TOKEN}", "--no-browser", "--allow-root"]
+        command = [sys.executable, "-m", "jupyterlab", *arguments, f"--ServerApp.root_dir={self.folder}"]
+        self._server = subprocess.Popen(command, env=self._environment(), stdout=self._log, stderr=self._log)
+        self._wait()
+        return self
+
+    def _environment(self) -> dict[str, str]:
+        own = {"JUPYTER_CONFIG_DIR": "config", "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "work"}
+        own |= {"JUPYTER_RUNTIME_DIR": "run", "IPYTHONDIR": "ipython"}
+        return {**os.environ, **{name: str(self.home / folder) for name, folder in own.items()}}
+
+    def _wait(self) -> None:
+        until = time.monotonic() + 90
+        while time.monotonic() < until:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/status?token={TOKEN}", timeout=5):
+                    return
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.2)
+        raise TimeoutError((self.home / "server.log").read_text())
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._server.terminate()
+        self._server.wait(timeout=30)
+        self._log.close()
+
+    def set_theme(self, theme: str) -> None:
+        """``light`` or ``dark``, from the next page on."""
+        settings = self.home / "settings" / "@jupyterlab"
+        name = "JupyterLab Dark" if theme == "dark" else "JupyterLab Light"
+        self._write(settings / "apputils-extension" / "themes.jupyterlab-settings", {"theme": name})
+        news = {"fetchNews": "false", "checkForUpdates": False}
+        self._write(settings / "apputils-extension" / "notification.jupyterlab-settings", news)
+
+    def _write(self, path: Path, setting: dict[str, object]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(setting))
+
+    def open(self, page: Page, notebook: str) -> None:
+        """Open ``notebook`` and wait for its kernel."""
+        page.goto(f"http://127.0.0.1:{self.port}/lab/workspaces/auto-{time.monotonic_ns()}/tree/{notebook}?token={TOKEN}&reset")
+        page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=90_000)
+        page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/", timeout=90_000)
+
+    def run_all(self, page: Page) -> None:
+        """Run every cell, as the Run menu does."""
+        page.click(".lm-MenuBar-itemLabel >> text=Run")
+        page.click(".lm-Menu-itemLabel >> text=/^Run All Cells/")

@@ -1,0 +1,204 @@
+"""Small autograd programs as plain data, and a strategy that makes them; `machine.py` runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+PLACES = ("tensor", "tensor", "post_accumulate", "node_pre", "node_post", "multi", "retain")
+ACTIONS = (
+    *("keep", "same", "edit", "edit data", "replace", "hold", "raise", "wrong shape", "wrong type"),
+    *("remove itself", "remove another", "register another", "retain", "nested"),
+)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A tensor that a person made, perhaps with a gradient from before."""
+
+    shape: int
+    start: int
+    needs_grad: bool
+    has_grad: bool
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operation on the tensors that came `first` and `second` before the newest."""
+
+    name: str
+    first: int
+    second: int
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A registration: where, on which tensor, and what the hook does to which other thing."""
+
+    place: str
+    target: int
+    action: str
+    other: int
+
+
+@dataclass(frozen=True)
+class Remove:
+    """A handle's `remove()`, between passes."""
+
+    handle: int
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A person lets go of a tensor."""
+
+    target: int
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A backward pass."""
+
+    kind: str
+    roots: tuple[int, ...]
+    inputs: tuple[int, ...]
+    retain: bool
+    create: bool
+
+
+@dataclass(frozen=True)
+class Program:
+    """Leaves, and then what is done, in order."""
+
+    leaves: tuple[Leaf, ...]
+    steps: tuple[Op | Hook | Remove | Drop | Pass, ...]
+
+
+class Halves(torch.autograd.Function):
+    """A function of a person with two outputs, one of which may stay unused."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(a, b)
+        return a * b, a - b
+
+    @staticmethod
+    def backward(ctx: Any, one: Tensor, two: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        a, b = ctx.saved_tensors
+        return (one * b + two).sum_to_size(a.shape), (one * a - two).sum_to_size(b.shape)
+
+
+def mat(a: Tensor) -> Tensor:
+    """Return the tensor as a 2 by 2 matrix: a view."""
+    return a.expand(2, 2)
+
+
+def vec(a: Tensor) -> Tensor:
+    """Return the tensor's first row: a view."""
+    return mat(a)[0]
+
+
+def in_no_grad(a: Tensor, b: Tensor) -> Tensor:
+    """Compute something that no gradient goes through."""
+    with torch.no_grad():
+        return a * b
+
+
+def edit_in_no_grad(a: Tensor, b: Tensor) -> Tensor:
+    """Change a tensor behind the back of the graph."""
+    with torch.no_grad():
+        return a.add_(1)
+
+
+OPS: dict[str, Callable[[Tensor, Tensor], Any]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "square": lambda a, b: a**2,
+    "neg": lambda a, b: -a,
+    "exp": lambda a, b: a.exp(),
+    "log": lambda a, b: a.log(),
+    "sin": lambda a, b: a.sin(),
+    "tanh": lambda a, b: a.tanh(),
+    "sigmoid": lambda a, b: a.sigmoid(),
+    "relu": lambda a, b: a.relu(),
+    "softmax": lambda a, b: mat(a).softmax(1),
+    "dropout": lambda a, b: torch.dropout(a, 0.5, True),
+    "matmul": lambda a, b: mat(a) @ mat(b),
+    "diamond": lambda a, b: a * 2 + a * b,
+    "sum": lambda a, b: a.sum(),
+    "mean": lambda a, b: mat(a).mean(0),
+    "max": lambda a, b: mat(a).max(1).values,
+    "cumsum": lambda a, b: mat(a).cumsum(0),
+    "where": lambda a, b: torch.where(a > b, a, b),
+    "index": lambda a, b: vec(a)[torch.tensor([1, 1])],
+    "expand": lambda a, b: mat(a),
+    "reshape": lambda a, b: mat(a).reshape(4).reshape(2, 2),
+    "transpose": lambda a, b: mat(a).t(),
+    "select": lambda a, b: mat(a)[:, 1],
+    "stack": lambda a, b: torch.stack([vec(a), vec(b)]),
+    "cat": lambda a, b: torch.cat([vec(a), vec(b)]).reshape(2, 2),
+    "unbind": lambda a, b: mat(a).unbind(),
+    "split": lambda a, b: mat(a).split(1),
+    "clone": lambda a, b: a.clone(),
+    "detach": lambda a, b: a.detach(),
+    "no_grad": in_no_grad,
+    "single": lambda a, b: a.float().double(),
+    "complex": lambda a, b: torch.complex(a, a * 2).abs(),
+    "halves": Halves.apply,
+    "add_": lambda a, b: a.add_(b),
+    "mul_": lambda a, b: a.mul_(b),
+    "relu_": lambda a, b: a.relu_(),
+    "copy_": lambda a, b: a.copy_(b),
+    "edit view": lambda a, b: a[..., :1].mul_(3),
+    "edit in no_grad": edit_in_no_grad,
+}
+
+indices = st.integers(0, 7)
+newest = st.sampled_from((0, 0, 1, 0, 2, 3, 1, 5))
+
+
+def leaf_strategy() -> st.SearchStrategy[Leaf]:
+    """Return a strategy for leaves, most of which want a gradient."""
+    often = st.sampled_from((True, True, True, False))
+    return st.builds(Leaf, st.integers(0, 2), st.integers(-2, 3), often, st.booleans())
+
+
+def op_strategy() -> st.SearchStrategy[Op]:
+    """Return a strategy for operations, mostly on what was computed last."""
+    return st.builds(Op, st.sampled_from(tuple(OPS)), newest, indices)
+
+
+def hook_strategy() -> st.SearchStrategy[Hook]:
+    """Return a strategy for hooks."""
+    return st.builds(Hook, st.sampled_from(PLACES), newest, st.sampled_from(ACTIONS), indices)
+
+
+def pass_strategy() -> st.SearchStrategy[Pass]:
+    """Return a strategy for backward passes of every kind."""
+    several = st.lists(newest, min_size=1, max_size=3).map(tuple)
+    kinds = st.sampled_from(("backward", "backward", "inputs", "grad"))
+    often, seldom = st.sampled_from((True, True, False)), st.sampled_from((False, False, True))
+    return st.builds(Pass, kinds, several, several, often, seldom)
+
+
+def round_strategy() -> st.SearchStrategy[tuple[Any, ...]]:
+    """Return a strategy for operations and hooks in any order, and then a pass."""
+    rare = st.one_of(st.builds(Remove, indices), st.builds(Drop, newest), op_strategy())
+    begin = st.lists(op_strategy(), min_size=1, max_size=3)
+    mixed = st.lists(st.one_of(hook_strategy(), hook_strategy(), op_strategy(), rare), min_size=4, max_size=12)
+    return st.builds(lambda *parts: (*parts[0], *parts[1], parts[2]), begin, mixed, pass_strategy())
+
+
+def program_strategy() -> st.SearchStrategy[Program]:
+    """Return a strategy for whole programs."""
+    leaves = st.lists(leaf_strategy(), min_size=1, max_size=3).map(tuple)
+    rounds = st.lists(round_strategy(), min_size=1, max_size=3)
+    steps = rounds.map(lambda several: tuple(step for steps in several for step in steps))
+    return st.builds(Program, leaves, steps)

@@ -1,0 +1,71 @@
+"""Programs that nobody thought of give the same in every detail when they are recorded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import hookviz as hv
+
+from .compare import Watch, same
+from .machine import run_program
+from .programs import ACTIONS, OPS, PLACES, Program, program_strategy
+from .wrong import HARMLESS, WRONG
+
+PROGRAMS = 2_000
+EVERY_RUN = settings(
+    max_examples=PROGRAMS,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+ran: Counter[str] = Counter()
+
+
+def check(program: Program, watch: Watch, whole: bool) -> dict[str, Any]:
+    """Assert that a program shows the same whether it is watched or not."""
+    once = run_program(program)
+    recorded = run_program(program, watch, whole)
+    same(once, recorded, program)
+    return once
+
+
+@EVERY_RUN
+@given(program_strategy(), st.booleans())
+def test_recorded_programs_show_the_same_in_every_detail(program: Program, whole: bool) -> None:
+    once = check(program, hv.record, whole)
+    ran.update(once["counts"])
+    ran["programs"] += 1
+
+
+def test_the_programs_reached_every_operation_and_every_kind_of_hook() -> None:
+    if not ran["programs"]:
+        pytest.skip("the programs themselves did not run")
+    assert ran["programs"] >= PROGRAMS
+    hooks = [f"{place}: {action}" for place in PLACES if place != "retain" for action in ACTIONS]
+    passes = ["pass backward", "pass inputs", "pass grad"]
+    assert not [name for name in (*OPS, *hooks, *passes) if not ran[name]]
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_wrong_recorder_is_found_out(fault: str) -> None:
+    """Each recorder that is wrong on purpose shows in one of the first few hundred programs."""
+
+    @settings(EVERY_RUN, max_examples=500, phases=[Phase.generate])
+    @given(program_strategy(), st.booleans())
+    def programs(program: Program, whole: bool) -> None:
+        check(program, WRONG[fault], whole)
+
+    with pytest.raises(AssertionError, match="differs at"):
+        programs()
+
+
+@settings(EVERY_RUN, max_examples=300)
+@given(program_strategy(), st.booleans())
+def test_an_observer_that_only_looks_passes(program: Program, whole: bool) -> None:
+    check(program, HARMLESS, whole)
