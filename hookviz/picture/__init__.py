@@ -7,7 +7,7 @@ import torch
 from hookviz import graph
 from hookviz.hooks import survey
 from hookviz.picture.dot import Figure, dot
-from hookviz.picture.render import render
+from hookviz.picture.engine import render
 from hookviz.picture.scene import MOST, Scene
 from hookviz.trace import Trace
 from hookviz.words import say

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from hookviz.picture.render import Rendered, tidy
+from hookviz.picture.engine import Rendered, tidy
 from hookviz.picture.scene import Arrow, Box, Pin, Scene, tiny
 from hookviz.trace import TensorRow
 from hookviz.words import say
@@ -80,7 +80,7 @@ def _text(text: str, **font: Any) -> str:
 
 
 def _cell(spot: str, inside: str, **attributes: Any) -> str:
-    """A cell with an id: Graphviz keeps an id only for a link (``render.tidy`` takes the link out again)."""
+    """A cell with an id: Graphviz keeps an id only for a link (``engine.tidy`` takes the link out again)."""
     more = "".join(f' {key.upper()}="{value}"' for key, value in {"align": "LEFT", **attributes}.items())
     return f'<TD ID="{spot}" HREF="#" TOOLTIP=" "{more}>{inside}</TD>'
 

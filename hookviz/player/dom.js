@@ -33,6 +33,11 @@ export function listen(target, type, act, signal) {
   target.addEventListener(type, act, { signal });
 }
 
+/** Tidy up in the end. Not through listen: a signal drops its listeners before it tells them. */
+export function atEnd(signal, act) {
+  signal.addEventListener("abort", act);
+}
+
 /** Show the theme of the page around us, now and whenever it changes. */
 export function followTheme(root, signal) {
   const system = matchMedia("(prefers-color-scheme: dark)");
@@ -47,6 +52,6 @@ export function followTheme(root, signal) {
   observer.observe(body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
   observer.observe(documentElement, { attributes: true, attributeFilter: ["theme"] });
   listen(system, "change", paint, signal);
-  listen(signal, "abort", () => observer.disconnect(), signal);
+  atEnd(signal, () => observer.disconnect());
   paint();
 }

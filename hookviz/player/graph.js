@@ -1,7 +1,7 @@
 // The pictures, one a pass: which elements are to come, now and done, and what each text shows by now.
 
 import { indexFrames, nextOf, scaleFor, sendingSteps, stateAt, textAt } from "./logic.js";
-import { listen, make, mark } from "./dom.js";
+import { atEnd, listen, make, mark } from "./dom.js";
 
 /** All passes of the recording, of which one is shown. */
 export function makeGraph({ svgs, frames, label, go, signal }) {
@@ -134,7 +134,7 @@ function fitPictures(pane, pictures, repaint, signal) {
   };
   const observer = new ResizeObserver(fit);
   observer.observe(pane);
-  listen(signal, "abort", () => observer.disconnect(), signal);
+  atEnd(signal, () => observer.disconnect());
 }
 
 function sizeOfPicture({ picture }) {

@@ -1,7 +1,7 @@
 // The player as a widget: its parts, kept in step with the model.
 
 import { actionOf, afterPause, clampStep, pauseAt, playFrom, say, stepFor } from "./logic.js";
-import { followTheme, listen, make } from "./dom.js";
+import { atEnd, followTheme, listen, make } from "./dom.js";
 import { makeGraph } from "./graph.js";
 import { makeFirings, makeNotes, makePanel } from "./panel.js";
 import { makeLegend, makeTimeline } from "./timeline.js";
@@ -97,7 +97,7 @@ function makeDriver(model, frames, signal) {
   const onChange = (names, act) => {
     for (const name of names.split(" ")) {
       model.on(name, act);
-      listen(signal, "abort", () => model.off(name, act), signal);
+      atEnd(signal, () => model.off(name, act));
     }
   };
   keepTime(now, put, onChange, signal);
@@ -114,7 +114,7 @@ function keepTime(now, put, onChange, signal) {
     if (playing) timer = setTimeout(() => put(afterPause(step, count)), pauseAt(speed));
   };
   onChange("change:step change:playing change:speed", arm);
-  listen(signal, "abort", () => clearTimeout(timer), signal);
+  atEnd(signal, () => clearTimeout(timer));
   arm();
 }
 

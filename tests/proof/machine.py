@@ -87,9 +87,13 @@ class Machine:
         """Return the tensors that a gradient can reach, or all if there is none."""
         return [tensor for tensor in self.pool if tensor.requires_grad] or self.pool
 
+    def wanting_leaves(self) -> list[Tensor]:
+        """Return the leaves that a gradient can reach, or all if there is none."""
+        return [tensor for tensor in self.leaves if tensor.requires_grad] or self.leaves
+
     def register(self, step: Hook) -> None:
         """Put a hook where the step says."""
-        tensor = pick(self.leaves if step.place == "post_accumulate" else self.wanting(), step.target)
+        tensor = pick(self.wanting_leaves() if step.place == "post_accumulate" else self.wanting(), step.target)
         # torch 2.13 crashes when a hook comes to a view whose base has changed and whose grad_fn nobody has read since.
         self.log.append(tensor.grad_fn is None)
         if step.place == "retain":

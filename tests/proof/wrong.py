@@ -17,10 +17,17 @@ ENGINE: Engine = autograd_graph._engine_run_backward
 kept: list[Any] = []
 
 
+def node_of(root: Any) -> Node | None:
+    """Return a root's node, or None where torch is going to refuse the root."""
+    try:
+        return root.node if isinstance(root, autograd_graph.GradientEdge) else get_gradient_edge(root).node
+    except RuntimeError:
+        return None
+
+
 def nodes_below(roots: Any) -> list[Node]:
     """Return the nodes that a pass from these roots can reach."""
-    edges = [root if isinstance(root, autograd_graph.GradientEdge) else get_gradient_edge(root) for root in roots]
-    nodes = [edge.node for edge in edges]
+    nodes = [node for root in roots if (node := node_of(root)) is not None]
     for node in nodes:
         nodes.extend(after for after, _ in node.next_functions if after is not None and after not in nodes)
     return nodes

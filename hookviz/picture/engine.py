@@ -6,7 +6,8 @@ import sys
 import threading
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -86,14 +87,32 @@ def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
     """
     if format not in FORMATS:
         raise ValueError(say("error.render.format", format=format, formats=", ".join(FORMATS)))
-    import pygraphviz  # 0.15 s, and only pictures need it
-
     with _LOCK, _quiet():
-        try:
-            drawn: bytes = pygraphviz.AGraph(string=source).draw(format=format, prog=engine)
-        except Exception as error:
-            raise ValueError(say("error.render.failed", why=error)) from None
-    return drawn
+        return _draw(source, format, engine)
+
+
+@lru_cache(maxsize=32)
+def _draw(source: str, format: str, engine: str) -> bytes:
+    """The drawing itself, kept a while: a picture is often shown and then saved.
+
+    The layout is not freed. In the library that pygraphviz 2.0 carries, ``gvFreeLayout`` crashes the process on some
+    graphs with plain labels, torchviz's among them; a crashed kernel is worse than some 25 KB per picture.
+    """
+    import pygraphviz  # 0.15 s, and only pictures need it
+    from pygraphviz import graphviz as library
+
+    try:
+        with closing(pygraphviz.AGraph(string=source)) as drawing:
+            context = library.gvContextWithBuiltins()
+            if library.gvLayout(context, drawing.handle, engine.encode()):
+                raise ValueError(say("error.render.layout", engine=engine))
+            failed, drawn = library.gvRenderData(context, drawing.handle, format.encode())
+            if failed:
+                raise ValueError(say("error.render.format", format=format, formats=", ".join(FORMATS)))
+    except Exception as error:
+        raise ValueError(say("error.render.failed", why=error)) from None
+    picture: bytes = drawn
+    return picture
 
 
 @contextmanager
