@@ -72,7 +72,7 @@ def render(drawing: graphviz.Digraph) -> Rendered:
     """
     if not isinstance(drawing, graphviz.Digraph):
         raise TypeError(say("error.render.type", kind=kind_of(drawing)))
-    rendered: Rendered = Rendered(drawing.name, drawing.comment, format="svg", body=list(drawing.body))
+    rendered: Rendered = Rendered(drawing.name, comment=drawing.comment, format="svg", body=list(drawing.body))
     rendered.strict, rendered.engine = drawing.strict, drawing.engine
     for attributes in ("graph_attr", "node_attr", "edge_attr"):
         getattr(rendered, attributes).update(getattr(drawing, attributes))

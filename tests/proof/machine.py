@@ -84,8 +84,8 @@ class Machine:
         self.counts[op.name] += 1
 
     def wanting(self) -> list[Tensor]:
-        """Return the tensors that a gradient can reach, or all if there is none."""
-        return [tensor for tensor in self.pool if tensor.requires_grad] or self.pool
+        """Return the tensors that a gradient can reach, or leaves if none is left."""
+        return [tensor for tensor in self.pool if tensor.requires_grad] or self.wanting_leaves()
 
     def wanting_leaves(self) -> list[Tensor]:
         """Return the leaves that a gradient can reach, or all if there is none."""

@@ -164,10 +164,15 @@ indices = st.integers(0, 7)
 newest = st.sampled_from((0, 0, 1, 0, 2, 3, 1, 5))
 
 
-def leaf_strategy() -> st.SearchStrategy[Leaf]:
-    """Return a strategy for leaves, most of which want a gradient."""
-    often = st.sampled_from((True, True, True, False))
-    return st.builds(Leaf, st.integers(0, 2), st.integers(-2, 3), often, st.booleans())
+def leaf_strategy(needs_grad: bool) -> st.SearchStrategy[Leaf]:
+    """Return a strategy for leaves."""
+    return st.builds(Leaf, st.integers(0, 2), st.integers(-2, 3), st.just(needs_grad), st.booleans())
+
+
+def leaves_strategy() -> st.SearchStrategy[tuple[Leaf, ...]]:
+    """Return a strategy for a few leaves, most of which want a gradient: the first one always does."""
+    more = st.lists(st.one_of(leaf_strategy(True), leaf_strategy(False)), max_size=2)
+    return st.builds(lambda first, others: (first, *others), leaf_strategy(True), more)
 
 
 def op_strategy() -> st.SearchStrategy[Op]:
@@ -198,7 +203,6 @@ def round_strategy() -> st.SearchStrategy[tuple[Any, ...]]:
 
 def program_strategy() -> st.SearchStrategy[Program]:
     """Return a strategy for whole programs."""
-    leaves = st.lists(leaf_strategy(), min_size=1, max_size=3).map(tuple)
     rounds = st.lists(round_strategy(), min_size=1, max_size=3)
     steps = rounds.map(lambda several: tuple(step for steps in several for step in steps))
-    return st.builds(Program, leaves, steps)
+    return st.builds(Program, leaves_strategy(), steps)
