@@ -260,7 +260,8 @@ def _moments(tensor: torch.Tensor, dtype: torch.dtype) -> tuple[float, float]:
 
 def _count_nonzero(tensor: torch.Tensor) -> int:
     """As ``tensor.count_nonzero()``, which takes up to ten times as long for floating-point numbers on a CPU."""
-    return int(tensor.bool().view(torch.uint8).sum(dtype=torch.int64).item())
+    counter = torch.int32 if tensor.numel() < 2**31 else torch.int64  # summed as int64, bytes take three times as long
+    return int(tensor.bool().view(torch.uint8).sum(dtype=counter).item())
 
 
 def _count_strange(tensor: torch.Tensor) -> tuple[int, int]:

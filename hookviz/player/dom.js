@@ -4,7 +4,7 @@ import { isDark } from "./logic.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** @returns {HTMLElement} an element that holds text */
+/** An element that holds text. */
 export function make(tag, name = "", text = "", attributes = {}) {
   const element = document.createElement(tag);
   if (name) element.className = name;
@@ -13,7 +13,6 @@ export function make(tag, name = "", text = "", attributes = {}) {
   return element;
 }
 
-/** Set attributes. @param {Element} element @param {Object<string, string|number|boolean>} attributes */
 export function mark(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
 }

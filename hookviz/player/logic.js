@@ -17,7 +17,7 @@ function listed(map, key) {
   return map.get(key);
 }
 
-/** Given the steps that name the element. @returns {"todo"|"now"|"done"} */
+/** Given the steps that name the element. */
 export function stateAt(steps, step) {
   if (steps.includes(step)) return "now";
   return steps[0] < step ? "done" : "todo";
@@ -78,9 +78,7 @@ export const KEYS = {
   "?": "help",
 };
 
-/** What a key asks for, or null where it belongs to the browser.
- * @param {{key: string, ctrlKey?: boolean, metaKey?: boolean, altKey?: boolean}} event
- * onControl the focus is on something that Space or Enter activates */
+/** What a key asks for, or null where it belongs to the browser or to a control that it activates. */
 export function actionOf(event, onControl) {
   // Many keyboards type [ and ] through AltGr, which Windows reports as Ctrl+Alt and a Mac as Alt.
   const typed = event.altKey && "[]".includes(event.key);
@@ -116,16 +114,13 @@ export function sourceLines({ source, first, mark }) {
   return lines.map((text, i) => ({ number: first + i, text, marked: first + i === mark }));
 }
 
-/** One card a value that is known. @returns {{label: string, value: string}[]} */
+/** One card a value that is known. */
 export function cardsOf(frame) {
-  const both = [
-    { label: frame.before_label, value: frame.before },
-    { label: frame.after_label, value: frame.after },
-  ];
-  return both.filter((card) => card.value !== null && card.value !== undefined);
+  const both = ["before", "after"].map((when) => ({ label: frame[`${when}_label`], value: frame[when] }));
+  return both.filter((card) => card.value !== null);
 }
 
-/** Whether a value is one number or so, or a matrix. @returns {"one"|"many"} */
+/** Whether a value is one number or so, or a matrix. */
 export function sizeOf(value) {
   return value.includes("\n") || value.length > 14 ? "many" : "one";
 }

@@ -5,8 +5,14 @@ from typing import Any, NamedTuple
 
 import torch
 
+from hookviz.values import FEW
+
 Mark = tuple[int, int]
 """(where a tensor's numbers lie, its version): while both stay, nobody has written to it through torch."""
+
+
+Layout = tuple[tuple[int, int], ...]
+"""(size, stride) of each dimension, sorted."""
 
 
 class Glimpse(NamedTuple):
@@ -16,6 +22,8 @@ class Glimpse(NamedTuple):
     mark: Mark
     storage: int
     value: int | None
+    layout: Layout | None = None
+    """For a tensor of many numbers: which of them it shows, whatever the order of its dimensions."""
 
 
 class Sent(NamedTuple):
@@ -38,7 +46,8 @@ def glimpse_of(tensor: torch.Tensor, value: int | None = None) -> Glimpse:
     try:
         pointer = tensor.data_ptr()
         storage = pointer - int(tensor.storage_offset()) * tensor.element_size()
-        return Glimpse(id(tensor), (pointer, tensor._version), storage, value)
+        layout = tuple(sorted(zip(tensor.shape, tensor.stride(), strict=True))) if tensor.numel() > FEW else None
+        return Glimpse(id(tensor), (pointer, tensor._version), storage, value, layout)
     except (RuntimeError, NotImplementedError):  # sparse, functorch, inference: no storage or no version to compare
         return Glimpse(id(tensor), (0, 0), 0, value)
 

@@ -1,5 +1,6 @@
 """One backward pass: what the observers see in it, written down as steps."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -190,26 +191,41 @@ class Pass:
     def _computed(self, stage: Stage, gradients: Gradients) -> list[Glimpse | None]:
         """A node has computed; measure now what cannot be learned when it arrives."""
         node = stage.node
-        counts: dict[int, int] = {}
-        glimpses = [None if g is None else glimpse_of(g) for g in gradients]
         incoming = self._incoming.pop(node, [])
-        for glimpse in (*glimpses, *incoming):
-            if glimpse is not None:
-                counts[glimpse.storage] = counts.get(glimpse.storage, 0) + 1
-        watched = self.partial or len(stage.dict) > 1
+        self._computing = None
+        glimpses = [None if g is None else glimpse_of(g) for g in gradients]
         for slot, (gradient, glimpse) in enumerate(zip(gradients, glimpses, strict=True)):
-            if gradient is None or glimpse is None:
-                continue
-            shared = self.careful and (gradient.numel() <= FEW or counts[glimpse.storage] > 1)
-            if watched or shared or self._fan.get(self.trace.edges.get((node, slot), (-1, -1)), 0) != 1:
-                glimpses[slot] = glimpse._replace(value=self._measure(gradient))
-        after = one([value_of(g) for g in glimpses])
-        step = self._log("compute", node, before=one([value_of(g) for g in incoming]), after=after)
+            if gradient is not None and glimpse is not None:
+                value = self._rearranged(gradient, glimpse, incoming)
+                if value is None and self._only_now(stage, slot, gradient, [*glimpses, *incoming]):
+                    value = self._measure(gradient)
+                glimpses[slot] = glimpse._replace(value=value)
+        before, after = (one([value_of(g) for g in seen]) for seen in (incoming, glimpses))
+        step = self._log("compute", node, before=before, after=after)
         for slot, glimpse in enumerate(glimpses):
             if glimpse is not None and glimpse.value is None:
                 self._pending[self.trace.edges[node, slot]] = (step, slot)
-        self._computing = None
         return glimpses
+
+    def _only_now(self, stage: Stage, slot: int, gradient: torch.Tensor, others: list[Glimpse | None]) -> bool:
+        """Whether this gradient, as it is sent, could not be told from what arrives at the other end."""
+        place = self.trace.edges.get((stage.node, slot))
+        if self.partial or len(stage.dict) > 1 or place is None or self._fan[place] != 1:
+            return True
+        if not self.careful or gradient.numel() <= FEW:
+            return self.careful
+        storage = glimpse_of(gradient).storage
+        return sum(other is not None and other.storage == storage for other in others) > 1
+
+    def _rearranged(self, gradient: torch.Tensor, glimpse: Glimpse, incoming: Sequence[Glimpse | None]) -> int | None:
+        """The value of a large gradient that only shows the incoming one with its dimensions in another order."""
+        origin = incoming[0] if len(incoming) == 1 else None
+        if origin is None or origin.value is None or glimpse.layout is None:
+            return None
+        if (origin.mark, origin.layout) != (glimpse.mark, glimpse.layout):
+            return None
+        self.trace.values.append((tuple(gradient.shape), *self.trace.values[origin.value][1:]))
+        return len(self.trace.values) - 1
 
     def _send(self, node: int, glimpses: list[Glimpse | None]) -> None:
         for slot, glimpse in enumerate(glimpses):

@@ -168,13 +168,23 @@ def hooks_left(tensors: Iterable[torch.Tensor]) -> dict[str, Any]:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Hush torch's warnings, and fail when hookviz says that it could not observe."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
+def quiet() -> Iterator[list[warnings.WarningMessage]]:
+    """Collect torch's warnings, each time and not only once, and fail when hookviz says that it could not observe."""
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield caught
+    finally:
+        torch.set_warn_always(always)
     given_up = [str(warning.message) for warning in caught if issubclass(warning.category, hv.HookvizWarning)]
     assert not given_up, f"the pass was not observed: {given_up}"
+
+
+def warned(caught: list[warnings.WarningMessage]) -> list[tuple[str, str, str, int]]:
+    """Return what the warnings said, and where."""
+    return [(w.category.__name__, str(w.message), w.filename, w.lineno) for w in caught]
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import get_gradient_edge, register_multi_grad_hook
 
-from .compare import Watch, bits, failure, gradient, hooks_left, plain, quiet, sharing, state, uncollected
+from .compare import Watch, bits, failure, gradient, hooks_left, plain, quiet, sharing, state, uncollected, warned
 from .programs import OPS, Drop, Hook, Leaf, Op, Pass, Program, Remove
 
 SHAPES = ((), (2,), (2, 2))
@@ -22,10 +22,10 @@ def run_program(program: Program, watch: Watch = plain, whole: bool = False) -> 
     """Run a program, with the watcher around all of it or around each pass, and report what can be seen."""
     machine = Machine(plain if whole else watch)
     torch.manual_seed(0)
-    with quiet(), uncollected():
+    with quiet() as caught, uncollected():
         with watch() if whole else nullcontext():
             machine.run(program)
-        report = machine.report()
+        report = machine.report() | {"warnings": warned(caught)}
     machine.let_go()
     return report
 

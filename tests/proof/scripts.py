@@ -885,6 +885,105 @@ def tensors_without_numbers(show: Show) -> None:
 
 
 @script
+def nested_tensors(show: Show) -> None:
+    parts = [leaf(1.0, 2.0), leaf(3.0, 4.0, 5.0)]
+    with show.watch():
+        together = torch.nested.as_nested_tensor(parts, layout=torch.jagged)
+        show.handles.append((together * 2).register_hook(lambda grad: grad * 3))
+        (together.sin() * 2).values().sum().backward()
+    show.keep(one=parts[0], two=parts[1])
+
+
+@script
+def a_pass_over_a_graph_made_in_another_thread(show: Show) -> None:
+    a = leaf(2.0)
+    made: list[Tensor] = []
+    with show.watch():
+        thread = threading.Thread(target=lambda: made.append(a.exp().sin()))
+        thread.start()
+        thread.join()
+        show.on(made[0], "hook", lambda grad: grad * 2)
+        (made[0] * a).backward()
+    show.keep(a=a, b=made[0])
+
+
+@script
+def metadata_of_ones_own(show: Show) -> None:
+    a = leaf(2.0)
+    b = a.exp()
+    b.grad_fn.metadata["mine"] = 1
+    show.keep(a=a, b=b)
+    with show.watch():
+        show.on(b, "b_hook")
+        b.backward()
+
+
+@script
+def hooks_put_into_the_dict_by_hand(show: Show) -> None:
+    a = leaf(2.0)
+    b = a * 3
+    show.on(b, "b_hook", lambda grad: grad * 2)
+    hooks = b._backward_hooks
+    hooks["by hand"] = show.hook("by hand", lambda grad: grad + 1)
+    show.keep(a=a, b=b)
+    with show.watch():
+        b.backward()
+    show.log.append([hooks is b._backward_hooks, len(hooks), list(hooks)[-1], type(hooks).__name__])
+
+
+@script
+def a_backward_hook_of_the_old_kind(show: Show) -> None:
+    layer = nn.Linear(2, 1)
+    show.handles.append(layer.register_backward_hook(show.hook("old")))
+    show.keep(weight=layer.weight)
+    with show.watch():
+        layer(torch.ones(3, 2)).sum().backward()
+
+
+@script
+def a_full_backward_hook_without_an_input_that_needs_grad(show: Show) -> None:
+    layer = nn.Linear(2, 1)
+    show.handles.append(layer.register_full_backward_hook(show.hook("full")))
+    show.keep(weight=layer.weight)
+    with show.watch():
+        layer(torch.ones(3, 2)).sum().backward()
+
+
+@script
+def backward_that_makes_a_graph(show: Show) -> None:
+    a = leaf(2.0)
+    b = a**3
+    show.on(b, "b_hook", lambda grad: grad * 2)
+    show.keep(a=a, b=b)
+    with show.watch():
+        b.backward(create_graph=True)
+        a.grad.backward()
+
+
+@script
+def hooks_on_what_other_gradients_are_made_of(show: Show) -> None:
+    a, b = leaf(2.0), leaf(3.0)
+    c, d = a * b, a + b
+    show.handles.append(register_multi_grad_hook([a, b, c], show.hook("all")))
+    show.handles.append(register_multi_grad_hook([c, d], show.hook("any"), mode="any"))
+    show.keep(a=a, b=b, c=c, d=d)
+    with show.watch():
+        c.backward(retain_graph=True)
+        (c * d).backward()
+
+
+@script
+def the_picture_inside_a_larger_one(show: Show) -> None:
+    """Names of the same tensors, and a tensor that is root and input at once."""
+    a = leaf(2.0)
+    b = same = a * 3
+    show.on(same, "same", lambda grad: grad + 1)
+    with show.watch():
+        grads = torch.autograd.grad([b, b.exp()], [b, a])
+    show.keep(a=a, b=b, one=grads[0], two=grads[1])
+
+
+@script
 def a_chain_of_five_thousand(show: Show) -> None:
     a = leaf(1.0)
     b = a

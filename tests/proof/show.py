@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .compare import Watch, bits, failure, gradient, hooks_left, plain, quiet, sharing, state, uncollected
+from .compare import Watch, bits, failure, gradient, hooks_left, plain, quiet, sharing, state, uncollected, warned
 
 Change = Callable[..., Any]
 Script = Callable[["Show"], None]
@@ -75,13 +75,14 @@ def perform(script: Script, watch: Watch, whole: bool) -> dict[str, Any]:
     show = Show(plain if whole else watch)
     torch.manual_seed(0)
     error = None
-    with quiet(), uncollected():
+    with quiet() as caught, uncollected():
         try:
             with watch() if whole else nullcontext():
                 script(show)
         except (Exception, KeyboardInterrupt) as raised:
             error = raised
-        report = show.report() | {"failure": failure(error), "random": torch.rand(1).item()}
+        report = show.report() | {"failure": failure(error), "warnings": warned(caught)}
+    report["random"] = torch.rand(1).item()
     for tensor in show.tensors.values():
         tensor.grad = None
     return report

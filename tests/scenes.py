@@ -1,0 +1,95 @@
+"""The picture that the tests share, and what a trace says in a line for each step."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from hookviz import Step, Trace, Value
+
+
+class Scene(NamedTuple):
+    """The tensors of one picture, under their names."""
+
+    a: torch.Tensor
+    b: torch.Tensor
+    c: torch.Tensor
+    d: torch.Tensor
+    e: torch.Tensor
+
+    def grads(self) -> list[float | None]:
+        """The gradients of a to e; None where torch keeps none."""
+        kept = [x.grad if x.is_leaf or x.retains_grad else None for x in self]
+        return [None if grad is None else grad.item() for grad in kept]
+
+
+def leaf(*numbers: float) -> torch.Tensor:
+    """A leaf: of no dimension for one number, else a vector."""
+    return torch.tensor(numbers[0] if len(numbers) == 1 else list(numbers), requires_grad=True)
+
+
+def scene(join: Callable[[Any, Any], torch.Tensor] = torch.mul) -> Scene:
+    """The picture that everything starts from: a=2, b=3, c=a*b, d=4, e=c*d."""
+    a, b, d = leaf(2.0), leaf(3.0), leaf(4.0)
+    c = a * b
+    return Scene(a, b, c, d, join(c, d))
+
+
+def c_hook(grad: torch.Tensor) -> torch.Tensor:
+    return grad + 2
+
+
+def hook_everything(tensors: Scene) -> Any:
+    """The hooks of the facts; the handle of c_hook."""
+    tensors.e.register_hook(lambda grad: grad * 2)
+    handle = tensors.c.register_hook(c_hook)
+    tensors.c.register_hook(print)
+    tensors.c.retain_grad()
+    tensors.d.register_hook(lambda grad: grad + 100)
+    tensors.e.retain_grad()
+    return handle
+
+
+def silent(name: str) -> Callable[..., None]:
+    """A hook that does nothing, under a name of its own."""
+
+    def hook(*_: Any) -> None:
+        return None
+
+    hook.__name__ = name
+    return hook
+
+
+def accumulator(tensor: torch.Tensor) -> Any:
+    """The AccumulateGrad node of a leaf."""
+    return torch.autograd.graph.get_gradient_edge(tensor).node
+
+
+def plain(values: Any) -> Any:
+    """A value as numbers, several as a tuple."""
+    if isinstance(values, Value):
+        return values.tolist()
+    return None if values is None else tuple(map(plain, values))
+
+
+def line(step: Step) -> tuple[Any, ...]:
+    """(kind, on) of a step, and the hook's name if it has one."""
+    return (step.kind, step.on) if step.hook is None else (step.kind, step.on, step.hook.name)
+
+
+def lines(trace: Trace) -> list[tuple[Any, ...]]:
+    return [line(step) for step in trace.steps]
+
+
+def firings(trace: Trace) -> list[tuple[Any, ...]]:
+    """(hook, on, before, after, effect) of each firing."""
+    return [(s.hook.name, s.on, plain(s.before), plain(s.after), s.effect) for s in trace.firings]
+
+
+def steps_of(trace: Trace, kind: str, on: str | None = None) -> list[Step]:
+    return [step for step in trace.steps if step.kind == kind and on in (None, step.on)]
+
+
+def written(trace: Trace, kind: str = "accumulate") -> dict[str, tuple[Any, Any]]:
+    """Name → (before, after) of what was stored in ``.grad``."""
+    return {step.on: (plain(step.before), plain(step.after)) for step in steps_of(trace, kind)}
