@@ -2,11 +2,11 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hookviz.trace import HookRow, StepRow, TensorRow, Trace
+from hookviz.trace import HOOK_KINDS, KINDS, HookRow, StepRow, TensorRow, Trace
 from hookviz.values import Row
 from hookviz.words import say
 
@@ -96,6 +96,40 @@ def load(path: str | Path) -> Trace:
     if data["version"] > VERSION:
         raise ValueError(say("error.load.newer", path=path, version=data["version"], known=VERSION))
     try:
-        return decode(data)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(say("error.load.broken", path=path, why=repr(error))) from None
+        trace = decode(data)
+        fault = next(_faults(trace), None)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        fault, trace = repr(error), None
+    if trace is None or fault is not None:
+        raise ValueError(say("error.load.broken", path=path, why=fault))
+    return trace
+
+
+def _faults(trace: Trace) -> Iterator[str]:
+    """What points to nothing in ``trace``: a file that was cut or edited by hand."""
+    nodes, values, passes, hooks = (
+        range(len(part)) for part in (trace.ops, trace.values, trace.roots, trace.hook_rows)
+    )
+    if not all(isinstance(text, str) for text in (*trace.ops, *trace.notes)):
+        yield "ops or notes are not texts"
+    for (start, _), (end, _) in trace.edges.items():
+        if start not in nodes or end not in nodes:
+            yield f"an edge from {start} to {end}"
+    for row in trace.tensors:
+        if row.pass_id not in passes or row.node not in nodes or not _known([row.data, row.grad], values):
+            yield f"the tensor {row.name}"
+    for hook in trace.hook_rows:
+        if hook.kind not in HOOK_KINDS or hook.node not in nodes:
+            yield f"the hook {hook.name}"
+    for index, step in enumerate(trace.rows):
+        kept = step.hook is None or step.hook in hooks
+        shown = _known([step.before, step.after, *(part[2] for part in step.parts)], values)
+        placed = step.pass_id in passes and (step.node == -1 or step.node in nodes)
+        if step.kind not in KINDS or not (kept and shown and placed):
+            yield f"step {index}"
+
+
+def _known(indexes: Iterable[Any], values: range) -> bool:
+    """Whether there is a value for each of ``indexes``: numbers, tuples of them, or None."""
+    flat = (i for index in indexes for i in (index if isinstance(index, tuple) else (index,)))
+    return all(i is None or i in values for i in flat)

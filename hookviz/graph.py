@@ -29,12 +29,14 @@ def edge_of(root: torch.Tensor | GradientEdge) -> tuple[Node | None, int]:
         return root.node, root.output_nr
     if not root.requires_grad:
         return None, 0
-    node = root.grad_fn
-    if node is not None:
-        return node, root.output_nr
     try:
+        node = root.grad_fn
+        if node is not None:
+            return node, root.output_nr
         edge = torch.autograd.graph.get_gradient_edge(root)  # a leaf: its AccumulateGrad
-    except AttributeError:  # a leaf of one of torch.func's inner levels has none that can be reached
+    except (RuntimeError, AttributeError):
+        # A stale view, of which torch refuses to tell the history (the pass will say so itself), or a leaf of one of
+        # torch.func's inner levels, whose AccumulateGrad cannot be reached.
         return None, 0
     return edge.node, edge.output_nr
 

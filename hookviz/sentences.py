@@ -46,6 +46,8 @@ def sentence(step: Step) -> str:
     if step.hook is not None:
         parts["hook"] = step.hook.label
     if step.kind in HOOK_KINDS:
+        if step.before == () == step.after:  # the post-hooks of an AccumulateGrad
+            return say("sentence.hook.nothing", **parts)
         key = "sentence.data" if step.row.of else "sentence.hook"
         return say(f"{key}.{step.effect}", **parts)
     return _OTHERS.get(step.kind, _plain)(step, parts)

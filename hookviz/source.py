@@ -43,7 +43,14 @@ def describe(function: Callable[..., Any]) -> Source:
     >>> describe(functools.partial(print, 1)).name
     'partial(print)'
     """
-    inner = inspect.unwrap(function, stop=lambda f: inspect.isfunction(f)) if callable(function) else function
+    try:
+        return _describe(function)
+    except Exception:  # an object whose attributes raise, a wrapper of itself
+        return Source(type(function).__name__, None, None, None, None)
+
+
+def _describe(function: Callable[..., Any]) -> Source:
+    inner = inspect.unwrap(function)
     if isinstance(inner, functools.partial):
         source = describe(inner.func)
         return source._replace(name=f"partial({source.name})")

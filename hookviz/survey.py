@@ -61,15 +61,14 @@ class Survey:
         return None if number is None else (number, output)
 
     def find(self, tensor: torch.Tensor) -> Place | None:
-        """Where the gradient of ``tensor`` arrives; None if the tensor is not in this graph."""
+        """Where the gradient of ``tensor`` arrives; None if the tensor is not in this graph.
+
+        A variable whose history torch refuses to tell (a stale output of unbind, say) is nowhere.
+        """
         if id(tensor) in self.leaf_numbers:
             return self.leaf_numbers[id(tensor)], 0
-        return self.place_of(tensor.grad_fn, tensor.output_nr) if tensor.requires_grad else None
-
-    def _find(self, tensor: torch.Tensor) -> Place | None:
-        """As ``find``; a variable whose history torch refuses to tell (a stale output of unbind, say) is nowhere."""
         try:
-            return self.find(tensor)
+            return self.place_of(tensor.grad_fn, tensor.output_nr) if tensor.requires_grad else None
         except RuntimeError:
             return None
 
@@ -96,7 +95,7 @@ class Survey:
         unnamed = [("", leaf) for reference in self.leaves.values() if (leaf := reference()) is not None]
         taken: set[Place] = set()
         for name, tensor in [*names.items(), *unnamed]:
-            place = self._find(tensor)
+            place = self.find(tensor)
             if place is not None and place not in taken:
                 taken.add(place)
                 self._add_tensor(name, tensor, place)

@@ -239,7 +239,8 @@ class Trace:
             peers = [h.key for h in self.hook_rows if h[:3] == row[:3]]
             place = (peers.index(row.key), len(peers))
         source = Source(row.name, row.file, row.line, row.text, row.mark)
-        return Hook(on, row.kind, source, say(f"dict.{row.kind}", on=on), *place)
+        unnamed = row.output >= 0 and (row.node, row.output) not in self._names
+        return Hook(on, row.kind, source, say(f"dict.{row.kind}{'.unnamed' * unnamed}", on=on), *place)
 
     def name(self, node: int, output: int = -1) -> str:
         """What a tensor (``output`` 0 or more) or a node (-1) is called."""
@@ -251,6 +252,8 @@ class Trace:
             return tensor
         if tensor is not None:
             return say("name.node", op=op, tensor=tensor)
+        if output >= 0 and op == "AccumulateGrad":
+            return say("name.leaf", number=node)
         return op if self._op_counts[op] == 1 else say("name.number", op=op, number=node)
 
     @property
@@ -311,7 +314,8 @@ class Trace:
         """Write the trace as JSON, to be read again by ``hookviz.load``."""
         from hookviz.files import encode
 
-        Path(path).write_text(json.dumps(encode(self), ensure_ascii=False, allow_nan=False), encoding="utf-8")
+        text = json.dumps(encode(self), allow_nan=False)  # all of it, before an older file of that name is touched
+        Path(path).write_text(text, encoding="utf-8")
 
     def __repr__(self) -> str:
         if not self.rows:

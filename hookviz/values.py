@@ -124,6 +124,8 @@ class Value:
         """The value on as many lines as it needs: a matrix row by row, or all statistics."""
         if self.note is not None:
             return f"{self.note}\n{self.shape} {self.dtype}"
+        if 0 in self.shape:
+            return f"[]\n{self.shape} {self.dtype}"
         if self._numbers is not None:
             return _rows(self._numbers, len(self.shape))
         low, high, mean, norm = map(number, self.statistics[:4])

@@ -92,7 +92,7 @@ def _kept(step: Step) -> str:
     leaf = ".leaf" if step.kind == "tensor_hook" and step.trace.ops[step.node] == "AccumulateGrad" else ""
     kind = step.trace.hook_rows[step.row.hook or 0].kind
     place = {"on": step.on, "place": say(f"place.{hook.place}" if hook.place < 4 else "place.n", n=hook.place + 1)}
-    return say(f"kept.{kind}{leaf}", total=hook.total, op=step.trace.ops[step.node], **place)
+    return say(f"kept.{kind}{leaf}", dict=hook.kept_in, total=hook.total, op=step.trace.ops[step.node], **place)
 
 
 def _next(step: Step, steps: Sequence[Step]) -> str:

@@ -1,6 +1,7 @@
 """What can be seen of a gradient without holding it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -15,8 +16,9 @@ Layout = tuple[tuple[int, int], ...]
 """(size, stride) of each dimension, sorted."""
 
 
-class Glimpse(NamedTuple):
-    """What was seen of a gradient at one moment, without holding it."""
+@dataclass(slots=True)
+class Glimpse:
+    """What was seen of a gradient at one moment, without holding it; its value once somebody has looked."""
 
     identity: int
     mark: Mark

@@ -132,14 +132,16 @@ class Pass:
         untouched = now.mark == before.mark
         surely = untouched and not any(spot == now.storage for spot, _ in self._edits)
         if surely and before.value is not None and not (self.careful and gradient.numel() <= FEW):
-            return now._replace(value=before.value), before.value
-        value = self._measure(gradient)
+            now.value = before.value
+            return now, before.value
+        now.value = value = self._measure(gradient)
         if untouched and before.value is None:
-            return now._replace(value=value), value
+            return now, value
         if now.mark[0] == before.mark[0] and same(self._row(before.value), self._row(value)):
             self.trace.values.pop()  # measured only to see that nothing changed
-            return now._replace(value=before.value), before.value
-        return now._replace(value=value), before.value
+            now.value = before.value
+            return now, before.value
+        return now, before.value
 
     def _check(self, place: Place, expected: int | None, now: Glimpse) -> None:
         """A gradient that is not what it was when it was last seen: by whose edit, if that is known?"""
@@ -199,7 +201,7 @@ class Pass:
                 value = self._rearranged(gradient, glimpse, incoming)
                 if value is None and self._only_now(stage, slot, gradient, [*glimpses, *incoming]):
                     value = self._measure(gradient)
-                glimpses[slot] = glimpse._replace(value=value)
+                glimpse.value = value
         before, after = (one([value_of(g) for g in seen]) for seen in (incoming, glimpses))
         step = self._log("compute", node, before=before, after=after)
         for slot, glimpse in enumerate(glimpses):
@@ -321,5 +323,6 @@ def _gradients(stage: Stage, arguments: tuple[Any, ...]) -> Gradients:
     if stage.kind == "tensor_hook":
         return [arguments[0]]
     if stage.kind == "post_accumulate_hook":
-        return [arguments[0].grad, arguments[0]]
+        tensor = arguments[0]  # the leaf, or what the hook before returned, which torch is about to refuse
+        return [tensor.grad if tensor.is_leaf else None, tensor]
     return list(arguments[0])

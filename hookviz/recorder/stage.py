@@ -21,6 +21,8 @@ class Observer:
     """Stands in a hook dict and looks at what passes; returns None, which to torch means: keep it."""
 
     __slots__ = ("stage",)
+    __torch_unserializable__ = True
+    """torch drops such a hook from a pickled tensor without a warning."""
 
     def __init__(self, stage: "Stage") -> None:
         self.stage = stage

@@ -1,0 +1,1 @@
+"""What recording costs, as ratios to a plain pass in the same run."""

@@ -1,0 +1,70 @@
+"""A JupyterLab and a Chromium for the browser tests; without a Chromium they are left out, unless they must run."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page
+
+from tests.browser.lab import Lab, browser, chromium, write_notebook
+
+LESSONS = Path(__file__).parents[2] / "notebooks"
+SCRIPT = (
+    "import torch, hookviz as hv\na = torch.tensor(2.0, requires_grad=True)\nb = torch.tensor(3.0, requires_grad=True)\n"
+    "c = a * b\nd = torch.tensor(4.0, requires_grad=True)",
+    "def c_hook(grad):\n    return grad + 2\n\nc.register_hook(c_hook)\nc.register_hook(lambda grad: print(grad))\n"
+    "c.retain_grad()",
+    "d.register_hook(lambda grad: grad + 100)\ne = c * d\ne.retain_grad()\ne.register_hook(lambda grad: grad * 2)",
+    "with hv.record() as trace:\n    e.backward()\ntrace",
+    "import ipywidgets\nplayer = trace.player()\nslider = ipywidgets.IntSlider(max=15)\n"
+    'link = ipywidgets.jslink((player, "step"), (slider, "value"))\nipywidgets.VBox([player, slider])',
+)
+
+
+@pytest.fixture(scope="session")
+def chrome() -> Iterator[Browser]:
+    if chromium() is None:
+        reason = "no Chromium is here: install it, or name one in HOOKVIZ_CHROMIUM"
+        if "browser" in os.environ.get("HOOKVIZ_REQUIRE", "").split(","):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def lab(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("notebooks")
+    write_notebook(folder / "a_to_e.ipynb", *SCRIPT)
+    for lesson in LESSONS.glob("*.ipynb"):
+        (folder / lesson.name).write_bytes(lesson.read_bytes())
+    with Lab(folder, tmp_path_factory.mktemp("home")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def open_page(chrome: Browser, lab: Lab) -> Iterator[Callable[..., Page]]:
+    """Opens a notebook in a page of its own, runs it, and waits for the players in it."""
+    pages: list[Page] = []
+
+    def open_it(notebook: str, theme: str = "light", width: int = 1280) -> Page:
+        lab.set_theme(theme)
+        page = chrome.new_page(viewport={"width": width, "height": 1100})
+        pages.append(page)
+        page.errors = []  # type: ignore[attr-defined]
+        page.on("console", lambda message: _note(page, message))
+        page.on("pageerror", lambda error: page.errors.append(str(error)))  # type: ignore[attr-defined]
+        lab.open(page, notebook)
+        lab.run_all(page)
+        page.wait_for_selector(".hv-player", timeout=90_000)
+        return page
+
+    yield open_it
+    for page in pages:
+        page.close()
+
+
+def _note(page: Page, message: ConsoleMessage) -> None:
+    if message.type == "error":
+        page.errors.append(message.text)  # type: ignore[attr-defined]

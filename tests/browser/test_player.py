@@ -1,0 +1,159 @@
+"""The player in a real JupyterLab: steps by key and by mouse, keeps its keys to itself, and paints at once."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+Opener = Callable[..., Page]
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def page(request: pytest.FixtureRequest, open_page: Opener) -> Page:
+    return open_page("a_to_e.ipynb", theme=request.param)
+
+
+@pytest.fixture
+def player(page: Page) -> Locator:
+    found = page.locator(".hv-player").first
+    found.scroll_into_view_if_needed()
+    found.focus()
+    page.keyboard.press("Home")
+    return found
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def test_arrows_go_to_c_hook_and_show_8_to_10(page: Page, player: Locator) -> None:
+    press(page, *["ArrowRight"] * 8)
+    panel = player.locator(".hv-panel")
+    expect(panel).to_contain_text("Step 9 of 16")
+    expect(panel).to_contain_text("c_hook on c replaced the gradient: 8 → 10.")
+    expect(panel.locator(".hv-card")).to_have_text(["before8", "after10"])
+    expect(panel).to_contain_text(re.compile(r"In \[\d+\], line 1"))
+    expect(panel).to_contain_text("return grad + 2")
+
+
+def test_brackets_go_from_hook_to_hook(page: Page, player: Locator) -> None:
+    seen = []
+    for _ in range(4):
+        press(page, "]")
+        seen.append(player.locator(".hv-count").inner_text())
+    assert seen == ["Step 2 of 16", "Step 6 of 16", "Step 9 of 16", "Step 10 of 16"]
+    press(page, "[")
+    expect(player.locator(".hv-count")).to_have_text("Step 9 of 16")
+
+
+def test_end_and_home_go_to_the_last_and_the_first_step(page: Page, player: Locator) -> None:
+    press(page, "End")
+    expect(player.locator(".hv-panel")).to_contain_text("b.grad is written: 20.")
+    press(page, "Home")
+    expect(player.locator(".hv-panel")).to_contain_text("Backward starts at e with the gradient 1.")
+
+
+def test_space_plays_until_it_is_pressed_again(page: Page, player: Locator) -> None:
+    press(page, " ")
+    expect(player.locator(".hv-count")).to_have_text("Step 3 of 16", timeout=6_000)
+    press(page, " ")
+    shown = player.locator(".hv-count").inner_text()
+    page.wait_for_timeout(1_600)
+    assert player.locator(".hv-count").inner_text() == shown
+
+
+def test_a_click_on_a_pin_goes_to_its_firing(page: Page, player: Locator) -> None:
+    pin = player.locator(".hv-pin", has_text="c_hook").first
+    pin.click()
+    expect(player.locator(".hv-panel")).to_contain_text("c_hook on c replaced the gradient")
+
+
+def test_a_click_on_a_row_of_the_table_goes_to_its_firing(page: Page, player: Locator) -> None:
+    player.locator(".hv-firings button", has_text="10").click()
+    expect(player.locator(".hv-panel")).to_contain_text("looked at the gradient and kept it: 10.")
+
+
+def test_no_key_reaches_the_notebook(page: Page, player: Locator) -> None:
+    cells = page.locator(".jp-Notebook .jp-Cell")
+    count, first = cells.count(), page.locator(".jp-InputPrompt").all_inner_texts()
+    press(page, "d", "d", "j", "k", "m", "z", "a", "b", "x", "0", "0", "Enter", "Escape")
+    page.wait_for_timeout(300)
+    assert cells.count() == count
+    assert page.locator(".jp-InputPrompt").all_inner_texts() == first
+    assert page.locator(".jp-MarkdownCell").count() == 0
+
+
+def test_the_question_mark_lists_the_keys(page: Page, player: Locator) -> None:
+    press(page, "?")
+    expect(player.locator("dialog")).to_be_visible()
+    press(page, "Escape")
+    expect(player.locator("dialog")).not_to_be_visible()
+
+
+PAINT = """async () => {
+  const root = document.querySelector(".hv-player");
+  const frame = () => new Promise((done) => requestAnimationFrame(() => { const c = new MessageChannel();
+    c.port1.onmessage = done; c.port2.postMessage(0); }));
+  const times = [];
+  root.focus();
+  for (let i = 0; i < 100; i++) {
+    await frame();
+    const key = Math.floor(i / 15) % 2 ? "ArrowLeft" : "ArrowRight";
+    const before = performance.now();
+    root.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    root.getBoundingClientRect();
+    await frame();
+    times.push(performance.now() - before);
+  }
+  return times.sort((a, b) => a - b)[50];
+}"""
+
+
+def test_a_step_paints_within_50_ms(page: Page, player: Locator) -> None:
+    median = page.evaluate(PAINT)
+    print(f"a step paints in {median:.1f} ms in the median")
+    assert median <= 50
+
+
+def test_a_linked_slider_and_the_player_move_each_other(page: Page) -> None:
+    linked = page.locator(".hv-player").nth(1)
+    linked.scroll_into_view_if_needed()
+    linked.focus()
+    press(page, "Home", "ArrowRight", "ArrowRight")
+    expect(page.locator(".widget-readout")).to_have_text("2")
+    page.locator(".widget-slider .noUi-handle").focus()
+    press(page, "ArrowRight")
+    expect(linked.locator(".hv-count")).to_have_text("Step 4 of 16")
+
+
+def test_nothing_is_written_to_the_console(page: Page, player: Locator) -> None:
+    press(page, "End", "Home", "]", "ArrowRight")
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
+def test_axe_finds_nothing_serious(page: Page, player: Locator) -> None:
+    press(page, "]")
+    found = Axe().run(page, context=".hv-player").response["violations"]
+    serious = [(rule["id"], rule["help"]) for rule in found if rule["impact"] in ("serious", "critical")]
+    assert serious == []
+
+
+def test_the_theme_of_the_lab_is_the_players(page: Page, player: Locator) -> None:
+    dark = page.evaluate("document.body.dataset.jpThemeLight") == "false"
+    ink = page.evaluate("getComputedStyle(document.querySelector('.hv-panel')).color")
+    brightness = sum(int(part) for part in ink[ink.index("(") + 1 : -1].split(",")[:3]) / 3
+    assert (brightness > 128) == dark
+
+
+@pytest.mark.parametrize("width", [800, 390])
+def test_nothing_is_cut_off_in_a_narrow_window(open_page: Opener, width: int) -> None:
+    page = open_page("a_to_e.ipynb", width=width)
+    page.keyboard.press("Control+b")
+    player = page.locator(".hv-player").first
+    player.scroll_into_view_if_needed()
+    wide = player.evaluate("e => e.scrollWidth - e.clientWidth")
+    assert wide <= 1
+    expect(player.locator(".hv-sentence")).to_be_visible()

@@ -1,0 +1,240 @@
+"""A trace read back from its file is the trace that was written; any other file is refused with a reason."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scenes import hook_everything, leaf, scene
+
+import hookviz as hv
+from hookviz.files import VERSION, decode, encode
+from hookviz.trace import HookRow, StepRow, TensorRow
+from hookviz.values import measure
+
+
+@pytest.fixture
+def trace() -> hv.Trace:
+    tensors = scene()
+    hook_everything(tensors)
+    with hv.record(names=tensors._asdict()) as trace:
+        tensors.e.backward(retain_graph=True)
+        tensors.e.backward()
+    return trace
+
+
+def there_and_back(trace: hv.Trace, path: Path) -> hv.Trace:
+    trace.save(path)
+    return hv.load(path)
+
+
+def same_text(one: hv.Trace, other: hv.Trace) -> None:
+    """Equal to the last type and the sign of zero, NaN being NaN."""
+    assert repr(vars(one)) == repr(vars(other))
+
+
+def test_a_trace_comes_back_exactly(trace: hv.Trace, tmp_path: Path) -> None:
+    back = there_and_back(trace, tmp_path / "lesson.json")
+    assert back == trace
+    assert [step.sentence for step in back.steps] == [step.sentence for step in trace.steps]
+    assert back.figure(3).source == trace.figure(3).source
+    assert back.firings.texts() == trace.firings.texts()
+
+
+STRANGE = [
+    torch.tensor([math.nan, math.inf, -math.inf, -0.0]),
+    torch.tensor([complex(math.nan, -math.inf), complex(-0.0, 0.0), 1 - 2j]),
+    torch.tensor(5e-324, dtype=torch.float64),
+    torch.full((100,), math.nan),
+    torch.full((100,), math.inf),
+    torch.ones(100, dtype=torch.complex64),
+    torch.zeros(0),
+    torch.zeros(0, 5),
+    torch.tensor(True),
+    torch.tensor([2**62]),
+    torch.eye(2).to_sparse(),
+]
+
+
+@pytest.mark.parametrize("tensor", STRANGE, ids=repr)
+def test_a_strange_value_comes_back_exactly(tensor: torch.Tensor, tmp_path: Path) -> None:
+    trace = hv.Trace(values=[measure(tensor)])
+    back = there_and_back(trace, tmp_path / "t.json")
+    assert back.values[0][3:] == trace.values[0][3:] or repr(back.values) == repr(trace.values)
+    same_text(back, trace)
+
+
+WORDS = ["损失", "<b>", "</script>", 'say "hi"', "a\\b", "line\nline", "\u202e", "\ud800", "😀", "\x00"]
+
+
+@pytest.mark.parametrize("name", WORDS, ids=ascii)
+def test_a_strange_name_comes_back_exactly(name: str, tmp_path: Path) -> None:
+    x = leaf(2.0)
+    with hv.record(names={name: x}) as trace:
+        (x * 3).backward()
+    assert name in [row.name for row in trace.tensors]
+    assert there_and_back(trace, tmp_path / "t.json") == trace
+
+
+numbers = st.floats() | st.complex_numbers() | st.integers(-(2**62), 2**62) | st.booleans()
+nested = st.recursive(numbers, lambda x: st.lists(x, max_size=3), max_leaves=8)
+statistics = st.tuples(*[st.floats()] * 4, *[st.integers(0, 10**9)] * 3)
+rows = st.builds(
+    lambda *parts: parts,
+    st.lists(st.integers(0, 9), max_size=3).map(tuple),
+    st.text(),
+    st.text(),
+    st.none() | nested,
+    st.none() | statistics,
+    st.none() | st.text(),
+)
+indexes = st.none() | st.integers(0, 99)
+several = indexes | st.lists(indexes, max_size=3).map(tuple)
+steps = st.builds(
+    StepRow,
+    pass_id=st.integers(0, 3),
+    kind=st.text(),
+    place=st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)),
+    before=several,
+    after=several,
+    parts=st.lists(st.tuples(st.integers(-1, 9), st.integers(0, 9), indexes), max_size=3).map(tuple),
+    error=st.none() | st.text(),
+)
+traces = st.builds(
+    hv.Trace,
+    ops=st.lists(st.text(), max_size=3),
+    edges=st.dictionaries(st.tuples(*[st.integers(0, 9)] * 2), st.tuples(*[st.integers(0, 9)] * 2), max_size=4),
+    tensors=st.lists(st.builds(TensorRow), max_size=3),
+    hook_rows=st.lists(st.builds(HookRow), max_size=3),
+    values=st.lists(rows, max_size=4),
+    rows=st.lists(steps, max_size=4),
+    notes=st.lists(st.text(), max_size=2),
+    roots=st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=2), max_size=2),
+)
+
+
+@given(traces)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+def test_every_trace_comes_back_exactly(trace: hv.Trace) -> None:
+    text = json.dumps(encode(trace), ensure_ascii=False, allow_nan=False)
+    same_text(decode(json.loads(text)), trace)
+
+
+def test_a_file_is_versioned_strict_json(trace: hv.Trace, tmp_path: Path) -> None:
+    trace.save(tmp_path / "t.json")
+    data = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    assert (data["format"], data["version"]) == ("hookviz", VERSION)
+
+
+def test_a_path_may_be_a_text(trace: hv.Trace, tmp_path: Path) -> None:
+    assert there_and_back(trace, f"{tmp_path}/t.json") == trace
+
+
+def test_a_long_trace_makes_a_small_file(tmp_path: Path) -> None:
+    x = leaf(1.0)
+    y = x
+    for _ in range(2000):
+        y = y + 1
+    with hv.record() as trace:
+        y.backward()
+    trace.save(tmp_path / "t.json")
+    assert (tmp_path / "t.json").stat().st_size / len(trace.steps) < 150
+
+
+# -- files that are no traces
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*none\.json"):
+        hv.load(tmp_path / "none.json")
+
+
+def put(name: str, value: Any) -> Any:
+    """A change that gives every step another ``name``."""
+    return lambda data: data["rows"].update({name: [value] * len(data["rows"]["kind"])})
+
+
+def broken(change: Any) -> str:
+    """A good trace after ``change`` has been made to its data."""
+    x = leaf(2.0)
+    with hv.record() as trace:
+        (x * 3).backward()
+    data = encode(trace)
+    change(data)
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it is not JSON"),
+        ("{", "it is not JSON"),
+        ("hello", "it is not JSON"),
+        ("[]", "it is JSON, but"),
+        ("3", "it is JSON, but"),
+        ("{}", "it is JSON, but"),
+        ('{"format": "hookviz"}', "it is JSON, but"),
+        ('{"format": "other", "version": 1}', "it is JSON, but"),
+        ('{"format": "hookviz", "version": "1"}', "it is JSON, but"),
+        ('{"format": "hookviz", "version": 2}', "a trace of version 2; this hookviz reads version 1"),
+        ('{"format": "hookviz", "version": 1}', "is a damaged trace"),
+    ],
+    ids=ascii,
+)
+def test_a_file_that_is_no_trace_is_refused_with_the_reason(text: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(text)
+    with pytest.raises(ValueError, match=reason) as caught:
+        hv.load(tmp_path / "t.json")
+    assert "t.json" in str(caught.value)
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+def test_a_file_of_other_bytes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(ValueError, match="it is not JSON"):
+        hv.load(tmp_path / "t.json")
+
+
+def test_a_file_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="it is not JSON"):
+        hv.load(tmp_path / "t.json")
+
+
+DAMAGES = {
+    "no values": lambda data: data.pop("values"),
+    "no kinds": lambda data: data["rows"].pop("kind"),
+    "a step without a kind": lambda data: data["rows"]["kind"].pop(),
+    "edges are a number": lambda data: data.update(edges=3),
+    "steps are a list": lambda data: data.update(rows=[]),
+    "a value is too short": lambda data: data["values"].append([1]),
+    "a value is no value": lambda data: data["values"].append(["x"] * 6),
+    "values are gone": lambda data: data["values"].clear(),
+    "ops are gone": lambda data: data.update(ops=[]),
+    "ops are a number": lambda data: data.update(ops=3),
+    "notes are numbers": lambda data: data.update(notes=[3]),
+    "an unknown kind": put("kind", "nothing"),
+    "an unknown pass": put("pass_id", 7),
+    "an unknown node": put("node", 99),
+    "an unknown hook": put("hook", 99),
+    "an unknown value": put("after", 99),
+}
+
+
+@pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_trace_is_refused(change: Any, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(broken(change))
+    with pytest.raises(ValueError, match=r"t\.json is a damaged trace"):
+        hv.load(tmp_path / "t.json")
+
+
+def test_saving_that_fails_leaves_the_old_file(trace: hv.Trace, tmp_path: Path) -> None:
+    trace.save(tmp_path / "t.json")
+    broken_trace = hv.Trace(notes=[object()])  # type: ignore[list-item]
+    with pytest.raises(TypeError):
+        broken_trace.save(tmp_path / "t.json")
+    assert hv.load(tmp_path / "t.json") == trace

@@ -1,0 +1,228 @@
+"""The graph as data: each node once, in the order of the engine, under one number and a name a person knows."""
+
+import gc
+import sys
+import weakref
+from typing import Any
+
+import pytest
+import torch
+from scenes import accumulator, leaf, scene
+
+from hookviz import graph
+
+
+def test_a_walk_finds_each_node_once() -> None:
+    x = leaf(2.0)
+    y = x * x
+    z = y * y + y
+    names = [graph.op_of(node) for node in graph.walk([z.grad_fn])]
+    assert names == ["AddBackward0", "MulBackward0", "MulBackward0", "AccumulateGrad"]
+
+
+def test_a_walk_goes_in_the_order_of_the_engine() -> None:
+    tensors = scene()
+    first = graph.walk([tensors.e.grad_fn])
+    assert first[0] is tensors.e.grad_fn
+    assert first[1] is accumulator(tensors.d)
+    assert first[2] is tensors.c.grad_fn
+    assert {id(node) for node in first[3:]} == {id(accumulator(tensors.a)), id(accumulator(tensors.b))}
+
+
+def test_a_walk_from_several_roots_finds_what_is_below_any_of_them() -> None:
+    one, other = scene(), scene()
+    assert len(graph.walk([one.e.grad_fn, other.e.grad_fn, one.c.grad_fn])) == 10
+
+
+def test_a_walk_needs_no_recursion() -> None:
+    x = leaf(1.0)
+    y = x
+    for _ in range(sys.getrecursionlimit() * 2):
+        y = y + 1
+    nodes = graph.walk([y.grad_fn])
+    assert len(nodes) == sys.getrecursionlimit() * 2 + 1
+    graph.release(nodes)
+    assert nodes == []
+
+
+@pytest.mark.parametrize(("length", "deep"), [(19, False), (20, True)])
+def test_a_walk_stops_where_a_graph_is_too_deep(length: int, deep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph, "DEEPEST", 20)
+    x = leaf(1.0)
+    y = x
+    for _ in range(length):
+        y = y + 1
+    if deep:
+        with pytest.raises(graph.TooDeep):
+            graph.walk([y.grad_fn])
+    else:
+        assert len(graph.walk([y.grad_fn])) == 20
+
+
+def test_a_wide_graph_is_not_a_deep_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph, "DEEPEST", 20)
+    x = leaf(1.0)
+    assert len(graph.walk([torch.stack([x * i for i in range(100)]).grad_fn])) == 102
+
+
+def test_the_edge_of_a_tensor_is_where_its_gradient_goes() -> None:
+    x = leaf(1.0, 2.0)
+    u, v = x.unbind()
+    assert graph.edge_of(v) == (u.grad_fn, 1)
+    assert graph.edge_of(x) == (accumulator(x), 0)
+    assert graph.edge_of(torch.ones(1)) == (None, 0)
+    assert graph.edge_of(torch.autograd.graph.get_gradient_edge(v)) == (v.grad_fn, 1)
+
+
+def test_a_node_keeps_its_number_from_one_look_to_the_next() -> None:
+    tensors = scene()
+    numbering = graph.Numbering()
+    nodes = graph.walk([tensors.e.grad_fn])
+    first = [numbering.number(nodes)[id(node)] for node in nodes]
+    del nodes
+    gc.collect()
+    again = graph.walk([tensors.e.grad_fn])
+    numbers = numbering.number(again)
+    assert [numbers[id(node)] for node in again] == first == [0, 1, 2, 3, 4]
+
+
+def test_a_leaf_keeps_its_number_though_torch_makes_its_node_anew() -> None:
+    a = leaf(2.0)
+    numbering = graph.Numbering()
+    (first,) = [n for node, n in pairs(numbering, a * 2) if node == "AccumulateGrad"]
+    gc.collect()
+    (again,) = [n for node, n in pairs(numbering, a * 3) if node == "AccumulateGrad"]
+    assert first == again
+
+
+def pairs(numbering: graph.Numbering, root: torch.Tensor) -> list[tuple[str, int]]:
+    nodes = graph.walk([root.grad_fn])
+    numbers = numbering.number(nodes)
+    return [(graph.op_of(node), numbers[id(node)]) for node in nodes]
+
+
+def test_different_graphs_share_no_number_but_those_of_common_leaves() -> None:
+    a = leaf(2.0)
+    numbering = graph.Numbering()
+    one = {n for op, n in pairs(numbering, (a * 2).sin()) if op != "AccumulateGrad"}
+    other = {n for op, n in pairs(numbering, (a * 2).sin()) if op != "AccumulateGrad"}
+    assert not one & other
+
+
+def test_numbering_holds_no_leaf() -> None:
+    a = leaf(2.0)
+    numbering = graph.Numbering()
+    pairs(numbering, a * 2)
+    gone = weakref.ref(a)
+    del a
+    gc.collect()
+    assert gone() is None
+
+
+def test_only_accumulate_grad_has_a_leaf() -> None:
+    tensors = scene()
+    assert graph.leaf_of(accumulator(tensors.a)) is tensors.a
+    assert graph.leaf_of(tensors.c.grad_fn) is None
+
+
+def test_saved_tensors_are_those_of_the_forward_pass() -> None:
+    tensors = scene()
+    assert {id(x) for x in graph.saved_tensors(tensors.e.grad_fn)} == {id(tensors.c), id(tensors.d)}
+
+
+def test_saved_tensors_with_hooks_are_not_unpacked() -> None:
+    unpacked = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: unpacked.append(x) or x):
+        tensors = scene()
+    assert list(graph.saved_tensors(tensors.e.grad_fn)) == []
+    assert unpacked == []
+
+
+def test_a_freed_graph_has_no_saved_tensors() -> None:
+    tensors = scene()
+    tensors.e.backward()
+    assert list(graph.saved_tensors(tensors.e.grad_fn)) == []
+
+
+# -- names out of a frame
+
+everywhere = torch.ones(1)
+
+
+def names_here(**_: Any) -> dict[str, torch.Tensor]:
+    return graph.variables(sys._getframe(1))
+
+
+def test_names_are_those_of_the_frame_and_then_of_its_globals() -> None:
+    here = torch.ones(2)
+    found = names_here()
+    assert found["here"] is here
+    assert found["everywhere"] is everywhere
+
+
+def test_a_local_name_hides_a_global_one() -> None:
+    everywhere = torch.zeros(3)
+    assert names_here()["everywhere"] is everywhere
+
+
+def test_private_names_and_those_of_ipython_are_left_out() -> None:
+    _, _hidden = torch.ones(1), torch.ones(1)
+    In = Out = torch.ones(1)  # noqa: N806
+    assert not {"_", "_hidden", "In", "Out"} & set(names_here())
+    assert In is Out
+
+
+def test_what_is_in_a_container_is_named_by_its_place() -> None:
+    w = [torch.ones(1), "no tensor", torch.ones(2)]
+    pair = (torch.ones(3),)
+    table = {"bias": torch.ones(4), 1: torch.ones(5)}
+    found = names_here()
+    assert {name: len(x) for name, x in found.items() if name != "everywhere"} == {
+        "w[0]": 1,
+        "w[2]": 2,
+        "pair[0]": 3,
+        "table['bias']": 4,
+        "table[1]": 5,
+    }
+    assert (w, pair, table) != ()
+
+
+def test_parameters_are_named_by_their_path() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1))
+    found = names_here()
+    assert found["model.0.weight"] is model[0].weight
+    assert found["model.1.bias"] is model[1].bias
+
+
+def test_looking_at_a_frame_keeps_no_tensor_alive() -> None:
+    def inner() -> weakref.ref[torch.Tensor]:
+        local = torch.ones(1)
+        assert "local" in graph.variables(sys._getframe())
+        gone = weakref.ref(local)
+        del local
+        assert gone() is None
+        return gone
+
+    assert inner()() is None
+
+
+def test_the_caller_is_the_code_that_a_person_wrote() -> None:
+    frames = []
+    x = leaf(2.0)
+    x.register_hook(lambda grad: frames.append(graph.caller()) and None)
+    (x * 2).backward()
+    assert frames[0].f_code.co_filename == __file__
+
+
+# -- names given by hand
+
+
+@pytest.mark.parametrize("name", ["loss", "损失", "a b", "<b>", 'say "hi"', "\\", "1", "a" * 200])
+def test_any_text_may_be_a_name(name: str) -> None:
+    x = torch.ones(1)
+    assert graph.checked_names({name: x}) == {name: x}
+
+
+@pytest.mark.parametrize(("thing", "words"), [([], "a list"), (1, "an int"), (None, "a NoneType"), ("", "a str")])
+def test_a_kind_is_told_with_its_article(thing: object, words: str) -> None:
+    assert graph.kind_of(thing) == words

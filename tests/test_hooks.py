@@ -1,0 +1,106 @@
+"""The census: every hook that is registered now, where it is kept, and in which place."""
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+from scenes import accumulator, c_hook, hook_everything, leaf, scene, silent
+
+import hookviz as hv
+
+
+def told(hooks: Sequence[hv.Hook]) -> list[tuple[str, str, str, int, int]]:
+    return [(h.on, h.name, h.kept_in, h.place, h.total) for h in hooks]
+
+
+def test_every_kind_of_hook_is_listed_with_its_place() -> None:
+    a = leaf(2.0)
+    c = a * 3
+    node = accumulator(a)
+    c.register_hook(silent("one"))
+    c.register_hook(silent("two"))
+    c.grad_fn.register_prehook(silent("three"))
+    c.grad_fn.register_hook(silent("four"))
+    a.register_hook(silent("five"))
+    a.register_post_accumulate_grad_hook(silent("six"))
+    node.register_prehook(silent("seven"))
+    assert sorted(told(hv.hooks(c))) == sorted(
+        [
+            ("c", "one", "c._backward_hooks", 0, 2),
+            ("c", "two", "c._backward_hooks", 1, 2),
+            ("MulBackward0 (c)", "three", "pre-hooks of MulBackward0 (c)", 0, 1),
+            ("MulBackward0 (c)", "four", "hooks of MulBackward0 (c)", 0, 1),
+            ("a", "five", "a._backward_hooks", 0, 1),
+            ("a", "six", "a._post_accumulate_grad_hooks", 0, 1),
+            ("AccumulateGrad (a)", "seven", "pre-hooks of AccumulateGrad (a)", 0, 1),
+        ]
+    )
+
+
+def test_a_removed_hook_is_not_listed() -> None:
+    a = leaf(2.0)
+    c = a * 3
+    handle = c.register_hook(c_hook)
+    assert len(hv.hooks(c)) == 1
+    handle.remove()
+    assert len(hv.hooks(c)) == 0
+
+
+def test_a_hook_registered_twice_is_listed_twice() -> None:
+    a = leaf(2.0)
+    a.register_hook(c_hook)
+    a.register_hook(c_hook)
+    assert [row[3:] for row in told(hv.hooks(a))] == [(0, 2), (1, 2)]
+
+
+def test_hooks_of_several_graphs_are_listed() -> None:
+    a, b = leaf(2.0), leaf(3.0)
+    y, z = a * 2, b * 3
+    y.register_hook(silent("of y"))
+    z.register_hook(silent("of z"))
+    assert {row[:2] for row in told(hv.hooks(y, z))} == {("y", "of y"), ("z", "of z")}
+
+
+def test_a_leaf_alone_is_listed() -> None:
+    a = leaf(2.0)
+    a.register_hook(c_hook)
+    assert told(hv.hooks(a)) == [("a", "c_hook", "a._backward_hooks", 0, 1)]
+
+
+def test_without_hooks_and_without_history_nothing_is_listed() -> None:
+    a = leaf(2.0)
+    c = a * 3
+    assert [len(found) for found in (hv.hooks(), hv.hooks(torch.ones(1)), hv.hooks(c))] == [0, 0, 0]
+
+
+def test_asking_changes_no_dict_and_makes_none() -> None:
+    tensors = scene()
+    hook_everything(tensors)
+    before = [None if x._backward_hooks is None else list(x._backward_hooks.items()) for x in tensors]
+    hv.hooks(tensors.e)
+    assert [None if x._backward_hooks is None else list(x._backward_hooks.items()) for x in tensors] == before
+    tensors.e.backward()
+    assert tensors.grads() == [30, 20, 10, 112, 2]
+
+
+def test_a_hook_of_a_tensor_that_a_node_saved_is_listed_without_the_tensor() -> None:
+    a, d = leaf(2.0), leaf(4.0)
+    c = a * 3
+    c.register_hook(c_hook)
+    e = c * d
+    del c
+    assert [row[1] for row in told(hv.hooks(e))] == ["c_hook"]
+
+
+def test_the_table_shows_where_each_hook_was_written() -> None:
+    a = leaf(2.0)
+    a.register_hook(c_hook)
+    line = c_hook.__code__.co_firstlineno
+    assert hv.hooks(a).texts() == [("a", "c_hook", "a._backward_hooks", "1/1", f"tests/scenes.py, line {line}")]
+    assert "c_hook" in hv.hooks(a)._repr_html_()
+
+
+@pytest.mark.parametrize("thing", [3, "c", None, [torch.ones(1)]])
+def test_what_is_no_tensor_is_refused(thing: object) -> None:
+    with pytest.raises(TypeError, match=r"hooks\(\) takes tensors"):
+        hv.hooks(thing)

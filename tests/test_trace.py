@@ -1,0 +1,166 @@
+"""A trace answers questions about what happened, from plain data alone."""
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+import torch
+from scenes import c_hook, hook_everything, leaf, lines, plain, scene, steps_of
+
+import hookviz as hv
+from hookviz.files import encode
+from hookviz.trace import HOOK_KINDS, KINDS
+
+
+@pytest.fixture
+def trace() -> hv.Trace:
+    """The pass with every hook of the facts."""
+    tensors = scene()
+    hook_everything(tensors)
+    with hv.record(names=tensors._asdict()) as trace:
+        tensors.e.backward()
+    return trace
+
+
+def test_steps_are_counted_from_0_and_can_be_sliced(trace: hv.Trace) -> None:
+    assert [step.index for step in trace.steps] == list(range(16))
+    assert trace.steps[-1] == trace.steps[15]
+    assert [step.index for step in trace.steps[2:8:3]] == [2, 5]
+    assert trace.steps[0].kind == "seed"
+
+
+@pytest.mark.parametrize("index", [16, -17, 99])
+def test_a_step_that_is_not_there_is_an_index_error(trace: hv.Trace, index: int) -> None:
+    with pytest.raises(IndexError):
+        trace.steps[index]
+
+
+@pytest.mark.parametrize(("step", "index"), [(0, 0), (15, 15), (-1, 15), (-16, 0)])
+def test_a_step_may_be_counted_from_the_end(trace: hv.Trace, step: int, index: int) -> None:
+    assert trace.at(step) == index
+
+
+def test_firings_are_the_steps_in_which_a_users_hook_ran(trace: hv.Trace) -> None:
+    assert [step.index for step in trace.firings] == [1, 5, 8, 9]
+    assert all(step.kind in HOOK_KINDS and step.hook for step in trace.firings)
+
+
+def test_firings_show_themselves_as_a_table_counted_from_1(trace: hv.Trace) -> None:
+    head, *rows = repr(trace.firings).splitlines()
+    assert head.split() == ["step", "hook", "on", "before", "after", "effect", "where"]
+    assert rows[2].split()[:8] == ["9", "of", "16", "c_hook", "c", "8", "10", "replaced"]
+    assert len(rows) == 4
+
+
+def test_a_hook_tells_where_it_is_kept_and_where_it_was_written(trace: hv.Trace) -> None:
+    hook = trace.steps[8].hook
+    line = c_hook.__code__.co_firstlineno
+    assert (hook.name, hook.label, hook.on, hook.kind) == ("c_hook", "c_hook", "c", "tensor_hook")
+    assert (hook.kept_in, hook.place, hook.total) == ("c._backward_hooks", 0, 2)
+    assert (hook.file, hook.line, hook.where) == ("tests/scenes.py", line, f"tests/scenes.py, line {line}")
+    assert hook.source.startswith("def c_hook(grad")
+
+
+def test_a_built_in_hook_has_no_file_and_no_source(trace: hv.Trace) -> None:
+    hook = trace.steps[9].hook
+    assert (hook.name, hook.file, hook.line, hook.source, hook.where) == ("print", None, None, None, "")
+
+
+SENTENCES = [
+    "Backward starts at e with the gradient 1.",
+    "λ grad * 2 on e replaced the gradient: 1 → 2.",
+    "e keeps its gradient: e.grad = 2.",
+    "MulBackward0 (e) takes the gradient 2 and sends 8 to c, 12 to d.",
+    "The gradient 12 arrives at d.",
+    "λ grad + 100 on d replaced the gradient: 12 → 112.",
+    "d.grad is written: 112.",
+    "The gradient 8 arrives at c.",
+    "c_hook on c replaced the gradient: 8 → 10.",
+    "print on c looked at the gradient and kept it: 10.",
+    "c keeps its gradient: c.grad = 10.",
+    "MulBackward0 (c) takes the gradient 10 and sends 30 to a, 20 to b.",
+    "The gradient 30 arrives at a.",
+    "a.grad is written: 30.",
+    "The gradient 20 arrives at b.",
+    "b.grad is written: 20.",
+]
+
+
+def test_each_step_is_a_sentence(trace: hv.Trace) -> None:
+    assert [step.sentence for step in trace.steps] == SENTENCES
+
+
+def test_every_kind_of_step_is_a_known_one(trace: hv.Trace) -> None:
+    assert {step.kind for step in trace.steps} <= set(KINDS)
+    assert set(HOOK_KINDS) <= set(KINDS)
+
+
+def test_a_trace_is_plain_data(trace: hv.Trace) -> None:
+    plain_types = {int, float, str, bool, type(None), list, tuple, dict}
+
+    def kinds(thing: Any) -> set[type]:
+        if isinstance(thing, dict):
+            return {dict}.union(*map(kinds, thing.keys()), *map(kinds, thing.values()))
+        if isinstance(thing, list | tuple):
+            return {tuple if isinstance(thing, tuple) else list}.union(*map(kinds, thing))
+        return {type(thing)}
+
+    for name in ("ops", "edges", "tensors", "hook_rows", "values", "rows", "notes", "roots"):
+        assert kinds(getattr(trace, name)) <= plain_types
+    json.dumps(encode(trace))
+
+
+def test_a_step_cannot_be_changed(trace: hv.Trace) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        trace.steps[0].kind = "arrive"
+
+
+def test_the_repr_counts_steps_hooks_and_passes(trace: hv.Trace) -> None:
+    assert repr(trace).startswith("Trace: 16 steps, 4 of them hooks, 1 backward pass")
+
+
+def test_an_empty_trace_says_that_nothing_ran() -> None:
+    assert repr(hv.Trace()).startswith("Nothing was recorded: no backward pass ran inside record().")
+    assert len(hv.Trace().firings) == len(hv.Trace().steps) == 0
+
+
+def test_ops_that_occur_more_than_once_are_numbered_where_they_have_no_name() -> None:
+    roots = [leaf(2.0).sin().exp().sin()]
+    with hv.record(names={"a": torch.ones(1)}) as trace:
+        roots.pop().backward()
+    names = [step.on for step in steps_of(trace, "compute")]
+    assert names == ["SinBackward0 #0", "ExpBackward0", "SinBackward0 #2"]
+
+
+def test_the_place_of_a_hook_is_the_one_it_had_when_it_fired() -> None:
+    a = leaf(2.0)
+    y = a * 3
+    first = a.register_hook(print)
+    a.register_hook(c_hook)
+    with hv.record() as trace:
+        y.backward(retain_graph=True)
+        first.remove()
+        y.backward()
+    placed = [(s.pass_id, s.hook.place, s.hook.total) for s in trace.firings if s.hook.name == "c_hook"]
+    assert placed == [(0, 1, 2), (1, 0, 1)]
+
+
+def test_traces_are_equal_when_all_they_hold_is_equal(trace: hv.Trace) -> None:
+    copy = dataclasses.replace(trace, rows=list(trace.rows))
+    assert copy == trace
+    copy.rows.pop()
+    assert copy != trace
+
+
+def test_a_trace_grows_while_it_is_asked() -> None:
+    a = leaf(2.0)
+    with hv.record() as trace:
+        y = a * 3
+        y.backward()
+        assert lines(trace)[-1] == ("accumulate", "a")
+        z = (a * 5).sin()
+        z.backward()
+        assert lines(trace)[-1] == ("accumulate", "a")
+        assert [step.on for step in steps_of(trace, "seed")] == ["y", "z"]
+    assert [plain(step.before) for step in steps_of(trace, "accumulate")] == [None, 3]
