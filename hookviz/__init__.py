@@ -3,9 +3,24 @@
 from hookviz.files import load
 from hookviz.hooks import hooks
 from hookviz.picture import Figure, draw, render
+from hookviz.quiz import Verdict, check
 from hookviz.recorder import HookvizWarning, record
 from hookviz.trace import Hook, Step, Trace
 from hookviz.values import Value
 
-__all__ = ["Figure", "Hook", "HookvizWarning", "Step", "Trace", "Value", "draw", "hooks", "load", "record", "render"]
+__all__ = [
+    "Figure",
+    "Hook",
+    "HookvizWarning",
+    "Step",
+    "Trace",
+    "Value",
+    "Verdict",
+    "check",
+    "draw",
+    "hooks",
+    "load",
+    "record",
+    "render",
+]
 __version__ = "0.1.0"

@@ -239,7 +239,8 @@ class Trace:
             peers = [h.key for h in self.hook_rows if h[:3] == row[:3]]
             place = (peers.index(row.key), len(peers))
         source = Source(row.name, row.file, row.line, row.text, row.mark)
-        unnamed = row.output >= 0 and (row.node, row.output) not in self._names
+        tensors = row.kind in ("tensor_hook", "post_accumulate_hook")
+        unnamed = tensors and (row.node, row.output) not in self._names
         return Hook(on, row.kind, source, say(f"dict.{row.kind}{'.unnamed' * unnamed}", on=on), *place)
 
     def name(self, node: int, output: int = -1) -> str:

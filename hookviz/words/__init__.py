@@ -11,7 +11,7 @@ from typing import Any
 def table(language: str = "en") -> Mapping[str, str]:
     """All texts of one language: key → text with ``{named}`` places.
 
-    >>> table()["layer.before"]
+    >>> table()["card.before"]
     'before'
     """
     text = files(__name__).joinpath(f"{language}.json").read_text(encoding="utf-8")
@@ -31,8 +31,8 @@ def say(key: str, **parts: Any) -> str:
 def section(prefix: str) -> dict[str, str]:
     """The texts whose keys begin with ``prefix.``, without the prefix: what the player takes along.
 
-    >>> section("layer")["after"]
-    'after'
+    >>> section("effect")["kept"]
+    'kept'
     """
     start = f"{prefix}."
     return {key.removeprefix(start): text for key, text in table().items() if key.startswith(start)}

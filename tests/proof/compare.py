@@ -85,8 +85,13 @@ def sharing(tensors: Mapping[str, torch.Tensor | None]) -> list[list[str]]:
     groups: dict[int, list[str]] = {}
     for name, tensor in tensors.items():
         if tensor is not None and tensor.layout is torch.strided:
-            groups.setdefault(tensor.untyped_storage().data_ptr(), []).append(name)
+            groups.setdefault(storage(tensor), []).append(name)
     return sorted(names for names in groups.values() if len(names) > 1)
+
+
+def storage(tensor: torch.Tensor) -> int:
+    """Return where a tensor's storage begins, without the storage object: making one counts as sharing it."""
+    return tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
 
 
 def frames(traceback: TracebackType | None) -> Iterator[tuple[str, int, str]]:

@@ -11,8 +11,21 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import get_gradient_edge, register_multi_grad_hook
 
-from .compare import Watch, bits, failure, gradient, hooks_left, plain, quiet, sharing, state, uncollected, warned
-from .programs import OPS, Drop, Hook, Leaf, Op, Pass, Program, Remove
+from .compare import (
+    Watch,
+    bits,
+    failure,
+    gradient,
+    hooks_left,
+    plain,
+    quiet,
+    sharing,
+    state,
+    storage,
+    uncollected,
+    warned,
+)
+from .programs import IN_PLACE, OPS, Drop, Hook, Leaf, Op, Pass, Program, Remove
 
 SHAPES = ((), (2,), (2, 2))
 REGISTERED_LATER = ("tensor", "post_accumulate", "node_pre", "node_post", "multi")
@@ -38,6 +51,7 @@ class Machine:
         self.pool: list[Tensor] = []
         self.leaves: list[Tensor] = []
         self.held: list[Tensor] = []
+        self.retaining: list[Tensor] = []
         self.handles: list[Any] = []
         self.log: list[Any] = []
         self.counts: Counter[str] = Counter()
@@ -79,6 +93,9 @@ class Machine:
 
     def operate(self, op: Op) -> None:
         """Compute something and put it with the other tensors."""
+        if op.name in IN_PLACE and storage(pick(self.pool, op.first)) in map(storage, self.retaining):
+            # torch 2.13 now and then crashes when a tensor that retains its gradient is edited through a view.
+            return
         made = OPS[op.name](pick(self.pool, op.first), pick(self.pool, op.second))
         self.pool.extend(made if isinstance(made, tuple) else (made,))
         self.counts[op.name] += 1
@@ -98,6 +115,7 @@ class Machine:
         self.log.append(tensor.grad_fn is None)
         if step.place == "retain":
             tensor.retain_grad()
+            self.retaining.append(tensor)
             return
         self.handles.append(REGISTER[step.place](tensor, self.hook(step)))
 

@@ -160,6 +160,8 @@ OPS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "edit in no_grad": edit_in_no_grad,
 }
 
+IN_PLACE = [name for name in OPS if name.endswith("_") or name.startswith("edit")]
+
 indices = st.integers(0, 7)
 newest = st.sampled_from((0, 0, 1, 0, 2, 3, 1, 5))
 

@@ -1,0 +1,203 @@
+"""Bad input is refused at the door, with a sentence that says what was wrong and what to do; a pass never is."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from scenes import leaf, scene
+
+import hookviz as hv
+
+LOSS = torch.ones(2, requires_grad=True).sum()
+
+
+class Scale:
+    """A callable object."""
+
+    def __call__(self, grad: torch.Tensor) -> torch.Tensor:
+        return grad * 2
+
+
+def recorded(hook: Callable[..., Any]) -> hv.Trace:
+    a = leaf(2.0)
+    a.register_hook(hook)
+    with hv.record() as trace:
+        (a * 3).backward()
+    return trace
+
+
+# -- drawing
+
+
+@pytest.mark.parametrize(
+    ("thing", "kind"),
+    [(3, "an int"), (None, "a NoneType"), ("loss", "a str"), ([LOSS], "a list"), (torch.nn.Linear(1, 1), "a Linear")],
+    ids=["int", "None", "str", "list", "module"],
+)
+def test_drawing_what_is_no_tensor_says_what_it_is(thing: Any, kind: str) -> None:
+    with pytest.raises(TypeError, match=rf"draw\(\) takes a tensor .* this is {kind}"):
+        hv.draw(thing)
+
+
+def without_grad() -> torch.Tensor:
+    with torch.no_grad():
+        return leaf(2.0) * 3
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: torch.ones(2), without_grad, lambda: LOSS.detach()], ids=["plain", "no_grad", "detached"]
+)
+def test_drawing_a_tensor_without_history_says_how_it_gets_one(make: Callable[[], torch.Tensor]) -> None:
+    with pytest.raises(ValueError, match=r"no history to draw.*requires_grad=True"):
+        hv.draw(make())
+
+
+def test_drawing_too_deep_a_graph_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hv.graph, "DEEPEST", 3)
+    with pytest.raises(ValueError, match="more than 3 nodes in a row"):
+        hv.draw(leaf(1.0) + 1 + 1 + 1 + 1)
+
+
+@pytest.mark.parametrize("most", [0, -5])
+def test_drawing_at_least_one_node_is_asked_for(most: int) -> None:
+    with pytest.raises(ValueError, match="most"):
+        hv.draw(LOSS, most=most)
+
+
+@pytest.mark.parametrize("most", ["3", 2.5, None])
+def test_how_many_nodes_to_draw_is_a_whole_number(most: Any) -> None:
+    with pytest.raises(TypeError, match="most"):
+        hv.draw(LOSS, most=most)
+
+
+@pytest.mark.parametrize("thing", ["digraph {}", None, 3])
+def test_rendering_what_is_no_digraph_is_refused(thing: Any) -> None:
+    with pytest.raises(TypeError, match=r"render\(\) takes a graphviz\.Digraph"):
+        hv.render(thing)
+
+
+# -- names
+
+
+ASK = {
+    "draw": lambda names: hv.draw(LOSS, names=names),
+    "record": lambda names: hv.record(names=names).__enter__(),
+}
+
+
+@pytest.mark.parametrize("ask", ASK)
+@pytest.mark.parametrize(
+    ("names", "error", "words"),
+    [
+        ({3: LOSS}, TypeError, "A name is a text such as 'loss', not an int"),
+        ({None: LOSS}, TypeError, "A name is a text such as 'loss', not a NoneType"),
+        ({"": LOSS}, ValueError, "A name cannot be empty"),
+        ({"  ": LOSS}, ValueError, "A name cannot be empty"),
+        ({"a" * 10_000: LOSS}, ValueError, "at most 200 characters; this one has 10,000"),
+        ({"loss": 3}, TypeError, r"names\['loss'\] is an int, not a tensor"),
+        ([LOSS], TypeError, "names takes a dict of name → tensor; this is a list"),
+        ("loss", TypeError, "names takes a dict of name → tensor; this is a str"),
+    ],
+    ids=["int", "None", "empty", "blank", "long", "no tensor", "list", "str"],
+)
+def test_bad_names_are_refused(ask: str, names: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        ASK[ask](names)
+    with hv.record():  # nothing was left open
+        pass
+
+
+@pytest.mark.parametrize("name", ["not an identifier", "1", "<b>", 'a"b', "a" * 200, "损失", "\u202e"])
+def test_a_name_need_not_be_an_identifier(name: str) -> None:
+    x = leaf(2.0)
+    with hv.record(names={name: x}) as trace:
+        (x * 3).backward()
+    assert trace.steps[-1].on == name
+    assert hv.draw(x * 3, names={name: x}).pipe("svg")
+    assert trace.player().steps == len(trace.steps)
+
+
+# -- recording
+
+
+def test_recording_nothing_says_so() -> None:
+    with hv.record() as trace:
+        leaf(2.0) * 3
+    assert len(trace.steps) == 0
+    assert repr(trace).startswith("Nothing was recorded")
+
+
+def test_a_recording_inside_a_recording_is_refused_and_the_outer_goes_on() -> None:
+    tensors = scene()
+    with hv.record(names=tensors._asdict()) as trace:
+        with pytest.raises(RuntimeError, match="already observing this thread"), hv.record():
+            pass
+        tensors.e.backward()
+    assert len(trace.steps) == 10
+
+
+def test_an_exception_in_the_block_passes_through() -> None:
+    with pytest.raises(ZeroDivisionError), hv.record():
+        1 / 0  # noqa: B018
+    with hv.record():
+        pass
+
+
+# -- steps
+
+
+@pytest.mark.parametrize("step", [10, -11, 10**9])
+def test_an_unknown_step_is_told_with_those_there_are(step: int) -> None:
+    tensors = scene()
+    with hv.record(names=tensors._asdict()) as trace:
+        tensors.e.backward()
+    with pytest.raises(IndexError, match=f"There is no step {step}: this trace has the steps 0 to 9"):
+        trace.figure(step)
+
+
+@pytest.mark.parametrize(("step", "kind"), [("3", "str"), (1.5, "float"), (True, "bool"), ([1], "list")])
+def test_a_step_is_a_whole_number(step: Any, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"A step is a whole number counted from 0, not (an? )?{kind}"):
+        recorded(print).figure(step)
+
+
+def test_an_empty_trace_has_no_step() -> None:
+    with pytest.raises(IndexError, match="this trace holds no steps"):
+        hv.Trace().figure(0)
+
+
+# -- hooks whose source cannot be found
+
+
+def typed() -> Callable[..., Any]:
+    """As typed into a prompt, of which Python keeps no text."""
+    return eval(compile("lambda grad: grad * 2", "<stdin>", "eval"))
+
+
+HOOKS = {
+    "lambda typed into a prompt": (typed(), "lambda", "λ"),
+    "builtin": (print, "print", "print"),
+    "function of torch": (torch.neg, "neg", "neg"),
+    "partial": (functools.partial(torch.mul, 2), "partial(mul)", "partial(mul)"),
+    "class": (Scale(), "Scale", "Scale"),
+    "method": (Scale().__call__, "Scale.__call__", "Scale.__call__"),
+}
+
+
+@pytest.mark.parametrize(("hook", "name", "label"), HOOKS.values(), ids=HOOKS)
+def test_a_hook_without_source_is_recorded_and_shown(hook: Any, name: str, label: str) -> None:
+    trace = recorded(hook)
+    (fired,) = trace.firings
+    assert (fired.hook.name, fired.hook.label) == (name, label)
+    assert label in fired.sentence
+    assert label in trace.player().svgs[0]
+    assert label in repr(trace.firings)
+
+
+@pytest.mark.parametrize("hook", [typed(), print, torch.neg, functools.partial(torch.mul, 2)])
+def test_the_player_says_that_python_has_no_source(hook: Any) -> None:
+    (shown,) = recorded(hook).player().hooks
+    assert shown["source"] is None
+    assert shown["missing"].startswith("Python holds no source text for ")

@@ -1,0 +1,45 @@
+"""Importing hookviz is quick on top of torch, quiet, and brings the public names and nothing else."""
+
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import hookviz as hv
+
+ROOT = Path(__file__).resolve().parent.parent
+TIMED = """
+import time, torch
+start = time.perf_counter()
+import hookviz
+print(time.perf_counter() - start)
+"""
+
+
+def run(code: str) -> str:
+    """What ``code`` prints in a Python of its own that takes every warning for an error."""
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_importing_adds_little_to_importing_torch() -> None:
+    run(TIMED)  # compiles what was not compiled yet
+    assert statistics.median(float(run(TIMED)) for _ in range(5)) <= 0.4
+
+
+def test_importing_leaves_the_widget_and_graphviz_for_later() -> None:
+    loaded = run("import sys, hookviz; print(*sys.modules)").split()
+    assert not {"anywidget", "ipywidgets", "pygraphviz", "IPython"} & set(loaded)
+
+
+def test_importing_replaces_nothing_of_torch() -> None:
+    code = "import torch; b = torch.autograd._engine_run_backward, torch.Tensor.register_hook; import hookviz; "
+    assert run(code + "print(b == (torch.autograd._engine_run_backward, torch.Tensor.register_hook))") == "True\n"
+
+
+def test_the_public_names_are_those_of_all() -> None:
+    assert all(hasattr(hv, name) for name in hv.__all__)
+    assert sorted(hv.__all__) == hv.__all__
+    assert {"draw", "hooks", "load", "record", "render"} <= set(hv.__all__)

@@ -1,0 +1,414 @@
+"""A picture shows every name and hook, holds whatever they are called, and stands still from step to step."""
+
+import re
+import shutil
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import graphviz
+import pytest
+import torch
+import torchviz
+from scenes import Scene, accumulator, c_hook, hook_everything, leaf, scene, silent
+
+import hookviz as hv
+from hookviz.picture.dot import AMBER
+from hookviz.picture.engine import FORMATS
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(autouse=True)
+def no_dot_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system Graphviz would hide that ours has no ``dot``."""
+    monkeypatch.setenv("PATH", "")
+    assert shutil.which("dot") is None
+
+
+@pytest.fixture(scope="module")
+def trace() -> hv.Trace:
+    tensors = scene()
+    hook_everything(tensors)
+    with hv.record(names=tensors._asdict()) as trace:
+        tensors.e.backward()
+    return trace
+
+
+def parsed(figure: Any) -> ET.Element:
+    return ET.fromstring(figure.pipe("svg"))
+
+
+def texts(figure: Any, *, hidden: bool = True) -> list[str]:
+    found = parsed(figure).iter(f"{SVG}text")
+    return [text.text or "" for text in found if hidden or text.get("fill") != "transparent"]
+
+
+def ids(root: ET.Element) -> list[str]:
+    return [element.get("id", "") for element in root.iter() if element.get("id")]
+
+
+def drawn(named: Scene, **options: Any) -> hv.Figure:
+    return hv.draw(named.e, names=named._asdict(), **options)
+
+
+# -- formats
+
+
+@pytest.mark.parametrize(
+    ("format", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("dot", b"digraph"), ("gif", b"GIF")]
+)
+def test_a_figure_renders_without_a_dot_program(format: str, start: bytes, trace: hv.Trace) -> None:
+    assert trace.figure(3).pipe(format).startswith(start)
+    assert drawn(scene()).pipe(format).startswith(start)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_that_is_offered_can_be_drawn(format: str, trace: hv.Trace) -> None:
+    assert len(trace.figure().pipe(format)) > 100
+
+
+@pytest.mark.parametrize("format", ["pdf", "mp4", "", "SVG "])
+def test_a_format_that_there_is_not_is_refused_with_those_there_are(format: str, trace: hv.Trace) -> None:
+    with pytest.raises(ValueError, match="choose one of svg, png"):
+        trace.figure().pipe(format or "nothing")
+
+
+def test_a_figure_is_written_to_a_file(trace: hv.Trace, tmp_path: Path) -> None:
+    assert trace.figure().render(f"{tmp_path}/a.png") == f"{tmp_path}/a.png"
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert trace.figure().render(tmp_path / "b", format="svg") == f"{tmp_path}/b.svg"
+    assert trace.figure().render(outfile=tmp_path / "c.svg") == f"{tmp_path}/c.svg"
+
+
+def test_a_figure_is_a_digraph_with_its_source(trace: hv.Trace) -> None:
+    assert isinstance(trace.figure(), graphviz.Digraph)
+    assert isinstance(drawn(scene()), hv.Figure)
+    assert trace.figure().source.startswith("digraph")
+
+
+def test_jupyter_gets_svg(trace: hv.Trace) -> None:
+    bundle = trace.figure()._repr_mimebundle_()
+    assert set(bundle) == {"image/svg+xml", "text/plain"}
+    ET.fromstring(bundle["image/svg+xml"])
+    assert re.search(r'<svg width="[\d.]+pt" style="max-width: 100%; height: auto"', bundle["image/svg+xml"])
+
+
+def test_nothing_is_written_to_stderr(trace: hv.Trace, capfd: pytest.CaptureFixture[str]) -> None:
+    trace.figure().pipe("png")
+    captured = capfd.readouterr()
+    assert (captured.out, captured.err) == ("", "")
+
+
+def test_graphviz_says_why_it_cannot_read_a_graph() -> None:
+    drawing = graphviz.Digraph(body=["this is { no graph\n"])
+    with pytest.raises(ValueError, match="Graphviz could not read this graph"):
+        hv.render(drawing).pipe("svg")
+
+
+# -- torchviz
+
+
+@pytest.mark.filterwarnings("ignore:distutils Version classes")
+def test_the_picture_of_torchviz_goes_through_the_same_door() -> None:
+    tensors = scene()
+    drawing = torchviz.make_dot(tensors.e, params=tensors._asdict())
+    rendered = hv.render(drawing)
+    assert {"MulBackward0", "AccumulateGrad"} <= {text.strip() for text in texts(rendered)}
+    assert rendered.pipe("png").startswith(b"\x89PNG")
+    assert rendered.source == drawing.source
+    assert "image/svg+xml" in rendered._repr_mimebundle_()
+
+
+def test_render_leaves_what_it_is_given_alone() -> None:
+    drawing = graphviz.Digraph("g", comment="mine", graph_attr={"rankdir": "LR"}, strict=True, engine="neato")
+    drawing.node("a & b")
+    before = drawing.source
+    rendered = hv.render(drawing)
+    rendered.node("another")
+    assert drawing.source == before
+    assert rendered.engine == "neato"
+    assert "a & b" in texts(rendered)
+
+
+# -- what is shown
+
+
+def test_every_name_op_and_hook_is_shown_before_anything_runs() -> None:
+    tensors = scene()
+    hook_everything(tensors)
+    shown = texts(drawn(tensors))
+    for text in ("a", "b", "c", "d", "e", " = 2", " = 24", "MulBackward0", "leaf · AccumulateGrad"):
+        assert text in shown
+    for label in ("① c_hook", "② print", "① λ grad * 2", "① λ grad + 100", "retain_grad"):
+        assert label in shown
+
+
+def test_every_kind_of_hook_is_shown() -> None:
+    a = leaf(2.0)
+    c = a * 3
+    node = accumulator(a)
+    c.grad_fn.register_prehook(silent("one"))
+    c.grad_fn.register_hook(silent("two"))
+    a.register_post_accumulate_grad_hook(silent("three"))
+    node.register_prehook(silent("four"))
+    shown = " ".join(texts(hv.draw(c)))
+    for label in ("① pre one", "① post two", "① three", "① pre four"):
+        assert label in shown
+
+
+def test_hooks_stand_in_the_order_in_which_they_fire() -> None:
+    a = leaf(2.0)
+    c = a * 3
+    c.grad_fn.register_hook(silent("post"))
+    c.grad_fn.register_prehook(silent("pre"))
+    c.retain_grad()
+    c.register_hook(silent("tensor"))
+    pins = [text for text in texts(hv.draw(c)) if text[:1] in "①r"]
+    assert pins == ["① tensor", "retain_grad", "① pre pre", "① post post"]
+
+
+def test_a_step_shows_what_has_happened_and_hides_what_is_to_come(trace: hv.Trace) -> None:
+    shown = [" ".join(texts(trace.figure(step), hidden=False)) for step in (0, 1, 8, 15)]
+    assert "1 → 2" not in shown[0] and "8 → 10" not in shown[0]
+    assert "1 → 2" in shown[1] and "8 → 10" not in shown[1]
+    assert "8 → 10" in shown[2] and "10 → 10" not in shown[2]
+    assert all(text in shown[3] for text in ("1 → 2", "12 → 112", "8 → 10", "10 → 10", ".grad = 30", ".grad = 20"))
+
+
+def test_what_a_step_is_about_is_outlined(trace: hv.Trace) -> None:
+    root = parsed(trace.figure(8))
+    groups = [group for group in root.iter(f"{SVG}g") if group.get("id")]
+    outlined = {g.get("id") for g in groups if any(p.get("stroke") == AMBER for p in g.findall(f"{SVG}path"))}
+    step = trace.steps[8]
+    assert outlined == {f"n{step.node}", f"n{step.node}-p{step.row.hook}"}
+
+
+def test_a_hook_that_did_not_fire_says_so_at_the_end() -> None:
+    tensors = scene()
+    handle = tensors.c.register_hook(c_hook)
+    tensors.e.register_hook(lambda grad: handle.remove())
+    with hv.record(names=tensors._asdict()) as trace:
+        tensors.e.backward()
+    assert "did not fire" in texts(trace.figure(-1), hidden=False)
+    assert "did not fire" not in texts(trace.figure(0), hidden=False)
+
+
+def test_a_hook_that_raised_is_marked() -> None:
+    def boom(grad: torch.Tensor) -> None:
+        raise KeyError("x")
+
+    tensors = scene()
+    tensors.c.register_hook(boom)
+    with hv.record(names=tensors._asdict()) as trace, pytest.raises(KeyError):
+        tensors.e.backward()
+    assert "raised" in texts(trace.figure(-1), hidden=False)
+
+
+def test_an_empty_trace_has_an_empty_picture() -> None:
+    assert texts(hv.Trace().figure()) == []
+
+
+def test_a_pass_is_drawn_with_its_own_graph() -> None:
+    x = leaf(2.0)
+    with hv.record() as trace:
+        x.sin().backward()
+        x.cos().backward()
+    assert "SinBackward0" in texts(trace.figure(0)) and "CosBackward0" not in texts(trace.figure(0))
+    assert "CosBackward0" in texts(trace.figure()) and "SinBackward0" not in texts(trace.figure())
+
+
+# -- the layer of tensors
+
+
+def layer(figure: hv.Figure) -> list[str]:
+    return [text for text in texts(figure) if text.startswith("pre-hooks")]
+
+
+def test_the_dict_of_an_intermediate_is_among_its_nodes_pre_hooks_and_that_of_a_leaf_is_not() -> None:
+    tensors = scene()
+    tensors.c.register_hook(c_hook)
+    tensors.d.register_hook(c_hook)
+    assert sorted(layer(drawn(tensors, tensors=True))) == ["pre-hooks: c._backward_hooks", *["pre-hooks: none"] * 4]
+    assert layer(drawn(tensors)) == []
+
+
+def test_each_tensor_stands_beside_its_node_with_its_facts() -> None:
+    tensors = scene()
+    tensors.c.register_hook(c_hook)
+    shown = texts(drawn(tensors, tensors=True))
+    facts = {"data", "grad", "grad_fn", "is_leaf", "requires_grad", "_backward_hooks"}
+    assert facts | {"tensor c", "tensor d", "[c_hook]"} <= set(shown)
+
+
+def test_the_grad_of_a_tensor_is_the_one_at_that_step(trace: hv.Trace) -> None:
+    def grad_of_d(step: int) -> str:
+        shown = texts(trace.figure(step, tensors=True))
+        start = shown.index("tensor d")
+        return shown[shown.index("grad", start) + 1]
+
+    assert [grad_of_d(step) for step in (0, 5, 6, 15)] == ["None", "None", "112", "112"]
+
+
+# -- standing still
+
+
+def boxes(figure: hv.Figure) -> tuple[Any, ...]:
+    """The view box, and the outline of every box, pin and arrow."""
+    root = parsed(figure)
+    groups = [group for group in root.iter(f"{SVG}g") if group.get("id")]
+    return root.get("viewBox"), {g.get("id"): [path.get("d") for path in g.findall(f"{SVG}path")] for g in groups}
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_no_step_moves_anything(trace: hv.Trace, tensors: bool) -> None:
+    first = boxes(trace.figure(0, tensors=tensors))
+    assert all(boxes(trace.figure(step, tensors=tensors)) == first for step in range(1, len(trace.steps)))
+
+
+def test_no_step_moves_anything_where_gradients_grow_long() -> None:
+    x = torch.linspace(0.1, 0.9, 6).requires_grad_()
+    y = (x * x).exp()
+    x.register_hook(lambda grad: grad * 1e10)
+    y.retain_grad()
+    handle = y.register_hook(c_hook)
+    y.register_hook(lambda grad: handle.remove())
+    with hv.record() as trace:
+        z = y.sum()
+        z.backward(retain_graph=True)
+        z.backward()
+    for pass_id in (0, 1):
+        steps = [step.index for step in trace.steps if step.pass_id == pass_id]
+        first, *others = (boxes(trace.figure(step)) for step in steps)
+        assert all(other == first for other in others)
+
+
+# -- ids
+
+
+def test_ids_and_classes_are_those_that_css_and_the_player_know(trace: hv.Trace) -> None:
+    root = parsed(trace.figure(-1))
+    found = ids(root)
+    assert len(found) == len(set(found))
+    assert {f"n{i}" for i in range(5)} <= set(found)
+    step = trace.steps[8]
+    assert f"n{step.node}-p{step.row.hook}" in found
+    arrow = f"e{trace.steps[3].node}-0-{step.node}"
+    assert arrow in found
+    classes = {name for element in root.iter() for name in (element.get("class") or "").split()}
+    assert {"hv-node", "hv-leaf", "hv-edge", "hv-pin", "hv-retain", "hv-name", "hv-op", "hv-grad", "hv-box"} <= classes
+
+
+def test_two_edges_between_the_same_nodes_have_ids_of_their_own() -> None:
+    x = leaf(2.0)
+    found = ids(parsed(hv.draw(x * x)))
+    assert {"e0-0-1", "e0-1-1"} <= set(found)
+    assert len(found) == len(set(found))
+
+
+def test_an_svg_holds_no_link_and_no_script(trace: hv.Trace) -> None:
+    tags = {element.tag.removeprefix(SVG) for element in parsed(trace.figure()).iter()}
+    assert tags <= {"svg", "g", "path", "polygon", "text", "polyline", "ellipse"}
+
+
+# -- what things are called
+
+NAMES = [
+    '"', "'", "<b>bold</b>", "</script><script>", "&amp; & &lt;", "\\", "\\\\", "\\N \\l \\n", "\\G", "a\nb",
+    "\u202eright to left", "\u2066isolated\u2069", "\x00\x07\x1b[31m", "损失", "😀", "{a|b}", "%", "]]>", "<!-- -->",
+    "n0", "a:b", "{on}",
+    "\ufffe", "\u00ad", "a\u2028b", " lead", "]", "&#0;", "&nope;",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_any_name_is_drawn_as_text(name: str) -> None:
+    x = leaf(2.0)
+    with hv.record(names={name: x}) as trace:
+        (x * 3).backward()
+    for figure in (trace.figure(), trace.figure(1, tensors=True)):
+        root = parsed(figure)
+        expected = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(name.split()))
+        assert expected in [text.text for text in root.iter(f"{SVG}text") if text.get("class") == "hv-name"]
+        assert {e.tag.removeprefix(SVG) for e in root.iter()} <= {"svg", "g", "path", "polygon", "text"}
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_a_hook_of_any_name_is_drawn_as_text(name: str) -> None:
+    tensors = scene()
+    tensors.c.register_hook(silent(name))
+    shown = [text for text in texts(drawn(tensors)) if text.startswith("①")]
+    assert len(shown) == 1
+    assert not any(c != " " and not c.isprintable() for c in shown[0])
+
+
+@pytest.mark.parametrize("name", ["a" * 200, "很" * 200, "W" * 200])
+def test_a_long_name_is_cut_and_says_so(name: str) -> None:
+    x = leaf(2.0)
+    shown = texts(hv.draw(x * 3, names={name: x}))
+    (cut,) = [text for text in shown if text.startswith(name[0])]
+    assert len(cut) < 40 and cut.endswith("…")
+
+
+def test_a_long_label_is_cut_and_says_so() -> None:
+    tensors = scene()
+    tensors.c.register_hook(silent("very_" * 100))
+    (shown,) = [text for text in texts(drawn(tensors)) if text.startswith("①")]
+    assert len(shown) < 40 and shown.endswith("…")
+
+
+def test_many_hooks_on_one_tensor_are_numbered() -> None:
+    tensors = scene()
+    for i in range(25):
+        tensors.c.register_hook(silent(f"h{i}"))
+    shown = texts(drawn(tensors))
+    assert {"① h0", "⑳ h19", "(21) h20", "(25) h24"} <= set(shown)
+
+
+# -- large graphs
+
+
+def chain(length: int) -> tuple[torch.Tensor, torch.Tensor]:
+    x = leaf(1.0)
+    y = x
+    for _ in range(length):
+        y = y + 1
+    return x, y
+
+
+def test_a_large_graph_is_cut_and_says_so() -> None:
+    _, y = chain(1000)
+    figure = hv.draw(y, most=40)
+    assert sum(bool(re.fullmatch(r"n\d+", i)) for i in ids(parsed(figure))) == 40
+    assert "This graph has 1001 nodes; 40 are drawn, those nearest to the roots." in " ".join(texts(figure))
+
+
+def test_no_more_than_300_boxes_are_ever_laid_out() -> None:
+    _, y = chain(400)
+    assert sum(bool(re.fullmatch(r"\tn\d+ \[.*", line)) for line in hv.draw(y, most=10_000).source.splitlines()) == 300
+
+
+def test_a_large_trace_is_drawn_at_every_step() -> None:
+    _, y = chain(400)
+    with hv.record() as trace:
+        y.backward()
+    assert "300 are drawn" in trace.figure(-1).source
+    assert trace.figure(0).source != trace.figure(5).source
+
+
+def every_scene() -> Iterator[Any]:
+    yield torch.zeros(0).requires_grad_() * 2
+    yield leaf(1.0, 2.0).unbind()[1]
+    yield torch.ones(2, dtype=torch.complex64, requires_grad=True) * 2
+    yield torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))(torch.ones(2, 3)).sum()
+
+
+@pytest.mark.parametrize("root", list(every_scene()), ids=["empty", "unbind", "complex", "model"])
+def test_any_graph_can_be_drawn(root: torch.Tensor) -> None:
+    assert texts(hv.draw(root)) and texts(hv.draw(root, tensors=True))
+
+
+def test_a_leaf_alone_is_one_box() -> None:
+    x = leaf(2.0)
+    assert texts(hv.draw(x)) == ["x", " = 2", "leaf · AccumulateGrad"]

@@ -1,0 +1,228 @@
+"""The Python half of the player: what goes to the browser, how little of it, and what stands in its place."""
+
+import json
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import anywidget
+import ipywidgets
+import pytest
+import torch
+from scenes import c_hook, hook_everything, leaf, scene
+
+import hookviz as hv
+from hookviz.player import Player
+from hookviz.player.widget import SCRIPTS, script
+
+
+def recorded() -> hv.Trace:
+    """The pass with every hook of the facts."""
+    tensors = scene()
+    hook_everything(tensors)
+    with hv.record(names=tensors._asdict()) as trace:
+        tensors.e.backward()
+    return trace
+
+
+@pytest.fixture
+def player() -> Player:
+    return recorded().player()
+
+
+def size(thing: Any) -> int:
+    return len(json.dumps(thing).encode())
+
+
+def state(player: Player) -> dict[str, Any]:
+    """What is sent to the browser, less what every player shares."""
+    code = ("_esm", "_css", "_anywidget_id")
+    return {key: value for key, value in player.get_state().items() if key not in code}
+
+
+def test_a_player_is_a_widget_with_traits_to_set_and_link(player: Player) -> None:
+    assert isinstance(player, anywidget.AnyWidget)
+    assert {"step", "steps", "playing", "speed"} <= set(player.trait_names(sync=True))
+    assert (player.step, player.steps, player.playing, player.speed) == (0, 16, False, 1)
+
+
+@pytest.mark.parametrize(("given", "step"), [(0, 0), (7, 7), (15, 15), (16, 15), (10**6, 15), (-1, 0)])
+def test_a_step_is_kept_in_range(player: Player, given: int, step: int) -> None:
+    player.step = given
+    assert player.step == step
+
+
+def test_a_step_of_an_empty_trace_is_0() -> None:
+    player = hv.Trace().player()
+    player.step = 5
+    assert (player.step, player.steps, player.frames, player.svgs) == (0, 0, [], [])
+
+
+CONTROLS = {"step": ipywidgets.IntSlider, "playing": ipywidgets.ToggleButton, "speed": ipywidgets.FloatSlider}
+
+
+@pytest.mark.parametrize("trait", CONTROLS)
+def test_a_control_can_be_linked_in_the_browser(player: Player, trait: str) -> None:
+    control = CONTROLS[trait]()
+    link = ipywidgets.jslink((player, trait), (control, "value"))
+    assert link.source == (player, trait)
+    assert link.target == (control, "value")
+
+
+@pytest.mark.parametrize("trait", ["step", "playing"])
+def test_only_traits_that_exist_can_be_linked(player: Player, trait: str) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        ipywidgets.jslink((player, f"{trait}_nowhere"), (ipywidgets.IntSlider(), "value"))
+
+
+def test_the_state_of_the_first_picture_is_small(player: Player) -> None:
+    assert size(state(player)) <= 50_000
+
+
+def test_the_state_of_twenty_nodes_is_small() -> None:
+    x = leaf(2.0)
+    y = x
+    for _ in range(19):
+        y = (y * 1.5) if y is x else y.sin()
+        y.register_hook(c_hook)
+    with hv.record() as trace:
+        y.backward()
+    assert len(trace.ops) == 20
+    assert size(state(trace.player())) <= 150_000
+
+
+def test_the_script_is_small_and_one_module() -> None:
+    assert len(script().encode()) <= 30_000
+    assert script().count("export ") == 1
+    assert "import " not in script()
+    assert "export default { render }" in script()
+
+
+def test_every_file_of_javascript_is_in_the_script() -> None:
+    from hookviz.player import widget
+
+    folder = widget.files(widget.__package__)
+    assert sorted(SCRIPTS) == sorted(path.name for path in folder.iterdir() if path.name.endswith(".js"))
+
+
+def test_the_state_is_plain_data(player: Player) -> None:
+    json.dumps(state(player), allow_nan=False)
+
+
+def test_each_step_has_a_frame_with_what_to_mark_and_to_say(player: Player) -> None:
+    trace = recorded()
+    assert len(player.frames) == len(trace.steps) == player.steps
+    assert [frame["sentence"] for frame in player.frames] == [step.sentence for step in trace.steps]
+    assert [frame["kind"] for frame in player.frames] == [step.kind for step in trace.steps]
+
+
+def test_every_id_that_a_frame_marks_is_in_its_picture(player: Player) -> None:
+    for frame in player.frames:
+        found = {element.get("id") for element in ET.fromstring(player.svgs[frame["picture"]]).iter()}
+        assert set(frame["on"]) <= found
+        assert set(frame["texts"]) <= found
+        assert frame["on"]
+
+
+def test_a_frame_of_a_hook_tells_its_source_and_where_it_is_kept(player: Player) -> None:
+    frame = player.frames[8]
+    hook = player.hooks[frame["hook"]]
+    assert frame["title"] == "tensor hook ① on c"
+    assert (frame["before"], frame["after"]) == ("8", "10")
+    assert frame["kept"].startswith("Kept in c._backward_hooks, first of 2; and, because c is not a leaf")
+    assert frame["next"] == "Next: ② print on c sees 10."
+    assert hook["name"] == "c_hook" and hook["source"].startswith("def c_hook")
+    assert (hook["first"], hook["mark"]) == (c_hook.__code__.co_firstlineno, c_hook.__code__.co_firstlineno + 1)
+
+
+def test_a_hook_without_source_says_so(player: Player) -> None:
+    hook = player.hooks[player.frames[9]["hook"]]
+    assert (hook["source"], hook["first"]) == (None, None)
+    assert hook["missing"] == "Python holds no source text for print."
+
+
+def test_a_hook_on_a_leaf_tells_when_it_runs(player: Player) -> None:
+    assert "d is a leaf" in player.frames[5]["kept"]
+
+
+def test_a_node_that_computes_lists_what_it_sends(player: Player) -> None:
+    frame = player.frames[3]
+    assert (frame["before"], frame["before_label"], frame["after"]) == ("2", "takes", None)
+    assert frame["parts"] == [["to c", "8"], ["to d", "12"]]
+
+
+def test_firings_name_their_steps(player: Player) -> None:
+    assert [(firing["step"], firing["hook"], firing["on"]) for firing in player.firings] == [
+        (1, "① λ grad * 2", "e"),
+        (5, "① λ grad + 100", "d"),
+        (8, "① c_hook", "c"),
+        (9, "② print", "c"),
+    ]
+    assert [firing["change"] for firing in player.firings] == ["1 → 2", "12 → 112", "8 → 10", "10 → 10"]
+
+
+def test_passes_over_two_graphs_have_a_picture_each() -> None:
+    x = leaf(2.0)
+    with hv.record() as trace:
+        x.sin().backward()
+        x.cos().backward()
+    player = trace.player()
+    assert len(player.svgs) == 2
+    assert {frame["picture"] for frame in player.frames} == {0, 1}
+    assert "SinBackward0" in player.svgs[0] and "CosBackward0" in player.svgs[1]
+
+
+def test_the_contributions_to_a_sum_are_listed() -> None:
+    x = leaf(2.0)
+    y = x.sin()
+    with hv.record() as trace:
+        (y * 3 + y * 5).backward()
+    (parts,) = [frame["parts"] for frame in trace.player().frames if frame["kind"] == "arrive" and frame["parts"]]
+    assert sorted(value for _, value in parts) == ["3", "5"]
+    assert all(way.startswith("from MulBackward0") for way, _ in parts)
+
+
+# -- in Jupyter
+
+
+def test_jupyter_gets_the_widget_and_a_picture_in_its_place() -> None:
+    bundle = recorded()._repr_mimebundle_()
+    assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "image/svg+xml", "text/plain"}
+    assert bundle["text/plain"].startswith("Trace: 16 steps")
+    shown = "".join(ET.fromstring(bundle["image/svg+xml"]).itertext())
+    assert "8 → 10" in shown and ".grad = 30" in shown
+
+
+def test_an_empty_trace_makes_no_widget() -> None:
+    with hv.record() as trace:
+        pass
+    (text,) = trace._repr_mimebundle_().items()
+    assert text[0] == "text/plain"
+    assert text[1].startswith("Nothing was recorded")
+
+
+def test_a_trace_of_which_nothing_was_observed_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hv.graph, "DEEPEST", 3)
+    x = leaf(1.0)
+    y = (x + 1 + 1 + 1 + 1).sin()
+    with pytest.warns(hv.HookvizWarning), hv.record() as trace:
+        y.backward()
+    bundle = trace._repr_mimebundle_()
+    assert "more than 3 nodes in a row" in bundle["text/plain"]
+    player = trace.player()
+    assert player.notes and player.frames[0]["kind"] == "unobserved"
+    assert player.frames[0]["sentence"] == player.notes[0]
+
+
+def test_strange_values_are_shown_as_text() -> None:
+    x = torch.tensor([float("nan"), float("inf")], requires_grad=True)
+    with hv.record() as trace:
+        (x * x).sum().backward()
+    assert json.dumps(state(trace.player()), allow_nan=False)
+    assert any("nan" in (frame["after"] or "") for frame in trace.player().frames)
+
+
+def test_every_empty_tensor_shows_something() -> None:
+    x = torch.zeros(0, 3, requires_grad=True)
+    with hv.record() as trace:
+        (x * 2).sum().backward()
+    assert all(frame["after"] != "" and frame["before"] != "" for frame in trace.player().frames)

@@ -1,0 +1,72 @@
+"""A table is a list in Python, text in a terminal and a table in Jupyter."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+
+import pytest
+
+from hookviz.table import Table
+
+
+@pytest.fixture
+def table() -> Table[int]:
+    return Table([1, 22, 3], ("n", "half"), lambda n: (str(n), f"{n / 2}"))
+
+
+def test_a_table_is_a_sequence(table: Table[int]) -> None:
+    assert isinstance(table, Sequence)
+    assert (len(table), table[0], table[-1], 22 in table, list(table)) == (3, 1, 3, True, [1, 22, 3])
+    with pytest.raises(IndexError):
+        table[3]
+
+
+def test_a_slice_is_a_table(table: Table[int]) -> None:
+    part = table[1:]
+    assert isinstance(part, Table)
+    assert part.texts() == [("22", "11.0"), ("3", "1.5")]
+
+
+@pytest.mark.parametrize("other", [[1, 22, 3], (1, 22, 3)])
+def test_a_table_equals_a_list_of_its_rows(table: Table[int], other: Sequence[int]) -> None:
+    assert table == other
+    assert table == table[:]
+    assert table != [1, 22]
+    assert table != 3
+
+
+def test_equal_tables_have_equal_hashes(table: Table[int]) -> None:
+    assert hash(table) == hash(table[:])
+
+
+def test_a_table_cannot_be_changed(table: Table[int]) -> None:
+    with pytest.raises(TypeError):
+        table[0] = 5  # type: ignore[index]
+
+
+def test_columns_stand_under_their_heads(table: Table[int]) -> None:
+    assert repr(table) == "n   half\n1   0.5\n22  11.0\n3   1.5"
+
+
+def test_an_empty_table_shows_its_head() -> None:
+    empty: Table[int] = Table([], ("n", "half"), lambda n: (str(n), ""))
+    assert repr(empty) == "n  half"
+    assert len(ET.fromstring(empty._repr_html_()).findall("tbody/tr")) == 0
+
+
+def test_jupyter_gets_a_table_with_heads_for_screen_readers(table: Table[int]) -> None:
+    root = ET.fromstring(table._repr_html_())
+    assert [cell.text for cell in root.findall("thead/tr/th")] == ["n", "half"]
+    assert {cell.get("scope") for cell in root.findall("thead/tr/th")} == {"col"}
+    assert [[cell.text for cell in row] for row in root.findall("tbody/tr")] == [list(row) for row in table.texts()]
+
+
+@pytest.mark.parametrize("text", ["<b>", "</td></table><script>", "&amp;", '"', "'", "\u202e", "损失"])
+def test_a_cell_is_text_whatever_it_holds(text: str) -> None:
+    table = Table([text], (text,), lambda row: (row,))
+    root = ET.fromstring(table._repr_html_())
+    assert [cell.text for cell in root.iter() if cell.tag in ("th", "td")] == [text, text]
+
+
+def test_a_cell_of_several_lines_keeps_the_rows_apart() -> None:
+    table = Table(["a\nb", "c"], ("head", "next"), lambda row: (row, "x"))
+    assert len(repr(table).splitlines()) == 3
