@@ -1,4 +1,4 @@
-"""Pictures of the player in a real JupyterLab, light and dark: ``python images/shots.py [folder]``. Needs a Chromium."""
+"""Pictures of the player in a real JupyterLab: ``python images/shots.py [folder]``. Needs a Chromium."""
 
 import sys
 import tempfile

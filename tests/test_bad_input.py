@@ -60,6 +60,12 @@ def test_drawing_too_deep_a_graph_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         hv.draw(leaf(1.0) + 1 + 1 + 1 + 1)
 
 
+def test_listing_the_hooks_of_too_deep_a_graph_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hv.graph, "DEEPEST", 3)
+    with pytest.raises(ValueError, match="more than 3 nodes in a row"):
+        hv.hooks(leaf(1.0) + 1 + 1 + 1 + 1)
+
+
 @pytest.mark.parametrize("most", [0, -5])
 def test_drawing_at_least_one_node_is_asked_for(most: int) -> None:
     with pytest.raises(ValueError, match="most"):

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import threading
 import weakref
 from typing import Any
 
@@ -106,6 +107,17 @@ def test_different_graphs_share_no_number_but_those_of_common_leaves() -> None:
     numbering = graph.Numbering()
     one = {n for op, n in pairs(numbering, (a * 2).sin()) if op != "AccumulateGrad"}
     other = {n for op, n in pairs(numbering, (a * 2).sin()) if op != "AccumulateGrad"}
+    assert not one & other
+
+
+def test_graphs_built_in_different_threads_share_no_number() -> None:
+    roots: list[torch.Tensor] = []
+    for factor in (3, 5):  # each thread counts its nodes from 0
+        thread = threading.Thread(target=lambda factor=factor: roots.append((leaf(2.0) * factor).sin()))
+        thread.start()
+        thread.join()
+    numbering = graph.Numbering()
+    one, other = ({number for _, number in pairs(numbering, root)} for root in roots)
     assert not one & other
 
 

@@ -82,6 +82,12 @@ def test_a_figure_is_written_to_a_file(trace: hv.Trace, tmp_path: Path) -> None:
     assert trace.figure().render(outfile=tmp_path / "c.svg") == f"{tmp_path}/c.svg"
 
 
+def test_a_figure_is_written_into_a_folder(trace: hv.Trace, tmp_path: Path) -> None:
+    written = trace.figure().render("slide", directory=tmp_path / "slides", format="svg")
+    assert Path(written) == tmp_path / "slides" / "slide.svg"
+    assert Path(written).read_bytes().startswith(b"<svg")
+
+
 def test_a_figure_is_a_digraph_with_its_source(trace: hv.Trace) -> None:
     assert isinstance(trace.figure(), graphviz.Digraph)
     assert isinstance(drawn(scene()), hv.Figure)
@@ -217,6 +223,19 @@ def test_a_pass_is_drawn_with_its_own_graph() -> None:
         x.cos().backward()
     assert "SinBackward0" in texts(trace.figure(0)) and "CosBackward0" not in texts(trace.figure(0))
     assert "CosBackward0" in texts(trace.figure()) and "SinBackward0" not in texts(trace.figure())
+
+
+def test_a_pass_shows_the_hooks_that_it_had() -> None:
+    a = leaf(2.0)
+    y = a * 3
+    first = a.register_hook(silent("first"))
+    with hv.record() as trace:
+        y.backward(retain_graph=True)
+        first.remove()
+        a.register_hook(silent("second"))
+        y.backward()
+    pins = [[text for text in texts(trace.figure(step)) if text[:1] in "①②"] for step in (0, -1)]
+    assert pins == [["① first"], ["① second"]]
 
 
 # -- the layer of tensors

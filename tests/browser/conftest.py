@@ -11,8 +11,8 @@ from tests.browser.lab import Lab, browser, chromium, write_notebook
 
 LESSONS = Path(__file__).parents[2] / "notebooks"
 SCRIPT = (
-    "import torch, hookviz as hv\na = torch.tensor(2.0, requires_grad=True)\nb = torch.tensor(3.0, requires_grad=True)\n"
-    "c = a * b\nd = torch.tensor(4.0, requires_grad=True)",
+    "import torch, hookviz as hv\na = torch.tensor(2.0, requires_grad=True)\n"
+    "b = torch.tensor(3.0, requires_grad=True)\nc = a * b\nd = torch.tensor(4.0, requires_grad=True)",
     "def c_hook(grad):\n    return grad + 2\n\nc.register_hook(c_hook)\nc.register_hook(lambda grad: print(grad))\n"
     "c.retain_grad()",
     "d.register_hook(lambda grad: grad + 100)\ne = c * d\ne.retain_grad()\ne.register_hook(lambda grad: grad * 2)",

@@ -39,7 +39,9 @@ NOTEBOOK = {
 def chromium() -> str | None:
     """The Chromium that is installed here, if any."""
     named = os.environ.get("HOOKVIZ_CHROMIUM")
-    return named or next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+    return named or next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
 
 
 @contextmanager
@@ -72,14 +74,23 @@ class Lab:
     def __enter__(self) -> "Lab":
         self.set_theme("light")
         self._log = (self.home / "server.log").open("w")
-        arguments = [f"--ServerApp.port={self.port}", f"--IdentityProvider.token={TOKEN}", "--no-browser", "--allow-root"]
+        arguments = [
+            f"--ServerApp.port={self.port}",
+            f"--IdentityProvider.token={TOKEN}",
+            "--no-browser",
+            "--allow-root",
+        ]
         command = [sys.executable, "-m", "jupyterlab", *arguments, f"--ServerApp.root_dir={self.folder}"]
         self._server = subprocess.Popen(command, env=self._environment(), stdout=self._log, stderr=self._log)
         self._wait()
         return self
 
     def _environment(self) -> dict[str, str]:
-        own = {"JUPYTER_CONFIG_DIR": "config", "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "work"}
+        own = {
+            "JUPYTER_CONFIG_DIR": "config",
+            "JUPYTERLAB_SETTINGS_DIR": "settings",
+            "JUPYTERLAB_WORKSPACES_DIR": "work",
+        }
         own |= {"JUPYTER_RUNTIME_DIR": "run", "IPYTHONDIR": "ipython"}
         return {**os.environ, **{name: str(self.home / folder) for name, folder in own.items()}}
 
@@ -93,7 +104,9 @@ class Lab:
                 time.sleep(0.2)
         raise TimeoutError((self.home / "server.log").read_text())
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._server.terminate()
         self._server.wait(timeout=30)
         self._log.close()
@@ -112,7 +125,9 @@ class Lab:
 
     def open(self, page: Page, notebook: str) -> None:
         """Open ``notebook`` and wait for its kernel."""
-        page.goto(f"http://127.0.0.1:{self.port}/lab/workspaces/auto-{time.monotonic_ns()}/tree/{notebook}?token={TOKEN}&reset")
+        page.goto(
+            f"http://127.0.0.1:{self.port}/lab/workspaces/auto-{time.monotonic_ns()}/tree/{notebook}?token={TOKEN}&reset"
+        )
         page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=90_000)
         page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/", timeout=90_000)
 

@@ -1,0 +1,44 @@
+"""Draw the pictures in ``images/`` anew, from the package itself: ``make images``."""
+
+import sys
+from pathlib import Path
+
+import torch
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+import hookviz as hv  # noqa: E402
+
+
+def pictures() -> dict[str, str]:
+    """Name → SVG of the graph a, b, c, d, e: before backward, with its tensors, and at c_hook."""
+    a = torch.tensor(2.0, requires_grad=True)
+    b = torch.tensor(3.0, requires_grad=True)
+    c = a * b
+    d = torch.tensor(4.0, requires_grad=True)
+
+    def c_hook(grad: torch.Tensor) -> torch.Tensor:
+        return grad + 2
+
+    c.register_hook(c_hook)
+    c.register_hook(lambda grad: None)
+    c.retain_grad()
+    d.register_hook(lambda grad: grad + 100)
+    e = c * d
+    e.register_hook(lambda grad: grad * 2)
+    e.retain_grad()
+    drawn = {"a_to_e": hv.draw(e), "leaf_and_intermediate": hv.draw(e, tensors=True)}
+    with hv.record() as trace:
+        e.backward()
+    at = next(step.index for step in trace.firings if step.hook and step.hook.name == "c_hook")
+    drawn["c_hook"] = trace.figure(step=at)
+    return {name: str(figure.pipe("svg", encoding="utf-8")) for name, figure in drawn.items()}
+
+
+if __name__ == "__main__":
+    for name, svg in pictures().items():
+        (HERE / f"{name}.svg").write_text(svg, encoding="utf-8")
+    from shots import main
+
+    main(None)

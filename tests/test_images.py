@@ -1,0 +1,37 @@
+"""The committed pictures are those that the package draws today."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+IMAGES = Path(__file__).parents[1] / "images"
+README = IMAGES.parent / "README.md"
+
+
+def words(svg: str) -> list[str]:
+    """The texts of a picture; coordinates depend on the fonts that are installed."""
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, str]:
+    pictures: dict[str, str] = runpy.run_path(str(IMAGES / "make.py"))["pictures"]()
+    return pictures
+
+
+def test_each_drawing_is_committed_as_it_is_drawn_today(drawn: dict[str, str]) -> None:
+    committed = {path.stem: words(path.read_text(encoding="utf-8")) for path in IMAGES.glob("*.svg")}
+    assert committed == {name: words(svg) for name, svg in drawn.items()}
+
+
+def test_the_drawings_show_names_values_and_hooks(drawn: dict[str, str]) -> None:
+    assert {"a", "b", "c", "d", "e", " = 24", "① c_hook", "retain_grad"} <= set(words(drawn["a_to_e"]))
+    assert "8 → 10" in words(drawn["c_hook"])
+
+
+def test_every_picture_that_the_readme_shows_is_there() -> None:
+    shown = re.findall(r"\]\((images/[^)]+)\)", README.read_text(encoding="utf-8"))
+    assert shown
+    assert all((README.parent / name).is_file() for name in shown)
