@@ -24,6 +24,7 @@ def encode(trace: Trace) -> dict[str, Any]:
         "ops": trace.ops,
         "edges": [[*start, *end] for start, end in trace.edges.items()],
         "roots": trace.roots,
+        "hooked": trace.hooked,
         "notes": trace.notes,
         "values": [_encode_value(row) for row in trace.values],
         **columns,
@@ -53,7 +54,8 @@ def decode(data: dict[str, Any]) -> Trace:
     edges = {(a, b): (c, d) for a, b, c, d in data["edges"]}
     roots = [[(node, output) for node, output in places] for places in data["roots"]]
     values = [_decode_value(row) for row in data["values"]]
-    return Trace(ops=data["ops"], edges=edges, roots=roots, notes=data["notes"], values=values, **rows)
+    same = {name: data[name] for name in ("ops", "hooked", "notes")}
+    return Trace(edges=edges, roots=roots, values=values, **same, **rows)
 
 
 def _decode_rows(columns: dict[str, list[Any]], kind: Any) -> list[Any]:
@@ -110,6 +112,8 @@ def _faults(trace: Trace) -> Iterator[str]:
     nodes, values, passes, hooks = (
         range(len(part)) for part in (trace.ops, trace.values, trace.roots, trace.hook_rows)
     )
+    if len(trace.hooked) != len(passes) or not all(_known([tuple(there)], hooks) for there in trace.hooked):
+        yield "hooks of passes"
     if not all(isinstance(text, str) for text in (*trace.ops, *trace.notes)):
         yield "ops or notes are not texts"
     for (start, _), (end, _) in trace.edges.items():

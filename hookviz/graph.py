@@ -115,30 +115,27 @@ class Numbering:
         """``id(node)`` → number, for all ``nodes`` (roots first) of one graph."""
         numbers: dict[int, int] = {}
         taken: set[int] = set()
-        nodes = list(nodes)
-        for node in nodes:
-            number = self._known(node)
-            if number is None or number in taken:
-                number = next(self._next)
+        for node in reversed(list(nodes)):  # what follows a node has its number before the node
+            leaf = leaf_of(node)
+            number = self._number(node, numbers, taken) if leaf is None else self._leaf_number(leaf)
             taken.add(number)
             numbers[id(node)] = number
-        for node in nodes:
-            self._remember(node, numbers[id(node)])
         return numbers
 
-    def _known(self, node: Node) -> int | None:
-        leaf = leaf_of(node)
-        if leaf is None:
-            return self._numbers.get((node.name(), node._sequence_nr()))
-        reference, number = self._leaves.get(id(leaf), (None, 0))
-        return number if reference is not None and reference() is leaf else None
+    def _number(self, node: Node, numbers: dict[int, int], taken: set[int]) -> int:
+        following = tuple((numbers.get(id(n), -1), output) for n, output in node.next_functions)
+        key = (node.name(), node._sequence_nr(), following)
+        number = self._numbers.get(key)
+        if number is None or number in taken:
+            number = self._numbers[key] = next(self._next)
+        return number
 
-    def _remember(self, node: Node, number: int) -> None:
-        leaf = leaf_of(node)
-        if leaf is None:
-            self._numbers[(node.name(), node._sequence_nr())] = number
-        else:
+    def _leaf_number(self, leaf: torch.Tensor) -> int:
+        reference, number = self._leaves.get(id(leaf), (None, 0))
+        if reference is None or reference() is not leaf:
+            number = next(self._next)
             self._leaves[id(leaf)] = (weakref.ref(leaf), number)
+        return number
 
 
 def leaf_of(node: Node) -> torch.Tensor | None:

@@ -39,7 +39,7 @@ def survey(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> Trace:
     """A trace without steps: the graph below ``roots``, and every hook registered on it now.
 
     Raises:
-        TooDeep: the graph is too deep to be held.
+        ValueError: the graph is too deep to be held.
     """
     trace = Trace()
     seen = Survey(trace, graph.Numbering())
@@ -48,7 +48,9 @@ def survey(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> Trace:
             seen.take(roots, names)
             for kind, hooks, node, output in _kept(seen):
                 for key, hook in (hooks or {}).items():
-                    hook_row(trace, kind, node, output, key, hook)
+                    hook_row(trace, 0, kind, node, output, key, hook)
+    except graph.TooDeep:
+        raise ValueError(say("error.draw.deep", deepest=f"{graph.DEEPEST:,}")) from None
     finally:
         seen.release()
     return trace
@@ -69,6 +71,7 @@ def hooks(*tensors: torch.Tensor) -> Table[Hook]:
 
     Raises:
         TypeError: something is no tensor.
+        ValueError: a graph is too deep to be held.
 
     >>> a = torch.tensor(2.0, requires_grad=True)
     >>> c = a * 3

@@ -38,6 +38,7 @@ class Survey:
         self._named: list[Kept] = []
         self._numbering = numbering
         trace.roots.append([])
+        trace.hooked.append([])
 
     def take(self, roots: Sequence[Any], names: Mapping[str, torch.Tensor]) -> list[Place | None]:
         """Write the graph below ``roots`` into the trace; where each root stands in it.
@@ -147,10 +148,13 @@ def metadata_of(node: Node) -> dict[str, Any]:
     return cast("dict[str, Any]", metadata)
 
 
-def hook_row(trace: Trace, kind: str, node: int, output: int, key: int, hook: Any) -> int:
-    """The number of a hook's row in ``trace``, added if it is not there yet."""
+def hook_row(trace: Trace, pass_id: int, kind: str, node: int, output: int, key: int, hook: Any) -> int:
+    """The number of a hook's row in ``trace``, added if it is not there yet, and noted for the pass."""
     source = describe(hook)
     row = HookRow(kind, node, output, key, source.name, source.file, source.line, source.text, source.mark)
     if row not in trace.hook_rows:
         trace.hook_rows.append(row)
-    return trace.hook_rows.index(row)
+    index = trace.hook_rows.index(row)
+    if index not in trace.hooked[pass_id]:
+        trace.hooked[pass_id].append(index)
+    return index

@@ -47,7 +47,7 @@ class Table(Sequence[T], Generic[T]):
         return [tuple(self._cells(row)) for row in self._rows]
 
     def __repr__(self) -> str:
-        lines = [self._head, *self.texts()]
+        lines = [tuple(" ".join(cell.split()) for cell in line) for line in (self._head, *self.texts())]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self._head))]
         fill = (" ".join(cell.ljust(width + 1) for cell, width in zip(line, widths, strict=True)) for line in lines)
         return "\n".join(line.rstrip() for line in fill)

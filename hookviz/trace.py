@@ -208,6 +208,8 @@ class Trace:
     """What could not be observed, and why, in sentences."""
     roots: list[list[tuple[int, int]]] = field(default_factory=list)
     """For each pass, the places at which it starts."""
+    hooked: list[list[int]] = field(default_factory=list)
+    """For each pass, the hooks that were registered on its graph, by their place in ``hook_rows``."""
     _counted: tuple[int, Counter[str]] = field(default_factory=lambda: (0, Counter()), init=False, compare=False)
     _named: tuple[int, dict[Place, str]] = field(default_factory=lambda: (0, {}), init=False, compare=False)
 
@@ -236,12 +238,17 @@ class Trace:
         row = self.hook_rows[index]
         on = self.name(row.node, row.output)
         if place is None:
-            peers = [h.key for h in self.hook_rows if h[:3] == row[:3]]
-            place = (peers.index(row.key), len(peers))
+            place = self.place(index, max(i for i, there in enumerate(self.hooked) if index in there))
         source = Source(row.name, row.file, row.line, row.text, row.mark)
         tensors = row.kind in ("tensor_hook", "post_accumulate_hook")
         unnamed = tensors and (row.node, row.output) not in self._names
         return Hook(on, row.kind, source, say(f"dict.{row.kind}{'.unnamed' * unnamed}", on=on), *place)
+
+    def place(self, index: int, pass_id: int) -> tuple[int, int]:
+        """The place of a hook among those of its dict when a pass ran, and how many they were."""
+        row = self.hook_rows[index]
+        peers = [i for i in self.hooked[pass_id] if self.hook_rows[i][:3] == row[:3]]
+        return peers.index(index), len(peers)
 
     def name(self, node: int, output: int = -1) -> str:
         """What a tensor (``output`` 0 or more) or a node (-1) is called."""

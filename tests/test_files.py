@@ -113,6 +113,7 @@ traces = st.builds(
     values=st.lists(rows, max_size=4),
     rows=st.lists(steps, max_size=4),
     notes=st.lists(st.text(), max_size=2),
+    hooked=st.lists(st.lists(st.integers(0, 9), max_size=2), max_size=2),
     roots=st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=2), max_size=2),
 )
 

@@ -150,6 +150,18 @@ def test_a_node_that_computes_lists_what_it_sends(player: Player) -> None:
     assert frame["parts"] == [["to c", "8"], ["to d", "12"]]
 
 
+def test_the_hook_of_another_pass_is_not_the_next_to_see_a_gradient() -> None:
+    tensors, x = scene(), leaf(7.0)
+    y = x * x
+    x.register_post_accumulate_grad_hook(lambda parameter: None)
+    tensors.c.register_hook(lambda grad: y.backward())
+    tensors.c.register_hook(c_hook)
+    with hv.record(names=tensors._asdict()) as trace:
+        tensors.e.backward()
+    fired = [(frame["picture"], frame["next"]) for frame in trace.player().frames if frame["glyph"] == "hook"]
+    assert fired == [(1, ""), (0, "Next: ② c_hook on c sees 4."), (0, "")]
+
+
 def test_firings_name_their_steps(player: Player) -> None:
     assert [(firing["step"], firing["hook"], firing["on"]) for firing in player.firings] == [
         (1, "① λ grad * 2", "e"),

@@ -28,7 +28,8 @@ from scenes import (
 
 import hookviz as hv
 from hookviz import graph
-from hookviz.recorder import passes
+from hookviz.hooks import node_dict
+from hookviz.recorder import passes, patches
 
 
 def observed(tensors: Scene, **options: Any) -> hv.Trace:
@@ -105,6 +106,28 @@ def test_an_in_place_edit_is_seen_on_the_sibling_that_shares_its_storage() -> No
     assert trace.rows[aliased.index].cause == trace.firings[0].index
     assert "hundredfold on d" in aliased.sentence
     assert tensors.grads() == [300, 200, 100, 100, 1]
+
+
+@pytest.mark.parametrize("size", [1, 64, 65, 1000])
+def test_aliasing_is_seen_at_every_size(size: int) -> None:
+    c = torch.ones(size, requires_grad=True) * 2
+    d = torch.ones(size, requires_grad=True)
+    e = c + d
+    d.register_hook(lambda grad: grad.mul_(100) and None if size == 1 else grad[-1:].mul_(100) and None)
+    with hv.record() as trace:
+        e.backward(torch.ones(size))
+    assert [step.effect for step in trace.firings] == ["edited"]
+    assert [(step.on, step.after.max) for step in steps_of(trace, "aliased")] == [("c", 100)]
+
+
+def test_of_several_edits_the_last_one_is_named() -> None:
+    tensors = scene(torch.add)
+    tensors.d.register_hook(lambda grad: grad.mul_(10) and None)
+    tensors.d.register_hook(lambda grad: grad.add_(1) and None)
+    trace = observed(tensors)
+    (aliased,) = steps_of(trace, "aliased")
+    assert (plain(aliased.before), plain(aliased.after)) == (1, 11)
+    assert trace.rows[aliased.index].cause == trace.firings[1].index
 
 
 # -- the order of things
@@ -630,6 +653,30 @@ def test_an_exception_in_a_hook_is_the_last_step(kind: str) -> None:
     assert a.grad is None
 
 
+REFUSED = {
+    "a number": lambda grad: 3,
+    "another shape": lambda grad: torch.ones(3),
+    "another type": lambda grad: grad.double(),
+}
+
+
+@pytest.mark.parametrize("hook", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("kind", ["tensor_hook", "node_pre_hook"])
+def test_what_torch_refuses_to_take_from_a_hook_is_told_of_that_hook(kind: str, hook: Any) -> None:
+    a = leaf(2.0)
+    c = a * 3
+    if kind == "tensor_hook":
+        c.register_hook(hook)
+    else:
+        c.grad_fn.register_prehook(lambda grads: (hook(grads[0]),))
+    c.register_hook(silent("harmless"))
+    with hv.record() as trace, pytest.raises((TypeError, RuntimeError)):
+        c.backward()
+    last = trace.steps[-1]
+    assert (last.kind, last.hook.kind) == ("exception", kind)
+    assert "hook" in last.sentence and "harmless" not in last.sentence
+
+
 def test_an_exception_in_a_node_is_the_last_step_and_names_the_node() -> None:
     a = leaf(2.0)
     y = Failing.apply(a)
@@ -722,6 +769,22 @@ def test_a_pass_of_another_thread_through_a_graph_being_observed_is_left_alone()
     assert tensors.a.grad.item() == 36
 
 
+def test_a_pass_of_another_thread_that_overtakes_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensors = scene()
+    tensors.c.register_hook(c_hook)
+    once, engine = iter([True]), patches._run_backward
+
+    def overtaken(*arguments: Any, **named: Any) -> Any:
+        if next(once, False):
+            in_thread(lambda: tensors.e.backward(retain_graph=True))
+        return engine(*arguments, **named)
+
+    monkeypatch.setattr(patches, "_run_backward", overtaken)
+    trace = observed(tensors, retain_graph=True)
+    assert len(trace.firings) == 1
+    assert written(trace) == {"a": (18, 36), "b": (12, 24), "d": (6, 12)}
+
+
 def test_two_threads_record_each_their_own() -> None:
     mine, theirs = scene(), scene(torch.add)
     traces: list[hv.Trace] = []
@@ -740,11 +803,20 @@ def test_every_hook_dict_is_left_as_it_was() -> None:
     tensors = scene()
     hook_everything(tensors)
     dicts = [tensors.c._backward_hooks, tensors.d._backward_hooks, tensors.e._backward_hooks]
-    before = [list(hooks.items()) for hooks in dicts]
+    before = [list(kept.items()) for kept in dicts]
     observed(tensors)
-    assert [list(hooks.items()) for hooks in dicts] == before
+    assert [list(kept.items()) for kept in dicts] == before
     assert tensors.a._backward_hooks is None
     assert tensors.c.grad_fn.metadata == {}
+
+
+def test_between_two_passes_nothing_lies_in_a_hook_dict() -> None:
+    tensors = scene()
+    handle = tensors.c.register_hook(c_hook)
+    with hv.record(names=tensors._asdict()):
+        tensors.e.backward(retain_graph=True)
+        assert dict(tensors.c._backward_hooks) == {handle.id: c_hook}
+        assert len(node_dict(tensors.c.grad_fn, "node_pre_hook")) == 0
 
 
 def test_torch_has_its_own_functions_back() -> None:
@@ -868,3 +940,12 @@ def test_names_come_from_the_callers_variables_and_names_given_by_hand_win() -> 
     with hv.record(names={"weight": x}) as trace:
         loss.backward()
     assert {step.on for step in trace.steps} == {"loss", "MulBackward0 (loss)", "weight"}
+
+
+def test_a_name_given_by_hand_hides_a_variable_of_that_name() -> None:
+    x = leaf(2.0)
+    loss = x * 3
+    with hv.record(names={"x": loss}) as trace:
+        torch.autograd.grad(loss, x)
+    assert trace.steps[0].on == "x"
+    assert trace.steps[-1].on != "x"

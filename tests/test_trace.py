@@ -130,7 +130,19 @@ def test_ops_that_occur_more_than_once_are_numbered_where_they_have_no_name() ->
     with hv.record(names={"a": torch.ones(1)}) as trace:
         roots.pop().backward()
     names = [step.on for step in steps_of(trace, "compute")]
-    assert names == ["SinBackward0 #0", "ExpBackward0", "SinBackward0 #2"]
+    nodes = [step.node for step in steps_of(trace, "compute")]
+    assert names == [f"SinBackward0 #{nodes[0]}", "ExpBackward0", f"SinBackward0 #{nodes[2]}"]
+
+
+def test_a_tensor_keeps_the_name_under_which_it_was_seen_first() -> None:
+    first = leaf(2.0)
+    root = first * 3
+    with hv.record() as trace:
+        root.backward(retain_graph=True)
+        second, first = first, torch.ones(1)
+        root.backward()
+    assert [step.on for step in steps_of(trace, "accumulate")] == ["first", "first"]
+    assert (len(first), second.grad.item()) == (1, 6)
 
 
 def test_the_place_of_a_hook_is_the_one_it_had_when_it_fired() -> None:

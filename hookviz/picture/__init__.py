@@ -25,8 +25,8 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: 
         names: name → tensor, overruling the names of the caller's variables.
 
     Raises:
-        TypeError: ``root`` is no tensor.
-        ValueError: ``root`` has no history, or one that is too deep to be held.
+        TypeError: ``root`` is no tensor, or ``most`` no whole number.
+        ValueError: ``root`` has no history, or one that is too deep to be held; ``most`` is less than 1.
 
     >>> a = torch.tensor(2.0, requires_grad=True)
     >>> c = a * 3
@@ -37,13 +37,14 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: 
         raise TypeError(say("error.draw.type", kind=graph.kind_of(root)))
     if not root.requires_grad:
         raise ValueError(say("error.draw.history"))
+    if isinstance(most, bool) or not isinstance(most, int):
+        raise TypeError(say("error.draw.most", most=graph.kind_of(most)))
+    if most < 1:
+        raise ValueError(say("error.draw.most", most=most))
     given = graph.checked_names(names)
     for name, tensor in graph.variables(graph.caller()).items():
         given.setdefault(name, tensor)
-    try:
-        trace = survey([root], given)
-    except graph.TooDeep:
-        raise ValueError(say("error.draw.deep", deepest=f"{graph.DEEPEST:,}")) from None
+    trace = survey([root], given)
     return dot(Scene.of(trace, most=min(most, MOST)), None, tensors=tensors)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from hookviz.picture.engine import Rendered, tidy
+from hookviz.picture.engine import BACKSLASH, Rendered, tidy
 from hookviz.picture.scene import Arrow, Box, Pin, Scene, tiny
 from hookviz.trace import TensorRow
 from hookviz.words import say
@@ -22,6 +22,8 @@ INK, QUIET, PURPLE, AMBER, FAINT, LEAF, PAPER = (
     "white",
 )
 SPACE = "\N{NO-BREAK SPACE}"
+HIDDEN = "transparent"
+"""A text in this colour only keeps its room; ``engine.tidy`` leaves it out of the SVG."""
 GLOW, PIN, DONE = "#fde68a", "#f8fafc", "#faf5ff"
 
 
@@ -64,9 +66,7 @@ def dot(scene: Scene, step: int | None, *, tensors: bool = False, final: bool = 
         label = _box(scene, box, look, final, tensors)
         figure.node(box.id, label, id=box.id, **{"class": "hv-node hv-leaf" if box.leaf else "hv-node"})
     for arrow in scene.arrows.values():
-        _draw_arrow(figure, arrow, look, final)
-    if tensors:
-        _draw_tensors(figure, scene, look)
+        _draw_arrow(figure, arrow, look, final, ":b" if tensors else "")
     if scene.hidden:
         figure.attr(label=say("picture.large", nodes=scene.hidden + len(scene.boxes), shown=len(scene.boxes)))
     return figure
@@ -76,7 +76,7 @@ def _text(text: str, **font: Any) -> str:
     """User text, escaped for Graphviz's HTML-like labels; control characters, which XML forbids, are shown."""
     clean = "".join(c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in text)
     attributes = "".join(f' {key.replace("_", "-").upper()}="{value}"' for key, value in font.items())
-    return f"<FONT{attributes}>{escape(clean)}</FONT>"
+    return f"<FONT{attributes}>{escape(clean).replace(chr(92), '&#92;')}</FONT>"
 
 
 def _cell(spot: str, inside: str, **attributes: Any) -> str:
@@ -87,15 +87,21 @@ def _cell(spot: str, inside: str, **attributes: Any) -> str:
 
 def _box(scene: Scene, box: Box, look: Look, final: bool, tensors: bool) -> str:
     now, done = box.id in look.now, box.id in look.done
-    edge, width = (AMBER, 3) if now else (PURPLE if done else FAINT, 2)
+    edge = AMBER if now else PURPLE if done else FAINT
     fill = LEAF if box.leaf else PAPER
     rows = [*_names(box), _row(_cell(f"{box.id}-o", _text(_op(box), point_size=12, color=QUIET)))]
     rows += [_row(_pin(pin, look, final)) for pin in box.pins]
     if tensors:
         rows.append(_row(_cell(f"{box.id}-x", _text(_pre_hooks(scene, box), point_size=12, color=QUIET))))
     rows += _gradient(box, look, final)
-    style = f'BORDER="{width}" COLOR="{edge}" BGCOLOR="{fill}"'
-    return f'<<TABLE {style} STYLE="ROUNDED" CELLBORDER="0" CELLSPACING="4" CELLPADDING="3">{"".join(rows)}</TABLE>>'
+    style = f'BORDER="2" COLOR="{edge}" BGCOLOR="{fill}" STYLE="ROUNDED"'
+    table = f'<TABLE {style} CELLBORDER="0" CELLSPACING="4" CELLPADDING="3">{"".join(rows)}</TABLE>'
+    if final:
+        return f"<{table}>"
+    halo = GLOW if now else PAPER  # always there, so that no step moves anything
+    frame = f'BORDER="4" COLOR="{halo}" STYLE="ROUNDED" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"'
+    framed = f"<TABLE {frame}><TR><TD>{table}</TD></TR></TABLE>"
+    return f"<{_beside(scene, box, look, framed) if tensors else framed}>"
 
 
 def _row(*cells: str) -> str:
@@ -117,41 +123,49 @@ def _pin(pin: Pin, look: Look, final: bool) -> str:
     shown = look.texts.get(spot, "")
     now, done = pin.id in look.now, pin.id in look.done
     fill, edge = (GLOW, AMBER) if now else (DONE, PURPLE) if done else (PIN, FAINT)
-    value = _kept(shown, pin.final, final, INK)
+    number = _kept(spot, shown, pin.final, final, INK, align="RIGHT")
     label = _cell(f"{pin.id}-l", _text(pin.label, point_size=14))
     inner = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2"><TR>{label}<TD WIDTH="14"></TD>'
-    number = _cell(spot, f"<B>{value}</B>", align="RIGHT") if value else ""
     look_ = {"border": 1, "color": edge, "bgcolor": fill, "style": "ROUNDED"}
     return _cell(pin.id, f"{inner}{number}</TR></TABLE>", **look_)
 
 
-def _kept(shown: str, longest: str, final: bool, color: str) -> str:
-    """A text that may not be shown yet; its room is kept all the same, so that no step moves anything."""
+def _kept(spot: str, shown: str, longest: str, final: bool, color: str, **attributes: Any) -> str:
+    """A cell for a text that may not be shown yet; it keeps room for the longest, so that no step moves anything."""
     if not longest:
         return ""
-    if shown and not final:
-        return _text(shown, color=color)
-    return _text(longest, color=color if final else "transparent")
+    if final:
+        text = _text(longest, color=color)
+    else:
+        text = _text(shown, color=color) if shown else _text(longest, color=HIDDEN)
+    weight = f"<B>{text}</B>" if color == INK else text
+    return _cell(spot, weight, width=room_for(longest), **attributes)
+
+
+def room_for(text: str) -> int:
+    """How many points wide ``text`` can be at size 14 to 15 in the widest of the fonts that show it."""
+    narrow = sum(char in " .,:;'|()[]il" for char in text)
+    wide = sum(ord(char) > 0x2E7F for char in text)
+    return 4 + 6 * narrow + 16 * wide + 11 * (len(text) - narrow - wide)
 
 
 def _gradient(box: Box, look: Look, final: bool) -> list[str]:
     spot = f"{box.id}-g"
-    text = _kept(look.texts.get(spot, ""), box.final, final, PURPLE)
-    return [_row(_cell(spot, text))] if text else []
+    cell = _kept(spot, look.texts.get(spot, ""), box.final, final, PURPLE)
+    return [_row(cell)] if cell else []
 
 
-def _draw_arrow(figure: Figure, arrow: Arrow, look: Look, final: bool) -> None:
+def _draw_arrow(figure: Figure, arrow: Arrow, look: Look, final: bool, port: str) -> None:
     now, done = arrow.id in look.now, arrow.id in look.done
     color = AMBER if now else PURPLE if done or final else FAINT
-    text = _kept(look.texts.get(f"{arrow.id}-v", ""), arrow.final, final, PURPLE)
+    spot = f"{arrow.id}-v"
+    cell = _kept(spot, look.texts.get(spot, ""), arrow.final, final, PURPLE)
     label = {}
-    if text:
-        cell = _cell(f"{arrow.id}-v", text)
+    if cell:
         label["label"] = f'<<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="5"><TR>{cell}</TR></TABLE>>'
     style = "solid" if done or now or final else "dashed"
-    figure.edge(
-        arrow.start, arrow.end, id=arrow.id, color=color, style=style, penwidth="2.2", **{"class": "hv-edge"}, **label
-    )
+    drawn = {"id": arrow.id, "color": color, "style": style, "penwidth": "2.2", "class": "hv-edge"}
+    figure.edge(f"{arrow.start}{port}{port and ':s'}", f"{arrow.end}{port}{port and ':n'}", **drawn, **label)
 
 
 # -- the layer of Python tensors
@@ -170,17 +184,13 @@ def _name(scene: Scene, node: int, output: int) -> str:
     return scene.trace.name(node, output)
 
 
-def _draw_tensors(figure: Figure, scene: Scene, look: Look) -> None:
-    for box in scene.boxes.values():
-        for row in box.tensors:
-            if row.name:
-                spot = f"t{box.node}-{row.output}"
-                figure.node(spot, _tensor(scene, box, row, look), id=spot, **{"class": "hv-tensor"})
-                figure.edge(spot, box.id, style="dotted", arrowhead="none", color=QUIET, constraint="false")
-                with figure.subgraph() as level:
-                    level.attr(rank="same")
-                    level.node(spot)
-                    level.node(box.id)
+def _beside(scene: Scene, box: Box, look: Look, table: str) -> str:
+    """A node's table with those of its tensors on its right; edges lead to and from the node (port ``b``)."""
+    shown = [_tensor(scene, box, row, look) for row in box.tensors if row.name]
+    stack = "".join(f"<TR><TD>{tensor}</TD></TR>" for tensor in shown)
+    plain = 'BORDER="0" CELLBORDER="0" CELLPADDING="0" CELLSPACING="4"'
+    side = f"<TD><TABLE {plain}>{stack}</TABLE></TD>" if shown else ""
+    return f'<TABLE {plain}><TR><TD PORT="b">{table}</TD>{side}</TR></TABLE>'
 
 
 def _tensor(scene: Scene, box: Box, row: TensorRow, look: Look) -> str:
@@ -195,7 +205,7 @@ def _tensor(scene: Scene, box: Box, row: TensorRow, look: Look) -> str:
     }
     head = f'<TR><TD COLSPAN="2" ALIGN="LEFT"><B>{_text(say("picture.tensor", name=row.name))}</B></TD></TR>'
     lines = (_row(*(f'<TD ALIGN="LEFT">{_text(part, point_size=12)}</TD>' for part in pair)) for pair in facts.items())
-    return f'<<TABLE BORDER="1" COLOR="{QUIET}" CELLBORDER="0" CELLSPACING="1">{head}{"".join(lines)}</TABLE>>'
+    return f'<TABLE BORDER="1" COLOR="{QUIET}" CELLBORDER="0" CELLSPACING="1">{head}{"".join(lines)}</TABLE>'
 
 
 def _grad(scene: Scene, box: Box, row: TensorRow, look: Look) -> str:

@@ -21,6 +21,8 @@ FORMATS = ("svg", "png", "dot", "gif", "jpg", "json", "plain", "xdot")
 
 _SVG = "http://www.w3.org/2000/svg"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+BACKSLASH = "\N{REVERSE SOLIDUS OPERATOR}"
+"""Stands for a backslash in DOT: Graphviz substitutes escapes such as ``\\N`` even where HTML would not know any."""
 _LOCK = threading.Lock()
 """Graphviz keeps global state."""
 
@@ -31,13 +33,13 @@ FONT = "Helvetica, Arial, 'Noto Sans', 'Noto Sans CJK SC', sans-serif"
 class Rendered(graphviz.Digraph):
     """A ``graphviz.Digraph`` that draws itself without a system Graphviz: in Jupyter, to bytes and to files."""
 
-    def pipe(self, format: str | None = None, *_: Any, encoding: str | None = None, **__: Any) -> Any:
+    def pipe(self, format: str | None = None, *, engine: str | None = None, encoding: str | None = None) -> Any:  # type: ignore[override]
         """The picture as bytes, or as text when ``encoding`` is given.
 
         Raises:
             ValueError: there is no such format, or Graphviz cannot read the graph.
         """
-        drawn = draw_source(self.source, format or self.format, self.engine)
+        drawn = draw_source(self.source, format or self.format, engine or self.engine)
         if (format or self.format) == "svg":
             drawn = self.finish(drawn)
         return drawn.decode(encoding) if encoding else drawn
@@ -46,13 +48,27 @@ class Rendered(graphviz.Digraph):
         """A last touch to the SVG that Graphviz made."""
         return svg
 
-    def render(self, filename: Any = None, *_: Any, outfile: Any = None, format: str | None = None, **__: Any) -> str:
-        """Write the picture to a file and return its name: ``render("c.png")`` or ``render("c", format="svg")``."""
-        path = Path(outfile or filename or self.name or "hookviz")
+    def render(
+        self,
+        filename: str | Path | None = None,
+        directory: str | Path | None = None,
+        *,
+        format: str | None = None,
+        outfile: str | Path | None = None,
+        engine: str | None = None,
+    ) -> str:
+        """Write the picture to a file and return its name: ``render("c.png")`` or ``render("c", format="svg")``.
+
+        Raises:
+            ValueError: there is no such format, or Graphviz cannot read the graph.
+        """
+        path = Path(directory or "", outfile or filename or self.name or "hookviz")
         kind = format or path.suffix[1:] or self.format
         if path.suffix[1:] != kind:
             path = path.with_name(f"{path.name}.{kind}")
-        path.write_bytes(self.pipe(kind))
+        drawn = self.pipe(kind, engine=engine)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(drawn)
         return str(path)
 
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, bytes | str]:
@@ -157,7 +173,9 @@ def tidy(svg: bytes) -> bytes:
     for group in root.iter(f"{{{_SVG}}}g"):
         _merge(group)
         _classify(group)
+    _drop(root, "text", fill="transparent")
     for text in root.iter(f"{{{_SVG}}}text"):
+        text.text = (text.text or "").replace(BACKSLASH, "\\")
         text.attrib.pop("font-family", None)
         text.attrib.pop(_SPACE, None)
     root.set("font-family", FONT)
@@ -170,10 +188,11 @@ def tidy(svg: bytes) -> bytes:
     return tidied
 
 
-def _drop(root: ET.Element, tag: str) -> None:
+def _drop(root: ET.Element, tag: str, **attributes: str) -> None:
     for parent in root.iter():
         for child in parent.findall(f"{{{_SVG}}}{tag}"):
-            parent.remove(child)
+            if attributes.items() <= child.attrib.items():
+                parent.remove(child)
 
 
 def _unlink(group: ET.Element) -> None:

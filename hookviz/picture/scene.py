@@ -159,16 +159,16 @@ def _box(trace: Trace, pass_id: int, node: int) -> Box:
     tensors = [row for row in trace.tensors if row.node == node and row.pass_id == pass_id]
     names = [(short(row.name, NAME_ROOM), _data(trace, row)) for row in tensors if row.name]
     leaf = trace.ops[node] == "AccumulateGrad"
-    return Box(f"n{node}", node, trace.ops[node], leaf, tensors, names, list(_pins(trace, node, tensors)))
+    return Box(f"n{node}", node, trace.ops[node], leaf, tensors, names, list(_pins(trace, pass_id, node, tensors)))
 
 
 def _data(trace: Trace, row: TensorRow) -> str:
     return "" if row.data is None else tiny(trace.value(row.data), NAME_ROOM)
 
 
-def _pins(trace: Trace, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
+def _pins(trace: Trace, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
     """Pins in the order in which they fire."""
-    mine = [i for i, row in enumerate(trace.hook_rows) if row.node == node]
+    mine = [index for index in trace.hooked[pass_id] if trace.hook_rows[index].node == node]
     for kind in ("tensor_hook", "retain_grad", "node_pre_hook", "post_accumulate_hook", "node_post_hook"):
         if kind == "retain_grad":
             for row in tensors:
@@ -176,7 +176,7 @@ def _pins(trace: Trace, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
                     yield Pin(f"n{node}-r{row.output}", say("picture.retain"), say("picture.retain"), None)
         for index in mine:
             if trace.hook_rows[index].kind == kind:
-                hook = trace.hook(index)
+                hook = trace.hook(index, trace.place(index, pass_id))
                 prefix = {"node_pre_hook": "picture.pre", "node_post_hook": "picture.post"}.get(kind)
                 label = f"{say(prefix)} {hook.label}" if prefix else hook.label
                 yield Pin(f"n{node}-p{index}", f"{numeral(hook.place)} {short(label, LABEL_ROOM)}", hook.name, index)

@@ -12,6 +12,9 @@ from hookviz.words import say, section
 
 _GLYPHS = {"seed": "seed", "retain_grad": "retain", "accumulate": "grad", "exception": "exception"}
 _NOTES = ("aliased", "unknown_hook", "unobserved")
+LONGEST = 2_000
+"""The player takes along no more steps than this: each is some 0.5 KB of the notebook that it is saved in."""
+
 _ONE_CARD = ("seed", "arrive", "retain_grad", "accumulate", "returned")
 """Kinds in which there is no before to compare with, unless something was there already."""
 
@@ -20,14 +23,15 @@ def state(trace: Trace) -> dict[str, Any]:
     """All that the player needs of ``trace``, as plain data."""
     scenes = [Scene.of(trace, pass_id) for pass_id in range(len(trace.roots))]
     marks = {index: mark for scene in scenes for index, mark in scene.marks.items()}
-    steps = list(trace.steps)
+    steps = trace.steps[:LONGEST]
+    cut = [say("trace.long", steps=f"{len(trace.rows):,}", shown=f"{LONGEST:,}")] if len(trace.rows) > LONGEST else []
     hooks = sorted({step.row.hook for step in steps if step.row.hook is not None})
     return {
         "svgs": [dot(scene, None, final=True).pipe("svg", encoding="utf-8") for scene in scenes],
         "frames": [_frame(step, steps, marks, hooks) for step in steps],
         "hooks": [_hook(trace, index) for index in hooks],
         "firings": [_firing(step) for step in steps if step.kind in HOOK_KINDS],
-        "notes": trace.notes,
+        "notes": [*trace.notes, *cut],
         "words": section("player"),
     }
 

@@ -63,7 +63,8 @@ class Player(anywidget.AnyWidget):
     @classmethod
     def of(cls, trace: Trace) -> "Player":
         """The player of ``trace``."""
-        return cls(_esm=script(), _css=_read("player.css"), steps=len(trace.rows), **state(trace))
+        shown = state(trace)
+        return cls(_esm=script(), _css=_read("player.css"), steps=len(shown["frames"]), **shown)
 
     @traitlets.validate("step")
     def _in_range(self, proposal: Any) -> int:

@@ -96,7 +96,7 @@ class Pass:
         key, hook = entry
         identity = (stage.kind, stage.node, stage.output, key)
         if identity not in self._hook_rows:
-            self._hook_rows[identity] = hook_row(self.trace, *identity, hook)
+            self._hook_rows[identity] = hook_row(self.trace, self.number, *identity, hook)
         return self._hook_rows[identity]
 
     # -- the steps in between
