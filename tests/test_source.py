@@ -216,10 +216,10 @@ def test_a_file_of_a_library_is_named_from_the_library_on() -> None:
 def test_a_notebook_cell_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
     class Shell:
         class compile:  # noqa: N801
-            _filename_map = {"/tmp/ipykernel_1/2.py": 4}  # noqa: RUF012
+            _filename_map = {"/nowhere/ipykernel_1/2.py": 4}  # noqa: RUF012
 
     module = type(sys)("IPython")
     module.get_ipython = Shell  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", module)
-    assert where("/tmp/ipykernel_1/2.py") == "In [4]"
-    assert where("/tmp/ipykernel_1/3.py") == "3.py"
+    assert where("/nowhere/ipykernel_1/2.py") == "In [4]"
+    assert where("/nowhere/ipykernel_1/3.py") == "3.py"

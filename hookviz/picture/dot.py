@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from hookviz.picture.engine import BACKSLASH, Rendered, tidy
+from hookviz.picture.engine import Rendered, tidy
 from hookviz.picture.scene import Arrow, Box, Pin, Scene, tiny
 from hookviz.trace import TensorRow
 from hookviz.words import say
@@ -75,8 +75,9 @@ def dot(scene: Scene, step: int | None, *, tensors: bool = False, final: bool = 
 def _text(text: str, **font: Any) -> str:
     """User text, escaped for Graphviz's HTML-like labels; control characters, which XML forbids, are shown."""
     clean = "".join(c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in text)
+    safe = escape(clean).replace("\\", "\\\\")  # Graphviz reads escapes such as \N in these labels too
     attributes = "".join(f' {key.replace("_", "-").upper()}="{value}"' for key, value in font.items())
-    return f"<FONT{attributes}>{escape(clean).replace(chr(92), '&#92;')}</FONT>"
+    return f"<FONT{attributes}>{safe}</FONT>"
 
 
 def _cell(spot: str, inside: str, **attributes: Any) -> str:

@@ -21,8 +21,6 @@ FORMATS = ("svg", "png", "dot", "gif", "jpg", "json", "plain", "xdot")
 
 _SVG = "http://www.w3.org/2000/svg"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
-BACKSLASH = "\N{REVERSE SOLIDUS OPERATOR}"
-"""Stands for a backslash in DOT: Graphviz substitutes escapes such as ``\\N`` even where HTML would not know any."""
 _LOCK = threading.Lock()
 """Graphviz keeps global state."""
 
@@ -175,7 +173,6 @@ def tidy(svg: bytes) -> bytes:
         _classify(group)
     _drop(root, "text", fill="transparent")
     for text in root.iter(f"{{{_SVG}}}text"):
-        text.text = (text.text or "").replace(BACKSLASH, "\\")
         text.attrib.pop("font-family", None)
         text.attrib.pop(_SPACE, None)
     root.set("font-family", FONT)
