@@ -21,6 +21,11 @@ SCRIPT = (
     'link = ipywidgets.jslink((player, "step"), (slider, "value"))\nipywidgets.VBox([player, slider])',
 )
 
+DONE = """() => { const shown = [...document.querySelectorAll(".jp-NotebookPanel .jp-CodeCell .jp-InputPrompt")]
+  .filter((prompt) => { const box = prompt.getBoundingClientRect(); return box.height && box.top < innerHeight; });
+  return shown.length && shown.every((prompt) => /[0-9]/.test(prompt.innerText)); }"""
+"""Each cell that is on screen has its number. JupyterLab leaves cells far below unmade until one scrolls to them."""
+
 
 @pytest.fixture(scope="session")
 def chrome() -> Iterator[Browser]:
@@ -58,6 +63,7 @@ def open_page(chrome: Browser, lab: Lab) -> Iterator[Callable[..., Page]]:
         lab.open(page, notebook)
         lab.run_all(page)
         page.wait_for_selector(".hv-player", timeout=90_000)
+        page.wait_for_function(DONE, timeout=60_000)
         return page
 
     yield open_it
