@@ -1,9 +1,12 @@
 """Draw the pictures in ``images/`` anew, from the package itself: ``make images``."""
 
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
+import torchviz
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -12,7 +15,7 @@ import hookviz as hv  # noqa: E402
 
 
 def pictures() -> dict[str, str]:
-    """Name → SVG of the graph a, b, c, d, e: before backward, with its tensors, and at c_hook."""
+    """Name → SVG of the graph a, b, c, d, e: before backward, with its tensors, and at c_hook; and torchviz's."""
     a = torch.tensor(2.0, requires_grad=True)
     b = torch.tensor(3.0, requires_grad=True)
     c = a * b
@@ -28,12 +31,21 @@ def pictures() -> dict[str, str]:
     e = c * d
     e.register_hook(lambda grad: grad * 2)
     e.retain_grad()
-    drawn = {"a_to_e": hv.draw(e), "leaf_and_intermediate": hv.draw(e, tensors=True)}
+    drawn: dict[str, Any] = {"torchviz": numbered(torchviz.make_dot(e))}
+    drawn |= {"a_to_e": hv.draw(e), "leaf_and_intermediate": hv.draw(e, tensors=True)}
     with hv.record() as trace:
         e.backward()
     at = next(step.index for step in trace.firings if step.hook and step.hook.name == "c_hook")
     drawn["c_hook"] = trace.figure(step=at)
     return {name: str(figure.pipe("svg", encoding="utf-8")) for name, figure in drawn.items()}
+
+
+def numbered(dot: Any) -> Any:
+    """The picture of torchviz with nodes counted from 0: it names them after addresses, which differ in every run."""
+    count: dict[str, str] = {}
+    pattern = re.compile(r"\b\d{9,}\b")
+    dot.body = [pattern.sub(lambda found: count.setdefault(found[0], f"n{len(count)}"), line) for line in dot.body]
+    return hv.render(dot)
 
 
 if __name__ == "__main__":

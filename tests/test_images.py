@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.filterwarnings("ignore:distutils Version classes")  # torchviz looks for torch's version
 IMAGES = Path(__file__).parents[1] / "images"
 README = IMAGES.parent / "README.md"
 
@@ -27,7 +28,7 @@ def test_each_drawing_is_committed_as_it_is_drawn_today(drawn: dict[str, str]) -
 
 
 def test_the_drawings_show_names_values_and_hooks(drawn: dict[str, str]) -> None:
-    assert {"a", "b", "c", "d", "e", " = 24", "① c_hook", "retain_grad"} <= set(words(drawn["a_to_e"]))
+    assert {"a", "b", "c", "d", "e", "\N{NO-BREAK SPACE}= 24", "① c_hook", "retain_grad"} <= set(words(drawn["a_to_e"]))
     assert "8 → 10" in words(drawn["c_hook"])
 
 
@@ -35,3 +36,13 @@ def test_every_picture_that_the_readme_shows_is_there() -> None:
     shown = re.findall(r"\]\((images/[^)]+)\)", README.read_text(encoding="utf-8"))
     assert shown
     assert all((README.parent / name).is_file() for name in shown)
+
+
+def test_drawing_twice_gives_the_same_bytes(drawn: dict[str, str]) -> None:
+    again = runpy.run_path(str(IMAGES / "make.py"))["pictures"]()
+    assert again == drawn
+
+
+def test_torchviz_is_drawn_without_addresses(drawn: dict[str, str]) -> None:
+    assert "MulBackward0" in words(drawn["torchviz"])
+    assert re.search(r"\d{9,}", drawn["torchviz"]) is None

@@ -11,12 +11,19 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from hookviz.quiz import _JUDGES
+
 FOLDER = Path(__file__).parents[1] / "notebooks"
 LESSONS = sorted(FOLDER.glob("[01]*.ipynb"))
 NOT_A_CLAIM = re.compile(
-    r"`[^`]*`|\]\([^)]*\)|PyTorch \d(\.\d)?|[Ll]esson \d+|\d+ minutes|\[?\d\d [A-Z]|\*\*\d\d\.\d\*\*|^\d\. ", re.M
+    r"`[^`]*(?:def|return) [^`]*`"  # code that a reader is shown or asked for
+    r"|\]\([^)]*\)|\[\d\d [^]]*\]"  # links, and the lessons they lead to
+    r"|PyTorch \d(?:\.\d)?|Version \d"
+    r"|[Ll]esson \d+|\d+ minutes|^\d\. |^# .*$"  # lists, titles
+    r"|^## Exercises$(?s:.*?)^(?=## )",  # what they ask is in test_quiz.py
+    re.MULTILINE,
 )
-"""Code, links, versions, lessons, how long a lesson takes, exercises, list numbers."""
+"""Numbers in prose that state nothing a cell could assert."""
 MEMORY = "import resource; resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024"
 
 
@@ -88,20 +95,30 @@ def test_it_asks_for_a_prediction_three_times_and_explains_each(lesson: Any) -> 
     assert prose(lesson).count("**Explain.**") >= 3
 
 
-def test_it_has_two_exercises_that_are_checked(lesson: Any) -> None:
-    assert len(re.findall(r'hv\.check\("\d\d\.\d"', "\n".join(code(lesson)))) >= 2
+def test_each_of_its_questions_has_a_check_and_waits_for_an_answer(lesson: Any, request: pytest.FixtureRequest) -> None:
+    number = request.node.callspec.id[:2]
+    asked = re.findall(r'hv\.check\("(\d\d\.\d)", answer\)', "\n".join(code(lesson)))
+    assert asked == [name for name in _JUDGES if name.startswith(number)]
+    cells = [cell for cell in code(lesson) if "hv.check" in cell]
+    assert len(cells) == len(asked) and all(cell.startswith("answer = None") for cell in cells)
 
 
-def test_every_number_in_its_prose_is_asserted_or_put_in(lesson: Any) -> None:
+def test_it_has_two_exercises_or_more(lesson: Any) -> None:
+    exercises = prose(lesson).partition("## Exercises")[2]
+    assert len(re.findall(r"^\*\*\d\d\.\d\*\*", exercises, re.MULTILINE)) >= 2
+
+
+def test_every_number_in_its_prose_is_asserted(lesson: Any) -> None:
     stated = set(re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)", NOT_A_CLAIM.sub(" ", prose(lesson))))
-    assert sorted(stated - numbers(lesson, ast.Assert) - numbers(lesson, ast.Call, ast.BinOp)) == []
+    assert len(stated) > 5
+    assert sorted(stated - asserted(lesson)) == []
 
 
-def numbers(notebook: Any, *kinds: type[ast.AST]) -> set[str]:
-    """The numbers that stand in an assert, or that a lesson puts in: an argument, a factor."""
+def asserted(notebook: Any) -> set[str]:
+    """The numbers that stand in an assert."""
     trees = [ast.walk(ast.parse(cell)) for cell in code(notebook)]
-    places = [node for tree in trees for node in tree if isinstance(node, kinds)]
-    return {f"{leaf.value:g}" for node in places for leaf in ast.walk(node) if is_number(leaf)}  # type: ignore[attr-defined]
+    asserts = [node for tree in trees for node in tree if isinstance(node, ast.Assert)]
+    return {f"{leaf.value:g}" for node in asserts for leaf in ast.walk(node) if is_number(leaf)}  # type: ignore[attr-defined]
 
 
 def is_number(node: ast.AST) -> bool:

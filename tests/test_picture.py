@@ -145,7 +145,17 @@ def test_every_name_op_and_hook_is_shown_before_anything_runs() -> None:
     tensors = scene()
     hook_everything(tensors)
     shown = texts(drawn(tensors))
-    for text in ("a", "b", "c", "d", "e", " = 2", " = 24", "MulBackward0", "leaf · AccumulateGrad"):
+    for text in (
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+        "\N{NO-BREAK SPACE}= 2",
+        "\N{NO-BREAK SPACE}= 24",
+        "MulBackward0",
+        "leaf · AccumulateGrad",
+    ):
         assert text in shown
     for label in ("① c_hook", "② print", "① λ grad * 2", "① λ grad + 100", "retain_grad"):
         assert label in shown
@@ -432,4 +442,4 @@ def test_any_graph_can_be_drawn(root: torch.Tensor) -> None:
 
 def test_a_leaf_alone_is_one_box() -> None:
     x = leaf(2.0)
-    assert texts(hv.draw(x)) == ["x", " = 2", "leaf · AccumulateGrad"]
+    assert texts(hv.draw(x)) == ["x", "\N{NO-BREAK SPACE}= 2", "leaf · AccumulateGrad"]

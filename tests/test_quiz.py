@@ -7,32 +7,82 @@ import pytest
 import torch
 
 import hookviz as hv
+from hookviz.quiz import _JUDGES, SHARED
 from hookviz.words import table
 
 
-def clip(grad: torch.Tensor) -> torch.Tensor:
-    return grad.clamp(-3, 3)
+def raises(*_: Any) -> torch.Tensor:
+    raise RuntimeError("no")
 
 
-def clip_in_place(grad: torch.Tensor) -> torch.Tensor:
-    return grad.clamp_(-3, 3)
+def leaves_python(*_: Any) -> None:
+    raise SystemExit
 
 
 def forgets_to_return(grad: torch.Tensor) -> None:
     grad.clamp(-3, 3)
 
 
-def raises(grad: torch.Tensor) -> torch.Tensor:
-    raise RuntimeError("no")
+def backward_inside(a: torch.Tensor, b: torch.Tensor) -> None:
+    (a * b).backward()
 
 
-RIGHT: dict[str, Any] = {"01.1": "a", "01.2": 12, "01.3": torch.tensor(120.0), "02.1": clip, "02.2": 18.0}
+RIGHT: dict[str, Any] = {
+    "01.1": 12,
+    "01.2": 60.0,
+    "01.3": torch.tensor(6.0),
+    "01.4": "a",
+    "01.5": "18",
+    "01.6": lambda a, b: a * b + 4 * a,
+    "02.1": 10,
+    "02.2": torch.tensor([24]),
+    "02.3": True,
+    "02.4": 100,
+    "02.5": lambda grad: grad * 5,
+    "02.6": lambda grad: grad.clamp(-3, 3),
+    "02.7": "a, b and c",
+}
 WRONG: dict[str, list[Any]] = {
-    "01.1": ["b", "d", "c", "e"],
-    "01.2": [6, 36, 1, 2, 7],
-    "01.3": [12, 22, 10, 7],
-    "02.1": [forgets_to_return, clip_in_place, lambda g: g.clamp(max=3), lambda g: g.sum(), raises, lambda g: g],
-    "02.2": [14, 6, 12, 4, 7],
+    "01.1": [3, 4, 7, 8, 6, 24, 1, 5],
+    "01.2": [6, 16, 10, 40, 240, 5],
+    "01.3": [3, 9, 2, 1, 5],
+    "01.4": ["b", "d", "c", "e"],
+    "01.5": [6, 12, 216, 9, 5],
+    "01.6": [
+        backward_inside,
+        lambda a, b: torch.tensor(7.0),
+        lambda a, b: torch.stack([a, b]),
+        lambda a, b: 7 * a,
+        lambda a, b: a * b,
+        lambda a, b: a + 2 * b,
+        lambda a, b: 7 * a + b,
+        raises,
+    ],
+    "02.1": [4, 8, 6, 12, 112, 5],
+    "02.2": [30, 12, 16, 8, 5],
+    "02.3": [2, 0, 3, 5],
+    "02.4": [1, 4, 0, 5],
+    "02.5": [
+        lambda grad: grad,
+        lambda grad: grad * 40,
+        lambda grad: grad + 40,
+        lambda grad: grad * 10,
+        lambda grad: grad - 1,
+        lambda grad: grad.mul_(5),
+        lambda grad: print(grad * 5),
+        lambda grad: 40.0,
+        raises,
+    ],
+    "02.6": [
+        forgets_to_return,
+        lambda grad: grad.clamp_(-3, 3),
+        lambda grad: grad.clamp(max=3),
+        lambda grad: grad.clamp(0, 3),
+        lambda grad: grad.sum(),
+        lambda grad: grad,
+        raises,
+    ],
+    "02.7": ["a b c d", "a b c e", "c", "a b", "a c"],
 }
 
 
@@ -50,34 +100,73 @@ def test_each_usual_mistake_gets_a_reason_of_its_own(exercise: str) -> None:
     assert len({verdict.reason for verdict in verdicts}) == len(WRONG[exercise]) >= 3
 
 
-@pytest.mark.parametrize(("exercise", "answer"), [("01.2", "12"), ("01.3", "120"), ("02.2", "18")])
-def test_no_reason_gives_the_number_away(exercise: str, answer: str) -> None:
+def test_the_gradient_before_c_hook_is_told_from_that_without_hooks() -> None:
+    assert "arrives at c. Two hooks of c then work on it" in hv.check("02.1", 8).reason
+    assert "no hook runs at all" in hv.check("02.1", 4).reason
+
+
+@pytest.mark.parametrize("exercise", [key for key, wrong in WRONG.items() if isinstance(wrong[0], int)])
+def test_no_reason_gives_the_number_away(exercise: str) -> None:
     texts = [text for key, text in table().items() if key.startswith(f"check.{exercise}")]
     assert texts
-    assert not any(answer in re.findall(r"\d+", text) for text in texts)
+    assert not any(f"{float(RIGHT[exercise]):g}" in re.findall(r"\d+", text) for text in texts)
 
 
 @pytest.mark.parametrize("exercise", RIGHT)
-def test_no_answer_yet_is_said_kindly(exercise: str) -> None:
-    assert "Nothing was entered yet" in hv.check(exercise, None).reason
+@pytest.mark.parametrize("nothing", [None, ...])
+def test_no_answer_yet_is_said_kindly(exercise: str, nothing: Any) -> None:
+    assert "Nothing was entered yet" in hv.check(exercise, nothing).reason
 
 
+@pytest.mark.parametrize("answer", [10**400, "many", 1j, [1], torch.ones(2), object(), torch.ones(1, device="meta")])
+def test_what_is_no_number_is_answered_in_a_sentence(answer: Any) -> None:
+    assert hv.check("01.1", answer).reason == "The answer should be one number."
+
+
+@pytest.mark.parametrize("answer", [3, "x", "", "a b", ["a", 1], {}, float("nan")])
+def test_what_is_no_name_is_answered_in_a_sentence(answer: Any) -> None:
+    assert "name of one of the tensors" in hv.check("01.4", answer).reason
+
+
+@pytest.mark.parametrize("answer", [3, "f", "", ["a", 1], torch.ones(2)])
+def test_what_are_no_names_is_answered_in_a_sentence(answer: Any) -> None:
+    assert "should be names" in hv.check("02.7", answer).reason
+
+
+@pytest.mark.parametrize("exercise", ["01.6", "02.5", "02.6"])
+@pytest.mark.parametrize("answer", [3, "def hook", torch.ones(2)])
+def test_what_is_no_function_is_answered_in_a_sentence(exercise: str, answer: Any) -> None:
+    assert "should be a function" in hv.check(exercise, answer).reason
+
+
+@pytest.mark.parametrize("exercise", ["01.6", "02.5", "02.6"])
 @pytest.mark.parametrize(
-    ("exercise", "answer", "reason"),
-    [
-        ("01.1", 3, "name of one of the tensors"),
-        ("01.1", "x", "name of one of the tensors"),
-        ("01.2", "many", "should be a number"),
-        ("01.2", torch.ones(2), "should be a number"),
-        ("02.1", 3, "should be a function"),
-    ],
+    ("function", "said"), [(raises, "RuntimeError: no"), (leaves_python, "SystemExit"), (lambda: 1, "TypeError: ")]
 )
-def test_an_answer_of_another_kind_gets_a_sentence(exercise: str, answer: Any, reason: str) -> None:
-    assert reason in hv.check(exercise, answer).reason
+def test_a_function_that_raises_is_reported(exercise: str, function: Any, said: str) -> None:
+    assert f"Your function ended in an error: {said}" in hv.check(exercise, function).reason
 
 
-def test_a_name_may_be_given_as_its_gradient() -> None:
-    assert hv.check("01.1", " a.grad ").right
+def test_an_error_after_the_first_call_is_reported_too() -> None:
+    calls: list[torch.Tensor] = []
+
+    def tires(grad: torch.Tensor) -> torch.Tensor:
+        calls.append(grad)
+        return grad * 5 if len(calls) == 1 else raises()
+
+    assert "RuntimeError: no" in hv.check("02.5", tires).reason
+    calls.clear()
+    assert "RuntimeError: no" in hv.check("02.6", tires).reason
+
+
+@pytest.mark.parametrize("answer", ["a.grad", " a ", ["a"], {"a"}])
+def test_a_name_may_be_given_in_several_ways(answer: Any) -> None:
+    assert hv.check("01.4", answer).right
+
+
+def test_a_check_works_where_gradients_are_switched_off() -> None:
+    with torch.no_grad():
+        assert hv.check("02.1", 10).right
 
 
 def test_an_unknown_exercise_lists_those_there_are() -> None:
@@ -85,14 +174,11 @@ def test_an_unknown_exercise_lists_those_there_are() -> None:
         hv.check("09.9", 1)
 
 
-def test_every_check_text_is_used() -> None:
-    reached = {
-        hv.check(exercise, answer).reason for exercise in WRONG for answer in [*WRONG[exercise], RIGHT[exercise]]
-    }
-    shared = {"check.right", "check.wrong", "check.none", "check.number", "check.name", "check.function"}
-    texts = {text for key, text in table().items() if key.startswith("check.") and key not in shared}
-    assert texts == reached
+def test_every_check_text_is_reached() -> None:
+    found = {f"{key}.{_JUDGES[key](answer).name}" for key in WRONG for answer in [*WRONG[key], RIGHT[key]]}
+    own = {key.removeprefix("check.") for key in table() if re.match(r"check\.\d", key)}
+    assert own == {name for name in found if name.rpartition(".")[2] not in SHARED}
 
 
 def test_a_verdict_is_escaped_in_jupyter() -> None:
-    assert "&lt;b&gt;" in hv.quiz.Verdict("01.1", False, "<b>")._repr_html_()
+    assert "&lt;b&gt;" in hv.Verdict("01.1", False, "<b>")._repr_html_()

@@ -112,7 +112,7 @@ def _row(*cells: str) -> str:
 def _names(box: Box) -> Iterable[str]:
     for name, data in box.names:
         title = f"<B>{_text(name, point_size=19)}</B>"
-        yield _row(_cell(f"{box.id}-t", title + (_text(f" = {data}", point_size=16) if data else "")))
+        yield _row(_cell(f"{box.id}-t", title + (_text(f"{SPACE}= {data}", point_size=16) if data else "")))
 
 
 def _op(box: Box) -> str:

@@ -22,7 +22,7 @@ SCRIPT = (
 )
 
 DONE = """() => { const shown = [...document.querySelectorAll(".jp-NotebookPanel .jp-CodeCell .jp-InputPrompt")]
-  .filter((prompt) => { const box = prompt.getBoundingClientRect(); return box.height && box.top < innerHeight; });
+  .filter((prompt) => { const box = prompt.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; });
   return shown.length && shown.every((prompt) => /[0-9]/.test(prompt.innerText)); }"""
 """Each cell that is on screen has its number. JupyterLab leaves cells far below unmade until one scrolls to them."""
 

@@ -77,12 +77,12 @@ def test_a_click_on_a_row_of_the_table_goes_to_its_firing(page: Page, player: Lo
 
 
 def test_no_key_reaches_the_notebook(page: Page, player: Locator) -> None:
-    cells = page.locator(".jp-Notebook .jp-Cell")
-    count, first = cells.count(), page.locator(".jp-InputPrompt").all_inner_texts()
+    cells, prompts = page.locator(".jp-Notebook .jp-Cell"), page.locator(".jp-InputPrompt")
+    count, first = cells.count(), prompts.all_inner_texts()[:4]  # the fifth may still be on its way
     press(page, "d", "d", "j", "k", "m", "z", "a", "b", "x", "0", "0", "Enter", "Escape")
     page.wait_for_timeout(300)
     assert cells.count() == count
-    assert page.locator(".jp-InputPrompt").all_inner_texts() == first
+    assert prompts.all_inner_texts()[:4] == first
     assert page.locator(".jp-MarkdownCell").count() == 0
 
 
