@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -73,28 +74,26 @@ def _seen_backward(*arguments: Any, **named: Any) -> Any:
             recording.end(watched)
 
 
-def _seen_tensor_hook(self: torch.Tensor, hook: Callable[..., Any]) -> Any:
-    try:
-        handle = _tensor_hook(self, hook)
-    except BaseException as error:
-        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-        raise
-    recording = recording_here()
-    if recording is not None:
-        recording.registered_on_tensor(self, "tensor_hook", self._backward_hooks)
-    return handle
+def _watched(register: Callable[..., Any], kind: str, attribute: str) -> Callable[..., Any]:
+    """``Tensor.register_…hook``, which also tells the recording in which dict the new hook is kept."""
+
+    @wraps(register)
+    def registered(self: torch.Tensor, hook: Callable[..., Any]) -> Any:
+        try:
+            handle = register(self, hook)
+        except BaseException as error:
+            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+            raise
+        recording = recording_here()
+        if recording is not None:
+            recording.registered_on_tensor(self, kind, getattr(self, attribute))
+        return handle
+
+    return registered
 
 
-def _seen_leaf_hook(self: torch.Tensor, hook: Callable[..., Any]) -> Any:
-    try:
-        handle = _leaf_hook(self, hook)
-    except BaseException as error:
-        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-        raise
-    recording = recording_here()
-    if recording is not None:
-        recording.registered_on_tensor(self, "post_accumulate_hook", self._post_accumulate_grad_hooks)
-    return handle
+_seen_tensor_hook = _watched(_tensor_hook, "tensor_hook", "_backward_hooks")
+_seen_leaf_hook = _watched(_leaf_hook, "post_accumulate_hook", "_post_accumulate_grad_hooks")
 
 
 def _seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
