@@ -115,11 +115,15 @@ class Numbering:
         """``id(node)`` → number, for all ``nodes`` (roots first) of one graph."""
         numbers: dict[int, int] = {}
         taken: set[int] = set()
-        for node in reversed(list(nodes)):  # what follows a node has its number before the node
+        upwards = list(reversed(list(nodes)))
+        for node in upwards:  # leaves first, then from below: what follows a node has its number before the node
             leaf = leaf_of(node)
-            number = self._number(node, numbers, taken) if leaf is None else self._leaf_number(leaf)
-            taken.add(number)
-            numbers[id(node)] = number
+            if leaf is not None:
+                numbers[id(node)] = self._leaf_number(leaf)
+        for node in upwards:
+            if id(node) not in numbers:
+                numbers[id(node)] = self._number(node, numbers, taken)
+                taken.add(numbers[id(node)])
         return numbers
 
     def _number(self, node: Node, numbers: dict[int, int], taken: set[int]) -> int:

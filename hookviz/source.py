@@ -146,7 +146,9 @@ def where(filename: str) -> str | None:
         return cell
     if filename.startswith("<"):
         return None
-    for folder in (os.getcwd(), *sorted(filter(None, sys.path), key=len, reverse=True)):
+    longest = sorted(filter(None, sys.path), key=len, reverse=True)
+    libraries = [folder for folder in longest if folder.endswith("-packages")]  # one may lie in the working directory
+    for folder in (*libraries, os.getcwd(), *longest):
         root = os.path.join(os.path.realpath(folder), "")
         if os.path.realpath(filename).startswith(root):
             return os.path.realpath(filename).removeprefix(root).replace(os.sep, "/")

@@ -19,8 +19,10 @@ import hookviz as hv
 
 from .compare import Watch, bits, first_difference, plain, quiet
 
-FLOORS = (2455, 2900, 3150, 2370, 1745, 1450)
+FLOORS = (2420, 2865, 3150, 2370, 1745, 1450)
 """How many samples each slice has to compare at least: together over 14,000."""
+UNSTEADY = {"linalg.lstsq", "linalg.lstsq grad_oriented"}
+"""Two plain runs of these differ now and then in the last digits: LAPACK's result depends on where its memory lies."""
 HOOKED = 3
 """How many samples of an operator run once more with hooks of the user in them."""
 
@@ -101,7 +103,7 @@ def compare_sample(op: Any, sample: Any, number: int, tally: Tally, hook: Hook |
     once, again, recorded = (attempt(op, sample, hook, how) for how in (plain, plain, watch))
     torch.set_rng_state(state)
     name = f"{op.name} {op.variant_test_name}".strip()
-    if once != again:
+    if once != again or name in UNSTEADY:
         tally.left_out.add(name)
         tally.counts["left out"] += 1
         return
