@@ -98,7 +98,26 @@ def test_jupyter_gets_svg(trace: hv.Trace) -> None:
     bundle = trace.figure()._repr_mimebundle_()
     assert set(bundle) == {"image/svg+xml", "text/plain"}
     ET.fromstring(bundle["image/svg+xml"])
-    assert re.search(r'<svg width="[\d.]+pt" style="max-width: 100%; height: auto"', bundle["image/svg+xml"])
+    assert size(bundle) == pytest.approx(viewed(bundle))
+
+
+def test_jupyter_gets_a_wide_picture_as_small_as_it_shows_whole(trace: hv.Trace) -> None:
+    bundle = trace.figure(tensors=True)._repr_mimebundle_()
+    width, height = viewed(bundle)
+    assert width > 720
+    assert size(bundle) == pytest.approx((720, height * 720 / width), rel=1e-3)
+
+
+def size(bundle: dict[str, str | bytes]) -> tuple[float, ...]:
+    found = re.search(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"', str(bundle["image/svg+xml"]))
+    assert found
+    return tuple(map(float, found.groups()))
+
+
+def viewed(bundle: dict[str, str | bytes]) -> tuple[float, ...]:
+    found = re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', str(bundle["image/svg+xml"]))
+    assert found
+    return tuple(map(float, found.groups()))
 
 
 def test_nothing_is_written_to_stderr(trace: hv.Trace, capfd: pytest.CaptureFixture[str]) -> None:

@@ -39,10 +39,19 @@ class Figure(Rendered):
         return {"image/svg+xml": svg, "text/plain": repr(self)}
 
 
+WIDEST = 720.0
+"""Points: a picture that is wider is shown smaller. JupyterLab would cut it off at the edge of the cell."""
+
+
 def sized(svg: str) -> str:
-    """``svg`` at its natural size, and no wider than its place."""
-    width = svg.partition('viewBox="')[2].partition('"')[0].split()[2]
-    return svg.replace("<svg ", f'<svg width="{width}pt" style="max-width: 100%; height: auto" ', 1)
+    """``svg`` at its natural size, or as wide as a notebook shows whole.
+
+    >>> sized('<svg viewBox="0 0 1440 500">')
+    '<svg width="720pt" height="250pt" viewBox="0 0 1440 500">'
+    """
+    width, height = map(float, svg.partition('viewBox="')[2].partition('"')[0].split()[2:])
+    shrink = min(1.0, WIDEST / width)
+    return svg.replace("<svg ", f'<svg width="{width * shrink:g}pt" height="{height * shrink:g}pt" ', 1)
 
 
 class Look:
