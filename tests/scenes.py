@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from hookviz import Step, Trace, Value
+from hookviz import Step, Trace, Value, record
 
 
 class Scene(NamedTuple):
@@ -48,6 +48,15 @@ def hook_everything(tensors: Scene) -> Any:
     tensors.d.register_hook(lambda grad: grad + 100)
     tensors.e.retain_grad()
     return handle
+
+
+def recorded() -> Trace:
+    """The pass over ``scene`` with every hook of the facts."""
+    tensors = scene()
+    hook_everything(tensors)
+    with record(names=tensors._asdict()) as trace:
+        tensors.e.backward()
+    return trace
 
 
 def silent(name: str) -> Callable[..., None]:

@@ -11,7 +11,7 @@ import graphviz
 import pytest
 import torch
 import torchviz
-from scenes import Scene, accumulator, c_hook, hook_everything, leaf, scene, silent
+from scenes import Scene, accumulator, c_hook, hook_everything, leaf, recorded, scene, silent
 
 import hookviz as hv
 from hookviz.picture.dot import AMBER
@@ -29,11 +29,7 @@ def no_dot_program(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def trace() -> hv.Trace:
-    tensors = scene()
-    hook_everything(tensors)
-    with hv.record(names=tensors._asdict()) as trace:
-        tensors.e.backward()
-    return trace
+    return recorded()
 
 
 def parsed(figure: Any) -> ET.Element:

@@ -8,20 +8,11 @@ import anywidget
 import ipywidgets
 import pytest
 import torch
-from scenes import c_hook, hook_everything, leaf, scene
+from scenes import c_hook, leaf, recorded, scene
 
 import hookviz as hv
 from hookviz.player import Player
 from hookviz.player.widget import SCRIPTS, script
-
-
-def recorded() -> hv.Trace:
-    """The pass with every hook of the facts."""
-    tensors = scene()
-    hook_everything(tensors)
-    with hv.record(names=tensors._asdict()) as trace:
-        tensors.e.backward()
-    return trace
 
 
 @pytest.fixture

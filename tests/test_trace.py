@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import c_hook, hook_everything, leaf, lines, plain, scene, steps_of
+from scenes import c_hook, leaf, lines, plain, recorded, steps_of
 
 import hookviz as hv
 from hookviz.files import encode
@@ -15,12 +15,7 @@ from hookviz.trace import HOOK_KINDS, KINDS
 
 @pytest.fixture
 def trace() -> hv.Trace:
-    """The pass with every hook of the facts."""
-    tensors = scene()
-    hook_everything(tensors)
-    with hv.record(names=tensors._asdict()) as trace:
-        tensors.e.backward()
-    return trace
+    return recorded()
 
 
 def test_steps_are_counted_from_0_and_can_be_sliced(trace: hv.Trace) -> None:
