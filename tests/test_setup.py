@@ -67,6 +67,8 @@ def root(tmp_path: Path) -> Path:
     """A folder to set up."""
     (tmp_path / "pyproject.toml").write_text("one")
     (tmp_path / "constraints.txt").write_text("two")
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "overrides.json").write_text("{}")
     return tmp_path
 
 
@@ -222,6 +224,20 @@ def test_a_changed_list_of_packages_is_installed_into_the_same_environment(
     assert [line.split()[1] for line in calls(root)] == ["venv", "pip", "pip"]
 
 
+def test_jupyterlab_is_kept_from_asking_for_news(root: Path, pip: Callable[..., None]) -> None:
+    run(root)
+    settings = root / ".venv" / "share" / "jupyter" / "lab" / "settings" / "overrides.json"
+    assert settings.read_text() == (root / setup.OVERRIDES).read_text()
+
+
+def test_new_settings_for_jupyterlab_reach_an_environment_that_is_there(root: Path, pip: Callable[..., None]) -> None:
+    run(root)
+    (root / setup.OVERRIDES).write_text('{"new": {}}')
+    run(root)
+    settings = root / ".venv" / "share" / "jupyter" / "lab" / "settings" / "overrides.json"
+    assert settings.read_text() == '{"new": {}}'
+
+
 def test_other_extras_are_installed_on_top(root: Path, pip: Callable[..., None]) -> None:
     run(root)
     setup.main(["lab", "test", "bench"], root)
@@ -253,8 +269,8 @@ def test_an_environment_without_a_working_python_is_made_anew(root: Path, pip: C
 def test_an_environment_that_was_moved_is_installed_again(root: Path, tmp_path: Path) -> None:
     before = setup.fingerprint(root)
     elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    for name in ("pyproject.toml", "constraints.txt"):
+    (elsewhere / "tools").mkdir(parents=True)
+    for name in ("pyproject.toml", "constraints.txt", setup.OVERRIDES):
         (elsewhere / name).write_bytes((root / name).read_bytes())
     assert setup.fingerprint(elsewhere) != before
 
@@ -318,6 +334,7 @@ def test_binder_builds_without_fetching_anything_twice() -> None:
     script = ROOT / "postBuild"
     assert script.read_text().startswith("#!/bin/bash\nset -e\n")
     assert "pip install --no-deps -e .\n" in script.read_text()
+    assert 'cp tools/overrides.json "$settings/overrides.json"\n' in script.read_text()
     assert os.access(script, os.X_OK) and os.access(ROOT / ".ci" / "run", os.X_OK)
     assert not (ROOT / ".binder").exists() and not (ROOT / "binder").exists()
 

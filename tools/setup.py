@@ -15,6 +15,7 @@ from typing import List, Optional, Tuple
 ROOT = Path(__file__).resolve().parent.parent
 NEEDED_PYTHON = (3, 11)
 NEEDED_GB = 3.0
+OVERRIDES = "tools/overrides.json"
 NO_NETWORK = (
     "Failed to establish a new connection",
     "Temporary failure in name resolution",
@@ -60,6 +61,7 @@ def set_up(root: Path, extras: List[str]) -> None:
         check_space(root)
         make_venv(venv)
     install(venv, extras)
+    quieten(venv)
     stamp(venv, extras).write_text(fingerprint(root))
     unfinished(venv).unlink(missing_ok=True)
 
@@ -104,7 +106,7 @@ def unfinished(venv: Path) -> Path:
 
 def fingerprint(root: Path) -> str:
     """What the installed packages depend on, the place too: an editable install points to it."""
-    texts = [(root / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")]
+    texts = [(root / name).read_bytes() for name in ("pyproject.toml", "constraints.txt", OVERRIDES)]
     return hashlib.sha256(b"\0".join([str(root).encode(), *texts])).hexdigest()
 
 
@@ -164,6 +166,13 @@ def install(venv: Path, extras: List[str]) -> None:
     log = venv / "install.log"
     if run_pip(command, venv.parent, log):
         raise Problem(explain(log.read_text(encoding="utf-8")))
+
+
+def quieten(venv: Path) -> None:
+    """Keep JupyterLab from asking about news, over the lesson; a person's own settings still win."""
+    settings = venv / "share" / "jupyter" / "lab" / "settings"
+    settings.mkdir(parents=True, exist_ok=True)
+    shutil.copy(str(venv.parent / OVERRIDES), str(settings / "overrides.json"))
 
 
 def run_pip(command: List[str], root: Path, log: Path) -> int:

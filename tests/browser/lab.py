@@ -17,6 +17,8 @@ from types import TracebackType
 from playwright.sync_api import Browser, Page, sync_playwright
 
 TOKEN = "hookviz"
+TOOLS = Path(__file__).parents[2] / "tools"
+"""Holds overrides.json, JupyterLab's settings for all who have none of their own."""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -63,7 +65,7 @@ def write_notebook(path: Path, *cells: str) -> None:
 
 
 class Lab:
-    """A JupyterLab server over ``folder``; its settings keep it from asking for news."""
+    """A JupyterLab server over ``folder``, with the settings that ``make lab`` gives it."""
 
     def __init__(self, folder: Path, home: Path) -> None:
         self.folder, self.home = folder, home
@@ -79,6 +81,7 @@ class Lab:
             f"--IdentityProvider.token={TOKEN}",
             "--no-browser",
             "--allow-root",
+            f"--LabApp.app_settings_dir={TOOLS}",
         ]
         command = [sys.executable, "-m", "jupyterlab", *arguments, f"--ServerApp.root_dir={self.folder}"]
         self._server = subprocess.Popen(command, env=self._environment(), stdout=self._log, stderr=self._log)
@@ -116,8 +119,6 @@ class Lab:
         settings = self.home / "settings" / "@jupyterlab"
         name = "JupyterLab Dark" if theme == "dark" else "JupyterLab Light"
         self._write(settings / "apputils-extension" / "themes.jupyterlab-settings", {"theme": name})
-        news = {"fetchNews": "false", "checkForUpdates": False}
-        self._write(settings / "apputils-extension" / "notification.jupyterlab-settings", news)
 
     def _write(self, path: Path, setting: dict[str, object]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
