@@ -14,7 +14,7 @@ import torchviz
 from scenes import Scene, accumulator, c_hook, hook_everything, leaf, recorded, scene, silent
 
 import hookviz as hv
-from hookviz.picture.dot import AMBER
+from hookviz.picture.cells import AMBER
 from hookviz.picture.engine import FORMATS
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -88,32 +88,6 @@ def test_a_figure_is_a_digraph_with_its_source(trace: hv.Trace) -> None:
     assert isinstance(trace.figure(), graphviz.Digraph)
     assert isinstance(drawn(scene()), hv.Figure)
     assert trace.figure().source.startswith("digraph")
-
-
-def test_jupyter_gets_svg(trace: hv.Trace) -> None:
-    bundle = trace.figure()._repr_mimebundle_()
-    assert set(bundle) == {"image/svg+xml", "text/plain"}
-    ET.fromstring(bundle["image/svg+xml"])
-    assert size(bundle) == pytest.approx(viewed(bundle))
-
-
-def test_jupyter_gets_a_wide_picture_as_small_as_it_shows_whole(trace: hv.Trace) -> None:
-    bundle = trace.figure(tensors=True)._repr_mimebundle_()
-    width, height = viewed(bundle)
-    assert width > 720
-    assert size(bundle) == pytest.approx((720, height * 720 / width), rel=1e-3)
-
-
-def size(bundle: dict[str, str | bytes]) -> tuple[float, ...]:
-    found = re.search(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"', str(bundle["image/svg+xml"]))
-    assert found
-    return tuple(map(float, found.groups()))
-
-
-def viewed(bundle: dict[str, str | bytes]) -> tuple[float, ...]:
-    found = re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', str(bundle["image/svg+xml"]))
-    assert found
-    return tuple(map(float, found.groups()))
 
 
 def test_nothing_is_written_to_stderr(trace: hv.Trace, capfd: pytest.CaptureFixture[str]) -> None:
@@ -263,38 +237,6 @@ def test_a_pass_shows_the_hooks_that_it_had() -> None:
     assert pins == [["① first"], ["① second"]]
 
 
-# -- the layer of tensors
-
-
-def layer(figure: hv.Figure) -> list[str]:
-    return [text for text in texts(figure) if text.startswith("pre-hooks")]
-
-
-def test_the_dict_of_an_intermediate_is_among_its_nodes_pre_hooks_and_that_of_a_leaf_is_not() -> None:
-    tensors = scene()
-    tensors.c.register_hook(c_hook)
-    tensors.d.register_hook(c_hook)
-    assert sorted(layer(drawn(tensors, tensors=True))) == ["pre-hooks: c._backward_hooks", *["pre-hooks: none"] * 4]
-    assert layer(drawn(tensors)) == []
-
-
-def test_each_tensor_stands_beside_its_node_with_its_facts() -> None:
-    tensors = scene()
-    tensors.c.register_hook(c_hook)
-    shown = texts(drawn(tensors, tensors=True))
-    facts = {"data", "grad", "grad_fn", "is_leaf", "requires_grad", "_backward_hooks"}
-    assert facts | {"tensor c", "tensor d", "[c_hook]"} <= set(shown)
-
-
-def test_the_grad_of_a_tensor_is_the_one_at_that_step(trace: hv.Trace) -> None:
-    def grad_of_d(step: int) -> str:
-        shown = texts(trace.figure(step, tensors=True))
-        start = shown.index("tensor d")
-        return shown[shown.index("grad", start) + 1]
-
-    assert [grad_of_d(step) for step in (0, 5, 6, 15)] == ["None", "None", "112", "112"]
-
-
 # -- standing still
 
 
@@ -376,7 +318,8 @@ def test_any_name_is_drawn_as_text(name: str) -> None:
     for figure in (trace.figure(), trace.figure(1, tensors=True)):
         root = parsed(figure)
         expected = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(name.split()))
-        assert expected in [text.text for text in root.iter(f"{SVG}text") if text.get("class") == "hv-name"]
+        shown = [text.text or "" for text in root.iter(f"{SVG}text") if text.get("class") == "hv-name"]
+        assert expected in [text.removeprefix("tensor ") for text in shown]
         assert {e.tag.removeprefix(SVG) for e in root.iter()} <= {"svg", "g", "path", "polygon", "text"}
 
 
@@ -392,9 +335,10 @@ def test_a_hook_of_any_name_is_drawn_as_text(name: str) -> None:
 @pytest.mark.parametrize("name", ["a" * 200, "很" * 200, "W" * 200])
 def test_a_long_name_is_cut_and_says_so(name: str) -> None:
     x = leaf(2.0)
-    shown = texts(hv.draw(x * 3, names={name: x}))
-    (cut,) = [text for text in shown if text.startswith(name[0])]
-    assert len(cut) < 40 and cut.endswith("…")
+    for layer in (False, True):
+        shown = texts(hv.draw(x * 3, names={name: x}, tensors=layer))
+        (cut,) = [text for text in shown if text.removeprefix("tensor ").startswith(name[:2])]
+        assert len(cut) < 40 and cut.endswith("…")
 
 
 def test_a_long_label_is_cut_and_says_so() -> None:

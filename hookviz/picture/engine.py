@@ -14,6 +14,7 @@ from typing import Any
 import graphviz
 
 from hookviz.graph import kind_of
+from hookviz.picture.notebook import shown
 from hookviz.words import say
 
 FORMATS = ("svg", "png", "dot", "gif", "jpg", "json", "plain", "xdot")
@@ -42,6 +43,9 @@ class Rendered(graphviz.Digraph):
             drawn = self.finish(drawn)
         return drawn.decode(encoding) if encoding else drawn
 
+    def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, bytes | str]:
+        return {"image/svg+xml": shown(self.pipe("svg", encoding="utf-8")), "text/plain": repr(self)}
+
     def finish(self, svg: bytes) -> bytes:
         """A last touch to the SVG that Graphviz made."""
         return svg
@@ -68,9 +72,6 @@ class Rendered(graphviz.Digraph):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(drawn)
         return str(path)
-
-    def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, bytes | str]:
-        return {"image/svg+xml": self.pipe("svg", encoding="utf-8"), "text/plain": repr(self)}
 
 
 def render(drawing: graphviz.Digraph) -> Rendered:

@@ -8,7 +8,7 @@ import anywidget
 import traitlets
 
 from hookviz.picture import figure
-from hookviz.picture.dot import sized
+from hookviz.picture.notebook import shown
 from hookviz.player.frames import state
 from hookviz.trace import Trace
 
@@ -75,7 +75,7 @@ def bundle(trace: Trace) -> dict[str, Any]:
     """What Jupyter shows for a trace: the player; where no widget runs, the picture of its last step."""
     if not trace.rows:
         return {"text/plain": repr(trace)}
-    picture = sized(figure(trace, len(trace.rows) - 1).pipe("svg", encoding="utf-8"))
-    shown: Any = Player.of(trace)._repr_mimebundle_() or {}
-    data = dict(shown[0] if isinstance(shown, tuple) else shown)
+    picture = shown(figure(trace, len(trace.rows) - 1).pipe("svg", encoding="utf-8"))
+    widget: Any = Player.of(trace)._repr_mimebundle_() or {}
+    data = dict(widget[0] if isinstance(widget, tuple) else widget)
     return {**data, "image/svg+xml": picture, "text/plain": repr(trace)}

@@ -1,0 +1,96 @@
+"""The parts of a box: cells, rows and texts of Graphviz's HTML-like labels, coloured as they stand at one step."""
+
+from html import escape
+from typing import Any
+
+from hookviz.picture.scene import Pin, Scene
+
+INK, QUIET, PURPLE, AMBER, FAINT, LEAF, PAPER = (
+    "#111827",
+    "#475569",
+    "#6d28d9",
+    "#b45309",
+    "#7c8798",
+    "#eff6ff",
+    "white",
+)
+SPACE = "\N{NO-BREAK SPACE}"
+HIDDEN = "transparent"
+"""A text in this colour only keeps its room; ``engine.tidy`` leaves it out of the SVG."""
+GLOW, PIN, DONE = "#fde68a", "#f8fafc", "#faf5ff"
+SMALL = 13
+
+
+class Look:
+    """How things stand at one step: which are now, which are done, and the texts shown.
+
+    With ``final`` every text is laid out at its longest, as the player needs it.
+    """
+
+    def __init__(self, scene: Scene, step: int | None, final: bool) -> None:
+        marks = [(index, mark) for index, mark in sorted(scene.marks.items()) if step is None or index <= step]
+        self.texts = {spot: text for _, mark in marks for spot, text in mark.texts.items()}
+        self.done = {spot for _, mark in marks for spot in mark.on}
+        self.now = set(marks[-1][1].on) if marks and step is not None else set()
+        self.final = final
+
+    def outline(self, spot: str) -> str:
+        """The colour around a box or a pin."""
+        return AMBER if spot in self.now else PURPLE if spot in self.done else FAINT
+
+
+def words(text: str, **font: Any) -> str:
+    """User text, escaped for Graphviz's HTML-like labels; control characters, which XML forbids, are shown."""
+    clean = "".join(c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in text)
+    safe = escape(clean).replace("\\", "\\\\")  # Graphviz reads escapes such as \N in these labels too
+    attributes = "".join(f' {key.replace("_", "-").upper()}="{value}"' for key, value in font.items())
+    return f"<FONT{attributes}>{safe}</FONT>"
+
+
+def small(text: str) -> str:
+    """Text in small type, for what is said beside the name."""
+    return words(text, point_size=SMALL, color=QUIET)
+
+
+def cell(spot: str, inside: str, **attributes: Any) -> str:
+    """A cell with an id: Graphviz keeps an id only for a link (``engine.tidy`` takes the link out again)."""
+    more = "".join(f' {key.upper()}="{value}"' for key, value in {"align": "LEFT", **attributes}.items())
+    return f'<TD ID="{spot}" HREF="#" TOOLTIP=" "{more}>{inside}</TD>'
+
+
+def row(*cells: str) -> str:
+    """A row of cells."""
+    return f"<TR>{''.join(cells)}</TR>"
+
+
+def title(name: str, data: str) -> str:
+    """A tensor's name and value."""
+    return f"<B>{words(name, point_size=19)}</B>" + (words(f"{SPACE}= {data}", point_size=16) if data else "")
+
+
+def pin(shown: Pin, look: Look) -> str:
+    """A hook's cell: its number and label, and what it did."""
+    spot = f"{shown.id}-v"
+    fill = GLOW if shown.id in look.now else DONE if shown.id in look.done else PIN
+    number = kept(spot, shown.final, look, INK, align="RIGHT")
+    label = cell(f"{shown.id}-l", words(shown.label, point_size=14))
+    inner = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2"><TR>{label}<TD WIDTH="14"></TD>'
+    style = {"border": 1, "color": look.outline(shown.id), "bgcolor": fill, "style": "ROUNDED", "colspan": 2}
+    return cell(shown.id, f"{inner}{number}</TR></TABLE>", **style)
+
+
+def kept(spot: str, longest: str, look: Look, color: str, **attributes: Any) -> str:
+    """A cell for a text that may not be shown yet; it keeps room for the longest, so that no step moves anything."""
+    if not longest:
+        return ""
+    shown = longest if look.final else look.texts.get(spot, "")
+    text = words(shown, color=color) if shown else words(longest, color=HIDDEN)
+    weight = f"<B>{text}</B>" if color == INK else text
+    return cell(spot, weight, width=room_for(longest), **attributes)
+
+
+def room_for(text: str) -> int:
+    """How many points wide ``text`` can be at size 14 to 15 in the widest of the fonts that show it."""
+    narrow = sum(char in " .,:;'|()[]il" for char in text)
+    wide = sum(ord(char) > 0x2E7F for char in text)
+    return 4 + 6 * narrow + 16 * wide + 11 * (len(text) - narrow - wide)
