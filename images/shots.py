@@ -12,57 +12,74 @@ sys.path.insert(0, str(HERE.parent))
 from tests.browser.conftest import SCRIPT  # noqa: E402
 from tests.browser.lab import Lab, browser, chromium, write_notebook  # noqa: E402
 
-WIDTHS = (1280, 800)
+SCREENS = {"1280": (1280, 720), "800": (800, 720), "1920": (1920, 1080)}
+"""A small projector, half a screen, a large projector; JupyterLab as it comes, with its side bar open."""
+PAPER = (1280, 960)
+CLOSED = ("800", "paper")
+"""Where one closes the side bar: in half a screen, and for the pictures that stay."""
 STEPS = {"start": 0, "hook": 8, "end": 15}
-KEPT = {"player-light-1280-hook.png": "player.png", "player-dark-1280-hook.png": "player-dark.png"}
-"""The pictures that stay in ``images/``."""
+KEPT = {"light": "player.png", "dark": "player-dark.png"}
 
 
-def shoot(page: Page, folder: Path, name: str) -> None:
-    """The player at its start, at c_hook and at its end."""
-    page.keyboard.press("Control+b")  # away with the side bar
+def go(page: Page, step: int) -> None:
+    """The player at ``step``, its upper edge at that of the notebook, without the ring of the focus."""
     player = page.locator(".hv-player").first
-    player.scroll_into_view_if_needed()
-    for moment, step in STEPS.items():
-        player.focus()
-        for key in ["Home", *["ArrowRight"] * step]:
-            page.keyboard.press(key)
-        page.locator(".jp-NotebookPanel-toolbar").first.click(position={"x": 5, "y": 5})  # no focus ring
-        page.wait_for_timeout(600)
-        player.screenshot(path=str(folder / f"{name}-{moment}.png"))
+    player.evaluate("player => player.scrollIntoView({block: 'start'})")
+    player.focus()
+    for key in ["Home", *["ArrowRight"] * step]:
+        page.keyboard.press(key)
+    page.locator(".jp-NotebookPanel-toolbar").first.click(position={"x": 5, "y": 5})
+    page.wait_for_timeout(600)
 
 
-def shoot_theme(chrome: Browser, lab: Lab, folder: Path, theme: str) -> None:
-    """The player in one theme, at two widths."""
-    lab.set_theme(theme)
-    for width in WIDTHS:
-        page = chrome.new_page(viewport={"width": width, "height": 1600}, device_scale_factor=1.5)
-        lab.open(page, f"{theme}-{width}.ipynb")  # a kernel of its own, so that cells count from 1
-        lab.run_all(page)
-        page.wait_for_selector(".hv-player", timeout=90_000)
-        shoot(page, folder, f"player-{theme}-{width}")
+def opened(chrome: Browser, lab: Lab, theme: str, screen: str) -> Page:
+    """A page with a notebook that has run, with a kernel of its own, so that cells count from 1."""
+    width, height = SCREENS.get(screen, PAPER)
+    page = chrome.new_page(viewport={"width": width, "height": height}, device_scale_factor=1.5)
+    lab.open(page, f"{theme}-{screen}.ipynb")
+    if screen in CLOSED:
+        page.keyboard.press("Control+b")
+    lab.run_all(page)
+    page.wait_for_selector(".hv-player", timeout=90_000)
+    page.wait_for_timeout(2000)
+    return page
+
+
+def shoot(chrome: Browser, lab: Lab, target: Path, theme: str) -> None:
+    """Every moment on every screen, in one theme, as people see it."""
+    for screen in SCREENS:
+        page = opened(chrome, lab, theme, screen)
+        for moment, step in STEPS.items():
+            go(page, step)
+            page.screenshot(path=str(target / f"{theme}-{screen}-{moment}.png"))
         page.close()
 
 
+def keep(chrome: Browser, lab: Lab, target: Path, theme: str) -> None:
+    """The player alone, at c_hook."""
+    page = opened(chrome, lab, theme, "paper")
+    go(page, STEPS["hook"])
+    page.locator(".hv-player").first.screenshot(path=str(target / KEPT[theme]))
+    page.close()
+
+
 def main(folder: Path | None) -> None:
-    """Take all pictures; into ``folder``, or only those that stay, into ``images/``."""
+    """Take all pictures into ``folder``, or only those that stay into ``images/``."""
     if chromium() is None:
         print("The pictures of the player are left as they are: no Chromium is here.")
         return
+    take, target = (keep, HERE) if folder is None else (shoot, folder)
+    target.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
-        notebooks, home, shots = (Path(made) / name for name in ("notebooks", "home", "shots"))
-        for part in (notebooks, home, shots):
-            part.mkdir()
-        for name in (f"{theme}-{width}.ipynb" for theme in ("light", "dark") for width in WIDTHS):
-            write_notebook(notebooks / name, *SCRIPT[:-1])
-        target = folder or shots
-        target.mkdir(exist_ok=True)
+        notebooks, home = (Path(made) / name for name in ("notebooks", "home"))
+        notebooks.mkdir()
+        home.mkdir()
+        for name in (f"{theme}-{screen}" for theme in KEPT for screen in (*SCREENS, "paper")):
+            write_notebook(notebooks / f"{name}.ipynb", *SCRIPT[:-1])
         with browser() as chrome, Lab(notebooks, home) as lab:
-            for theme in ("light", "dark"):
-                shoot_theme(chrome, lab, target, theme)
-        if folder is None:
-            for name, kept in KEPT.items():
-                (HERE / kept).write_bytes((shots / name).read_bytes())
+            for theme in KEPT:
+                lab.set_theme(theme)
+                take(chrome, lab, target, theme)
 
 
 if __name__ == "__main__":

@@ -83,5 +83,12 @@ export function makeHelp({ words, signal }) {
   dialog.append(make("p", "hv-help-title", say(words, "help")), list, close);
   // A click on the dialog itself, not on what it holds, is one beside its contents.
   listen(dialog, "click", (event) => event.target === dialog && dialog.close(), signal);
-  return { dialog, toggle: () => (dialog.open ? dialog.close() : dialog.showModal()) };
+  return { dialog, toggle: () => (dialog.open ? dialog.close() : open(dialog)) };
+}
+
+/** In the middle of the player, not of the page: the player may stand beside a side bar. */
+function open(dialog) {
+  const { left, width } = dialog.parentElement.getBoundingClientRect();
+  dialog.style.left = `${left + width / 2}px`;
+  dialog.showModal();
 }

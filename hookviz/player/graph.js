@@ -101,18 +101,22 @@ function namedAt(target, index) {
   return element?.dataset.id;
 }
 
-/** Once it is to be seen, lines up the values at the right of their pins: the layout measured with another font. */
+/** Once it is to be seen, lines up what stands at the right of a label: the layout measured with another font. */
 function aligner(picture) {
-  const pins = [...picture.querySelectorAll(".hv-pin")];
+  const waiting = [...picture.querySelectorAll(".hv-pin, .hv-node")];
   return () => {
-    if (!pins.length || !picture.getBoundingClientRect().width) return;
-    for (const pin of pins.splice(0)) {
-      const { x, width } = pin.querySelector(".hv-pin-box").getBBox();
-      const value = pin.querySelector(".hv-pin-value");
-      const y = pin.querySelector(".hv-pin-label").getAttribute("y");
-      if (value) mark(value, { "text-anchor": "end", x: x + width - 8, y });
-    }
+    if (!waiting.length || !picture.getBoundingClientRect().width) return;
+    for (const element of waiting.splice(0)) alignRight(element);
   };
+}
+
+function alignRight(element) {
+  const value = element.querySelector(element.matches(".hv-pin") ? ".hv-pin-value" : ".hv-grad");
+  const y = element.querySelector("text").getAttribute("y");
+  // A gradient that has a row of its own stays where it is.
+  if (!value || Math.abs(value.getAttribute("y") - y) > 8) return;
+  const { x, width } = element.querySelector(".hv-pin-box, .hv-box").getBBox();
+  mark(value, { "text-anchor": "end", x: x + width - 8, y });
 }
 
 /** Keeps the pictures at a readable size as the pane changes. */

@@ -15,6 +15,12 @@ export function makePanel({ frames, hooks, words }) {
     pane.replaceChildren(...panelParts(frame, step));
     pane.scrollTop = 0;
   };
+  /** Something to say that is no step. */
+  const tell = (text) => {
+    heard.textContent = text;
+    pane.querySelector(".hv-next").textContent = text;
+    pane.scrollTop = pane.scrollHeight;
+  };
   const panelParts = (frame, step) => [
     headOf(frame, say(words, "step_of", { step: step + 1, steps: frames.length })),
     make("p", "hv-sentence", frame.sentence),
@@ -24,7 +30,7 @@ export function makePanel({ frames, hooks, words }) {
     make("p", "hv-kept", frame.kept),
     make("p", "hv-next", frame.next),
   ];
-  return { pane, heard, paint };
+  return { pane, heard, paint, tell };
 }
 
 function headOf(frame, count) {
@@ -93,7 +99,10 @@ export function makeFirings({ firings, words, go, signal }) {
     const row = event.target.closest("tr");
     if (row) go(firings[rows.indexOf(row)].step);
   }, signal);
-  return { pane, paint: (step) => rows.forEach((row, i) => markRow(pane, row, firings[i].step - step)) };
+  return { pane, paint: (step) => rows.forEach((row, i) => {
+    const ahead = firings[i].step - step;
+    markRow(pane, row, ahead, ahead > 0 ? say(words, "to_come") : firings[i].effect);
+  }) };
 }
 
 function headerOf(words) {
@@ -110,15 +119,16 @@ function rowOf(firing) {
   const place = make("td");
   place.append(make("button", "hv-row-step", String(firing.step + 1), { type: "button" }));
   row.append(place, make("td", "hv-user", firing.hook), make("td", "hv-user", firing.on));
-  row.append(make("td", "hv-change", firing.change), make("td", "hv-effect", firing.effect));
+  row.append(make("td", "hv-change", firing.change), make("td", "hv-effect"));
   return row;
 }
 
 /** What a hook did stays hidden until its step, as in the picture. */
-function markRow(pane, row, ahead) {
+function markRow(pane, row, ahead, effect) {
   const state = ahead > 0 ? "hv-todo" : ahead ? "hv-done" : "hv-now";
   if (row.className === state) return;
   row.className = state;
+  row.lastChild.textContent = effect;
   mark(row.querySelector("button"), { "aria-current": ahead ? "false" : "step" });
   if (!ahead && pane.scrollHeight > pane.clientHeight) pane.scrollTop = row.offsetTop - pane.clientHeight / 2;
 }

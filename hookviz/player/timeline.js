@@ -9,7 +9,7 @@ export const GLYPHS = {
   seed: ROUND,
   hook: "M0,-6.5L6.5,0L0,6.5L-6.5,0z",
   retain: "M-4.5,-4.5h9v9h-9z",
-  grad: "M-4.5,0a4.5,4.5 0 1 0 9,0a4.5,4.5 0 1 0 -9,0z",
+  grad: "M0,-6V2.5M-4,-1L0,3L4,-1M-6,6.5H6",
   exception: "M-5,-5L5,5M5,-5L-5,5",
   note: "M0,-5.5L6,5H-6z",
 };

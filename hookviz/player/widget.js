@@ -7,6 +7,8 @@ import { makeFirings, makeNotes, makePanel } from "./panel.js";
 import { makeLegend, makeTimeline } from "./timeline.js";
 import { makeControls, makeHelp } from "./controls.js";
 
+const NOWHERE = { nextHook: "no_next_hook", previousHook: "no_previous_hook" };
+
 /** anywidget's door: show the model in an element, and return what takes it away again. */
 function render({ model, el }) {
   let stop = mount(model, el);
@@ -49,7 +51,12 @@ function fillRoot(root, model, signal) {
   const driver = makeDriver(model, frames, signal);
   const tools = { words, frames, go: driver.go, signal };
   const help = makeHelp(tools);
-  const act = (action) => (action === "help" ? help.toggle() : driver.act(action));
+  const act = (action) => {
+    const before = driver.now().step;
+    if (action === "help") help.toggle();
+    else driver.act(action);
+    if (action in NOWHERE && driver.now().step === before) panel.tell(say(words, NOWHERE[action]));
+  };
   const graph = makeGraph({ ...tools, svgs: model.get("svgs"), label: say(words, "graph") });
   const panel = makePanel({ ...tools, hooks: model.get("hooks") });
   const firings = makeFirings({ ...tools, firings: model.get("firings") });

@@ -53,9 +53,9 @@ def open_page(chrome: Browser, lab: Lab) -> Iterator[Callable[..., Page]]:
     """Opens a notebook in a page of its own, runs it, and waits for the players in it."""
     pages: list[Page] = []
 
-    def open_it(notebook: str, theme: str = "light", width: int = 1280) -> Page:
+    def open_it(notebook: str, theme: str = "light", width: int = 1280, height: int = 1100) -> Page:
         lab.set_theme(theme)
-        page = chrome.new_page(viewport={"width": width, "height": 1100})
+        page = chrome.new_page(viewport={"width": width, "height": height})
         pages.append(page)
         page.errors = []  # type: ignore[attr-defined]
         page.on("console", lambda message: _note(page, message))

@@ -1,14 +1,4 @@
 // The player's decisions, on the a … e example with its four hooks.
-//
-// Words the player needs (in the fixture under "words", in hookviz/words/en.json under "player."):
-//   player graph panel timeline firings            names that a screen reader hears; `firings` is also the table's title
-//   step_of                                        with {step} and {steps}
-//   empty                                          a recording without steps
-//   first previous play pause next last            the buttons
-//   speed speed_half speed_one speed_two
-//   help close keys_* does_*                       the list of keys: step hook ends play help close; keys with a space between
-//   legend_*                                       node hook retain grad exception note
-//   col_*                                          step hook on change effect
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -17,7 +7,9 @@ import { test } from "node:test";
 import * as logic from "../../hookviz/player/logic.js";
 
 const fixture = JSON.parse(readFileSync(new URL("./fixture.json", import.meta.url), "utf8"));
-const { frames, hooks, firings, svgs, words } = fixture;
+const { frames, hooks, firings, svgs } = fixture;
+const texts = JSON.parse(readFileSync(new URL("../../hookviz/words/en.json", import.meta.url), "utf8"));
+const words = Object.fromEntries(Object.entries(texts).map(([key, text]) => [key.replace(/^player\./, ""), text]));
 const index = logic.indexFrames(frames);
 const LAST = frames.length - 1;
 const C_HOOK = 8;
@@ -145,7 +137,9 @@ test("every word that the parts ask for is there", () => {
   const shapes = [...source.matchAll(/^  (\w+): (?:ROUND|"M)/gm)].map(([, glyph]) => glyph);
   const legends = ["node", "hook", "retain", "grad", "exception", "note"];
   for (const glyph of legends) assert.ok(shapes.includes(glyph), glyph);
-  for (const key of [...asked, ...legends.map((glyph) => `legend_${glyph}`)]) assert.ok(key in words, key);
+  const told = [...source.matchAll(/Hook: "(no_\w+)"/g)].map(([, key]) => key);
+  assert.equal(told.length, 2);
+  for (const key of [...asked, ...told, ...legends.map((glyph) => `legend_${glyph}`)]) assert.ok(key in words, key);
 });
 
 test("source lines carry the file's numbers and one mark", () => {

@@ -1,0 +1,131 @@
+"""In JupyterLab as it comes, on a small projector: all of a player at once, pictures whole, and as dark as the page."""
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import ElementHandle, Page, expect
+
+Opener = Callable[..., Page]
+LESSONS = sorted(path.name for path in (Path(__file__).parents[2] / "notebooks").glob("[01]*.ipynb"))
+PANE = ".jp-WindowedPanel-outer"
+"""The part of JupyterLab that a notebook is scrolled in."""
+
+HIDDEN_AT = """player => {
+  const pane = document.querySelector(".jp-WindowedPanel-outer").getBoundingClientRect();
+  player.scrollIntoView({ block: "start" });
+  const cut = (part) => part.scrollHeight > part.clientHeight + 1 || part.scrollWidth > part.clientWidth + 1;
+  const hidden = [...player.querySelectorAll(".hv-graph, .hv-panel, .hv-bar")].filter((part) => {
+    const { top, bottom } = part.getBoundingClientRect();
+    return top < pane.top - 1 || bottom > pane.bottom + 1 || cut(part);
+  });
+  return hidden.map((part) => part.className);
+}"""
+"""Which parts of a player reach beyond the screen, or must be scrolled."""
+
+
+@pytest.fixture(scope="module", params=LESSONS)
+def lesson(request: pytest.FixtureRequest, open_page: Opener) -> Page:
+    return open_page(request.param, width=1280, height=720)
+
+
+def outputs(page: Page, selector: str) -> Iterator[ElementHandle]:
+    """Each such output of the notebook, from top to bottom: JupyterLab makes them only as one scrolls."""
+    pane = page.locator(PANE).first
+    top = 0
+    while True:
+        pane.evaluate("(pane, top) => pane.scrollTop = top", top)
+        page.wait_for_timeout(250)
+        for found in page.query_selector_all(selector):
+            if found.is_visible() and not found.evaluate("e => e.dataset.seen"):
+                found.evaluate("e => e.dataset.seen = true")
+                yield found
+        reached = pane.evaluate("pane => pane.scrollTop")
+        if reached < top:
+            return
+        top += 300
+
+
+def test_each_player_is_on_the_screen_at_every_step(lesson: Page) -> None:
+    hidden: dict[str, list[str]] = {}
+    count = 0
+    for player in outputs(lesson, ".hv-player"):
+        count += 1
+        player.focus()
+        for _ in range(len(player.query_selector_all(".hv-timeline .hv-tick"))):
+            head = player.query_selector(".hv-head-line")
+            if cut := player.evaluate(HIDDEN_AT):
+                hidden[f"player {count}, {head and head.inner_text()}"] = cut
+            lesson.keyboard.press("ArrowRight")
+    assert count >= 3
+    assert hidden == {}
+
+
+def test_each_picture_is_whole(lesson: Page) -> None:
+    beyond = [output.evaluate("e => e.scrollWidth - e.clientWidth") for output in outputs(lesson, ".jp-RenderedSVG")]
+    assert len(beyond) >= 3 and set(beyond) == {0}
+
+
+def test_no_message_of_jupyterlab_covers_the_lesson(lesson: Page) -> None:
+    lesson.wait_for_timeout(3000)
+    assert lesson.locator(".Toastify__toast").count() == 0
+
+
+def test_the_list_of_keys_opens_over_the_middle_of_its_player(lesson: Page) -> None:
+    player = lesson.locator(".hv-player").first
+    player.focus()
+    lesson.keyboard.press("?")
+    box, around = player.locator("dialog").bounding_box(), player.bounding_box()
+    lesson.keyboard.press("Escape")
+    assert box and around
+    assert box["x"] + box["width"] / 2 == pytest.approx(around["x"] + around["width"] / 2, abs=2)
+
+
+def test_each_key_stands_beside_what_it_does(lesson: Page) -> None:
+    player = lesson.locator(".hv-player").first
+    player.focus()
+    lesson.keyboard.press("?")
+    rows = player.locator("dialog").evaluate("""dialog => [...dialog.querySelectorAll("dt")].map((key) => {
+      const [a, b] = [key, key.nextElementSibling].map((part) => part.getBoundingClientRect());
+      return Math.abs(a.top - b.top) < 12 && a.right <= b.left;
+    })""")
+    lesson.keyboard.press("Escape")
+    assert len(rows) == 6 and all(rows)
+
+
+def test_asking_for_a_hook_where_there_is_none_says_so(open_page: Opener) -> None:
+    player = open_page("01_the_graph.ipynb").locator(".hv-player").first
+    player.focus()
+    player.press("]")
+    expect(player.locator(".hv-next")).to_have_text("No hook fires after this step.")
+    player.press("[")
+    expect(player.locator(".hv-next")).to_have_text("No hook fired before this step.")
+    player.press("ArrowRight")
+    expect(player.locator(".hv-next")).not_to_contain_text("No hook")
+
+
+PIXEL = """async (shot) => {
+  const image = new Image();
+  image.src = `data:image/png;base64,${shot}`;
+  await image.decode();
+  const canvas = new OffscreenCanvas(image.width, image.height).getContext("2d");
+  canvas.drawImage(image, 0, 0);
+  return [...canvas.getImageData(3, 3, 1, 1).data].slice(0, 3);
+}"""
+"""The colour near the upper left corner of a screenshot."""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_picture_is_as_dark_as_the_page(open_page: Opener, theme: str) -> None:
+    page = open_page("01_the_graph.ipynb", theme=theme)
+    papers = [paper(page, output) for output in outputs(page, ".jp-RenderedSVG")]
+    assert len(papers) >= 3  # ours, the one with tensors, and torchviz's
+    assert [max(colour) < 64 if theme == "dark" else min(colour) > 192 for colour in papers] == [True] * len(papers)
+
+
+def paper(page: Page, output: ElementHandle) -> list[int]:
+    image = output.query_selector("img")
+    assert image
+    colour: list[int] = page.evaluate(PIXEL, base64.b64encode(image.screenshot()).decode())
+    return colour
