@@ -136,12 +136,12 @@ def _number(right: Callable[[], float], wrong: Mapping[float, str]) -> Judge:
 
 
 def _names(answer: Any) -> set[str] | None:
-    """The names of a to e in ``"a, b"``, ``"a.grad"``, ``["a", "b"]`` or ``{"a"}``; None for anything else."""
+    """The names of a to e in ``"a, b"``, ``"a.grad"``, ``["a", "b"]`` or ``{"a"}``; None for anything else. Capitals are as good."""
     if isinstance(answer, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in answer):
         answer = " ".join(answer)
     if not isinstance(answer, str):
         return None
-    words = set(re.findall(r"\w+", answer.replace(".grad", ""))) - {"and"}
+    words = set(re.findall(r"\w+", answer.lower().replace(".grad", ""))) - {"and"}
     return words if words and words <= set("abcde") else None
 
 
@@ -201,8 +201,11 @@ def _forty(answer: Any) -> Found:
     if fault:
         return fault
     grads, error = _tried(_grads, {"c": [answer], "e": [_double]})
-    if error:
-        return Found("raised", error)
+    without_e, error_too = _tried(_grads, {"c": [answer]})
+    if error or error_too:
+        return Found("raised", error or error_too)
+    if grads["c"] == without_e["c"] == 40:
+        return Found("constant")
     usual = {8.0: "unchanged", 320.0: "factor", 48.0: "added", 80.0: "four", 44.0: "four"}
     name = "right" if grads["c"] == 40 else usual.get(grads["c"], "other")
     return Found(name, f"{grads['c']:g}")

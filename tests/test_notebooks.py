@@ -91,6 +91,11 @@ def test_it_keeps_to_the_size_of_a_lesson(lesson: Any) -> None:
     assert statistics.median(lines) <= 4
 
 
+def test_no_line_of_code_runs_past_the_edge_of_a_cell(lesson: Any) -> None:
+    """JupyterLab shows 105 characters on a screen 1280 wide with its side bar open."""
+    assert max(len(line) for cell in code(lesson) for line in cell.splitlines()) <= 100
+
+
 def test_it_asks_for_a_prediction_three_times_and_explains_each(lesson: Any) -> None:
     assert prose(lesson).count("**Predict.**") >= 3
     assert prose(lesson).count("**Explain.**") >= 3

@@ -64,6 +64,7 @@ WRONG: dict[str, list[Any]] = {
     "02.4": [1, 4, 0, 5],
     "02.5": [
         lambda grad: grad,
+        lambda grad: torch.tensor(40.0),
         lambda grad: grad * 40,
         lambda grad: grad + 40,
         lambda grad: grad * 10,
@@ -159,7 +160,7 @@ def test_an_error_after_the_first_call_is_reported_too() -> None:
     assert "RuntimeError: no" in hv.check("02.6", tires).reason
 
 
-@pytest.mark.parametrize("answer", ["a.grad", " a ", ["a"], {"a"}])
+@pytest.mark.parametrize("answer", ["a.grad", " a ", "A", ["a"], {"a"}])
 def test_a_name_may_be_given_in_several_ways(answer: Any) -> None:
     assert hv.check("01.4", answer).right
 
