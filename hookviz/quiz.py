@@ -136,7 +136,7 @@ def _number(right: Callable[[], float], wrong: Mapping[float, str]) -> Judge:
 
 
 def _names(answer: Any) -> set[str] | None:
-    """The names of a to e in ``"a, b"``, ``"a.grad"``, ``["a", "b"]`` or ``{"a"}``; None for anything else. Capitals are as good."""
+    """The names of a to e in ``"a, b"``, ``"A.grad"``, ``["a", "b"]`` or ``{"a"}``; None for anything else."""
     if isinstance(answer, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in answer):
         answer = " ".join(answer)
     if not isinstance(answer, str):
