@@ -2,191 +2,21 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hookviz.source import Source
 from hookviz.table import Table
+from hookviz.trace.rows import HOOK_KINDS, HookRow, Place, StepRow, TensorRow
+from hookviz.trace.steps import Hook, Part, Step, Steps, Values
 from hookviz.values import Row, Value
 from hookviz.words import say
 
 if TYPE_CHECKING:
     from hookviz.picture import Figure
     from hookviz.player import Player
-
-HOOK_KINDS = ("tensor_hook", "node_pre_hook", "node_post_hook", "post_accumulate_hook")
-"""The kinds of step in which a function of the user's ran."""
-
-KINDS = (
-    "seed",  # backward starts at a root
-    "arrive",  # a gradient, the sum of all contributions, arrives at a node
-    *HOOK_KINDS,
-    "retain_grad",  # a tensor that is no leaf stores its gradient in .grad
-    "compute",  # the node turns the gradient of its output into those of its inputs
-    "accumulate",  # AccumulateGrad writes a leaf's .grad, or adds to it
-    "returned",  # autograd.grad gives a gradient back
-    "aliased",  # a gradient changed because another one, edited in place, shares its storage
-    "unknown_hook",  # a gradient changed on its way and nobody knows by which hook
-    "exception",  # the pass ended early
-    "unobserved",  # a pass, or a part of one, of which nothing is known
-)
-"""Every kind of step."""
-
-
-Place = tuple[int, int]
-"""(node's number, which of its outputs): where a gradient arrives, and what a tensor's name belongs to."""
-
-
-class TensorRow(NamedTuple):
-    """A Python tensor as it was when a pass began."""
-
-    pass_id: int
-    node: int
-    output: int
-    name: str
-    leaf: bool
-    retains_grad: bool
-    data: int | None
-    grad: int | None
-
-
-class HookRow(NamedTuple):
-    """A hook in the place where it is kept; ``output`` is -1 for a hook of the node itself."""
-
-    kind: str
-    node: int
-    output: int
-    key: int
-    name: str
-    file: str | None
-    line: int | None
-    text: str | None
-    mark: int | None
-
-
-class StepRow(NamedTuple):
-    """A step, its values and hook as indexes."""
-
-    pass_id: int
-    kind: str
-    node: int = -1
-    output: int = -1
-    hook: int | None = None
-    place: tuple[int, int] | None = None
-    before: Any = None
-    after: Any = None
-    effect: str | None = None
-    parts: tuple[tuple[int, int, int | None], ...] = ()
-    cause: int | None = None
-    """The step whose in-place edit changed this gradient too."""
-    error: str | None = None
-    of: str | None = None
-    """``data`` where before and after are the tensor's own numbers rather than its gradient's."""
-
-
-class Part(NamedTuple):
-    """What one edge contributed to the gradient that arrives: from which node (or the seed), and its value."""
-
-    source: str
-    value: Value | None
-
-
-Values = Value | tuple[Value | None, ...] | None
-"""One gradient, or all the gradients of a node with several, None where torch passes none."""
-
-
-@dataclass(frozen=True)
-class Hook:
-    """A hook where it is kept: whose, in which dict, in which place, and where it was written."""
-
-    on: str
-    kind: str
-    source_: Source
-    kept_in: str
-    place: int
-    """Its place among the hooks of its dict, counted from 0, in the order in which they run."""
-    total: int
-
-    @property
-    def name(self) -> str:
-        """``c_hook``; a lambda's text; a callable object's class."""
-        return self.source_.name
-
-    @property
-    def label(self) -> str:
-        """The name for a narrow place."""
-        return self.source_.label
-
-    @property
-    def file(self) -> str | None:
-        """Where it was written: ``In [4]`` or a relative path; None if Python does not know."""
-        return self.source_.file
-
-    @property
-    def line(self) -> int | None:
-        """The line in ``file``, counted from 1."""
-        return self.source_.line
-
-    @property
-    def source(self) -> str | None:
-        """Its source text, or None where there is none."""
-        return self.source_.text
-
-    @property
-    def where(self) -> str:
-        """File and line in words, empty where unknown."""
-        return say("hook.where", file=self.file, line=self.line) if self.file else ""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One thing that happened. Steps are counted from 0 here, and from 1 on screen."""
-
-    index: int
-    kind: str
-    """One of ``KINDS``."""
-    on: str
-    """The name of the tensor or node."""
-    hook: Hook | None
-    before: Values
-    after: Values
-    effect: str | None
-    """``kept``, ``edited`` (in place) or ``replaced`` for a hook; else None."""
-    parts: tuple[Part, ...]
-    """For an arriving gradient: what each edge contributed."""
-    pass_id: int
-    node: int
-    output: int
-    trace: "Trace" = field(repr=False, compare=False)
-
-    @property
-    def sentence(self) -> str:
-        """What happened, in plain English."""
-        from hookviz.sentences import sentence
-
-        return sentence(self)
-
-    @property
-    def row(self) -> StepRow:
-        """The step as the trace keeps it."""
-        return self.trace.rows[self.index]
-
-
-class Steps(Sequence[Step]):
-    """The steps of a trace, each made when it is asked for."""
-
-    def __init__(self, trace: "Trace") -> None:
-        self._trace = trace
-
-    def __len__(self) -> int:
-        return len(self._trace.rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        return self._trace._step(range(len(self))[index])
 
 
 @dataclass(repr=False)

@@ -1,0 +1,72 @@
+"""What a trace keeps: rows of plain data that point to each other by their numbers."""
+
+from typing import Any, NamedTuple
+
+HOOK_KINDS = ("tensor_hook", "node_pre_hook", "node_post_hook", "post_accumulate_hook")
+"""The kinds of step in which a function of the user's ran."""
+
+KINDS = (
+    "seed",  # backward starts at a root
+    "arrive",  # a gradient, the sum of all contributions, arrives at a node
+    *HOOK_KINDS,
+    "retain_grad",  # a tensor that is no leaf stores its gradient in .grad
+    "compute",  # the node turns the gradient of its output into those of its inputs
+    "accumulate",  # AccumulateGrad writes a leaf's .grad, or adds to it
+    "returned",  # autograd.grad gives a gradient back
+    "aliased",  # a gradient changed because another one, edited in place, shares its storage
+    "unknown_hook",  # a gradient changed on its way and nobody knows by which hook
+    "exception",  # the pass ended early
+    "unobserved",  # a pass, or a part of one, of which nothing is known
+)
+"""Every kind of step."""
+
+
+Place = tuple[int, int]
+"""(node's number, which of its outputs): where a gradient arrives, and what a tensor's name belongs to."""
+
+
+class TensorRow(NamedTuple):
+    """A Python tensor as it was when a pass began."""
+
+    pass_id: int
+    node: int
+    output: int
+    name: str
+    leaf: bool
+    retains_grad: bool
+    data: int | None
+    grad: int | None
+
+
+class HookRow(NamedTuple):
+    """A hook in the place where it is kept; ``output`` is -1 for a hook of the node itself."""
+
+    kind: str
+    node: int
+    output: int
+    key: int
+    name: str
+    file: str | None
+    line: int | None
+    text: str | None
+    mark: int | None
+
+
+class StepRow(NamedTuple):
+    """A step, its values and hook as indexes."""
+
+    pass_id: int
+    kind: str
+    node: int = -1
+    output: int = -1
+    hook: int | None = None
+    place: tuple[int, int] | None = None
+    before: Any = None
+    after: Any = None
+    effect: str | None = None
+    parts: tuple[tuple[int, int, int | None], ...] = ()
+    cause: int | None = None
+    """The step whose in-place edit changed this gradient too."""
+    error: str | None = None
+    of: str | None = None
+    """``data`` where before and after are the tensor's own numbers rather than its gradient's."""
