@@ -6,13 +6,19 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hookviz.trace import HOOK_KINDS, KINDS, HookRow, StepRow, TensorRow, Trace
+from hookviz.trace import HOOK_KINDS, KINDS, MODULE_HOOK_KINDS, CallRow, HookRow, ModuleRow, StepRow, TensorRow, Trace
 from hookviz.values import Row
 from hookviz.words import say
 
 FORMAT, VERSION = "hookviz", 1
 
-_ROWS: dict[str, Callable[..., Any]] = {"tensors": TensorRow, "hook_rows": HookRow, "rows": StepRow}
+_ROWS: dict[str, Callable[..., Any]] = {
+    "tensors": TensorRow,
+    "hook_rows": HookRow,
+    "modules": ModuleRow,
+    "calls": CallRow,
+    "rows": StepRow,
+}
 
 
 def encode(trace: Trace) -> dict[str, Any]:
@@ -23,6 +29,7 @@ def encode(trace: Trace) -> dict[str, Any]:
         "version": VERSION,
         "ops": trace.ops,
         "edges": [[*start, *end] for start, end in trace.edges.items()],
+        "owners": list(trace.owners.items()),
         "roots": trace.roots,
         "hooked": trace.hooked,
         "notes": trace.notes,
@@ -55,7 +62,8 @@ def decode(data: dict[str, Any]) -> Trace:
     roots = [[(node, output) for node, output in places] for places in data["roots"]]
     values = [_decode_value(row) for row in data["values"]]
     same = {name: data[name] for name in ("ops", "hooked", "notes")}
-    return Trace(edges=edges, roots=roots, values=values, **same, **rows)
+    owners = dict(data["owners"])
+    return Trace(edges=edges, owners=owners, roots=roots, values=values, **same, **rows)
 
 
 def _decode_rows(columns: dict[str, list[Any]], kind: Any) -> list[Any]:
@@ -109,8 +117,8 @@ def load(path: str | Path) -> Trace:
 
 def _faults(trace: Trace) -> Iterator[str]:
     """What points to nothing in ``trace``: a file that was cut or edited by hand."""
-    nodes, values, passes, hooks = (
-        range(len(part)) for part in (trace.ops, trace.values, trace.roots, trace.hook_rows)
+    nodes, values, passes, hooks, modules, calls = (
+        range(len(part)) for part in (trace.ops, trace.values, trace.roots, trace.hook_rows, trace.modules, trace.calls)
     )
     if len(trace.hooked) != len(passes) or not all(_known([tuple(there)], hooks) for there in trace.hooked):
         yield "hooks of passes"
@@ -122,13 +130,21 @@ def _faults(trace: Trace) -> Iterator[str]:
     for row in trace.tensors:
         if row.pass_id not in passes or row.node not in nodes or not _known([row.data, row.grad], values):
             yield f"the tensor {row.name}"
+    for call in trace.calls:
+        if call.module not in modules or not (call.parent is None or call.parent in calls):
+            yield f"call {call.number} of a module"
+    if not all(node in nodes and call in calls for node, call in trace.owners.items()):
+        yield "which module made a node"
     for hook in trace.hook_rows:
-        if hook.kind not in HOOK_KINDS or hook.node not in nodes:
+        owned = hook.module == -1 or hook.module in modules
+        if hook.kind not in HOOK_KINDS or not owned or not (hook.node in nodes or hook.kind in MODULE_HOOK_KINDS):
             yield f"the hook {hook.name}"
     for index, step in enumerate(trace.rows):
         kept = step.hook is None or step.hook in hooks
         shown = _known([step.before, step.after, *(part[2] for part in step.parts)], values)
-        placed = step.pass_id in passes and (step.node == -1 or step.node in nodes)
+        # A forward that no backward has followed belongs to the pass that might have come.
+        known = step.pass_id in passes or (step.pass_id == len(passes) and step.node == -1)
+        placed = known and (step.node == -1 or step.node in nodes) and (step.call == -1 or step.call in calls)
         if step.kind not in KINDS or not (kept and shown and placed):
             yield f"step {index}"
 

@@ -219,6 +219,17 @@ def variables(frame: FrameType) -> dict[str, torch.Tensor]:
     return found
 
 
+def variable_of(thing: object, frame: FrameType) -> str | None:
+    """The name of the variable that holds ``thing``, in the frame and then in its globals."""
+    local = frame.f_locals
+    spaces = (local, frame.f_globals)
+    names = (name for space in spaces for name, held in list(space.items()) if held is thing)
+    found = next((name for name in names if not name.startswith("_") and name not in _SKIPPED), None)
+    if local is not frame.f_globals:
+        _forget(frame, local)
+    return found
+
+
 def _forget(frame: FrameType, local: dict[str, Any]) -> None:
     """Before Python 3.13 a function's frame keeps the dict it gave out, and with it every tensor in it."""
     function = frame.f_code.co_flags & 0x3 == 0x3  # CO_OPTIMIZED and CO_NEWLOCALS: not a module or class body

@@ -1,6 +1,6 @@
 """What happened in a step, in plain English, made when it is shown."""
 
-from hookviz.trace import HOOK_KINDS, Part, Step, Values
+from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, Part, Step, Values
 from hookviz.values import Value
 from hookviz.words import say
 
@@ -25,6 +25,13 @@ def brief(values: Values, room: int = 24) -> str:
     return "(" + ", ".join(brief(value, room) for value in values) + ")"
 
 
+def labelled(values: Values, labels: tuple[str, ...]) -> str:
+    """What a module is given or returns, each thing under its name: ``x=[1, 2], mask=None``."""
+    if len(labels) == 1 or not isinstance(values, tuple):
+        return brief(values)
+    return ", ".join(f"{label}={brief(value)}" for label, value in zip(labels, values, strict=False))
+
+
 def sends(step: Step) -> list[Part]:
     """For a step in which a node computes: where each of its gradients goes, and what it is."""
     after = step.after if isinstance(step.after, tuple) else (step.after,)
@@ -41,15 +48,16 @@ def title(step: Step) -> str:
 def sentence(step: Step) -> str:
     """The step in one sentence."""
     unseen = say("name.unseen" if step.kind in _MEASURED else "name.none")
-    before, after = (unseen if values is None else brief(values) for values in (step.before, step.after))
+    seen = zip((step.before, step.after), step.row.labels, strict=True)
+    before, after = (unseen if values is None else labelled(values, labels) for values, labels in seen)
     parts = {"on": step.on, "before": before, "after": after, "error": step.row.error}
     if step.hook is not None:
         parts["hook"] = step.hook.label
     if step.kind in HOOK_KINDS:
         if step.before == () == step.after:  # the post-hooks of an AccumulateGrad
             return say("sentence.hook.nothing", **parts)
-        key = "sentence.data" if step.row.of else "sentence.hook"
-        return say(f"{key}.{step.effect}", **parts)
+        of = step.kind if step.kind in MODULE_HOOK_KINDS else "data" if step.row.of else "hook"
+        return say(f"sentence.{of}.{step.effect}", **parts)
     return _OTHERS.get(step.kind, _plain)(step, parts)
 
 
@@ -95,7 +103,13 @@ def _exception(step: Step, parts: dict[str, str | None]) -> str:
     return say("sentence.exception.node" if step.on else "sentence.exception", **parts)
 
 
+def _call(step: Step, parts: dict[str, str | None]) -> str:
+    again = step.row.call >= 0 and step.trace.calls[step.row.call].recomputed
+    return say("sentence.call.recomputed" if again else "sentence.call", **parts)
+
+
 _OTHERS = {
+    "call": _call,
     "arrive": _arrive,
     "retain_grad": _added,
     "accumulate": _added,

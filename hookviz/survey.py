@@ -148,13 +148,14 @@ def metadata_of(node: Node) -> dict[str, Any]:
     return cast("dict[str, Any]", metadata)
 
 
-def hook_row(trace: Trace, pass_id: int, kind: str, node: int, output: int, key: int, hook: Any) -> int:
-    """The number of a hook's row in ``trace``, added if it is not there yet, and noted for the pass."""
-    source = describe(hook)
-    row = HookRow(kind, node, output, key, source.name, source.file, source.line, source.text, source.mark)
+def hook_row(
+    trace: Trace, pass_id: int | None, kind: str, node: int, output: int, key: int, hook: Any, **more: Any
+) -> int:
+    """The number of a hook's row in ``trace``, added if it is not there yet, and noted for the pass if there is one."""
+    row = HookRow(kind, node, output, key, *describe(hook), **more)
     if row not in trace.hook_rows:
         trace.hook_rows.append(row)
     index = trace.hook_rows.index(row)
-    if index not in trace.hooked[pass_id]:
+    if pass_id is not None and index not in trace.hooked[pass_id]:
         trace.hooked[pass_id].append(index)
     return index

@@ -15,7 +15,7 @@ _NOTES = ("aliased", "unknown_hook", "unobserved")
 LONGEST = 2_000
 """The player takes along no more steps than this: each is some 0.5 KB of the notebook that it is saved in."""
 
-_ONE_CARD = ("seed", "arrive", "retain_grad", "accumulate", "returned")
+_ONE_CARD = ("call", "forward", "seed", "arrive", "retain_grad", "accumulate", "returned")
 """Kinds in which there is no before to compare with, unless something was there already."""
 
 

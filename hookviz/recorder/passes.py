@@ -1,15 +1,19 @@
 """One backward pass: what the observers see in it, written down as steps."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from hookviz.recorder.glimpse import Glimpse, Gradients, Sent, glimpse_of, one, value_of
-from hookviz.recorder.stage import Hook, Observer, Run, Stage
-from hookviz.survey import Survey, hook_row
+from hookviz.recorder.met import Met
+from hookviz.recorder.stage import Hook, ListStage, Observer, Run, Stage
+from hookviz.survey import Survey
 from hookviz.trace import Place, StepRow, Trace
 from hookviz.values import FEW, measure, same
+
+if TYPE_CHECKING:
+    from hookviz.recorder.calls import Calls
 
 SMALL = 256
 """In graphs with no more nodes than this, every gradient of few numbers is looked at twice."""
@@ -18,10 +22,11 @@ SMALL = 256
 class Pass:
     """Writes the steps of one backward pass. Holds numbers only; no gradient outlives the call that shows it."""
 
-    def __init__(self, trace: Trace, survey: Survey) -> None:
+    def __init__(self, trace: Trace, survey: Survey, calls: "Calls") -> None:
         self.trace, self.number = trace, survey.pass_id
+        self.met = Met(trace, survey.pass_id, calls)
         self.task: int | None = None
-        self.running: dict[Stage, Run] = {}
+        self.running: dict[Stage, Run[Glimpse | None]] = {}
         self.careful = len(survey.nodes) <= SMALL
         """Whether each gradient is looked at where it is sent as well as where it arrives. In a large graph without
         any hook that is left out: nobody can change a gradient on its way, or if an unknown hook does, its
@@ -29,7 +34,6 @@ class Pass:
         self.partial = False
         """Whether only some gradients were asked for, so that not every node runs."""
         self._fan, self._leaves, self._retained = survey.fan, survey.leaves, survey.retained
-        self._hook_rows: dict[tuple[str, int, int, Any], int] = {}
         self._sent: dict[Place, list[Sent]] = {}
         self._pending: dict[Place, tuple[int, int]] = {}
         self._at: dict[Place, Glimpse | None] = {}
@@ -46,6 +50,8 @@ class Pass:
             return [self._arrive((stage.node, stage.output), arguments[0])]
         if stage.kind == "node_pre_hook":
             return self._reach(stage.node, arguments[0])
+        if isinstance(stage, ListStage):
+            return [self._glimpse(tensor) for tensor in _gradients(stage, arguments)]
         if stage.kind == "post_accumulate_hook":
             self._accumulated(stage.node)
             return [self._glimpse(tensor) for tensor in _gradients(stage, arguments)]
@@ -54,26 +60,29 @@ class Pass:
             return []
         return self._computed(stage, arguments[0])
 
-    def fired(self, stage: Stage, entry: tuple[Any, Hook], run: Run, arguments: tuple[Any, ...]) -> Any:
+    def fired(self, stage: Stage, entry: tuple[Any, Hook], run: Run[Glimpse | None], arguments: tuple[Any, ...]) -> Any:
         """One of the user's hooks has run: compare what was there before it with what is there now."""
         now, effect = self._compare(run.last, _gradients(stage, arguments))
-        keys = [key for key, hook in run.hooks if type(hook) is not Observer]
-        place = (keys.index(entry[0]), len(keys))
+        if not self.met.ran(entry[1]):
+            return now
+        hook = self.met.row(stage, entry)
+        row = self.trace.hook_rows[hook]
         before, after = [value_of(g) for g in run.last], [value_of(g) for g in now]
         of = None
         if stage.kind == "post_accumulate_hook":
             of = "data" if before[:1] == after[:1] and before != after else None
             before, after = ([x[1 if of else 0]] for x in (before, after))
         step = self._log(
-            stage.kind,
+            row.kind,
             stage.node,
             stage.output,
-            hook=self.hook_row(stage, entry),
-            place=place,
+            hook=hook,
+            place=self.met.place(stage, run.hooks, entry),
             before=one(before),
             after=one(after),
             effect=effect,
             of=of,
+            call=self.met.call(stage, row),
         )
         if effect == "edited":
             self._edits += [(g.storage, step) for g in now if g is not None and g.storage]
@@ -90,14 +99,6 @@ class Pass:
                 self._grad_before[stage.node] = self._leaf_grad(stage.node)
         elif stage.kind == "node_post_hook":
             self._send(stage.node, last)
-
-    def hook_row(self, stage: Stage, entry: tuple[Any, Hook]) -> int:
-        """The number of a hook in the trace; a new one gets its row."""
-        key, hook = entry
-        identity = (stage.kind, stage.node, stage.output, key)
-        if identity not in self._hook_rows:
-            self._hook_rows[identity] = hook_row(self.trace, self.number, *identity, hook)
-        return self._hook_rows[identity]
 
     # -- the steps in between
 
@@ -260,7 +261,7 @@ class Pass:
         if self.running:
             stage, run = list(self.running.items())[-1]
             later = [entry for entry in run.hooks[run.position + 1 :] if type(entry[1]) is not Observer]
-            hook = self.hook_row(stage, later[0]) if later else None
+            hook = self.met.row(stage, later[0]) if later else None
             self._log("exception", stage.node, stage.output, hook=hook, error=text)
         else:
             self._log("exception", -1 if self._computing is None else self._computing, error=text)
@@ -325,4 +326,4 @@ def _gradients(stage: Stage, arguments: tuple[Any, ...]) -> Gradients:
     if stage.kind == "post_accumulate_hook":
         tensor = arguments[0]  # the leaf, or what the hook before returned, which torch is about to refuse
         return [tensor.grad if tensor.is_leaf else None, tensor]
-    return list(arguments[0])
+    return list(arguments[1 if isinstance(stage, ListStage) else 0])

@@ -4,7 +4,7 @@ import gc
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -14,9 +14,11 @@ from torch.autograd.graph import Node
 from hookviz import graph
 from hookviz.hooks import shared_dict
 from hookviz.recorder import patches
+from hookviz.recorder.behind import behind
+from hookviz.recorder.calls import Call, Calls
 from hookviz.recorder.glimpse import Gradients
 from hookviz.recorder.passes import Pass
-from hookviz.recorder.stage import Observer, Stage
+from hookviz.recorder.stage import ListStage, Observer, Stage
 from hookviz.survey import KEY, Survey, metadata_of
 from hookviz.trace import Place, StepRow, Trace
 from hookviz.words import say
@@ -29,9 +31,10 @@ class HookvizWarning(UserWarning):
 class Watched:
     """A pass that is running, and all that has to be let go of when it ends."""
 
-    def __init__(self, trace: Trace, numbering: graph.Numbering) -> None:
+    def __init__(self, trace: Trace, numbering: graph.Numbering, calls: Calls) -> None:
         self.survey = Survey(trace, numbering)
-        self.seen = Pass(trace, self.survey)
+        self.seen = Pass(trace, self.survey, calls)
+        self.thread = threading.get_ident()
         self.stages: set[Stage] = set()
         self.inputs: list[Place | None] = []
         """Where the gradients that ``autograd.grad`` was asked for arrive."""
@@ -40,21 +43,51 @@ class Watched:
 class Recording:
     """Observes the backward passes of one thread into one trace."""
 
-    def __init__(self, trace: Trace, names: Mapping[str, torch.Tensor]) -> None:
+    def __init__(self, trace: Trace, names: Mapping[str, torch.Tensor], models: Sequence[torch.nn.Module] = ()) -> None:
         self.trace, self.names = trace, names
         self.thread = threading.get_ident()
+        self.calls = Calls(self, trace, models)
         self.running: list[Watched] = []
         self._numbering = graph.Numbering()
         self._stages: dict[Any, Stage] = {}
         self._metadata: list[dict[str, Any]] = []
         self._troubled = False
 
+    # -- a module is called; none of this may raise
+
+    def called(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+        """``module`` is called; None where the call cannot be observed."""
+        call: Call | None = self._carefully(self.calls.begin, module, args, kwargs)
+        return call
+
+    def answered(self, call: Call, result: Any) -> None:
+        """The call returns ``result``."""
+        self._carefully(self.calls.returned, call, result)
+
+    def broke(self, call: Call, error: BaseException) -> None:
+        """An exception leaves the call."""
+        self._carefully(self.calls.failed, call, error)
+
+    def left(self, call: Call) -> None:
+        """The call is over."""
+        self._carefully(self.calls.end, call)
+
+    def _carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            with torch._C.DisableTorchFunction():
+                return act(*arguments)
+        except Exception as error:
+            self.trouble(error)
+            return None
+
     # -- a pass begins and ends; none of this may raise
 
     def begin(self, roots: Sequence[Any], gradients: Gradients, *flags: Any, **named: Any) -> Watched | None:
         """Lay observers into the graph below ``roots``; None where the pass has to run unobserved."""
+        if threading.get_ident() != self.thread and not self._concerns(roots):
+            return None
         inputs = flags[2] if len(flags) > 2 else named.get("inputs", ())
-        watched = Watched(self.trace, self._numbering)
+        watched = Watched(self.trace, self._numbering, self.calls)
         try:
             with torch._C.DisableTorchFunction(), _no_collection():
                 self._begin(watched, roots, gradients, inputs or ())
@@ -70,6 +103,15 @@ class Recording:
             self.end(watched)
             raise
         return watched
+
+    def _concerns(self, roots: Sequence[Any]) -> bool:
+        """Whether a pass in another thread goes through a model that was given."""
+        with suppress(Exception), torch._C.DisableTorchFunction():
+            nodes = graph.walk([node for node, _ in map(graph.edge_of, roots) if node is not None])
+            found = any(self.calls.maker(node) >= 0 for node in nodes)
+            graph.release(nodes)
+            return found
+        return False
 
     def returned(self, watched: Watched, gradients: Any) -> None:
         """The pass has run; ``autograd.grad`` has its result."""
@@ -128,11 +170,15 @@ class Recording:
         names = {**self.names}
         for name, tensor in graph.variables(graph.caller()).items():
             names.setdefault(name, tensor)
+        for name, tensor in self.calls.modules.parameters().items():
+            names.setdefault(name, tensor)
         places = survey.take(roots, names)
+        self.calls.claim(survey)
         for kept in survey.hooks_of_tensors(marked=bool(self._metadata)):
             self._observe(watched, *kept)
         for node in survey.nodes:
             self._observe_node(watched, node, survey.numbers[id(node)])
+        self._observe_modules(watched)
         self.running.append(watched)
         seen.partial = bool(inputs)
         watched.inputs = [survey.place_of(*graph.edge_of(tensor)) for tensor in inputs]
@@ -165,13 +211,37 @@ class Recording:
                     stage.lay()
             self._use(watched, stage)
 
+    def _observe_modules(self, watched: Watched) -> None:
+        """Lay observers into the lists of full backward hooks, which hang on two nodes of each call."""
+        known: set[int] = set()
+        for stage in [stage for stage in watched.stages if stage.kind == "node_post_hook" and len(stage.dict) > 1]:
+            for _, hook in stage.user_hooks():
+                found = behind(hook)
+                if found is None or found.kind != "module" or id(found.function) in known:
+                    continue
+                known.add(id(found.function))
+                call = self.calls.call_of(found.module, stage.node)
+                for kind, hooks in (
+                    ("full_backward_pre_hook", found.function.user_pre_hooks),
+                    ("full_backward_hook", found.function.user_hooks),
+                ):
+                    if hooks:
+                        self._observe_list(watched, kind, hooks, stage.node, call)
+
+    def _observe_list(self, watched: Watched, kind: str, hooks: list[Any], node: int, call: int) -> None:
+        stage = self._stages.get(id(hooks))
+        if stage is None:
+            stage = self._stages[id(hooks)] = ListStage(self, kind, hooks, node, call)
+            stage.lay()
+        self._use(watched, stage)
+
     def _use(self, watched: Watched, stage: Stage) -> None:
         if stage not in watched.stages:
             watched.stages.add(stage)
             stage.users += 1
         for entry in stage.user_hooks() if len(stage.dict) > 1 else ():
             watched.seen.careful = True
-            watched.seen.hook_row(stage, entry)
+            watched.seen.met.meet(stage, entry)
 
     # -- hooks that are registered meanwhile
 
@@ -213,11 +283,11 @@ class Recording:
         for watched in reversed(self.running):
             if watched.seen.task == task:
                 return watched.seen
-        if threading.get_ident() == self.thread or _engine_thread():
-            for watched in reversed(self.running):
-                if watched.seen.task is None:
-                    watched.seen.task = task
-                    return watched.seen
+        here = None if _engine_thread() else threading.get_ident()
+        for watched in reversed(self.running):
+            if watched.seen.task is None and here in (None, watched.thread):
+                watched.seen.task = task
+                return watched.seen
         return None
 
 
@@ -239,18 +309,20 @@ def _no_collection() -> Iterator[None]:
 
 
 @contextmanager
-def record(*, names: Mapping[str, torch.Tensor] | None = None) -> Iterator[Trace]:
-    """Observe every backward pass in the ``with`` block, and change nothing.
+def record(*models: torch.nn.Module, names: Mapping[str, torch.Tensor] | None = None) -> Iterator[Trace]:
+    """Observe every module call and every backward pass in the ``with`` block, and change nothing.
 
-    Seen are ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread.
-    Tensors are called after the caller's variables; ``names`` (name → tensor) overrules them.
+    Seen are the calls of the modules in ``models`` in any thread, or of all modules where none is given, and
+    ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread.
+    Modules are called after their paths in the model, tensors after the caller's variables; ``names``
+    (name → tensor) overrules them.
 
     Yields:
-        The trace, filled as passes run.
+        The trace, filled as calls and passes run.
 
     Raises:
         RuntimeError: a recording is already open in this thread.
-        TypeError, ValueError: ``names`` is not a dict of name → tensor.
+        TypeError, ValueError: a model is no module, or ``names`` is not a dict of name → tensor.
 
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> handle = x.register_hook(lambda grad: grad * 10)
@@ -261,7 +333,10 @@ def record(*, names: Mapping[str, torch.Tensor] | None = None) -> Iterator[Trace
     """
     if patches.recording_here() is not None:
         raise RuntimeError(say("error.nested"))
-    recording = Recording(Trace(), graph.checked_names(names))
+    for model in models:
+        if not isinstance(model, torch.nn.Module):
+            raise TypeError(say("error.record.type", kind=graph.kind_of(model)))
+    recording = Recording(Trace(), graph.checked_names(names), models)
     patches.start(recording)
     try:
         yield recording.trace

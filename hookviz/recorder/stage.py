@@ -6,12 +6,11 @@ from what the observers before and after it see.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import torch
 
 if TYPE_CHECKING:
-    from hookviz.recorder.glimpse import Glimpse
     from hookviz.recorder.recording import Recording
 
 Hook = Callable[..., Any]
@@ -44,12 +43,16 @@ def _nothing() -> None:
     """What an observer is pickled as."""
 
 
-class Run(NamedTuple):
+Seen = TypeVar("Seen")
+"""What is seen of one thing that hooks pass on: a gradient's glimpse, or a leaf of what a module is given."""
+
+
+class Run(NamedTuple, Generic[Seen]):
     """One pass through a stage: the hooks that torch is calling, and how far it has come."""
 
     hooks: list[tuple[Any, Hook]]
     position: int
-    last: "list[Glimpse | None]"
+    last: list[Seen]
 
 
 class Stage:
@@ -57,22 +60,39 @@ class Stage:
 
     __slots__ = ("dict", "kind", "node", "output", "recording", "users")
 
-    def __init__(self, recording: "Recording", kind: str, hooks: dict[Any, Hook], node: int, output: int = -1) -> None:
+    def __init__(self, recording: "Recording", kind: str, hooks: Any, node: int, output: int = -1) -> None:
         self.recording, self.kind, self.dict, self.node, self.output = recording, kind, hooks, node, output
         self.users = 0
 
+    @staticmethod
+    def observes(hook: Hook) -> bool:
+        """Whether ``hook`` is one of ours, of this recording or of another."""
+        return type(hook) is Observer
+
+    def current(self, arguments: tuple[Any, ...]) -> Any:
+        """Whom the observers report to: the pass in which they were called."""
+        return self.recording.current()
+
     def user_hooks(self) -> list[tuple[Any, Hook]]:
         """(key, function) of the user's hooks, in the order in which they run."""
-        return [(key, hook) for key, hook in self.dict.items() if type(hook) is not Observer]
+        return [(key, hook) for key, hook in self.items() if not self.observes(hook)]
+
+    def items(self) -> list[tuple[Any, Hook]]:
+        """All that torch is about to call."""
+        return list(self.dict.items())
 
     def lay(self) -> None:
         """Put an observer before the first of the user's hooks and after each of them."""
-        hooks = self.user_hooks()
+        entries = [(key, hook) for key, hook in self.dict.items() if not self._own(hook)]
         self.dict.clear()
         self._observe()
-        for key, hook in hooks:
+        for key, hook in entries:
             self.dict[key] = hook
-            self._observe()
+            if not self.observes(hook):
+                self._observe()
+
+    def _own(self, hook: Hook) -> bool:
+        return isinstance(hook, Observer) and hook.stage is self
 
     def _observe(self) -> None:
         observer = Observer(self)
@@ -81,26 +101,55 @@ class Stage:
     def lift(self) -> None:
         """Take all observers out; what the user has put in meanwhile stays, in its order."""
         for key, hook in list(self.dict.items()):
-            if type(hook) is Observer:
+            if self._own(hook):
                 del self.dict[key]
 
     def seen(self, observer: Observer, arguments: tuple[Any, ...]) -> None:
         """An observer was called: note what the hooks since the one before it have done."""
-        current = self.recording.current()
+        current = self.current(arguments)
         if current is None:
             return
         if len(self.dict) == 1 and self not in current.running:  # no hook of the user's: by far the most common
             current.leave(self, current.enter(self, arguments))
             return
         run = current.running.pop(self, None)
+        # At the first call torch has just taken its own copy of the dict's values: this is what it is going to call.
+        hooks = self.items() if run is None else run.hooks
+        position = next((i for i, (_, hook) in enumerate(hooks) if hook is observer), None)
+        if position is None:  # laid anew since torch took its copy
+            return
         if run is None:
-            # torch has just taken its own copy of the dict's values, so this is what it is going to call
-            run = Run(list(self.dict.items()), -1, current.enter(self, arguments))
-        position = next(i for i, (_, hook) in enumerate(run.hooks) if hook is observer)
+            run = Run(hooks, position, current.enter(self, arguments))
         last = run.last
         for key, hook in run.hooks[run.position + 1 : position]:
-            last = current.fired(self, (key, hook), run, arguments)
+            if not self.observes(hook):
+                last = current.fired(self, (key, hook), run, arguments)
         if position + 1 < len(run.hooks):
             current.running[self] = Run(run.hooks, position, last)
         else:
             current.leave(self, last)
+
+
+class ListStage(Stage):
+    """The full backward hooks of one module call: torch copied them into a list when the module was called."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, recording: "Recording", kind: str, hooks: list[Hook], node: int, call: int) -> None:
+        super().__init__(recording, kind, hooks, node)
+        self.call = call
+
+    def items(self) -> list[tuple[Any, Hook]]:
+        """All that torch is about to call, by their places in the list."""
+        return list(enumerate(self.dict))
+
+    def lay(self) -> None:
+        """Put an observer before the first of the user's hooks and after each of them."""
+        hooks = [hook for hook in self.dict if not self._own(hook)]
+        self.dict[:] = [Observer(self)]
+        for hook in hooks:
+            self.dict += [hook] if self.observes(hook) else [hook, Observer(self)]
+
+    def lift(self) -> None:
+        """Take all observers out."""
+        self.dict[:] = [hook for hook in self.dict if not self._own(hook)]

@@ -1,14 +1,29 @@
 """What happened in a pass: an ordered list of steps over a graph, plain data that can be saved and shown."""
 
-from hookviz.trace.rows import HOOK_KINDS, KINDS, HookRow, Place, StepRow, TensorRow
+from hookviz.trace.rows import (
+    FORWARD_HOOK_KINDS,
+    HOOK_KINDS,
+    KINDS,
+    MODULE_HOOK_KINDS,
+    CallRow,
+    HookRow,
+    ModuleRow,
+    Place,
+    StepRow,
+    TensorRow,
+)
 from hookviz.trace.steps import Hook, Part, Step, Steps, Values
 from hookviz.trace.trace import Trace
 
 __all__ = [
+    "FORWARD_HOOK_KINDS",
     "HOOK_KINDS",
     "KINDS",
+    "MODULE_HOOK_KINDS",
+    "CallRow",
     "Hook",
     "HookRow",
+    "ModuleRow",
     "Part",
     "Place",
     "Step",

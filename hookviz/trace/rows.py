@@ -2,10 +2,24 @@
 
 from typing import Any, NamedTuple
 
-HOOK_KINDS = ("tensor_hook", "node_pre_hook", "node_post_hook", "post_accumulate_hook")
+FORWARD_HOOK_KINDS = ("forward_pre_hook", "forward_hook")
+BACKWARD_HOOK_KINDS = ("full_backward_pre_hook", "full_backward_hook", "backward_hook")
+MODULE_HOOK_KINDS = (*FORWARD_HOOK_KINDS, *BACKWARD_HOOK_KINDS)
+"""The hooks of modules; ``backward_hook`` is the legacy one, which torch keeps but advises against."""
+
+HOOK_KINDS = (
+    "tensor_hook",
+    "multi_grad_hook",
+    "node_pre_hook",
+    "node_post_hook",
+    "post_accumulate_hook",
+    *MODULE_HOOK_KINDS,
+)
 """The kinds of step in which a function of the user's ran."""
 
 KINDS = (
+    "call",  # a module is called, with its inputs
+    "forward",  # the forward of a module has returned
     "seed",  # backward starts at a root
     "arrive",  # a gradient, the sum of all contributions, arrives at a node
     *HOOK_KINDS,
@@ -38,8 +52,32 @@ class TensorRow(NamedTuple):
     grad: int | None
 
 
+class ModuleRow(NamedTuple):
+    """A module that was called."""
+
+    name: str
+    """Its path in the model, such as ``layers.0``."""
+    kind: str
+    """The name of its class."""
+
+
+class CallRow(NamedTuple):
+    """One call of a module."""
+
+    module: int
+    number: int
+    """The first call of this module in the recording is 1."""
+    parent: int | None
+    """The call in whose forward this one was made."""
+    recomputed: bool
+    """Whether it was made during a backward pass, as checkpointing does."""
+
+
 class HookRow(NamedTuple):
-    """A hook in the place where it is kept; ``output`` is -1 for a hook of the node itself."""
+    """A hook in the place where it is kept; ``output`` is -1 for a hook of the node itself.
+
+    A module's hook has no node, and ``module`` says whose it is: -1 for no module, as for a global hook of all modules.
+    """
 
     kind: str
     node: int
@@ -50,6 +88,14 @@ class HookRow(NamedTuple):
     line: int | None
     text: str | None
     mark: int | None
+    module: int = -1
+    flags: tuple[str, ...] = ()
+    """How a module's hook was registered: ``with_kwargs``, ``always_call``, ``global``."""
+
+    @property
+    def dict(self) -> tuple[str, int, int, int, bool]:
+        """Tells the dict in which it is kept from all others."""
+        return self.kind, self.node, self.output, self.module, "global" in self.flags
 
 
 class StepRow(NamedTuple):
@@ -70,3 +116,7 @@ class StepRow(NamedTuple):
     error: str | None = None
     of: str | None = None
     """``data`` where before and after are the tensor's own numbers rather than its gradient's."""
+    call: int = -1
+    """The module call that the step is about."""
+    labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """What each of several values is called: those before, those after."""

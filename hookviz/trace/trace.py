@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from hookviz.source import Source
 from hookviz.table import Table
-from hookviz.trace.rows import HOOK_KINDS, HookRow, Place, StepRow, TensorRow
+from hookviz.trace.rows import (
+    HOOK_KINDS,
+    MODULE_HOOK_KINDS,
+    CallRow,
+    HookRow,
+    ModuleRow,
+    Place,
+    StepRow,
+    TensorRow,
+)
 from hookviz.trace.steps import Hook, Part, Step, Steps, Values
 from hookviz.values import Row, Value
 from hookviz.words import say
@@ -34,6 +43,10 @@ class Trace:
     hook_rows: list[HookRow] = field(default_factory=list)
     values: list[Row] = field(default_factory=list)
     rows: list[StepRow] = field(default_factory=list)
+    modules: list[ModuleRow] = field(default_factory=list)
+    calls: list[CallRow] = field(default_factory=list)
+    owners: dict[int, int] = field(default_factory=dict)
+    """Node's number → the innermost module call that made it."""
     notes: list[str] = field(default_factory=list)
     """What could not be observed, and why, in sentences."""
     roots: list[list[tuple[int, int]]] = field(default_factory=list)
@@ -66,19 +79,31 @@ class Trace:
     def hook(self, index: int, place: tuple[int, int] | None = None) -> Hook:
         """The hook kept under ``index``; ``place`` is its place and the number of hooks when it fired."""
         row = self.hook_rows[index]
-        on = self.name(row.node, row.output)
+        on = self.name(row.node, row.output) if row.kind not in MODULE_HOOK_KINDS else self.module(row.module)
         if place is None:
-            place = self.place(index, max(i for i, there in enumerate(self.hooked) if index in there))
+            place = self.place(index, max((i for i, there in enumerate(self.hooked) if index in there), default=None))
         source = Source(row.name, row.file, row.line, row.text, row.mark)
-        tensors = row.kind in ("tensor_hook", "post_accumulate_hook")
+        tensors = row.kind in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
         unnamed = tensors and (row.node, row.output) not in self._names
-        return Hook(on, row.kind, source, say(f"dict.{row.kind}{'.unnamed' * unnamed}", on=on), *place)
+        variant = ".unnamed" if unnamed else ".global" if "global" in row.flags else ""
+        return Hook(on, row.kind, source, say(f"dict.{row.kind}{variant}", on=on), *place)
 
-    def place(self, index: int, pass_id: int) -> tuple[int, int]:
-        """The place of a hook among those of its dict when a pass ran, and how many they were."""
+    def place(self, index: int, pass_id: int | None) -> tuple[int, int]:
+        """The place of a hook among those of its dict when a pass ran (or ever), and how many they were."""
         row = self.hook_rows[index]
-        peers = [i for i in self.hooked[pass_id] if self.hook_rows[i][:3] == row[:3]]
+        there = range(len(self.hook_rows)) if pass_id is None else self.hooked[pass_id]
+        peers = [i for i in there if self.hook_rows[i].dict == row.dict]
         return peers.index(index), len(peers)
+
+    def module(self, index: int) -> str:
+        """What a module is called; -1 is all of them."""
+        return say("name.modules") if index < 0 else self.modules[index].name
+
+    def call(self, index: int) -> str:
+        """What a module call is called: its module, and its number if it is not the first."""
+        row = self.calls[index]
+        name = self.module(row.module)
+        return name if row.number < 2 else say("name.call", module=name, number=row.number)
 
     def name(self, node: int, output: int = -1) -> str:
         """What a tensor (``output`` 0 or more) or a node (-1) is called."""
@@ -114,7 +139,8 @@ class Trace:
         row = self.rows[index]
         hook = None if row.hook is None else self.hook(row.hook, row.place)
         parts = tuple(Part(self.name(node), self.value(value)) for node, _, value in row.parts)  # type: ignore[arg-type]
-        on, before, after = self.name(row.node, row.output), self.value(row.before), self.value(row.after)
+        on = self.call(row.call) if row.call >= 0 else self.name(row.node, row.output)
+        before, after = self.value(row.before), self.value(row.after)
         return Step(
             index, row.kind, on, hook, before, after, row.effect, parts, row.pass_id, row.node, row.output, self
         )

@@ -1,0 +1,50 @@
+"""The user's function behind a hook that torch registers on the user's behalf."""
+
+from typing import Any, NamedTuple
+
+import torch.nn.modules.module as torch_modules
+from torch.utils.hooks import BackwardHook
+
+
+class Behind(NamedTuple):
+    """What stands behind one of torch's own hooks."""
+
+    kind: str
+    """A kind of step; ``module`` for the hook that calls a module's full backward hooks."""
+    function: Any
+    """The user's function; for ``module``, torch's ``BackwardHook``, which holds the lists of them."""
+    module: Any = None
+    state: Any = None
+    """Of a multi-grad hook: by graph task, how far it has come."""
+    waits: bool = False
+    """Whether a multi-grad hook waits for all of its gradients, or runs at the first of them."""
+
+
+def behind(hook: Any) -> Behind | None:
+    """What stands behind ``hook``; None for a hook that a person registered as it is.
+
+    >>> behind(print) is None
+    True
+    """
+    if isinstance(hook, torch_modules._WrappedHook):
+        return Behind("backward_hook", hook.hook, hook.module() if hook.with_module else None)
+    name = getattr(getattr(hook, "__code__", None), "co_qualname", "")
+    if name.startswith("BackwardHook."):
+        owner = _closure(hook).get("self")
+        return Behind("module", owner, owner.module) if isinstance(owner, BackwardHook) else None
+    if name.startswith("register_multi_grad_hook."):
+        inside = _closure(hook)
+        waits = "count" in inside
+        return Behind("multi_grad_hook", inside["fn"], None, inside["count" if waits else "ran_hook"], waits)
+    return None
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    """Name → value of the variables that a function has from around it; one that has no value yet is left out."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            continue
+    return found

@@ -1,0 +1,346 @@
+"""The module calls of a recording: what goes in, what comes out, and what the hooks in between did to it."""
+
+import sys
+import threading
+import weakref
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.modules.module as torch_modules
+from torch.autograd.graph import Node
+
+from hookviz import graph
+from hookviz.recorder.glimpse import glimpse_of
+from hookviz.recorder.modules import Modules
+from hookviz.recorder.stage import Hook, Run, Stage
+from hookviz.recorder.structure import Leaf, arguments, leaves, row_of
+from hookviz.survey import Survey
+from hookviz.trace import CallRow, StepRow, Trace
+from hookviz.values import measure, same
+
+if TYPE_CHECKING:
+    from hookviz.recorder.recording import Recording
+
+Module = torch.nn.Module
+
+
+_SHARED = (torch_modules._global_forward_pre_hooks, torch_modules._global_forward_hooks)
+
+
+class Call:
+    """One call of a module, while it runs."""
+
+    def __init__(self, calls: "Calls", module: Module, index: int) -> None:
+        self.calls, self.module, self.index = calls, module, index
+        self.stages: list[ModuleStage] = []
+        self.running: dict[Stage, Run[Leaf]] = {}
+        self.forwarded = False
+        """Whether the step of its forward is written."""
+        self.handling = sys.exception()
+        """An exception that was being handled when the call began has nothing to do with it."""
+        self.broken = False
+        """Whether an exception is on its way, and torch runs the hooks that are always called."""
+
+    # -- what the observers report
+
+    def enter(self, stage: "Stage", given: tuple[Any, ...]) -> list[Leaf]:
+        """The first observer among the hooks of one dict was called."""
+        self._notice()
+        now = self._look(stage, given)
+        if stage.kind == "forward_hook" and not self.forwarded and not self.broken:
+            self.forward(now)
+        return now
+
+    def _notice(self, stage: Stage | None = None, entry: tuple[Any, Hook] | None = None) -> bool:
+        """Whether an exception has come up since we last looked; it is told of once, with the hook that raised it."""
+        error = sys.exception()
+        if self.broken or error is None or error is self.handling:
+            return False
+        self.broken = True
+        hook = None if stage is None or entry is None else self.calls.hook(stage, entry, self.index)
+        self.calls.failed(self, error, hook)
+        return True
+
+    def fired(self, stage: "Stage", entry: tuple[Any, Hook], run: "Run[Leaf]", given: tuple[Any, ...]) -> list[Leaf]:
+        """One of the user's hooks has run."""
+        if self._notice(stage, entry):
+            return run.last
+        now = self._look(stage, given)
+        keys = [key for key, hook in run.hooks if not stage.observes(hook)]
+        self._log(stage, entry, (keys.index(entry[0]), len(keys)), run.last, now, self.calls.effect(run.last, now))
+        return now
+
+    def leave(self, stage: "Stage", last: list[Leaf]) -> None:
+        """The last observer of a dict was called: nothing is left to note."""
+
+    def forward(self, outputs: list[Leaf]) -> None:
+        """The module's own forward has returned."""
+        self.forwarded = True
+        self.calls.log("forward", self.index, after=outputs)
+
+    def raiser(self) -> int | None:
+        """The hook that torch was running, if it was running one."""
+        for stage, run in reversed(self.running.items()):
+            later = [entry for entry in run.hooks[run.position + 1 :] if not stage.observes(entry[1])]
+            if later:
+                return self.calls.hook(stage, later[0], self.index)
+        return None
+
+    def _look(self, stage: "Stage", given: tuple[Any, ...]) -> list[Leaf]:
+        """What the hooks of this kind may change, out of what they are called with."""
+        if stage.kind == "forward_pre_hook":
+            return self.calls.look(arguments(self.module, given[1], given[2] if len(given) > 2 else {}))
+        return self.calls.look(leaves("output", given[-1]))
+
+    def _log(
+        self, stage: "Stage", entry: tuple[Any, Hook], place: tuple[int, int], before: Any, after: Any, effect: str
+    ) -> None:
+        hook = self.calls.hook(stage, entry, self.index)
+        self.calls.log(stage.kind, self.index, before, after, hook=hook, place=place, effect=effect)
+
+
+class ModuleStage(Stage):
+    """One hook dict of a module, or of all modules, while calls that use it are running."""
+
+    __slots__ = ("always", "kwargs", "shared")
+
+    def __init__(self, recording: "Recording", kind: str, hooks: Any, flags: Sequence[Any], shared: bool) -> None:
+        super().__init__(recording, kind, hooks, -1)
+        self.kwargs, self.always = flags
+        self.shared = shared
+
+    def current(self, given: tuple[Any, ...]) -> Call | None:
+        """The call whose hooks these are: the innermost one of this thread, if it is of the module at hand."""
+        call = self.recording.calls.innermost()
+        return call if call is not None and call.module is given[0] else None
+
+    def lay(self) -> None:
+        """As for any dict; no other thread may call a module while the hooks of all modules are out of their dict."""
+        with _alone() if self.shared else nullcontext():
+            super().lay()
+        keys = list(self.dict)
+        for observer, hook in pairwise(keys):  # the one before a hook that is always called is called always, too
+            if self.always and hook in self.always and self.observes(self.dict[observer]):
+                self.always[observer] = True
+
+    def _observe(self) -> None:
+        """An observer sees the keyword arguments, and runs whenever the hooks before and after it do."""
+        before = next(reversed(self.dict), None)
+        super()._observe()
+        if self.kwargs is not None:
+            self.kwargs[next(reversed(self.dict))] = True
+        if before in (self.always or ()):
+            self.always[next(reversed(self.dict))] = True
+
+    def lift(self) -> None:
+        """Take all observers out, and their flags."""
+        for key, hook in list(self.dict.items()):
+            if self._own(hook):
+                for flags in (self.kwargs, self.always):
+                    if flags:
+                        flags.pop(key, None)
+        super().lift()
+
+
+class Calls:
+    """Follows the modules of a recording. None of this may raise into the user's forward."""
+
+    def __init__(self, recording: "Recording", trace: Trace, models: Iterable[Module]) -> None:
+        self.recording, self.trace = recording, trace
+        self.modules = Modules(trace)
+        self._counts: Counter[int] = Counter()
+        self._running: dict[int, list[Call]] = {}
+        self._stages: dict[int, ModuleStage] = {}
+        self._known: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
+        self._made: dict[int, tuple[list[int], list[int]]] = {}
+        """For each thread, which call was the innermost one from which sequence number of nodes on."""
+        self.parameters: dict[int, int] = {}
+        """``id`` of a parameter → the first call of its module."""
+        self.raised: int | None = None
+        """``id`` of the exception that is on its way, once a step has told of it."""
+        self.follows = {id(module) for model in models for module in model.modules()}
+        """``id`` of each module that was given; empty for all modules there are."""
+        for model in models:
+            self.modules.name(model)
+
+    # -- a call begins and ends
+
+    def begin(self, module: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+        """A module is called; observers stand around its hooks until ``end``."""
+        stack = self._running.setdefault(threading.get_ident(), [])
+        number = self.modules.number(module)
+        self._counts[number] += 1
+        parent = stack[-1].index if stack else None
+        again = torch._C._current_graph_task_id() != -1
+        self.trace.calls.append(CallRow(number, self._counts[number], parent, again))
+        call = Call(self, module, len(self.trace.calls) - 1)
+        stack.append(call)
+        self._note(call.index)
+        for parameter in module._parameters.values():
+            self.parameters.setdefault(id(parameter), call.index)
+        self.log("call", call.index, after=self.look(arguments(module, args, kwargs)))
+        self._lay(call)
+        return call
+
+    def returned(self, call: Call, result: Any) -> None:
+        """The call returns ``result``."""
+        if not call.forwarded:
+            call.forward(self.look(leaves("output", result)))
+
+    def failed(self, call: Call, error: BaseException, hook: int | None = None) -> None:
+        """An exception leaves the call; only the innermost call that it leaves tells of it."""
+        if self.raised != id(error):
+            self.raised = id(error)
+            text = f"{type(error).__name__}: {error}".strip().rstrip(":")[:300]
+            self.log("exception", call.index, hook=call.raiser() if hook is None else hook, error=text)
+
+    def end(self, call: Call) -> None:
+        """Take the observers off, whatever happened."""
+        for stage in call.stages:
+            stage.users -= 1
+            if not stage.users:
+                stage.lift()
+                self._stages.pop(id(stage.dict), None)
+        stack = self._running[threading.get_ident()]
+        if call in stack:
+            stack.remove(call)
+        self._note(stack[-1].index if stack else -1)
+
+    def innermost(self) -> Call | None:
+        """The call that is running in this thread."""
+        stack = self._running.get(threading.get_ident())
+        return stack[-1] if stack else None
+
+    def _lay(self, call: Call) -> None:
+        module: Any = call.module
+        shared: Any = torch_modules
+        for kind, hooks, flags in (
+            ("forward_pre_hook", shared._global_forward_pre_hooks, (None, None)),
+            ("forward_pre_hook", module._forward_pre_hooks, (module._forward_pre_hooks_with_kwargs, None)),
+            (
+                "forward_hook",
+                shared._global_forward_hooks,
+                (shared._global_forward_hooks_with_kwargs, shared._global_forward_hooks_always_called),
+            ),
+            (
+                "forward_hook",
+                module._forward_hooks,
+                (module._forward_hooks_with_kwargs, module._forward_hooks_always_called),
+            ),
+        ):
+            if hooks:
+                self._observe(call, kind, hooks, flags)
+
+    def _observe(self, call: Call, kind: str, hooks: Any, flags: tuple[Any, ...]) -> None:
+        stage = self._stages.get(id(hooks))
+        if stage is None:
+            shared = any(hooks is known for known in _SHARED)
+            stage = self._stages[id(hooks)] = ModuleStage(self.recording, kind, hooks, flags, shared)
+        stage.lay()
+        stage.users += 1
+        call.stages.append(stage)
+
+    # -- who made a node
+
+    def _note(self, call: int) -> None:
+        numbers, calls = self._made.setdefault(threading.get_ident(), ([], []))
+        numbers.append(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+        calls.append(call)
+
+    def claim(self, survey: Survey) -> None:
+        """Note which call made each node of a graph; a leaf's node belongs to the module whose parameter it is."""
+        for node in survey.nodes:
+            owner = self.maker(node)
+            if owner >= 0:
+                self.trace.owners[survey.numbers[id(node)]] = owner
+
+    def maker(self, node: Node) -> int:
+        """The call that made ``node``, or -1."""
+        leaf = graph.leaf_of(node)
+        if leaf is not None:
+            return self.parameters.get(id(leaf), -1)
+        numbers, calls = self._made.get(threading.get_ident(), ([], []))
+        spot = bisect_right(numbers, node._sequence_nr())
+        return calls[spot - 1] if spot else -1
+
+    def call_of(self, module: Module, node: int) -> int:
+        """The call that made ``node``, one of the two at which a module's full backward hooks run.
+
+        A call from before the recording has the number 0.
+        """
+        number = self.modules.number(module)
+        owner = self.trace.owners.get(node)
+        if owner is not None and self.trace.calls[owner].module == number:
+            return owner
+        self.trace.calls.append(CallRow(number, 0, None, False))
+        self.trace.owners[node] = len(self.trace.calls) - 1
+        return self.trace.owners[node]
+
+    # -- writing down
+
+    def log(self, kind: str, call: int, before: Any = None, after: Any = None, **known: Any) -> None:
+        """Add a step; a forward belongs to the pass that will come next."""
+        labels = tuple(tuple(leaf.label for leaf in seen or ()) for seen in (before, after))
+        values = {"before": _values(before), "after": _values(after), "labels": labels}
+        self.trace.rows.append(StepRow(len(self.trace.roots), kind, call=call, **values, **known))
+
+    def hook(self, stage: Stage, entry: tuple[Any, Hook], call: int) -> int:
+        """The number of a module's forward hook in the trace."""
+        shared = isinstance(stage, ModuleStage) and stage.shared
+        return self.modules.hook(stage.kind, self.trace.calls[call].module, entry[0], entry[1], shared=shared)
+
+    def look(self, things: Iterable[tuple[str, Any]]) -> list[Leaf]:
+        """What is there now; a tensor that nobody wrote to since it was seen is not measured again."""
+        return [self._leaf(label, thing) for label, thing in things]
+
+    def _leaf(self, label: str, thing: Any) -> Leaf:
+        if not isinstance(thing, torch.Tensor):
+            return Leaf(label, None, id(thing), self._keep(row_of(thing)))
+        glimpse = glimpse_of(thing)
+        reference, version, value = self._known.get(id(thing), (None, 0, 0))
+        if reference is None or reference() is not thing or version != glimpse.mark[1] or glimpse.layout is None:
+            value = self._keep(measure(thing))
+            self._known[id(thing)] = (weakref.ref(thing), glimpse.mark[1], value)
+        glimpse.value = value
+        return Leaf(label, glimpse, id(thing), value)
+
+    def _keep(self, row: Any) -> int:
+        self.trace.values.append(row)
+        return len(self.trace.values) - 1
+
+    def effect(self, before: list[Leaf], after: list[Leaf]) -> str:
+        """What a hook must have done: kept, edited or replaced."""
+        if [leaf.label for leaf in before] != [leaf.label for leaf in after]:
+            return "replaced"
+        effects = {self._effect(*pair) for pair in zip(before, after, strict=True)}
+        return next(effect for effect in ("replaced", "edited", "kept") if effect in {*effects, "kept"})
+
+    def _effect(self, before: Leaf, after: Leaf) -> str:
+        alike = same(self.trace.values[before.value], self.trace.values[after.value])
+        if before.glimpse is None or after.glimpse is None:
+            return "kept" if before.glimpse is after.glimpse and alike else "replaced"
+        if before.identity != after.identity:
+            return "replaced"
+        return "kept" if alike and before.glimpse.mark == after.glimpse.mark else "edited"
+
+
+def _values(seen: list[Leaf] | None) -> Any:
+    if seen is None:
+        return None
+    return seen[0].value if len(seen) == 1 else tuple(leaf.value for leaf in seen)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """The interpreter does not change threads for so short a time unless somebody waits."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(10.0)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)

@@ -1,0 +1,82 @@
+"""The hooks that a pass meets, whatever torch has put around a user's function."""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from hookviz.recorder.behind import behind
+from hookviz.recorder.stage import Hook, ListStage, Stage
+from hookviz.survey import hook_row
+from hookviz.trace import MODULE_HOOK_KINDS, HookRow, Trace
+
+if TYPE_CHECKING:
+    from hookviz.recorder.calls import Calls
+
+Entry = tuple[Any, Hook]
+"""(key, function) in a hook dict."""
+
+
+class Met:
+    """Gives each hook of one pass its row in the trace."""
+
+    def __init__(self, trace: Trace, pass_id: int, calls: "Calls") -> None:
+        self.trace, self.pass_id, self.calls = trace, pass_id, calls
+        self._rows: dict[tuple[str, int, int, Any], int] = {}
+        self._any: set[int] = set()
+        """The multi-grad hooks of mode ``any`` that have fired in this pass."""
+
+    def meet(self, stage: Stage, entry: Entry) -> None:
+        """A hook is registered on the graph of this pass; torch's own that calls a module's is not one."""
+        if _kind(stage, entry[1]) != "module":
+            self.row(stage, entry)
+
+    def row(self, stage: Stage, entry: Entry) -> int:
+        """The number of a hook in the trace; a new one gets its row."""
+        identity = (stage.kind, stage.node, stage.output, entry[0])
+        if identity not in self._rows:
+            self._rows[identity] = self._new(stage, *entry)
+        return self._rows[identity]
+
+    def _new(self, stage: Stage, key: Any, hook: Hook) -> int:
+        found = behind(hook)
+        kind, function = (stage.kind, hook) if found is None else (found.kind, found.function)
+        if kind not in MODULE_HOOK_KINDS:
+            return hook_row(self.trace, self.pass_id, kind, stage.node, stage.output, key, function)
+        if isinstance(stage, ListStage):
+            call = stage.call
+        elif found is not None and found.module is not None:
+            call = self.calls.call_of(found.module, stage.node)
+        else:
+            call = self.trace.owners.get(stage.node, -1)
+        module = self.trace.calls[call].module if call >= 0 else -1
+        return self.calls.modules.backward_hook(self.pass_id, kind, module, function)
+
+    def place(self, stage: Stage, hooks: list[Entry], entry: Entry) -> tuple[int, int]:
+        """The place of a hook among those of its kind that torch is calling, and how many they are."""
+        kind = _kind(stage, entry[1])
+        peers = [other for other in hooks if not stage.observes(other[1]) and _kind(stage, other[1]) == kind]
+        return peers.index(entry), len(peers)
+
+    def ran(self, hook: Hook) -> bool:
+        """Whether a function of the user's has run, now that ``hook`` has: torch's own may have had to wait."""
+        found = behind(hook)
+        if found is None or found.kind == "backward_hook":
+            return True
+        if found.kind == "module":  # the observers in its lists have told of each function
+            return False
+        if found.waits:
+            return torch._C._current_graph_task_id() not in found.state  # after the last gradient it forgets the count
+        first = id(found.state) not in self._any
+        self._any.add(id(found.state))
+        return first
+
+    def call(self, stage: Stage, row: HookRow) -> int:
+        """The module call that a hook's step is about, or -1."""
+        if isinstance(stage, ListStage):
+            return stage.call
+        return self.trace.owners.get(stage.node, -1) if row.kind == "backward_hook" else -1
+
+
+def _kind(stage: Stage, hook: Hook) -> str:
+    found = behind(hook)
+    return stage.kind if found is None else found.kind

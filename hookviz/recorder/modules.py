@@ -1,0 +1,102 @@
+"""The modules of a recording: what they are called, and the rows of their hooks."""
+
+import weakref
+from typing import Any
+
+import torch
+import torch.nn.modules.module as torch_modules
+
+from hookviz import graph
+from hookviz.survey import hook_row
+from hookviz.trace import ModuleRow, Trace
+
+Module = torch.nn.Module
+
+_DICTS = {
+    "forward_pre_hook": "forward_pre_hooks",
+    "forward_hook": "forward_hooks",
+    "full_backward_pre_hook": "backward_pre_hooks",
+    "full_backward_hook": "backward_hooks",
+    "backward_hook": "backward_hooks",
+}
+"""Kind of hook → the attribute in which a module keeps it, less its underscore."""
+
+
+class Modules:
+    """Gives each module a number and a name, without holding it."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._numbers: dict[int, tuple[weakref.ref[Module], int]] = {}
+        self._holders: list[weakref.ref[Module]] = []
+        self._names: dict[int, str] = {}
+        self._hooks: dict[tuple[Any, ...], int] = {}
+
+    def number(self, module: Module) -> int:
+        """The number of a module, the same in every call."""
+        reference, number = self._numbers.get(id(module), (None, 0))
+        if reference is None or reference() is not module:
+            number = len(self.trace.modules)
+            self.trace.modules.append(ModuleRow(self._name(module), type(module).__name__))
+            self._holders.append(weakref.ref(module))
+            self._numbers[id(module)] = (self._holders[-1], number)
+        return number
+
+    def _name(self, module: Module) -> str:
+        if id(module) not in self._names:
+            self.name(module)
+        return self._names[id(module)]
+
+    def name(self, root: Module) -> None:
+        """Name a model and all that is in it: what a person would write to reach it, ``net.layers.0``.
+
+        The model is called after the caller's variable, or after its class where there is none.
+        """
+        own = free = graph.variable_of(root, graph.caller()) or type(root).__name__
+        number = 2
+        while free in self._names.values():
+            free, number = f"{own} {number}", number + 1
+        for path, module in root.named_modules():
+            self._names.setdefault(id(module), f"{free}.{path}" if path else free)
+
+    def parameters(self) -> dict[str, torch.Tensor]:
+        """Name → parameter, of every module that was called."""
+        found = {}
+        for row, reference in zip(self.trace.modules, self._holders, strict=True):
+            for name, parameter in (getattr(reference(), "_parameters", None) or {}).items():
+                if parameter is not None:
+                    found[f"{row.name}.{name}"] = parameter
+        return found
+
+    def hook(self, kind: str, module: int, key: Any, function: Any, *, shared: bool, pass_id: int | None = None) -> int:
+        """The number of a module's hook in the trace; one that is ``shared`` belongs to all modules."""
+        known = (kind, -1 if shared else module, key, id(function))
+        if known not in self._hooks or pass_id is not None:
+            holder = torch_modules if shared else self._holders[module]()
+            flags = _flags(holder, kind, key, shared)
+            row = (kind, -1, -1, key, function)
+            self._hooks[known] = hook_row(self.trace, pass_id, *row, module=known[1], flags=flags)
+        return self._hooks[known]
+
+    def backward_hook(self, pass_id: int, kind: str, module: int, function: Any) -> int:
+        """The number of a backward hook in the trace: torch copied it, and its key is looked up where it came from."""
+        holder = self._holders[module]() if module >= 0 else None
+        for owner, shared in ((holder, False), (torch_modules, True)):
+            for key, hook in _dict(owner, kind, shared).items():
+                if hook is function:
+                    return self.hook(kind, module, key, function, shared=shared, pass_id=pass_id)
+        return self.hook(kind, module, -1, function, shared=module < 0, pass_id=pass_id)  # removed since
+
+
+def _dict(holder: Any, kind: str, shared: bool) -> dict[Any, Any]:
+    """The dict in which a module keeps its hooks of this kind, or torch those of all modules."""
+    return getattr(holder, f"_{'global_' * shared}{_DICTS[kind]}", None) or {}
+
+
+def _flags(holder: Any, kind: str, key: Any, shared: bool) -> tuple[str, ...]:
+    found = ["global"] if shared else []
+    prefix = f"_{'global_' * shared}{_DICTS[kind]}_"
+    for attribute, flag in (("with_kwargs", "with_kwargs"), ("always_called", "always_call")):
+        if key in (getattr(holder, prefix + attribute, None) or {}):
+            found.append(flag)
+    return tuple(found)

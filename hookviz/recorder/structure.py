@@ -1,0 +1,108 @@
+"""What a module is given and what it returns: tensors and other things, each under the path that leads to it."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+
+from hookviz.recorder.glimpse import Glimpse
+from hookviz.values import Row
+from hookviz.words import say
+
+DEEP, MANY = 6, 64
+"""Containers are opened so deep and taken apart into so many things; what is left out is said."""
+
+_SPOKEN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
+"""Types whose ``repr`` runs no code of anybody's and says it all."""
+
+
+class Leaf(NamedTuple):
+    """A thing in a structure at one moment, seen without holding it."""
+
+    label: str
+    glimpse: Glimpse | None
+    """Of a tensor; None for anything else."""
+    identity: int
+    value: int
+    """Its number among the values of the trace."""
+
+
+def arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """(label, thing) for everything a module is called with, under the names that its ``forward`` gives them."""
+    names = _parameters(type(module).forward)
+    args = args if isinstance(args, tuple) else (args,)
+    for i, thing in enumerate(args):
+        yield from leaves(names[i] if i < len(names) else f"args[{i}]", thing)
+    for name, thing in kwargs.items():
+        yield from leaves(name, thing)
+
+
+@lru_cache(maxsize=1024)
+def _parameters(forward: Callable[..., Any]) -> tuple[str, ...]:
+    """The positional parameters of a module's ``forward``, less ``self``."""
+    try:
+        parameters = list(inspect.signature(forward).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return ()
+    return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+
+
+def leaves(label: str, thing: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """(label, thing) for each thing in nested tuples, lists, dicts and dataclasses.
+
+    >>> list(leaves("x", {"a": (1, 2)}))
+    [("x['a'][0]", 1), ("x['a'][1]", 2)]
+    """
+    parts = _parts(thing) if depth < DEEP else None
+    if parts is None:
+        yield label, thing
+        return
+    for path, part in parts[:MANY]:
+        yield from leaves(f"{label}{path}", part, depth + 1)
+    if len(parts) > MANY:
+        yield f"{label}[…]", _More(len(parts) - MANY)
+
+
+class _More(int):
+    """So many things that are not taken apart."""
+
+
+def _parts(thing: Any) -> list[tuple[str, Any]] | None:
+    """(path, part) for each part of a container; None for anything else, and for an empty one."""
+    if isinstance(thing, torch.Size) or not thing_has_parts(thing):
+        return None
+    if isinstance(thing, (tuple, list)):
+        names = getattr(thing, "_fields", None)
+        return [(f".{names[i]}" if names else f"[{i}]", part) for i, part in enumerate(thing)]
+    if isinstance(thing, dict):
+        return [(f"[{_key(key)}]", part) for key, part in thing.items()]
+    return [(f".{field.name}", getattr(thing, field.name, None)) for field in dataclasses.fields(thing)]
+
+
+def thing_has_parts(thing: Any) -> bool:
+    """Whether ``thing`` is a container that can be taken apart without running anybody's code."""
+    if isinstance(thing, (tuple, list, dict)):
+        return len(thing) > 0
+    return dataclasses.is_dataclass(thing) and not isinstance(thing, type)
+
+
+def _key(key: Any) -> str:
+    return repr(key) if isinstance(key, _SPOKEN) else f"<{type(key).__name__}>"
+
+
+def row_of(thing: Any) -> Row:
+    """What a trace keeps of a thing that is no tensor: what it is, in its own words where they are safe to ask for.
+
+    >>> row_of(0.5)
+    ((), 'float', '', None, None, '0.5')
+    """
+    if isinstance(thing, _More):
+        text = say("value.more", count=int(thing))
+    elif isinstance(thing, (tuple, list, dict)) or type(thing) in _SPOKEN:
+        text = repr(thing) if type(thing) in (*_SPOKEN, tuple, list, dict) and not thing_has_parts(thing) else "…"
+    else:
+        text = f"<{type(thing).__name__}>"
+    return ((), type(thing).__name__, "", None, None, text if len(text) <= 80 else text[:79] + "…")

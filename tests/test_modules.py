@@ -1,0 +1,609 @@
+"""Modules are followed forward and backward: each call, what goes in and out, and every hook between, in its place."""
+
+import copy
+import gc
+import pickle
+import threading
+import warnings
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.modules.module as torch_modules
+from scenes import leaf, plain
+from torch import nn
+
+import hookviz as hv
+from hookviz.recorder.stage import Observer
+
+
+class SumNet(nn.Module):
+    """Adds what it is given."""
+
+    def forward(self, a: Any, b: Any, c: Any) -> Any:
+        return a + b + c
+
+
+class Doubled(nn.Module):
+    """One parameter, twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight
+
+
+class Net(nn.Module):
+    """Two layers and a function between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.l1, self.l2 = Doubled(), Doubled()
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.l2(self.l1(x).relu())
+
+
+def told(trace: hv.Trace, *kinds: str) -> list[tuple[Any, ...]]:
+    """(kind, on, before, after) of each step of these kinds, or of all that modules make."""
+    chosen = kinds or ("call", "forward", *FORWARD, *BACKWARD)
+    return [(s.kind, s.on, plain(s.before), plain(s.after)) for s in trace.steps if s.kind in chosen]
+
+
+FORWARD = ("forward_pre_hook", "forward_hook")
+BACKWARD = ("full_backward_pre_hook", "full_backward_hook", "backward_hook")
+
+
+def observers_in(model: nn.Module) -> list[Any]:
+    """What a recording has left in any hook dict of a model or of all modules."""
+    holders: list[Any] = [*model.modules(), torch_modules]
+    dicts = [value for holder in holders for name, value in vars(holder).items() if "hook" in name]
+    found = [thing for hooks in dicts if isinstance(hooks, dict) for thing in (*hooks, *hooks.values())]
+    return [thing for thing in found if isinstance(thing, Observer)]
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays() -> Iterator[None]:
+    call = nn.Module.__call__
+    yield
+    assert nn.Module.__call__ is call
+    assert observers_in(nn.Module()) == []
+
+
+# -- one test for each row of torch's ways to register a hook on a module
+
+
+def test_module_register_forward_pre_hook() -> None:
+    net = SumNet()
+    net.register_forward_pre_hook(lambda module, args: (args[0] + 10, args[1]))
+    with hv.record(net) as trace:
+        assert net(leaf(1.0), leaf(2.0), c=leaf(3.0)).item() == 16
+    assert told(trace) == [
+        ("call", "net", None, (1, 2, 3)),
+        ("forward_pre_hook", "net", (1, 2, 3), (11, 2, 3)),
+        ("forward", "net", None, 16),
+    ]
+    (step,) = trace.firings
+    assert (step.effect, step.row.labels[1]) == ("replaced", ("a", "b", "c"))
+    assert step.hook is not None and step.hook.kept_in == "net._forward_pre_hooks"
+
+
+def test_module_register_forward_pre_hook_with_kwargs() -> None:
+    def add_to_c(module: nn.Module, args: Any, kwargs: Any) -> Any:
+        return args, {"c": kwargs["c"] * 2}
+
+    net = SumNet()
+    net.register_forward_pre_hook(add_to_c, with_kwargs=True)
+    with hv.record(net) as trace:
+        assert net(leaf(1.0), leaf(2.0), c=leaf(3.0)).item() == 9
+    (step,) = trace.firings
+    assert (plain(step.before), plain(step.after)) == ((1, 2, 3), (1, 2, 6))
+    assert trace.hook_rows[step.row.hook or 0].flags == ("with_kwargs",)
+
+
+def test_module_register_forward_hook() -> None:
+    net = SumNet()
+    net.register_forward_hook(lambda module, args, output: output + 100)
+    with hv.record(net) as trace:
+        assert net(leaf(1.0), leaf(2.0), leaf(3.0)).item() == 106
+    assert told(trace)[1:] == [("forward", "net", None, 6), ("forward_hook", "net", 6, 106)]
+    (step,) = trace.firings
+    assert step.hook is not None and step.hook.kept_in == "net._forward_hooks"
+
+
+def test_module_register_forward_hook_always_call() -> None:
+    class Breaks(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise ValueError("broken inside")
+
+    ran: list[str] = []
+    net = Breaks()
+    net.register_forward_hook(lambda module, args, output: ran.append("always"), always_call=True)
+    net.register_forward_hook(lambda module, args, output: ran.append("only then"))
+    with hv.record(net) as trace, pytest.raises(ValueError, match="broken inside"):
+        net(leaf(1.0))
+    assert ran == ["always"]
+    assert [step.kind for step in trace.firings] == ["forward_hook"]
+    assert trace.hook_rows[trace.firings[0].row.hook or 0].flags == ("always_call",)
+
+
+def test_prepend_puts_a_hook_first() -> None:
+    net = Doubled()
+    net.register_forward_hook(lambda module, args, output: output + 1)
+    net.register_forward_hook(lambda module, args, output: output * 10, prepend=True)
+    with hv.record(net) as trace:
+        assert net(leaf(3.0)).item() == 61
+    assert told(trace, "forward_hook") == [("forward_hook", "net", 6, 60), ("forward_hook", "net", 60, 61)]
+    assert [step.hook.place for step in trace.firings if step.hook] == [0, 1]
+
+
+def test_module_register_full_backward_pre_hook() -> None:
+    net, x = Doubled(), leaf(3.0)
+    net.register_full_backward_pre_hook(lambda module, grad_output: (grad_output[0] * 5,))
+    with hv.record(net) as trace:
+        net(x).backward()
+    assert x.grad is not None and x.grad.item() == 10
+    assert told(trace, *BACKWARD) == [("full_backward_pre_hook", "net", 1, 5)]
+    (step,) = trace.firings
+    assert (step.effect, step.hook and step.hook.kept_in) == ("replaced", "net._backward_pre_hooks")
+
+
+def test_module_register_full_backward_hook() -> None:
+    net, x = Doubled(), leaf(3.0)
+    net.register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * 5,))
+    with hv.record(net) as trace:
+        net(x).backward()
+    assert x.grad is not None and x.grad.item() == 10
+    assert told(trace, *BACKWARD) == [("full_backward_hook", "net", 2, 10)]
+    (step,) = trace.firings
+    assert (step.effect, step.hook and step.hook.kept_in) == ("replaced", "net._backward_hooks")
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
+def test_module_register_backward_hook() -> None:
+    net, x = Doubled(), leaf(3.0)
+    net.register_backward_hook(lambda module, grad_input, grad_output: None)
+    with hv.record(net) as trace:
+        net(x).backward()
+    assert told(trace, *BACKWARD) == [("backward_hook", "net", (2, 3), (2, 3))]
+    frame = trace.player().frames[trace.firings[0].index]
+    assert frame["title"] == "legacy backward hook ① on net"
+    assert "leaves out" in frame["kept"]
+
+
+GLOBAL = {
+    "forward_pre": (torch_modules.register_module_forward_pre_hook, lambda m, args: (args[0] + 1,)),
+    "forward": (torch_modules.register_module_forward_hook, lambda m, args, output: output + 1),
+    "full_backward_pre": (torch_modules.register_module_full_backward_pre_hook, lambda m, g: (g[0] + 1,)),
+    "full_backward": (torch_modules.register_module_full_backward_hook, lambda m, gi, go: (gi[0] + 1,)),
+}
+
+
+@pytest.mark.parametrize("name", GLOBAL)
+def test_register_module_hook_for_all_modules_runs_before_local_ones(name: str) -> None:
+    register, hook = GLOBAL[name]
+    net, x = Doubled(), leaf(3.0)
+    getattr(net, f"register_{name}_hook")(lambda *given: None)
+    handle = register(hook)
+    try:
+        with hv.record(net) as trace:
+            net(x).backward()
+    finally:
+        handle.remove()
+    first, second = trace.firings
+    assert (first.kind, second.kind) == (f"{name}_hook",) * 2
+    assert (first.effect, second.effect) == ("replaced", "kept")
+    assert first.hook is not None and first.hook.kept_in.startswith("torch.nn.modules.module._global_")
+    assert first.hook.on == "all modules" and first.on == "net"
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+def test_register_multi_grad_hook(mode: Any) -> None:
+    a, b = leaf(2.0), leaf(3.0)
+    seen: list[Any] = []
+    torch.autograd.graph.register_multi_grad_hook([a, b], seen.append, mode=mode)
+    with hv.record() as trace:
+        (a * b).backward()
+    assert len(seen) == 1
+    (step,) = trace.firings
+    assert (step.kind, step.on) == ("multi_grad_hook", "b" if mode == "all" else "a")
+    assert step.hook is not None and step.hook.name == "append"
+
+
+# -- the order of things
+
+
+def test_the_order_of_a_modules_hooks_is_that_of_the_facts() -> None:
+    """Input requires grad: output's tensor hook, full pre-hook, weight's hooks, full hook, input's hook."""
+    net, x = Doubled(), leaf(3.0)
+    net.register_full_backward_pre_hook(lambda module, grad_output: None)
+    net.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    net.weight.register_hook(lambda grad: None)
+    net.weight.register_post_accumulate_grad_hook(lambda parameter: None)
+    x.register_hook(lambda grad: None)
+    with hv.record(net) as trace:
+        y = net(x)
+        y.register_hook(lambda grad: None)
+        y.backward()
+    assert [(step.kind, step.on) for step in trace.firings] == [
+        ("tensor_hook", "y"),
+        ("full_backward_pre_hook", "net"),
+        ("tensor_hook", "net.weight"),
+        ("post_accumulate_hook", "net.weight"),
+        ("full_backward_hook", "net"),
+        ("tensor_hook", "x"),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing when")
+def test_without_an_input_that_needs_grad_the_full_hook_fires_early_and_container_first() -> None:
+    net = Net()
+    for module in net.modules():
+        module.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    with hv.record(net) as trace:
+        net(torch.tensor(3.0)).backward()
+    steps = [(s.kind, s.on) for s in trace.steps if s.kind in ("full_backward_hook", "accumulate")]
+    assert steps == [
+        ("full_backward_hook", "net"),
+        ("accumulate", "net.l2.weight"),
+        ("full_backward_hook", "net.l2"),
+        ("full_backward_hook", "net.l1"),
+        ("accumulate", "net.l1.weight"),
+    ]
+
+
+def test_calls_are_nested_and_counted() -> None:
+    net, again = Net(), Doubled()
+    net.l2 = net.l1
+    with hv.record() as trace:
+        net(leaf(3.0))
+        again(leaf(1.0))
+    assert [step.on for step in trace.steps if step.kind == "call"] == ["net", "net.l1", "net.l1 (call 2)", "again"]
+    assert [(call.number, call.parent) for call in trace.calls] == [(1, None), (1, 0), (2, 0), (1, None)]
+    assert [(row.name, row.kind) for row in trace.modules] == [
+        ("net", "Net"),
+        ("net.l1", "Doubled"),
+        ("again", "Doubled"),
+    ]
+
+
+def test_each_node_belongs_to_the_innermost_call_that_made_it() -> None:
+    net, x = Net(), leaf(3.0)
+    with hv.record(net) as trace:
+        (net(x) + 1).backward()
+    owners = {(trace.ops[node], trace.call(call)) for node, call in trace.owners.items()}
+    assert owners == {
+        ("MulBackward0", "net.l1"), ("MulBackward0", "net.l2"), ("ReluBackward0", "net"),
+        ("AccumulateGrad", "net.l1"), ("AccumulateGrad", "net.l2"),
+    }  # fmt: skip
+
+
+def test_only_the_models_that_are_given_are_followed() -> None:
+    mine, other = Doubled(), Doubled()
+    with hv.record(mine) as trace:
+        (mine(leaf(1.0)) + other(leaf(1.0))).backward()
+    assert [row.name for row in trace.modules] == ["mine"]
+
+
+def test_a_hook_of_a_call_before_the_recording_is_seen() -> None:
+    net, x = Doubled(), leaf(3.0)
+    net.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    y = net(x)
+    with hv.record() as trace:
+        y.backward()
+    assert told(trace, *BACKWARD) == [("full_backward_hook", "net", 2, 2)]
+
+
+def test_checkpointing_marks_the_calls_that_it_computes_again() -> None:
+    net = Doubled()
+    with hv.record() as trace:
+        torch.utils.checkpoint.checkpoint(net, leaf(3.0), use_reentrant=False).backward()
+    assert [call.recomputed for call in trace.calls] == [False, True]
+    again = [step.sentence for step in trace.steps if step.kind == "call"][1]
+    assert "checkpointing computes it a second time" in again
+
+
+# -- what goes in and out
+
+
+@dataclass
+class Pair:
+    """Two things."""
+
+    first: Any
+    second: Any
+
+
+def test_what_is_no_tensor_is_shown_as_what_it_is() -> None:
+    class Mixed(nn.Module):
+        def forward(self, x: Any, scale: float, *rest: Any, mask: Any = None, **more: Any) -> Any:
+            return {"x": x, "pair": Pair((x, 1), None), "n": [], "o": object()}
+
+    net = Mixed()
+    with hv.record(net) as trace:
+        net(leaf(1.0, 2.0), 0.5, "rest", mask=None, key={"k": (True,)})
+    given, returned = trace.steps
+    assert given.row.labels[1] == ("x", "scale", "args[2]", "mask", "key['k'][0]")
+    assert given.sentence == "net is called with x=[1, 2], scale=0.5, args[2]='rest', mask=None, key['k'][0]=True."
+    assert returned.row.labels[1] == (
+        "output['x']", "output['pair'].first[0]", "output['pair'].first[1]", "output['pair'].second", "output['n']",
+        "output['o']",
+    )  # fmt: skip
+    assert returned.sentence.endswith("output['n']=[], output['o']=<object>.")
+
+
+def test_no_code_of_a_persons_runs_to_show_a_thing() -> None:
+    class Loud:
+        def __repr__(self) -> str:
+            raise AssertionError("asked")
+
+    net = nn.Identity()
+    with hv.record(net) as trace:
+        net(Loud())
+    assert trace.steps[0].sentence == "net is called with <Loud>."
+
+
+def test_a_large_structure_is_cut_and_says_so() -> None:
+    net = nn.Identity()
+    with hv.record(net) as trace:
+        net(list(range(100)))
+    assert trace.steps[0].row.labels[1][-1] == "input[…]"
+    assert trace.steps[0].sentence.endswith("36 more, not taken apart.")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.ones(2, 2, device="meta"),
+        lambda: torch.eye(2).to_sparse(),
+        lambda: torch.ones(2, dtype=torch.complex64),
+        lambda: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)]),
+        lambda: torch.ones(2, dtype=torch.float16),
+        lambda: torch.ones(0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_any_kind_of_tensor_goes_through(make: Any) -> None:
+    net = nn.Identity()
+    given = make()
+    with hv.record(net) as trace:
+        assert net(given) is given
+    assert [step.kind for step in trace.steps] == ["call", "forward"]
+    assert trace.notes == []
+
+
+# -- what a hook does
+
+
+def test_an_in_place_edit_of_the_output_is_told_from_a_new_output() -> None:
+    def edit(module: nn.Module, args: Any, output: torch.Tensor) -> None:
+        output.add_(1)
+
+    net = Doubled()
+    net.register_forward_hook(edit)
+    net.register_forward_hook(lambda module, args, output: output)
+    with hv.record(net) as trace:
+        net(leaf(3.0))
+    assert [(s.effect, plain(s.before), plain(s.after)) for s in trace.firings] == [("edited", 6, 7), ("kept", 7, 7)]
+
+
+def test_an_edit_that_leaves_no_version_is_seen_all_the_same() -> None:
+    def sneak(module: nn.Module, args: Any) -> None:
+        args[0].data.mul_(2)
+
+    net = nn.Identity()
+    net.register_forward_pre_hook(sneak)
+    with hv.record(net) as trace:
+        net(leaf(3.0))
+    assert [(s.effect, plain(s.before), plain(s.after)) for s in trace.firings] == [("edited", 3, 6)]
+
+
+def test_hooks_registered_and_removed_on_the_way_are_seen_as_torch_runs_them() -> None:
+    net = Doubled()
+    handles: list[Any] = []
+
+    def first(module: nn.Module, args: Any, output: torch.Tensor) -> None:
+        handles.append(module.register_forward_hook(lambda m, a, o: o + 1))
+        handle.remove()
+
+    handle = net.register_forward_hook(first)
+    with hv.record(net) as trace:
+        outputs = [net(leaf(3.0)).item() for _ in range(3)]
+    assert outputs == [6, 7, 7]
+    assert [(s.on, s.hook.name, s.effect) for s in trace.firings if s.hook] == [
+        ("net", "first", "kept"),
+        ("net (call 2)", "lambda m, a, o: o + 1", "replaced"),
+        ("net (call 3)", "lambda m, a, o: o + 1", "replaced"),
+    ]
+
+
+# -- exceptions
+
+
+def test_an_exception_in_forward_ends_the_trace_with_a_step_that_says_where() -> None:
+    class Breaks(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise KeyError("gone")
+
+    net = nn.Sequential(Doubled(), Breaks())
+    with hv.record(net) as trace, pytest.raises(KeyError):
+        net(leaf(1.0))
+    last = trace.steps[-1]
+    assert (last.kind, last.on, last.row.error) == ("exception", "net.1", "KeyError: 'gone'")
+    assert [step.kind for step in trace.steps].count("exception") == 1
+
+
+@pytest.mark.parametrize("kind", ["forward_pre", "forward", "full_backward_pre", "full_backward"])
+def test_an_exception_in_a_hook_names_the_hook(kind: str) -> None:
+    def boom(*given: Any) -> None:
+        raise KeyError("x")
+
+    net, x = Doubled(), leaf(3.0)
+    getattr(net, f"register_{kind}_hook")(boom)
+    with hv.record(net) as trace, pytest.raises(KeyError):
+        net(x).backward()
+    last = trace.steps[-1]
+    assert (last.kind, last.hook and last.hook.name) == ("exception", "boom")
+
+
+@pytest.mark.parametrize(
+    ("kind", "hook"),
+    [
+        ("forward_pre", lambda: None),
+        ("forward", lambda module: None),
+        ("full_backward", lambda module, grad_input: None),
+        ("full_backward", lambda module, grad_input, grad_output: (1, 2, 3)),
+        ("full_backward_pre", lambda module, grad_output: ()),
+    ],
+)
+def test_a_hook_that_torch_refuses_is_named_and_torchs_error_comes_through(kind: str, hook: Any) -> None:
+    def run(model: nn.Module) -> str:
+        with pytest.raises((TypeError, RuntimeError)) as raised:
+            model(leaf(3.0)).backward()
+        return str(raised.value)
+
+    net = Doubled()
+    getattr(net, f"register_{kind}_hook")(hook)
+    expected = run(net)
+    with hv.record(net) as trace:
+        assert run(net) == expected
+    last = trace.steps[-1]
+    assert last.kind == "exception" and last.hook is not None and last.hook.name.startswith("lambda")
+
+
+def test_a_traceback_holds_no_frame_of_ours() -> None:
+    def boom(*given: Any) -> None:
+        raise KeyError("x")
+
+    net = Net()
+    net.l1.register_forward_hook(boom)
+    with hv.record(net), pytest.raises(KeyError) as raised:
+        net(leaf(1.0))
+    folder = str(Path(hv.__file__).parent)
+    assert not [entry for entry in raised.traceback if str(entry.path).startswith(folder)]
+
+
+# -- nothing is left, nothing is held, nothing is changed
+
+
+def test_no_observer_is_seen_by_a_copy_or_stays(tmp_path: Path) -> None:
+    net = Net()
+    net.l1.register_forward_hook(hook_of_the_module)
+    before = pickle.dumps(net)
+    with hv.record(net):
+        net(leaf(1.0)).backward()
+        net.zero_grad(set_to_none=True)
+        assert observers_in(copy.deepcopy(net)) == []
+        assert pickle.dumps(net) == before
+        torch.save(net.state_dict(), tmp_path / "state.pt")
+    assert observers_in(net) == []
+
+
+def hook_of_the_module(module: nn.Module, args: Any, output: Any) -> None:
+    """A hook that can be pickled."""
+
+
+def test_a_recording_holds_no_module_and_no_activation() -> None:
+    net, x = Net(), leaf(3.0)
+    with hv.record() as trace:
+        y = net(x)
+        y.backward()
+    held = [weakref.ref(thing) for thing in (net, x, y, net.l1.weight)]
+    del net, x, y
+    gc.collect()
+    assert [reference() for reference in held] == [None] * 4
+    assert trace.modules
+
+
+def test_eight_threads_do_not_see_each_others_calls() -> None:
+    traces: dict[int, hv.Trace] = {}
+
+    def work(number: int) -> None:
+        net = Net()
+        net.l1.register_forward_hook(lambda module, args, output: output + number)
+        with hv.record(net) as trace:
+            for _ in range(20):
+                net(leaf(float(number))).backward()
+        traces[number] = trace
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, trace in traces.items():
+        assert len(trace.calls) == 60 and trace.notes == []
+        assert {plain(s.after) - plain(s.before) for s in trace.firings} == {number}
+        assert trace.steps[0].after.tolist() == number
+
+
+def test_the_passes_of_a_given_model_in_another_thread_are_recorded() -> None:
+    net = Net()
+
+    def work() -> None:
+        net(leaf(3.0)).backward()
+        (leaf(2.0) * 3).backward()
+
+    with hv.record(net) as trace:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert len(trace.calls) == 3
+    assert len(trace.roots) == 1
+    written = {step.on for step in trace.steps if step.kind == "accumulate"}
+    assert {"net.l1.weight", "net.l2.weight"} < written
+
+
+def test_a_trace_with_modules_is_saved_and_loaded(tmp_path: Path) -> None:
+    net = Net()
+    net.l1.register_forward_hook(lambda module, args, output: output + 1)
+    with hv.record(net) as trace:
+        net(leaf(3.0)).backward()
+        net(leaf(1.0))  # a forward without a backward
+    trace.save(tmp_path / "trace.json")
+    loaded = hv.load(tmp_path / "trace.json")
+    assert loaded == trace
+    assert [step.sentence for step in loaded.steps] == [step.sentence for step in trace.steps]
+
+
+def test_the_player_shows_a_forward_without_a_backward() -> None:
+    net = Net()
+    with hv.record(net) as trace:
+        net(leaf(3.0))
+    player = trace.player()
+    assert player.steps == len(trace.steps) == 6
+    assert player.frames[0]["title"] == "net is called"
+
+
+@pytest.mark.parametrize("thing", [3, "net", nn.Linear, None, [nn.Linear(1, 1)]])
+def test_what_is_no_module_is_refused(thing: Any) -> None:
+    with pytest.raises(TypeError, match="record\\(\\) takes the modules to follow"), hv.record(thing):
+        pass
+
+
+def test_a_model_that_was_never_called_leaves_an_empty_trace() -> None:
+    with hv.record(Net()) as trace:
+        pass
+    assert trace.steps[:] == [] and "Nothing was recorded" in repr(trace)
+
+
+def test_warnings_are_the_same() -> None:
+    def run(record: bool) -> list[str]:
+        net = nn.Linear(1, 1)
+        net.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if record:
+                with hv.record(net):
+                    net(torch.ones(1)).backward()
+            else:
+                net(torch.ones(1)).backward()
+        return [str(warning.message) for warning in caught]
+
+    assert run(False) == run(True) != []
