@@ -1,13 +1,10 @@
-"""The module calls of a recording: what goes in, what comes out, and what the hooks in between did to it."""
+"""The module calls of a recording: which there are, what goes in and comes out, and which nodes they made."""
 
-import sys
 import threading
 import weakref
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,9 +12,10 @@ import torch.nn.modules.module as torch_modules
 from torch.autograd.graph import Node
 
 from hookviz import graph
+from hookviz.recorder.call import Call, Module, ModuleStage
 from hookviz.recorder.glimpse import glimpse_of
 from hookviz.recorder.modules import Modules
-from hookviz.recorder.stage import Hook, Run, Stage
+from hookviz.recorder.stage import Hook, Stage
 from hookviz.recorder.structure import Leaf, arguments, leaves, row_of
 from hookviz.survey import Survey
 from hookviz.trace import CallRow, StepRow, Trace
@@ -26,125 +24,7 @@ from hookviz.values import measure, same
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
-Module = torch.nn.Module
-
-
 _SHARED = (torch_modules._global_forward_pre_hooks, torch_modules._global_forward_hooks)
-
-
-class Call:
-    """One call of a module, while it runs."""
-
-    def __init__(self, calls: "Calls", module: Module, index: int) -> None:
-        self.calls, self.module, self.index = calls, module, index
-        self.stages: list[ModuleStage] = []
-        self.running: dict[Stage, Run[Leaf]] = {}
-        self.forwarded = False
-        """Whether the step of its forward is written."""
-        self.handling = sys.exception()
-        """An exception that was being handled when the call began has nothing to do with it."""
-        self.broken = False
-        """Whether an exception is on its way, and torch runs the hooks that are always called."""
-
-    # -- what the observers report
-
-    def enter(self, stage: "Stage", given: tuple[Any, ...]) -> list[Leaf]:
-        """The first observer among the hooks of one dict was called."""
-        self._notice()
-        now = self._look(stage, given)
-        if stage.kind == "forward_hook" and not self.forwarded and not self.broken:
-            self.forward(now)
-        return now
-
-    def _notice(self, stage: Stage | None = None, entry: tuple[Any, Hook] | None = None) -> bool:
-        """Whether an exception has come up since we last looked; it is told of once, with the hook that raised it."""
-        error = sys.exception()
-        if self.broken or error is None or error is self.handling:
-            return False
-        self.broken = True
-        hook = None if stage is None or entry is None else self.calls.hook(stage, entry, self.index)
-        self.calls.failed(self, error, hook)
-        return True
-
-    def fired(self, stage: "Stage", entry: tuple[Any, Hook], run: "Run[Leaf]", given: tuple[Any, ...]) -> list[Leaf]:
-        """One of the user's hooks has run."""
-        if self._notice(stage, entry):
-            return run.last
-        now = self._look(stage, given)
-        keys = [key for key, hook in run.hooks if not stage.observes(hook)]
-        self._log(stage, entry, (keys.index(entry[0]), len(keys)), run.last, now, self.calls.effect(run.last, now))
-        return now
-
-    def leave(self, stage: "Stage", last: list[Leaf]) -> None:
-        """The last observer of a dict was called: nothing is left to note."""
-
-    def forward(self, outputs: list[Leaf]) -> None:
-        """The module's own forward has returned."""
-        self.forwarded = True
-        self.calls.log("forward", self.index, after=outputs)
-
-    def raiser(self) -> int | None:
-        """The hook that torch was running, if it was running one."""
-        for stage, run in reversed(self.running.items()):
-            later = [entry for entry in run.hooks[run.position + 1 :] if not stage.observes(entry[1])]
-            if later:
-                return self.calls.hook(stage, later[0], self.index)
-        return None
-
-    def _look(self, stage: "Stage", given: tuple[Any, ...]) -> list[Leaf]:
-        """What the hooks of this kind may change, out of what they are called with."""
-        if stage.kind == "forward_pre_hook":
-            return self.calls.look(arguments(self.module, given[1], given[2] if len(given) > 2 else {}))
-        return self.calls.look(leaves("output", given[-1]))
-
-    def _log(
-        self, stage: "Stage", entry: tuple[Any, Hook], place: tuple[int, int], before: Any, after: Any, effect: str
-    ) -> None:
-        hook = self.calls.hook(stage, entry, self.index)
-        self.calls.log(stage.kind, self.index, before, after, hook=hook, place=place, effect=effect)
-
-
-class ModuleStage(Stage):
-    """One hook dict of a module, or of all modules, while calls that use it are running."""
-
-    __slots__ = ("always", "kwargs", "shared")
-
-    def __init__(self, recording: "Recording", kind: str, hooks: Any, flags: Sequence[Any], shared: bool) -> None:
-        super().__init__(recording, kind, hooks, -1)
-        self.kwargs, self.always = flags
-        self.shared = shared
-
-    def current(self, given: tuple[Any, ...]) -> Call | None:
-        """The call whose hooks these are: the innermost one of this thread, if it is of the module at hand."""
-        call = self.recording.calls.innermost()
-        return call if call is not None and call.module is given[0] else None
-
-    def lay(self) -> None:
-        """As for any dict; no other thread may call a module while the hooks of all modules are out of their dict."""
-        with _alone() if self.shared else nullcontext():
-            super().lay()
-        keys = list(self.dict)
-        for observer, hook in pairwise(keys):  # the one before a hook that is always called is called always, too
-            if self.always and hook in self.always and self.observes(self.dict[observer]):
-                self.always[observer] = True
-
-    def _observe(self) -> None:
-        """An observer sees the keyword arguments, and runs whenever the hooks before and after it do."""
-        before = next(reversed(self.dict), None)
-        super()._observe()
-        if self.kwargs is not None:
-            self.kwargs[next(reversed(self.dict))] = True
-        if before in (self.always or ()):
-            self.always[next(reversed(self.dict))] = True
-
-    def lift(self) -> None:
-        """Take all observers out, and their flags."""
-        for key, hook in list(self.dict.items()):
-            if self._own(hook):
-                for flags in (self.kwargs, self.always):
-                    if flags:
-                        flags.pop(key, None)
-        super().lift()
 
 
 class Calls:
@@ -189,15 +69,17 @@ class Calls:
 
     def returned(self, call: Call, result: Any) -> None:
         """The call returns ``result``."""
+        outputs = self.look(leaves("output", result)) if call.running or not call.forwarded else []
         if not call.forwarded:
-            call.forward(self.look(leaves("output", result)))
+            call.forward(outputs)
+        call.finish(outputs)
 
     def failed(self, call: Call, error: BaseException, hook: int | None = None) -> None:
         """An exception leaves the call; only the innermost call that it leaves tells of it."""
         if self.raised != id(error):
             self.raised = id(error)
             text = f"{type(error).__name__}: {error}".strip().rstrip(":")[:300]
-            self.log("exception", call.index, hook=call.raiser() if hook is None else hook, error=text)
+            self.log("exception", call.index, hook=call.raiser(error) if hook is None else hook, error=text)
 
     def end(self, call: Call) -> None:
         """Take the observers off, whatever happened."""
@@ -333,14 +215,3 @@ def _values(seen: list[Leaf] | None) -> Any:
     if seen is None:
         return None
     return seen[0].value if len(seen) == 1 else tuple(leaf.value for leaf in seen)
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """The interpreter does not change threads for so short a time unless somebody waits."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(10.0)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(interval)

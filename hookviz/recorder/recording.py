@@ -15,7 +15,8 @@ from hookviz import graph
 from hookviz.hooks import shared_dict
 from hookviz.recorder import patches
 from hookviz.recorder.behind import behind
-from hookviz.recorder.calls import Call, Calls
+from hookviz.recorder.call import Call
+from hookviz.recorder.calls import Calls
 from hookviz.recorder.glimpse import Gradients
 from hookviz.recorder.passes import Pass
 from hookviz.recorder.stage import ListStage, Observer, Stage

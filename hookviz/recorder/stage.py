@@ -91,6 +91,17 @@ class Stage:
             if not self.observes(hook):
                 self._observe()
 
+    def laid(self) -> bool:
+        """Whether an observer of ours stands before the first hook and after each."""
+        hooks = [hook for _, hook in self.items()]
+        stand = [self._own(hook) for hook in hooks if self._own(hook) or not self.observes(hook)]
+        closed = len(stand) % 2 == 1 or self.open_ended()
+        return closed and all(own == (i % 2 == 0) for i, own in enumerate(stand))
+
+    def open_ended(self) -> bool:
+        """Whether no observer may stand behind the last hook."""
+        return False
+
     def _own(self, hook: Hook) -> bool:
         return isinstance(hook, Observer) and hook.stage is self
 

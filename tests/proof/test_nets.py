@@ -1,0 +1,39 @@
+"""Networks that nobody thought of, with every kind of module hook, give the same when they are recorded."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+
+import hookviz as hv
+
+from .compare import same
+from .nets import ACTIONS, PLACES, SHAPES, Layer, NetProgram, net_strategy, run_net
+from .test_programs import EVERY_RUN
+
+PROGRAMS = 3_000
+ran: Counter[str] = Counter()
+
+
+@settings(EVERY_RUN, max_examples=PROGRAMS)
+@given(net_strategy())
+def test_recorded_networks_show_the_same_in_every_detail(program: NetProgram) -> None:
+    once = run_net(program)
+    same(once, run_net(program, hv.record), program)
+    ran.update(once["counts"])
+    ran.update(kind for layer in program.layers for kind in kinds(layer))
+    ran["programs"] += 1
+
+
+def kinds(layer: Layer) -> list[str]:
+    return [layer.kind, *(kind for inside in layer.inside for kind in kinds(inside))]
+
+
+def test_the_networks_reached_every_module_and_every_kind_of_hook() -> None:
+    if not ran["programs"]:
+        pytest.skip("the programs themselves did not run")
+    assert ran["programs"] >= PROGRAMS
+    assert not [kind for kind in SHAPES if not ran[kind]]
+    assert not [f"{place}: {action}" for place in PLACES for action in ACTIONS if not ran[f"{place}: {action}"]]
