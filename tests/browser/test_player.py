@@ -93,6 +93,26 @@ def test_the_question_mark_lists_the_keys(page: Page, player: Locator) -> None:
     expect(player.locator("dialog")).not_to_be_visible()
 
 
+def test_escape_gives_the_keyboard_back_to_the_notebook(page: Page, player: Locator) -> None:
+    press(page, "ArrowRight", "Escape")
+    assert page.evaluate("document.activeElement.closest('.hv-player')") is None
+    count = player.locator(".hv-count").inner_text()
+    press(page, "ArrowRight")
+    assert player.locator(".hv-count").inner_text() == count
+
+
+def test_shift_enter_runs_the_cell_as_everywhere_in_a_notebook(open_page: Opener) -> None:
+    page = open_page("a_to_e.ipynb")
+    player = page.locator(".hv-player").first
+    player.evaluate("player => player.scrollIntoView({block: 'start'})")
+    prompt = page.locator(".jp-CodeCell").nth(3).locator(".jp-InputPrompt")
+    before = prompt.inner_text()
+    player.locator(".hv-sentence").click()
+    player.focus()
+    press(page, "Shift+Enter")
+    expect(prompt).not_to_have_text(before)
+
+
 PAINT = """async () => {
   const root = document.querySelector(".hv-player");
   const frame = () => new Promise((done) => requestAnimationFrame(() => { const c = new MessageChannel();
@@ -120,12 +140,12 @@ def test_a_step_paints_within_50_ms(page: Page, player: Locator) -> None:
 
 def test_a_linked_slider_and_the_player_move_each_other(page: Page) -> None:
     linked = page.locator(".hv-player").nth(1)
-    linked.scroll_into_view_if_needed()
-    linked.focus()
-    press(page, "Home", "ArrowRight", "ArrowRight")
-    expect(page.locator(".widget-readout")).to_have_text("2")
-    page.locator(".widget-slider .noUi-handle").focus()
-    press(page, "ArrowRight")
+    readout, handle = page.locator(".widget-readout"), page.locator(".widget-slider .noUi-handle")
+    readout.scroll_into_view_if_needed()  # the slider is drawn after the player
+    for key in ("Home", "ArrowRight", "ArrowRight"):
+        linked.press(key)
+    expect(readout).to_have_text("2")
+    handle.press("ArrowRight")
     expect(linked.locator(".hv-count")).to_have_text("Step 4 of 16")
 
 
