@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Generic, TypeVar, overload
 
+from hookviz.words import say
+
 T = TypeVar("T")
 
 
@@ -53,6 +55,8 @@ class Table(Sequence[T], Generic[T]):
         return "\n".join(line.rstrip() for line in fill)
 
     def _repr_html_(self) -> str:
+        if not self._rows:
+            return f'<p class="hv-table">{escape(say("table.nothing"))}</p>'
         head = "".join(f'<th scope="col" style="text-align: left">{escape(cell)}</th>' for cell in self._head)
         rows = "".join("<tr>" + "".join(map(_cell, line)) + "</tr>" for line in self.texts())
         return f'<table class="hv-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'

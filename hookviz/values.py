@@ -105,7 +105,7 @@ class Value:
         """How many numbers are 0."""
         return self.statistics[6]
 
-    def text(self, room: int = 24, *, shape: bool = True) -> str:
+    def text(self, room: int = 24, *, shape: bool = True, digits: int = 6) -> str:
         """The value on one line: its numbers when they fit in ``room`` characters, else its shape and norm.
 
         >>> Value.of(torch.tensor(8.0)).text(), Value.of(torch.zeros(100)).text()
@@ -113,12 +113,15 @@ class Value:
         """
         if self.note is not None:
             return self.note
-        if self._numbers is not None:
-            line = nested(self._numbers)
-            if len(line) <= room:
-                return line
-        norm = say("value.norm", norm=number(self.norm))
+        line = self.line(digits)
+        if line is not None and len(line) <= room:
+            return line
+        norm = say("value.norm", norm=number(self.norm, digits))
         return self._trouble(f"{self.shape} {norm}" if shape else norm)
+
+    def line(self, digits: int = 6) -> str | None:
+        """All numbers on one line; None when they were not kept."""
+        return None if self._numbers is None else nested(self._numbers, digits)
 
     def block(self) -> str:
         """The value on as many lines as it needs: a matrix row by row, or all statistics."""
@@ -146,26 +149,26 @@ def same(one: Row | None, other: Row | None) -> bool:
     return one == other or repr(one) == repr(other)
 
 
-def number(x: complex) -> str:
+def number(x: complex, digits: int = 6) -> str:
     """A number as a person writes it: six significant digits, no trailing zeros.
 
     >>> number(8.0), number(0.1 + 0.2), number(-1e-9)
     ('8', '0.3', '-1e-09')
     """
     if isinstance(x, complex):
-        return f"{x.real:.6g}{x.imag:+.6g}i"
-    return f"{x:.6g}"
+        return f"{x.real:.{digits}g}{x.imag:+.{digits}g}i"
+    return f"{x:.{digits}g}"
 
 
-def nested(numbers: Numbers) -> str:
+def nested(numbers: Numbers, digits: int = 6) -> str:
     """Nested numbers on one line.
 
     >>> nested([[1.0, 2.5], [3.0, 4.0]])
     '[[1, 2.5], [3, 4]]'
     """
     if isinstance(numbers, Sequence):
-        return "[" + ", ".join(nested(part) for part in numbers) + "]"
-    return number(numbers)
+        return "[" + ", ".join(nested(part, digits) for part in numbers) + "]"
+    return number(numbers, digits)
 
 
 def _rows(numbers: Numbers, dimensions: int) -> str:

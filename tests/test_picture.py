@@ -16,6 +16,7 @@ from scenes import Scene, accumulator, c_hook, hook_everything, leaf, recorded, 
 import hookviz as hv
 from hookviz.picture.cells import AMBER
 from hookviz.picture.engine import FORMATS
+from hookviz.picture.scene import Scene as Picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -209,6 +210,24 @@ def test_a_hook_that_raised_is_marked() -> None:
     with hv.record(names=tensors._asdict()) as trace, pytest.raises(KeyError):
         tensors.e.backward()
     assert "raised" in texts(trace.figure(-1), hidden=False)
+
+
+def test_a_gradient_that_another_hook_changed_is_seen_on_its_arrow_before_it_arrives() -> None:
+    def in_place(grad: torch.Tensor) -> None:
+        grad *= 100
+
+    tensors = scene(torch.add)
+    tensors.d.register_hook(in_place)
+    with hv.record(names=tensors._asdict()) as trace:
+        tensors.e.backward()
+    kinds = [step.kind for step in trace.steps if step.on == "c"]
+    assert kinds[:2] == ["aliased", "arrive"]
+    (changed,) = (step for step in trace.steps if step.kind == "aliased")
+    assert "1 → 100" in texts(trace.figure(changed.index), hidden=False)
+    mark = Picture.of(trace).marks[changed.index]
+    cause = trace.rows[changed.row.cause or 0]
+    assert f"n{cause.node}-p{cause.hook}" in mark.on
+    assert trace.steps[changed.index + 1].sentence == "The gradient 100 arrives at c."
 
 
 def test_an_empty_trace_has_an_empty_picture() -> None:

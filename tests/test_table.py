@@ -70,3 +70,9 @@ def test_a_cell_is_text_whatever_it_holds(text: str) -> None:
 def test_a_cell_of_several_lines_keeps_the_rows_apart() -> None:
     table = Table(["a\nb", "c"], ("head", "next"), lambda row: (row, "x"))
     assert len(repr(table).splitlines()) == 3
+
+
+def test_a_table_without_rows_says_so() -> None:
+    empty: Table[int] = Table((), ("n",), lambda n: (str(n),))
+    assert "None." in empty._repr_html_()
+    assert "<table" not in empty._repr_html_()

@@ -65,7 +65,8 @@ def row(*cells: str) -> str:
 
 def title(name: str, data: str) -> str:
     """A tensor's name and value."""
-    return f"<B>{words(name, point_size=19)}</B>" + (words(f"{SPACE}= {data}", point_size=16) if data else "")
+    shown = f"{SPACE}{data}" if data.startswith("(") else f"{SPACE}= {data}"  # a shape is no value
+    return f"<B>{words(name, point_size=19)}</B>" + (words(shown, point_size=16) if data else "")
 
 
 def pin(shown: Pin, look: Look) -> str:

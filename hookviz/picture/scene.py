@@ -13,6 +13,8 @@ MOST = 300
 """No more boxes than this are ever laid out: beyond, Graphviz takes seconds and nobody can read the picture."""
 
 NAME_ROOM, LABEL_ROOM, VALUE_ROOM = 28, 24, 16
+DIGITS = 4
+"""Significant digits of a number in a picture, where room is dear."""
 
 
 @dataclass
@@ -125,7 +127,7 @@ def tiny(values: Values, room: int = VALUE_ROOM) -> str:
     if values is None:
         return say("name.none")
     if isinstance(values, Value):
-        return values.text(room, shape=False)
+        return values.text(room, shape=False, digits=DIGITS)
     return "(" + ", ".join(tiny(value, room // max(len(values), 1)) for value in values) + ")"
 
 
@@ -163,7 +165,12 @@ def _box(trace: Trace, pass_id: int, node: int) -> Box:
 
 
 def _data(trace: Trace, row: TensorRow) -> str:
-    return "" if row.data is None else tiny(trace.value(row.data), NAME_ROOM)
+    """A tensor's numbers where they fit, else its shape."""
+    value = trace.value(row.data)
+    if not isinstance(value, Value):
+        return ""
+    line = value.line(DIGITS)
+    return str(value.shape) if value.note is None and (line is None or len(line) > VALUE_ROOM) else tiny(value)
 
 
 def _pins(trace: Trace, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
@@ -205,7 +212,21 @@ def _mark(scene: Scene, box: Box, step: Step) -> Mark:
         texts[f"{box.id}-p{step.row.hook}-v"] = say("picture.raised")
     elif step.kind in ("seed", "arrive", "aliased", "unknown_hook", "returned"):
         texts[gradient] = say("picture.gradient", value=tiny(step.after))
+        if step.kind in ("aliased", "unknown_hook"):
+            _correct(scene, step, on, texts)
     return Mark(on, texts)
+
+
+def _correct(scene: Scene, step: Step, on: list[str], texts: dict[str, str]) -> None:
+    """A gradient changed on its way: its arrow carries another value now, and the hook that did it is marked, too."""
+    end = (step.node, step.output)
+    for (start, slot), arrow in scene.arrows.items():
+        if scene.trace.edges[start, slot] == end:
+            on.append(arrow.id)
+            texts[f"{arrow.id}-v"] = f"{tiny(step.before)} → {tiny(step.after)}"
+    cause = None if step.row.cause is None else scene.trace.rows[step.row.cause]
+    if cause is not None and cause.node in scene.boxes:
+        on.append(f"n{cause.node}-p{cause.hook}")
 
 
 def _carry(scene: Scene, step: Step, on: list[str], texts: dict[str, str]) -> None:

@@ -120,11 +120,11 @@ class Pass:
         else:
             now = glimpse_of(gradient, self._measure(gradient))
             expected = now.value
+        self._settle(place, expected)
+        self._check(place, expected, now)  # it was changed on its way, before it arrives
         if len(sent) != 1 or sent[0].node >= 0:  # a seed that arrives alone has had its step
             parts = tuple((p.node, p.slot, expected if len(sent) == 1 else p.glimpse.value) for p in sent)
-            self._log("arrive", *place, after=expected, parts=parts)
-        self._settle(place, expected)
-        self._check(place, expected, now)
+            self._log("arrive", *place, after=now.value, parts=parts)
         return now
 
     def _follow(self, before: Glimpse, gradient: torch.Tensor) -> tuple[Glimpse, int | None]:
