@@ -74,6 +74,10 @@ function addLayers(element) {
 function painter(elements, index) {
   const shown = new Map();
   const states = [...index.steps].filter(([id]) => elements.has(id));
+  // What no step is about never has its turn: it stays faint.
+  for (const [id, element] of elements) {
+    if (!index.steps.has(id) && element.matches(".hv-node, .hv-edge, .hv-pin")) restate(element, "", "todo");
+  }
   const texts = [...elements].filter(([id]) => /-[vg]$/.test(id));
   return (step) => {
     for (const [id, steps] of states) {
@@ -90,7 +94,7 @@ function painter(elements, index) {
 }
 
 function restate(element, old, state) {
-  element.classList.remove(`hv-${old}`);
+  if (old) element.classList.remove(`hv-${old}`);
   element.classList.add(`hv-${state}`);
 }
 

@@ -76,6 +76,7 @@ export const KEYS = {
   End: "last",
   " ": "play",
   "?": "help",
+  Escape: "leave",
 };
 
 /** What a key asks for, or null where it belongs to the browser or to a control that it activates. */
@@ -84,6 +85,7 @@ export function actionOf(event, onControl) {
   const typed = event.altKey && "[]".includes(event.key);
   if (!typed && (event.ctrlKey || event.metaKey || event.altKey)) return null;
   if (onControl && event.key === " ") return null;
+  if (event.shiftKey && event.key === "Enter") return "leave";
   return Object.hasOwn(KEYS, event.key) ? KEYS[event.key] : null;
 }
 

@@ -54,6 +54,7 @@ function fillRoot(root, model, signal) {
   const act = (action) => {
     const before = driver.now().step;
     if (action === "help") help.toggle();
+    else if (action === "leave") leave(root);
     else driver.act(action);
     if (action in NOWHERE && driver.now().step === before) panel.tell(say(words, NOWHERE[action]));
   };
@@ -125,6 +126,12 @@ function keepTime(now, put, onChange, signal) {
   arm();
 }
 
+/** Gives the keys back to the notebook around the player, or to the page. */
+function leave(root) {
+  document.activeElement?.blur();
+  root.closest(".jp-Notebook")?.focus();
+}
+
 function listenToKeys(root, dialog, act, signal) {
   listen(root, "keydown", (event) => {
     if (event.key === "Tab") return;
@@ -133,6 +140,8 @@ function listenToKeys(root, dialog, act, signal) {
     if (!action || (dialog.open && action !== "help")) return;
     event.preventDefault();
     act(action);
+    // Running a cell is the notebook's business: it gets the key that we have kept from it.
+    if (event.key === "Enter") document.activeElement.dispatchEvent(new KeyboardEvent("keydown", event));
   }, signal);
 }
 

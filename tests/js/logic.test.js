@@ -94,7 +94,9 @@ test("a step from outside is put in range", () => {
 test("keys ask for what the list of keys says", () => {
   const asked = ["ArrowLeft", "ArrowRight", "[", "]", "Home", "End", " ", "?"].map((key) => logic.actionOf({ key }, false));
   assert.deepEqual(asked, ["previous", "next", "previousHook", "nextHook", "first", "last", "play", "help"]);
-  assert.deepEqual(["a", "Enter", "Escape", "toString"].map((key) => logic.actionOf({ key }, false)), [null, null, null, null]);
+  assert.deepEqual(["a", "Enter", "Tab", "toString"].map((key) => logic.actionOf({ key }, false)), [null, null, null, null]);
+  assert.equal(logic.actionOf({ key: "Escape" }, false), "leave");
+  assert.equal(logic.actionOf({ key: "Enter", shiftKey: true }, true), "leave");
 });
 
 test("a focused button keeps its Space", () => {
