@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from hookviz.quiz import _JUDGES
+from hookviz.quiz.check import JUDGES
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 LESSONS = sorted(FOLDER.glob("[01]*.ipynb"))
@@ -104,7 +104,7 @@ def test_it_asks_for_a_prediction_three_times_and_explains_each(lesson: Any) -> 
 def test_each_of_its_questions_has_a_check_and_waits_for_an_answer(lesson: Any, request: pytest.FixtureRequest) -> None:
     number = request.node.callspec.id[:2]
     asked = re.findall(r'hv\.check\("(\d\d\.\d)", answer\)', "\n".join(code(lesson)))
-    assert asked == [name for name in _JUDGES if name.startswith(number)]
+    assert asked == [name for name in JUDGES if name.startswith(number)]
     cells = [cell for cell in code(lesson) if "hv.check" in cell]
     assert len(cells) == len(asked) and all(cell.startswith("answer = None") for cell in cells)
 

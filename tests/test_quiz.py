@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz.quiz import _JUDGES, SHARED
+from hookviz.quiz.check import JUDGES, SHARED
 from hookviz.words import table
 
 
@@ -176,7 +176,7 @@ def test_an_unknown_exercise_lists_those_there_are() -> None:
 
 
 def test_every_check_text_is_reached() -> None:
-    found = {f"{key}.{_JUDGES[key](answer).name}" for key in WRONG for answer in [*WRONG[key], RIGHT[key]]}
+    found = {f"{key}.{JUDGES[key](answer).name}" for key in WRONG for answer in [*WRONG[key], RIGHT[key]]}
     own = {key.removeprefix("check.") for key in table() if re.match(r"check\.\d", key)}
     assert own == {name for name in found if name.rpartition(".")[2] not in SHARED}
 

@@ -1,0 +1,55 @@
+"""Checking an answer to a lesson's question: right, or why not, in the lesson's terms."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import torch
+
+from hookviz.quiz import lesson01, lesson02
+from hookviz.quiz.judges import Found, Judge
+from hookviz.words import say
+
+JUDGES: dict[str, Judge] = {**lesson01.JUDGES, **lesson02.JUDGES}
+"""An exercise's number → what judges its answers."""
+
+SHARED = ("none", "number", "name", "names", "function", "raised", "in_place", "nothing", "shape")
+"""What can be said about answers to several exercises."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What ``check`` found."""
+
+    exercise: str
+    right: bool
+    reason: str
+    """Why, in a sentence or two; it never gives the answer away."""
+
+    def __repr__(self) -> str:
+        return say("check.right" if self.right else "check.wrong", exercise=self.exercise, reason=self.reason)
+
+    def _repr_html_(self) -> str:
+        color = "#15803d" if self.right else "#b45309"
+        return f'<p style="border-left: 4px solid {color}; padding-left: 0.6em">{escape(repr(self))}</p>'
+
+
+def check(exercise: str, answer: Any) -> Verdict:
+    """Whether ``answer`` answers ``exercise``, and if not, why not.
+
+    Args:
+        exercise: its number in the lesson, such as ``"02.1"``.
+        answer: a number, a name or a function, as the exercise asks; None for no answer yet.
+
+    Raises:
+        ValueError: there is no such exercise.
+
+    >>> check("02.1", 8)
+    Exercise 02.1, not yet: That is what arrives at c. Two hooks of c then work on it, before it is kept.
+    """
+    if exercise not in JUDGES:
+        raise ValueError(say("error.check.unknown", exercise=exercise, known=", ".join(JUDGES)))
+    with torch.enable_grad():
+        found = Found("none") if answer is None or answer is ... else JUDGES[exercise](answer)
+    key = f"check.{found.name}" if found.name in SHARED else f"check.{exercise}.{found.name}"
+    return Verdict(exercise, found.name == "right", say(key, detail=found.detail))
