@@ -390,7 +390,7 @@ def test_a_large_graph_is_cut_and_says_so() -> None:
     _, y = chain(1000)
     figure = hv.draw(y, most=40)
     assert sum(bool(re.fullmatch(r"n\d+", i)) for i in ids(parsed(figure))) == 40
-    assert "This graph has 1001 nodes; 40 are drawn, those nearest to the roots." in " ".join(texts(figure))
+    assert "This picture would have 1001 boxes; 40 are drawn, those nearest to the roots." in " ".join(texts(figure))
 
 
 def test_no_more_than_300_boxes_are_ever_laid_out() -> None:

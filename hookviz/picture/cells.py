@@ -3,7 +3,8 @@
 from html import escape
 from typing import Any
 
-from hookviz.picture.scene import Pin, Scene
+from hookviz.picture.scene import Scene
+from hookviz.picture.things import Pin
 
 INK, QUIET, PURPLE, AMBER, FAINT, LEAF, PAPER = (
     "#111827",
@@ -31,7 +32,7 @@ class Look:
         marks = [(index, mark) for index, mark in sorted(scene.marks.items()) if step is None or index <= step]
         self.texts = {spot: text for _, mark in marks for spot, text in mark.texts.items()}
         self.done = {spot for _, mark in marks for spot in mark.on}
-        self.now = set(marks[-1][1].on) if marks and step is not None else set()
+        self.now = {*marks[-1][1].on, *marks[-1][1].near} if marks and step is not None else set()
         self.final = final
 
     def outline(self, spot: str) -> str:

@@ -1,9 +1,28 @@
 """A scene as DOT: rounded boxes with pins, and arrows between them."""
 
-from hookviz.picture.cells import GLOW, INK, LEAF, PAPER, PURPLE, Look, cell, kept, pin, room_for, row, small, title
+import graphviz
+
+from hookviz.picture.cells import (
+    GLOW,
+    HIDDEN,
+    INK,
+    LEAF,
+    PAPER,
+    PURPLE,
+    Look,
+    cell,
+    kept,
+    pin,
+    room_for,
+    row,
+    small,
+    title,
+)
+from hookviz.picture.clusters import draw_calls
 from hookviz.picture.engine import Rendered, tidy
-from hookviz.picture.scene import Arrow, Box, Scene
+from hookviz.picture.scene import Scene
 from hookviz.picture.tensors import layered
+from hookviz.picture.things import Arrow, Box
 from hookviz.words import say
 
 MEASURED = "DejaVu Sans,Verdana,sans-serif"
@@ -30,13 +49,19 @@ def dot(scene: Scene, step: int | None, *, tensors: bool = False, final: bool = 
     figure.attr("graph", rankdir="TB", nodesep="0.35", ranksep=apart, pad="0.1", bgcolor="white", fontname=MEASURED)
     figure.attr("node", shape="plain", fontname=MEASURED, fontsize="14", fontcolor=INK)
     figure.attr("edge", fontname=MEASURED, fontsize="15", fontcolor=PURPLE, arrowsize="0.9")
-    for box in scene.boxes.values():
+
+    def draw_node(graph: graphviz.Digraph, node: int) -> None:
+        box = scene.boxes[node]
         label = layered(scene, box, look, _frame) if tensors else _frame(box, look, _rows(box, look))
-        figure.node(box.id, f"<{label}>", id=box.id, **{"class": "hv-node hv-leaf" if box.leaf else "hv-node"})
+        graph.node(box.id, f"<{label}>", id=box.id, **{"class": "hv-node hv-leaf" if box.leaf else "hv-node"})
+
+    draw_calls(figure, scene, look, draw_node)
+    for node in scene.loose:
+        draw_node(figure, node)
     for arrow in scene.arrows.values():
         _draw_arrow(figure, arrow, look)
-    if scene.hidden:
-        figure.attr(label=say("picture.large", nodes=scene.hidden + len(scene.boxes), shown=len(scene.boxes)))
+    if scene.everything > scene.shown:
+        figure.attr(label=say("picture.large", boxes=scene.everything, shown=scene.shown))
     return figure
 
 
@@ -50,7 +75,7 @@ def _frame(box: Box, look: Look, rows: str) -> str:
     table = f'<TABLE BORDER="{border}" COLOR="{edge}" BGCOLOR="{fill}" STYLE="ROUNDED" {inside}>{rows}</TABLE>'
     if box.leaf:
         table = _around(table, edge, 1, 2)
-    halo = GLOW if box.id in look.now else PAPER  # always there, so that no step moves anything
+    halo = GLOW if box.id in look.now else HIDDEN  # always there, so that no step moves anything
     return _around(table, halo, 4, 0)
 
 

@@ -153,6 +153,8 @@ _CLASSES = {
     "l": "hv-pin-label",
     "k": "hv-key",
     "x": "hv-text",
+    "a": "hv-activation",
+    "i": "hv-activation",
 }
 """The last part of a cell's id says what stands in it."""
 
@@ -169,6 +171,7 @@ def tidy(svg: bytes) -> bytes:
     _drop(root, "title")
     for group in list(root.iter(f"{{{_SVG}}}g")):
         _unlink(group)
+    _raise_plates(root)
     for group in root.iter(f"{{{_SVG}}}g"):
         _merge(group)
         _classify(group)
@@ -203,6 +206,19 @@ def _unlink(group: ET.Element) -> None:
         group.extend(list(link))
 
 
+def _raise_plates(root: ET.Element) -> None:
+    """The plates of module calls lie above the arrows, which pass behind them as through a gate."""
+    drawing = root.find(f"{{{_SVG}}}g")
+    if drawing is None:
+        return
+    for group in drawing.findall(f"{{{_SVG}}}g"):
+        for plate in [part for part in group if re.fullmatch(r"m\d+-[hf]", part.get("id", ""))]:
+            group.remove(plate)
+            drawing.append(plate)
+        if not len(group):
+            drawing.remove(group)
+
+
 def _merge(group: ET.Element) -> None:
     """A filled and outlined cell is drawn twice, under and over what is in it; once is enough."""
     first: dict[str | None, ET.Element] = {}
@@ -219,21 +235,24 @@ def _classify(group: ET.Element) -> None:
     if re.fullmatch(r"e\d+-\d+-\d+", name):
         _name(group.find(f"{{{_SVG}}}path"), "hv-line")
         _name(group.find(f"{{{_SVG}}}polygon"), "hv-head")
-    elif re.fullmatch(r"n\d+", name):
+    elif re.fullmatch(r"[nm]\d+", name):
         _name(group.find(f"{{{_SVG}}}path"), "hv-box")
-    elif re.fullmatch(r"n\d+-[pr]\d+", name):
+    elif re.fullmatch(r"m\d+-[hf]", name):
+        group.set("class", "hv-plate")
+        _name(group.find(f"{{{_SVG}}}path"), "hv-plate-box")
+    elif re.fullmatch(r"[nm]\d+-[pr]\d+", name):
         retain = " hv-retain" if "-r" in name else ""
         group.set("class", f"hv-pin{retain}")
         _name(group.find(f"{{{_SVG}}}path"), "hv-pin-box")
         _name(group.find(f"{{{_SVG}}}polygon"), "hv-pin-box")
     else:
         kind = _CLASSES.get(name.rpartition("-")[2])
-        if kind is not None and name[:1] in "net":
+        if kind is not None and name[:1] in "netm":
             del group.attrib["id"]
             kind = "hv-edge-value" if name.startswith("e") else kind
             for text in texts:
                 text.set("class", kind if text is texts[0] or kind != "hv-name" else "hv-data")
-            if texts and name.endswith(("-v", "-g")):
+            if texts and name.endswith(("-v", "-g", "-a", "-i")):
                 texts[0].set("id", name)
 
 

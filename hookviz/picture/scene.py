@@ -1,65 +1,35 @@
 """What a picture of one pass shows: boxes with pins, arrows between them, and what each step writes on them."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from hookviz.picture.calls import CallBox, call_boxes, called, chain, makers, mark_call
+from hookviz.picture.things import (
+    DIGITS,
+    LABEL_ROOM,
+    NAME_ROOM,
+    VALUE_ROOM,
+    Arrow,
+    Box,
+    Mark,
+    Pin,
+    short,
+    tiny,
+)
 from hookviz.sentences import numeral
-from hookviz.trace import HOOK_KINDS, Step, TensorRow, Trace, Values
+from hookviz.trace import HOOK_KINDS, Step, TensorRow, Trace
 from hookviz.values import Value
 from hookviz.words import say
 
 MOST = 300
 """No more boxes than this are ever laid out: beyond, Graphviz takes seconds and nobody can read the picture."""
 
-NAME_ROOM, LABEL_ROOM, VALUE_ROOM = 28, 24, 16
-DIGITS = 4
-"""Significant digits of a number in a picture, where room is dear."""
+FEW = 12
+"""In a picture of more boxes an arrow that alone leads to a box does not say what the box says as well."""
 
-
-@dataclass
-class Pin:
-    """A hook on a box, or retain_grad; ``hook`` is the hook's number in the trace."""
-
-    id: str
-    label: str
-    full: str
-    hook: int | None
-    final: str = ""
-    """The longest text it ever shows, for which the layout keeps room."""
-
-
-@dataclass
-class Box:
-    """An autograd node, under the names of the tensors whose gradient arrives there."""
-
-    id: str
-    node: int
-    op: str
-    leaf: bool
-    tensors: list[TensorRow]
-    names: list[tuple[str, str]]
-    """(name, value) of each named tensor."""
-    pins: list[Pin] = field(default_factory=list)
-    final: str = ""
-    """The longest text of its gradient line."""
-
-
-@dataclass
-class Arrow:
-    """The way of a gradient, from one of a node's inputs to the node that made that input."""
-
-    id: str
-    start: str
-    end: str
-    final: str = ""
-
-
-class Mark(NamedTuple):
-    """What a step is about (ids, the box first) and the texts that it writes (id → text)."""
-
-    on: list[str]
-    texts: dict[str, str]
+PINNED = ("tensor_hook", "multi_grad_hook", "retain_grad", "node_pre_hook", "post_accumulate_hook", "node_post_hook")
+"""What stands on the box of a node, in the order in which it fires."""
 
 
 @dataclass
@@ -70,46 +40,77 @@ class Scene:
     pass_id: int
     boxes: dict[int, Box]
     arrows: dict[tuple[int, int], Arrow]
-    hidden: int
-    """How many nodes are not drawn."""
+    calls: dict[int, CallBox]
+    everything: int
+    """How many boxes the whole picture would have."""
     marks: dict[int, Mark] = field(default_factory=dict)
     """Step's index → its mark."""
-    _spots: dict[str, Pin | Box | Arrow] = field(default_factory=dict)
+    fan: Counter[str] = field(default_factory=Counter)
+    """Id of a box → how many arrows lead to it."""
+    _spots: dict[str, Pin | Box | Arrow | CallBox] = field(default_factory=dict)
     """Id of a text → what it stands on."""
 
     @classmethod
     def of(cls, trace: Trace, pass_id: int = 0, most: int = MOST) -> "Scene":
         """The scene of one pass of ``trace``, at most ``most`` boxes of it, those nearest to the roots."""
-        nodes = list(_below(trace, pass_id))
-        shown = set(nodes[:most])
-        boxes = {node: _box(trace, pass_id, node) for node in nodes[:most]}
+        below = list(_below(trace, pass_id))
+        made = makers(trace, below)
+        nodes, calls = _within(trace, below, called(trace, pass_id), made, most)
+        boxes = {node: _box(trace, pass_id, node) for node in nodes}
         arrows = {
             (start, slot): Arrow(f"e{start}-{slot}-{end}", f"n{start}", f"n{end}")
             for (start, slot), (end, _) in trace.edges.items()
-            if start in shown and end in shown
+            if start in boxes and end in boxes
         }
-        scene = cls(trace, pass_id, boxes, arrows, len(nodes) - len(shown))
-        scene._spots = {f"{thing.id}-{kind}": thing for thing in scene._things() for kind in "vg"}
+        drawn = {node: made[node] for node in nodes if node in made}
+        around = {outer for call in made.values() for outer in chain(trace, call)}
+        everything = len(below) + len(around.union(called(trace, pass_id)))
+        scene = cls(trace, pass_id, boxes, arrows, call_boxes(trace, pass_id, calls, drawn), everything)
+        scene.fan.update(arrow.end for arrow in arrows.values())
+        scene._spots = {f"{thing.id}-{kind}": thing for thing in scene._things() for kind in "vgai"}
         for index, row in enumerate(trace.rows):
             if row.pass_id == pass_id:
-                box = boxes.get(row.node)
-                scene._write(index, Mark([], {}) if box is None else _mark(scene, box, trace.steps[index]))
+                scene._write(index, scene._mark(trace.steps[index]))
         scene._silence()
         return scene
 
-    def _things(self) -> Iterator[Pin | Box | Arrow]:
+    def _mark(self, step: Step) -> Mark:
+        call, node = self.calls.get(step.row.call), self.boxes.get(step.node)
+        if call is not None:
+            return mark_call(call, step, self.boxes)
+        return Mark([], {}) if node is None else _mark(self, node, step)
+
+    @property
+    def shown(self) -> int:
+        """How many boxes are drawn."""
+        return len(self.boxes) + len(self.calls)
+
+    @property
+    def loose(self) -> list[int]:
+        """The nodes that no call made."""
+        held = {node for box in self.calls.values() for node in box.nodes}
+        return [node for node in self.boxes if node not in held]
+
+    def pins(self) -> Iterator[Pin]:
+        """Every pin in the picture."""
+        holders: list[Box | CallBox] = [*self.boxes.values(), *self.calls.values()]
+        for holder in holders:
+            yield from holder.pins
+
+    def _things(self) -> Iterator[Pin | Box | Arrow | CallBox]:
         yield from self.arrows.values()
-        for box in self.boxes.values():
-            yield box
-            yield from box.pins
+        yield from self.boxes.values()
+        yield from self.calls.values()
+        yield from self.pins()
 
     def _write(self, index: int, mark: Mark) -> None:
         """Note what a step marks, and keep room for its texts, so that no step moves anything."""
         self.marks[index] = mark
         for spot, text in mark.texts.items():
             thing = self._spots.get(spot)
-            if thing is not None and len(text) > len(thing.final):
-                thing.final = text
+            longest = "input" if spot.endswith("-i") else "final"
+            if thing is not None and len(text) > len(getattr(thing, longest)):
+                setattr(thing, longest, text)
 
     def _silence(self) -> None:
         """At the end of a pass, a hook that did not fire says so."""
@@ -117,28 +118,29 @@ class Scene:
             return
         written = {spot for mark in self.marks.values() for spot in mark.texts}
         last = max(self.marks)
-        silent = [f"{pin.id}-v" for box in self.boxes.values() for pin in box.pins if f"{pin.id}-v" not in written]
+        silent = [f"{pin.id}-v" for pin in self.pins() if f"{pin.id}-v" not in written]
         texts = {**self.marks[last].texts, **dict.fromkeys(silent, say("picture.silent"))}
-        self._write(last, Mark(self.marks[last].on, texts))
+        self._write(last, self.marks[last]._replace(texts=texts))
 
 
-def tiny(values: Values, room: int = VALUE_ROOM) -> str:
-    """A gradient in a few characters: its numbers if they fit, else its norm."""
-    if values is None:
-        return say("name.none")
-    if isinstance(values, Value):
-        return values.text(room, shape=False, digits=DIGITS)
-    return "(" + ", ".join(tiny(value, room // max(len(values), 1)) for value in values) + ")"
-
-
-def short(text: str, room: int) -> str:
-    """``text``, cut to ``room`` characters; what is cut shows as an ellipsis.
-
-    >>> short("a_very_long_name", 8)
-    'a_very_…'
-    """
-    text = " ".join(text.split())
-    return text if len(text) <= room else text[: room - 1] + "…"
+def _within(
+    trace: Trace, below: list[int], others: list[int], made: dict[int, int], most: int
+) -> tuple[list[int], list[int]]:
+    """The nodes and the calls for which there is room: nodes with the calls around them, then other calls."""
+    nodes: list[int] = []
+    calls: dict[int, None] = {}
+    for node in below:
+        around = dict.fromkeys(chain(trace, made.get(node, -1)))
+        if len(nodes) + 1 + len(calls | around) > most:
+            break
+        nodes.append(node)
+        calls |= around
+    for call in others:
+        around = dict.fromkeys(chain(trace, call))
+        if len(nodes) + len(calls | around) > most:
+            break
+        calls |= around
+    return nodes, list(calls)
 
 
 def _below(trace: Trace, pass_id: int) -> Iterator[int]:
@@ -161,7 +163,8 @@ def _box(trace: Trace, pass_id: int, node: int) -> Box:
     tensors = [row for row in trace.tensors if row.node == node and row.pass_id == pass_id]
     names = [(short(row.name, NAME_ROOM), _data(trace, row)) for row in tensors if row.name]
     leaf = trace.ops[node] == "AccumulateGrad"
-    return Box(f"n{node}", node, trace.ops[node], leaf, tensors, names, list(_pins(trace, pass_id, node, tensors)))
+    op = trace.ops[node] if names or leaf else trace.name(node)  # with a number, where there are several
+    return Box(f"n{node}", node, op, leaf, tensors, names, list(_pins(trace, pass_id, node, tensors)))
 
 
 def _data(trace: Trace, row: TensorRow) -> str:
@@ -176,7 +179,7 @@ def _data(trace: Trace, row: TensorRow) -> str:
 def _pins(trace: Trace, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
     """Pins in the order in which they fire."""
     mine = [index for index in trace.hooked[pass_id] if trace.hook_rows[index].node == node]
-    for kind in ("tensor_hook", "retain_grad", "node_pre_hook", "post_accumulate_hook", "node_post_hook"):
+    for kind in PINNED:
         if kind == "retain_grad":
             for row in tensors:
                 if row.retains_grad:
@@ -234,6 +237,8 @@ def _carry(scene: Scene, step: Step, on: list[str], texts: dict[str, str]) -> No
     after = step.after if isinstance(step.after, tuple) else (step.after,)
     for slot, value in enumerate(after):
         arrow = scene.arrows.get((step.node, slot))
-        if arrow is not None and value is not None:
-            on.append(arrow.id)
+        if arrow is None or value is None:
+            continue
+        on.append(arrow.id)
+        if scene.shown <= FEW or scene.fan[arrow.end] > 1:
             texts[f"{arrow.id}-v"] = tiny(value)

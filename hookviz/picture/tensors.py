@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from hookviz.picture.cells import QUIET, SMALL, SPACE, Look, cell, pin, room_for, row, small, words
-from hookviz.picture.scene import LABEL_ROOM, NAME_ROOM, Box, Pin, Scene, short, tiny
+from hookviz.picture.scene import Scene
+from hookviz.picture.things import LABEL_ROOM, NAME_ROOM, Box, Pin, short, tiny
 from hookviz.trace import TensorRow
 from hookviz.words import say
 

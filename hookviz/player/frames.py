@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from hookviz.picture.dot import dot
-from hookviz.picture.scene import Mark, Scene
+from hookviz.picture.scene import Scene
+from hookviz.picture.things import Mark
 from hookviz.sentences import brief, numeral, sends, sentence, title
-from hookviz.trace import HOOK_KINDS, Step, Trace, Values
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Step, Trace, Values
 from hookviz.values import Value
 from hookviz.words import say, section
 
@@ -43,6 +44,7 @@ def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: lis
         "kind": step.kind,
         "picture": step.pass_id,
         "glyph": _glyph(step),
+        "forward": step.kind in ("call", "forward", *FORWARD_HOOK_KINDS),
         "title": title(step),
         "sentence": sentence(step),
         "before": before,
@@ -54,6 +56,7 @@ def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: lis
         "kept": _kept(step),
         "next": _next(step, steps),
         "on": mark.on,
+        "near": mark.near,
         "texts": mark.texts,
     }
 
@@ -61,6 +64,8 @@ def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: lis
 def _glyph(step: Step) -> str:
     if step.kind in HOOK_KINDS:
         return "hook"
+    if step.kind in ("call", "forward"):
+        return "module"
     return "note" if step.kind in _NOTES else _GLYPHS.get(step.kind, "node")
 
 

@@ -27,7 +27,7 @@ export function makeGraph({ svgs, frames, label, go, signal }) {
 
 /** A node has the same id in every pass: what another pass does to it is none of this picture's business. */
 function inPass(frame, pass) {
-  return (frame.picture ?? 0) === pass ? frame : { ...frame, on: [], texts: {} };
+  return (frame.picture ?? 0) === pass ? frame : { ...frame, on: [], near: [], texts: {} };
 }
 
 function makePicture(svg, label, frames) {
@@ -37,12 +37,12 @@ function makePicture(svg, label, frames) {
   mark(picture, { role: "img", "aria-label": label });
   const elements = takeIds(picture);
   const index = indexFrames(frames);
-  picture.querySelectorAll(".hv-node, .hv-edge").forEach(addLayers);
+  picture.querySelectorAll(".hv-node, .hv-edge, .hv-module").forEach(addLayers);
   const stepAt = (target, now) => {
     const id = namedAt(target, index);
     return id ? nextOf(sendingSteps(frames, index.steps.get(id), id), now) : undefined;
   };
-  return { holder, picture, elements, stepAt, align: aligner(picture), paint: painter(elements, index) };
+  return { holder, picture, elements, stepAt, align: aligner(picture), paint: painter(elements, index, frames) };
 }
 
 /** Ids would clash where a page holds several players. */
@@ -71,20 +71,24 @@ function addLayers(element) {
 }
 
 /** Remembers what is shown and touches only what changes. */
-function painter(elements, index) {
+function painter(elements, index, frames) {
   const shown = new Map();
+  let near = [];
   const states = [...index.steps].filter(([id]) => elements.has(id));
   // What no step is about never has its turn: it stays faint.
   for (const [id, element] of elements) {
-    if (!index.steps.has(id) && element.matches(".hv-node, .hv-edge, .hv-pin")) restate(element, "", "todo");
+    if (!index.steps.has(id) && element.matches(".hv-node, .hv-edge, .hv-pin, .hv-module")) restate(element, "", "todo");
   }
-  const texts = [...elements].filter(([id]) => /-[vg]$/.test(id));
+  const texts = [...elements].filter(([id]) => /-[vgai]$/.test(id));
   return (step) => {
     for (const [id, steps] of states) {
       const state = stateAt(steps, step);
       if (shown.get(id) !== state) restate(elements.get(id), shown.get(id), state);
       shown.set(id, state);
     }
+    for (const element of near) element?.classList.remove("hv-near");
+    near = frames[step].near.map((id) => elements.get(id));
+    for (const element of near) element?.classList.add("hv-near");
     for (const [id, element] of texts) {
       const text = textAt(index.texts.get(id) ?? [], step);
       if (shown.get(element) !== text) element.textContent = text;
@@ -98,11 +102,12 @@ function restate(element, old, state) {
   element.classList.add(`hv-${state}`);
 }
 
-/** The innermost element under the pointer that some step is about. */
+/** The innermost element under the pointer that some step is about. A module's plates lie outside its box. */
 function namedAt(target, index) {
   let element = target.closest("[data-id]");
-  while (element && !index.steps.has(element.dataset.id)) element = element.parentElement.closest("[data-id]");
-  return element?.dataset.id;
+  const name = () => element.dataset.id.replace(/^(m\d+)-[hf]$/, "$1");
+  while (element && !index.steps.has(name())) element = element.parentElement.closest("[data-id]");
+  return element ? name() : undefined;
 }
 
 /** Once it is to be seen, lines up what stands at the right of a label: the layout measured with another font. */

@@ -11,6 +11,7 @@ export function makePanel({ frames, hooks, words }) {
   const heard = make("div", "hv-heard", "", { "aria-live": "polite" });
   const paint = (step) => {
     const frame = frames[step];
+    pane.classList.toggle("hv-forward", frame.forward);
     heard.textContent = `${frame.title}. ${frame.sentence}`;
     pane.replaceChildren(...panelParts(frame, step));
     pane.scrollTop = 0;

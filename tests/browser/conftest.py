@@ -21,6 +21,16 @@ SCRIPT = (
     'link = ipywidgets.jslink((player, "step"), (slider, "value"))\nipywidgets.VBox([player, slider])',
 )
 
+MODULES = (
+    "import torch, hookviz as hv\nfrom torch import nn\n"
+    "class SumNet(nn.Module):\n    def forward(self, a, b, c):\n        return a + b + c\nnet = SumNet()\n"
+    "net.register_forward_pre_hook(lambda module, args: (args[0] + 10, args[1]))\n"
+    "net.register_forward_hook(lambda module, args, output: output + 100)\n"
+    "one, two, three = (torch.tensor(float(i), requires_grad=True) for i in (1, 2, 3))",
+    "with hv.record(net) as trace:\n    net(one, two, c=three).backward()\ntrace",
+)
+"""Lesson 03's network."""
+
 DONE = """() => { const shown = [...document.querySelectorAll(".jp-NotebookPanel .jp-CodeCell .jp-InputPrompt")]
   .filter((prompt) => { const box = prompt.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; });
   return shown.length && shown.every((prompt) => /[0-9]/.test(prompt.innerText)); }"""
@@ -42,6 +52,7 @@ def chrome() -> Iterator[Browser]:
 def lab(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("notebooks")
     write_notebook(folder / "a_to_e.ipynb", *SCRIPT)
+    write_notebook(folder / "modules.ipynb", *MODULES)
     for lesson in LESSONS.glob("*.ipynb"):
         (folder / lesson.name).write_bytes(lesson.read_bytes())
     with Lab(folder, tmp_path_factory.mktemp("home")) as running:

@@ -1,0 +1,137 @@
+"""Module calls in a picture: a box around the nodes that each made, and its hooks at the sides where they act."""
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hookviz.picture.things import NAME_ROOM, Mark, Pin, short, tiny
+from hookviz.sentences import numeral
+from hookviz.trace import MODULE_HOOK_KINDS, Step, Trace
+from hookviz.words import say
+
+AT_OUTPUT = ("forward_hook", "full_backward_pre_hook")
+"""Kinds that act where a module's output leaves and its gradient comes in; the others act at the inputs."""
+
+PIN_ROOM = 16
+"""Characters of a hook's label, beside which its kind must be told, too."""
+
+
+@dataclass
+class CallBox:
+    """One call of a module."""
+
+    id: str
+    call: int
+    name: str
+    kind: str
+    parent: int | None
+    nodes: list[int] = field(default_factory=list)
+    """Those that it made itself, not through a module inside it, and its parameters' AccumulateGrads."""
+    made: list[int] = field(default_factory=list)
+    """Of these, the ones that the call brought about."""
+    inside: list["CallBox"] = field(default_factory=list)
+    pins: list[Pin] = field(default_factory=list)
+    final: str = ""
+    """The longest text of what it returns."""
+    input: str = ""
+    """The longest text of what it is given."""
+
+    def at(self, trace: Trace, *, output: bool) -> list[Pin]:
+        """Its hooks at one of its two sides."""
+        return [pin for pin in self.pins if (trace.hook_rows[pin.hook or 0].kind in AT_OUTPUT) == output]
+
+
+def chain(trace: Trace, call: int) -> Iterator[int]:
+    """A call and those around it, the innermost first."""
+    at: int | None = call
+    while at is not None and at >= 0:
+        yield at
+        at = trace.calls[at].parent
+
+
+def called(trace: Trace, pass_id: int) -> list[int]:
+    """The calls that steps of a pass are about, and those around them."""
+    steps = dict.fromkeys(row.call for row in trace.rows if row.pass_id == pass_id and row.call >= 0)
+    return list(dict.fromkeys(at for call in steps for at in chain(trace, call)))
+
+
+def makers(trace: Trace, nodes: Iterable[int]) -> dict[int, int]:
+    """Node → the call in whose box it belongs: that which made it, or for a parameter's leaf, that which used it.
+
+    A parameter is used in every call of its module: it belongs to the one among them that is in this picture.
+    """
+    made = {node: trace.owners[node] for node in nodes if node in trace.owners}
+    leaves = {node for node in made if trace.ops[node] == "AccumulateGrad"}
+    used: dict[int, int] = {}
+    for (start, _), (end, _) in trace.edges.items():
+        if end in leaves and start in made and trace.calls[made[start]].module == trace.calls[made[end]].module:
+            used[end] = min(made[start], used.get(end, made[start]))
+    return made | used
+
+
+def call_boxes(trace: Trace, pass_id: int, calls: Iterable[int], made: Mapping[int, int]) -> dict[int, CallBox]:
+    """The boxes of ``calls``, each with the nodes that belong in it (node → call), and with its hooks."""
+    boxes = {call: _box(trace, call) for call in sorted(calls)}
+    for box in boxes.values():
+        if box.parent is not None:
+            boxes[box.parent].inside.append(box)
+    for node, call in made.items():
+        boxes[call].nodes.append(node)
+        if trace.ops[node] != "AccumulateGrad":
+            boxes[call].made.append(node)
+    for call, hook in _hooks(trace, pass_id, boxes):
+        boxes[call].pins.append(_pin(trace, call, hook))
+    return boxes
+
+
+def _box(trace: Trace, call: int) -> CallBox:
+    row = trace.calls[call]
+    kind = trace.modules[row.module].kind if row.module >= 0 else ""
+    return CallBox(f"m{call}", call, short(trace.call(call), NAME_ROOM), short(kind, NAME_ROOM), row.parent)
+
+
+def _hooks(trace: Trace, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:
+    """(call, hook), each pair once: hooks that ran in a call, and those that were there and did not."""
+    ran = {
+        (row.call, row.hook)
+        for row in trace.rows
+        if row.pass_id == pass_id and row.hook is not None and row.call in boxes
+    }
+    waited = {
+        (call, hook)
+        for hook in (trace.hooked[pass_id] if pass_id < len(trace.hooked) else ())
+        for call in boxes
+        if trace.hook_rows[hook].module == trace.calls[call].module >= 0
+    }
+    module_hooks = ((call, hook) for call, hook in ran | waited if trace.hook_rows[hook].kind in MODULE_HOOK_KINDS)
+    return iter(sorted(module_hooks, key=lambda pair: (pair[0], *_order(trace, pair[1]))))
+
+
+def _order(trace: Trace, hook: int) -> tuple[int, bool, int]:
+    """Hooks of one kind stand together, global ones first, as they fire."""
+    row = trace.hook_rows[hook]
+    return MODULE_HOOK_KINDS.index(row.kind), "global" not in row.flags, hook
+
+
+def _pin(trace: Trace, call: int, index: int) -> Pin:
+    hook, row = trace.hook(index), trace.hook_rows[index]
+    kind = say(f"picture.{row.kind}")
+    label = f"{kind} {numeral(hook.place)} {short(hook.label, PIN_ROOM)}"
+    return Pin(f"m{call}-p{index}", label, hook.name, index)
+
+
+def mark_call(box: CallBox, step: Step, drawn: Container[int]) -> Mark:
+    """What a step about a module call marks and writes."""
+    on, texts = [box.id], {}
+    pin = f"{box.id}-p{step.row.hook}"
+    if step.hook is not None:
+        on.insert(0, pin)
+        raised = step.kind == "exception"
+        texts[f"{pin}-v"] = say("picture.raised") if raised else f"{tiny(step.before)} → {tiny(step.after)}"
+    if step.node in drawn:
+        on.append(f"n{step.node}")
+    if step.kind in ("call", "forward_pre_hook"):
+        texts[f"{box.id}-i"] = say("picture.input", value=tiny(step.after))
+    elif step.kind in ("forward", "forward_hook"):
+        texts[f"{box.id}-a"] = say("picture.output", value=tiny(step.after))
+    near = tuple(f"n{node}" for node in box.made) if step.kind == "forward" else ()
+    return Mark(on, texts, near)

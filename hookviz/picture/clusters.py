@@ -1,0 +1,71 @@
+"""Module calls as DOT: a cluster around what is inside, a plate at each of the two sides where its hooks act."""
+
+from collections.abc import Callable
+
+import graphviz
+
+from hookviz.picture.calls import CallBox
+from hookviz.picture.cells import AMBER, FAINT, INK, Look, cell, kept, pin, row, small, words
+from hookviz.picture.scene import Scene
+
+BLUE_GREY, PLATE, GROUND = "#475569", "#e9eef5", "#f8fafc"
+PLAIN = {"peripheries": "0", "style": "", "label": "", "id": "", "class": "", "bgcolor": "transparent"}
+"""A cluster takes over what the one around it says; these undo it."""
+
+Draw = Callable[[graphviz.Digraph, int], None]
+"""Adds a node to a (sub)graph."""
+
+
+def draw_calls(figure: graphviz.Digraph, scene: Scene, look: Look, draw_node: Draw) -> None:
+    """Draw all calls, those inside others within them, and in each the nodes that it made."""
+    for box in scene.calls.values():
+        if box.parent is None:
+            _draw_call(figure, box, scene, look, draw_node)
+
+
+def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, look: Look, draw_node: Draw) -> None:
+    """Two clusters, since each has one label only: the outer with the plate below, the inner with that above."""
+    below = _below(box, scene, look)
+    with around.subgraph(name=f"cluster_{box.id}") as outer:
+        outer.attr(**PLAIN)
+        outer.attr(**_outline(box, look), labelloc="b", labeljust="l", **({"label": below} if below else {}))
+        with outer.subgraph(name=f"cluster_{box.id}_inside") as inner:
+            inner.attr(**PLAIN)
+            inner.attr(label=_above(box, scene, look), labelloc="t", labeljust="l", margin="5")
+            for node in box.nodes:
+                draw_node(inner, node)
+            for child in box.inside:
+                _draw_call(inner, child, scene, look, draw_node)
+            if not box.nodes and not box.inside:
+                inner.node(f"{box.id}-e", label="", style="invis", width="0.9", height="0.1")
+
+
+def _outline(box: CallBox, look: Look) -> dict[str, str]:
+    now, done = box.id in look.now, box.id in look.done
+    color = AMBER if now else BLUE_GREY if done else FAINT
+    drawn = {"id": box.id, "class": "hv-module", "style": "rounded,filled", "color": color, "fillcolor": GROUND}
+    return {**drawn, "penwidth": "3" if now else "1.5", "peripheries": "1", "margin": "8"}
+
+
+def _above(box: CallBox, scene: Scene, look: Look) -> str:
+    """The name, what the module returns, and the hooks at its output."""
+    name = f"<B>{words(box.name, point_size=16)}</B>" + small(f"  {box.kind}")
+    head = row(cell(f"{box.id}-t", name), kept(f"{box.id}-a", box.final, look, INK, align="RIGHT"))
+    return _plate(f"{box.id}-h", head + _pins(box, scene, look, output=True))
+
+
+def _below(box: CallBox, scene: Scene, look: Look) -> str:
+    """The hooks at the inputs, and what the module is given; nothing where there is no such hook."""
+    pins = _pins(box, scene, look, output=False)
+    given = kept(f"{box.id}-i", box.input, look, INK)
+    return _plate(f"{box.id}-f", pins + (row(given) if given else "")) if pins else ""
+
+
+def _pins(box: CallBox, scene: Scene, look: Look, *, output: bool) -> str:
+    return "".join(row(pin(shown, look)) for shown in box.at(scene.trace, output=output))
+
+
+def _plate(spot: str, rows: str) -> str:
+    link = f'ID="{spot}" HREF="#" TOOLTIP=" "'
+    style = f'BORDER="0" BGCOLOR="{PLATE}" STYLE="ROUNDED" CELLBORDER="0" CELLSPACING="2" CELLPADDING="2"'
+    return f"<<TABLE {link} {style}>{rows}</TABLE>>"

@@ -1,0 +1,78 @@
+"""What a picture is made of: boxes with pins, arrows between them, and the short texts on them."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hookviz.trace import TensorRow, Values
+from hookviz.values import Value
+from hookviz.words import say
+
+NAME_ROOM, LABEL_ROOM, VALUE_ROOM = 28, 24, 16
+DIGITS = 4
+"""Significant digits of a number in a picture, where room is dear."""
+
+
+@dataclass
+class Pin:
+    """A hook on a box, or retain_grad; ``hook`` is the hook's number in the trace."""
+
+    id: str
+    label: str
+    full: str
+    hook: int | None
+    final: str = ""
+    """The longest text it ever shows, for which the layout keeps room."""
+
+
+@dataclass
+class Box:
+    """An autograd node, under the names of the tensors whose gradient arrives there."""
+
+    id: str
+    node: int
+    op: str
+    leaf: bool
+    tensors: list[TensorRow]
+    names: list[tuple[str, str]]
+    """(name, value) of each named tensor."""
+    pins: list[Pin] = field(default_factory=list)
+    final: str = ""
+    """The longest text of its gradient line."""
+
+
+@dataclass
+class Arrow:
+    """The way of a gradient, from one of a node's inputs to the node that made that input."""
+
+    id: str
+    start: str
+    end: str
+    final: str = ""
+
+
+class Mark(NamedTuple):
+    """What a step is about (ids, the box first) and the texts that it writes (id → text)."""
+
+    on: list[str]
+    texts: dict[str, str]
+    near: tuple[str, ...] = ()
+    """What it concerns as well: the nodes that a call makes."""
+
+
+def tiny(values: Values, room: int = VALUE_ROOM) -> str:
+    """A gradient in a few characters: its numbers if they fit, else its norm."""
+    if values is None:
+        return say("name.none")
+    if isinstance(values, Value):
+        return values.text(room, shape=False, digits=DIGITS)
+    return "(" + ", ".join(tiny(value, room // max(len(values), 1)) for value in values) + ")"
+
+
+def short(text: str, room: int) -> str:
+    """``text``, cut to ``room`` characters; what is cut shows as an ellipsis.
+
+    >>> short("a_very_long_name", 8)
+    'a_very_…'
+    """
+    text = " ".join(text.split())
+    return text if len(text) <= room else text[: room - 1] + "…"

@@ -1,0 +1,308 @@
+"""Module calls are boxes around what they made, with each hook at the side where it acts."""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.modules.module as torch_modules
+from torch import nn
+
+import hookviz as hv
+from hookviz.picture.scene import FEW, Scene
+from hookviz.player.frames import state
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Doubled(nn.Module):
+    """One parameter, twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight
+
+
+class Net(nn.Module):
+    """Two layers and a function between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.l1, self.l2 = Doubled(), Doubled()
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.l2(self.l1(x).relu())
+
+
+def looks(*_: Any) -> None:
+    """A hook that only looks."""
+
+
+def hooked(module: nn.Module) -> nn.Module:
+    """``module`` with one hook of each of the four kinds."""
+    module.register_forward_pre_hook(looks)
+    module.register_forward_hook(looks)
+    module.register_full_backward_pre_hook(looks)
+    module.register_full_backward_hook(looks)
+    return module
+
+
+def recorded(net: nn.Module, x: float = 3.0) -> hv.Trace:
+    with hv.record(net) as trace:
+        net(torch.tensor(x, requires_grad=True)).backward()
+    return trace
+
+
+def parsed(figure: Any) -> ET.Element:
+    return ET.fromstring(figure.pipe("svg"))
+
+
+def with_id(root: ET.Element, spot: str) -> ET.Element:
+    return next(element for element in root.iter() if element.get("id") == spot)
+
+
+def words_in(element: ET.Element) -> str:
+    return " ".join(text.text or "" for text in element.iter(f"{SVG}text"))
+
+
+def corners(element: ET.Element) -> tuple[float, float, float, float]:
+    """Left, top, right and bottom of an element's outline."""
+    path = element.find(f"{SVG}path")
+    assert path is not None
+    numbers = [float(x) for x in re.findall(r"-?[\d.]+", path.get("d", ""))]
+    return min(numbers[::2]), min(numbers[1::2]), max(numbers[::2]), max(numbers[1::2])
+
+
+def holds(outer: ET.Element, inner: ET.Element) -> bool:
+    (left, top, right, bottom), (x, y, z, w) = corners(outer), corners(inner)
+    return left < x and top < y and z < right and w < bottom
+
+
+@pytest.fixture(scope="module")
+def trace() -> hv.Trace:
+    net = Net()
+    hooked(net.l1)
+    return recorded(net)
+
+
+# -- boxes
+
+
+def test_a_call_is_a_box_around_the_nodes_it_made_and_the_calls_inside_it(trace: hv.Trace) -> None:
+    root, made = parsed(trace.figure()), {}
+    for node, call in trace.owners.items():
+        made.setdefault(trace.call(call), []).append(trace.ops[node])
+        assert holds(with_id(root, f"m{call}"), with_id(root, f"n{node}"))
+    assert made["net.l2"] == ["MulBackward0", "AccumulateGrad"] and made["net"] == ["ReluBackward0"]
+    boxes = [with_id(root, f"m{call}") for call in range(3)]
+    assert holds(boxes[0], boxes[1]) and holds(boxes[0], boxes[2])
+    assert [box.get("class") for box in boxes] == ["cluster hv-module"] * 3
+
+
+def test_what_no_module_made_lies_outside(trace: hv.Trace) -> None:
+    root = parsed(trace.figure())
+    outside = [node for node in range(len(trace.ops)) if node not in trace.owners]
+    assert [trace.ops[node] for node in outside] == ["AccumulateGrad"]  # the input, a leaf of no module
+    assert not holds(with_id(root, "m0"), with_id(root, f"n{outside[0]}"))
+
+
+def test_a_plate_tells_the_name_the_class_and_the_output(trace: hv.Trace) -> None:
+    plates = [words_in(with_id(parsed(trace.figure()), f"m{call}-h")) for call in range(3)]
+    assert [text.split("forward")[0].split() for text in plates] == [
+        ["net", "Net", "output", "12"],
+        ["net.l1", "Doubled", "output", "6"],
+        ["net.l2", "Doubled", "output", "12"],
+    ]
+
+
+def test_plates_lie_over_the_arrows() -> None:
+    drawing = parsed(recorded(Net()).figure())[0]
+    kinds = [group.get("class") for group in drawing if group.get("class")]
+    assert kinds.index("hv-plate") > max(i for i, kind in enumerate(kinds) if kind == "edge hv-edge")
+
+
+# -- pins
+
+
+def test_each_hook_stands_at_the_side_where_it_acts(trace: hv.Trace) -> None:
+    root = parsed(trace.figure())
+    at_output, at_input = (words_in(with_id(root, f"m1-{side}")) for side in "hf")
+    assert "forward ① looks 6 → 6" in at_output and "backward pre ① looks 2 → 2" in at_output
+    assert "forward pre ① looks 3 → 3" in at_input and "backward ① looks 4 → 4" in at_input
+    box, upper, lower = (corners(with_id(root, spot)) for spot in ("m1", "m1-h", "m1-f"))
+    assert upper[1] - box[1] < 16 and box[3] - lower[3] < 16
+    assert upper[3] < lower[1]
+
+
+def test_a_module_without_hooks_at_its_inputs_has_no_lower_plate(trace: hv.Trace) -> None:
+    found = [element.get("id") for element in parsed(trace.figure()).iter()]
+    assert "m1-f" in found and "m0-f" not in found and "m2-f" not in found
+
+
+def test_a_global_hook_stands_on_every_module_in_whose_call_it_ran() -> None:
+    with torch_modules.register_module_forward_hook(looks):
+        scene = Scene.of(recorded(Net()))
+    assert [[pin.label for pin in box.pins] for box in scene.calls.values()] == [["forward ① looks"]] * 3
+
+
+def test_a_module_that_is_called_twice_has_two_boxes_each_with_its_hooks() -> None:
+    net = nn.Sequential(*[hooked(Doubled())] * 2)
+    scene = Scene.of(recorded(net))
+    assert [box.name for box in scene.calls.values()] == ["net", "net.0", "net.0 (call 2)"]
+    assert [len(box.pins) for box in scene.calls.values()] == [0, 4, 4]
+
+
+def test_a_backward_hook_that_did_not_run_says_so() -> None:
+    net = Net()
+    net.l1.register_full_backward_hook(looks)
+    with hv.record(net) as trace:
+        output = net(torch.tensor(3.0, requires_grad=True))
+        torch.autograd.grad(output, net.l2.weight)
+    assert "did not fire" in words_in(parsed(trace.figure()))
+
+
+def test_a_hook_that_raised_says_so() -> None:
+    def refuses(*_: Any) -> None:
+        raise LookupError("no")
+
+    net = Net()
+    net.l2.register_forward_hook(refuses)
+    with pytest.raises(LookupError), hv.record(net) as trace:
+        net(torch.tensor(3.0))
+    assert "forward ① refuses raised" in words_in(parsed(trace.figure()))
+
+
+def test_multi_grad_hooks_have_a_pin_too() -> None:
+    net = Net()
+    torch.autograd.graph.register_multi_grad_hook([net.l1.weight], looks)
+    labels = [pin.label for box in Scene.of(recorded(net)).boxes.values() for pin in box.pins]
+    assert labels == ["① looks"]
+
+
+# -- steps
+
+
+def at(trace: hv.Trace, kind: str, on: str) -> int:
+    return next(step.index for step in trace.steps if (step.kind, step.on) == (kind, on))
+
+
+def test_a_forward_step_marks_the_module_and_the_nodes_of_its_call(trace: hv.Trace) -> None:
+    mark = Scene.of(trace).marks[at(trace, "forward", "net.l1")]
+    made = [node for node, call in trace.owners.items() if call == 1 and trace.ops[node] != "AccumulateGrad"]
+    assert (mark.on, mark.near) == (["m1"], tuple(f"n{node}" for node in made))
+    assert mark.texts == {"m1-a": "output 6"} and len(made) > 1  # full backward hooks bring nodes of their own
+
+
+def test_a_call_shows_its_input_and_a_pre_hook_what_it_made_of_it(trace: hv.Trace) -> None:
+    marks = Scene.of(trace).marks
+    assert marks[at(trace, "call", "net.l1")].texts == {"m1-i": "input 3"}
+    pre = marks[at(trace, "forward_pre_hook", "net.l1")]
+    assert pre.on[1] == "m1" and pre.texts == {f"{pre.on[0]}-v": "3 → 3", "m1-i": "input 3"}
+
+
+def test_a_backward_hook_marks_its_pin_its_module_and_the_node_at_which_it_runs(trace: hv.Trace) -> None:
+    mark = Scene.of(trace).marks[at(trace, "full_backward_pre_hook", "net.l1")]
+    pin, box, node = mark.on
+    assert (pin[:4], box) == ("m1-p", "m1") and trace.ops[int(node[1:])] == "BackwardHookFunctionBackward"
+    assert mark.texts == {f"{pin}-v": "2 → 2"}
+
+
+def test_no_step_moves_anything(trace: hv.Trace) -> None:
+    def places(step: int | None) -> list[tuple[float, ...]]:
+        root = parsed(trace.figure(step))
+        return [corners(with_id(root, spot)) for spot in ("m0", "m1", "m1-h", "m1-f", "m2")]
+
+    assert all(places(step) == places(None) for step in range(len(trace.steps)))
+
+
+def test_the_player_tells_activations_from_gradients(trace: hv.Trace) -> None:
+    frames = state(trace)["frames"]
+    forward = [frame["kind"] for frame in frames if frame["forward"]]
+    assert set(forward) == {"call", "forward", "forward_pre_hook", "forward_hook"}
+    assert {frame["glyph"] for frame in frames if frame["kind"] in ("call", "forward")} == {"module"}
+    assert frames[at(trace, "forward", "net.l2")]["near"]
+
+
+# -- without a graph, and with too much of it
+
+
+def test_a_forward_without_gradients_is_drawn_too() -> None:
+    net = Net()
+    with torch.no_grad(), hv.record(net) as trace:
+        net(torch.tensor(3.0))
+    root = parsed(trace.figure())
+    assert all(holds(with_id(root, "m0"), with_id(root, f"m{call}")) for call in (1, 2))
+    assert "output 12" in words_in(root) and not [i for i in map(id_of, root.iter()) if i.startswith("n")]
+
+
+def id_of(element: ET.Element) -> str:
+    return element.get("id", "")
+
+
+def test_two_passes_have_a_picture_each_with_their_own_calls() -> None:
+    net = Net()
+    with hv.record(net) as trace:
+        for _ in range(2):
+            net(torch.tensor(3.0)).backward()
+    names = [[box.name for box in Scene.of(trace, pass_id).calls.values()] for pass_id in (0, 1)]
+    assert names == [["net", "net.l1", "net.l2"], ["net (call 2)", "net.l1 (call 2)", "net.l2 (call 2)"]]
+
+
+def test_modules_count_among_the_boxes_of_a_picture_that_is_cut() -> None:
+    net = nn.Sequential(*[Doubled() for _ in range(200)])
+    scene = Scene.of(recorded(net), most=100)
+    assert scene.shown == 100 and scene.everything == 1 + 3 * 200 + 1  # a box, a node and a leaf each; the input
+    assert "This picture would have 602 boxes" in words_in(parsed(recorded(net).figure()))
+
+
+@pytest.mark.parametrize("depth", [20, 180])
+def test_modules_in_modules_are_drawn_however_deep(depth: int) -> None:
+    net: nn.Module = Doubled()
+    for _ in range(depth):
+        net = nn.Sequential(net)
+    figure = recorded(net).figure()
+    assert len([i for i in map(id_of, parsed(figure).iter()) if re.fullmatch(r"m\d+", i)]) == depth + 1
+
+
+def test_a_name_of_a_module_stays_text() -> None:
+    net = nn.Sequential()
+    net.add_module('<b>&"x\\N', Doubled())
+    assert 'net.<b>&"x\\N' in words_in(parsed(recorded(net).figure()))
+
+
+def many(times: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    def chain(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(times):
+            x = x + 1
+        return x
+
+    return chain
+
+
+@pytest.mark.parametrize(("times", "written"), [(FEW - 1, True), (FEW, False)])
+def test_in_a_large_picture_an_arrow_leaves_to_its_box_what_both_would_say(times: int, written: bool) -> None:
+    with hv.record() as trace:
+        many(times)(torch.tensor(1.0, requires_grad=True)).backward()
+    assert any(arrow.final for arrow in Scene.of(trace).arrows.values()) is written
+
+
+def test_in_a_large_picture_arrows_that_meet_tell_what_each_brings() -> None:
+    x = torch.tensor(1.0, requires_grad=True)
+    with hv.record() as trace:
+        y = many(FEW)(x * 2)
+        (y * y).backward()
+    values = [arrow.final for arrow in Scene.of(trace).arrows.values() if arrow.final]
+    assert len(values) == 2
+
+
+def test_nodes_of_the_same_op_carry_the_numbers_that_the_sentences_use() -> None:
+    with hv.record() as trace:
+        many(3)(torch.tensor(1.0, requires_grad=True)).backward()
+    written = words_in(parsed(trace.figure()))
+    step = next(step for step in trace.steps if step.kind == "arrive" and "#" in step.on)
+    assert step.on in step.sentence and step.on in written
