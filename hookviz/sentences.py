@@ -26,8 +26,11 @@ def brief(values: Values, room: int = 24) -> str:
 
 
 def labelled(values: Values, labels: tuple[str, ...]) -> str:
-    """What a module is given or returns, each thing under its name: ``x=[1, 2], mask=None``."""
-    if len(labels) == 1 or not isinstance(values, tuple):
+    """What a module is given or returns, each thing under its name: ``x=[1, 2], mask=None``.
+
+    Several gradients have no names: they stay in brackets.
+    """
+    if len(labels) < 2 or not isinstance(values, tuple):
         return brief(values)
     return ", ".join(f"{label}={brief(value)}" for label, value in zip(labels, values, strict=False))
 

@@ -258,6 +258,17 @@ def test_without_an_input_that_needs_grad_the_full_hook_fires_early_and_containe
     ]
 
 
+def test_several_gradients_of_a_module_are_said() -> None:
+    net = SumNet()
+    net.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    with hv.record(net) as trace:
+        net(leaf(1.0), leaf(2.0), leaf(3.0)).backward()
+    (step,) = trace.firings
+    assert step.sentence == "λ None on net looked at grad_input and kept it: (1, 1, 1)."
+    taken = next(s for s in trace.steps if s.kind == "compute" and isinstance(s.before, tuple))
+    assert "takes the gradient (1, 1, 1) and sends 1 to" in taken.sentence
+
+
 def test_calls_are_nested_and_counted() -> None:
     net, again = Net(), Doubled()
     net.l2 = net.l1

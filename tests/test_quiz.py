@@ -41,6 +41,13 @@ RIGHT: dict[str, Any] = {
     "02.5": lambda grad: grad * 5,
     "02.6": lambda grad: grad.clamp(-3, 3),
     "02.7": "a, b and c",
+    "03.1": 116,
+    "03.2": 6,
+    "03.3": torch.tensor([30.0]),
+    "03.4": "2",
+    "03.5": lambda module, args: (2 * args[0], 2 * args[1]),
+    "03.6": lambda module, args, kwargs, output: output * kwargs["c"],
+    "03.7": 3,
 }
 WRONG: dict[str, list[Any]] = {
     "01.1": [3, 4, 7, 8, 6, 24, 1, 5],
@@ -84,7 +91,39 @@ WRONG: dict[str, list[Any]] = {
         raises,
     ],
     "02.7": ["a b c d", "a b c e", "c", "a b", "a c"],
+    "03.1": [6, 16, 106, 136, 5],
+    "03.2": [116, 106, 5],
+    "03.3": [21, 20, 2, 5],
+    "03.4": [4, 0, 1, 5],
+    "03.5": [
+        lambda module, args: args[0] * 2,
+        lambda module, args: args * 2,
+        lambda module, args: (args[0] * 2, args[1]),
+        lambda module, args: (args[0], args[1] * 2),
+        lambda module, args: args,
+        lambda module, args: (torch.tensor(2.0), torch.tensor(4.0)),
+        lambda module, args: (args, args),
+        lambda module, args: print([2 * x for x in args]),
+        lambda module, args: tuple(x.mul_(2) for x in args),
+        lambda args: (2 * args[0], 2 * args[1]),
+    ],
+    "03.6": [
+        lambda module, args, kwargs, output: output,
+        lambda module, args, kwargs, output: output + kwargs["c"],
+        lambda module, args, kwargs, output: output * 3,
+        lambda module, args, kwargs, output: (args, kwargs),
+        lambda module, args, kwargs, output: print(output * kwargs["c"]),
+        lambda module, args, kwargs, output: output.mul_(kwargs["c"]),
+        lambda module, args, output: output * 3,
+    ],
+    "03.7": [4, 2, 1, 5],
 }
+
+
+FUNCTIONS = [
+    exercise for exercise, answer in RIGHT.items() if callable(answer) and not isinstance(answer, torch.Tensor)
+]
+"""The exercises that ask for a function."""
 
 
 @pytest.mark.parametrize("exercise", RIGHT)
@@ -134,13 +173,13 @@ def test_what_are_no_names_is_answered_in_a_sentence(answer: Any) -> None:
     assert "should be names" in hv.check("02.7", answer).reason
 
 
-@pytest.mark.parametrize("exercise", ["01.6", "02.5", "02.6"])
+@pytest.mark.parametrize("exercise", FUNCTIONS)
 @pytest.mark.parametrize("answer", [3, "def hook", torch.ones(2)])
 def test_what_is_no_function_is_answered_in_a_sentence(exercise: str, answer: Any) -> None:
     assert "should be a function" in hv.check(exercise, answer).reason
 
 
-@pytest.mark.parametrize("exercise", ["01.6", "02.5", "02.6"])
+@pytest.mark.parametrize("exercise", FUNCTIONS)
 @pytest.mark.parametrize(
     ("function", "said"), [(raises, "RuntimeError: no"), (leaves_python, "SystemExit"), (lambda: 1, "TypeError: ")]
 )

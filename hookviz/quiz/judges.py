@@ -57,9 +57,8 @@ def number(right: Callable[[], float], wrong: Mapping[float, str]) -> Judge:
     """Judges a number: ``right`` runs torch to find what it should be, ``wrong`` names the usual mistakes."""
 
     def judge(answer: Any) -> Found:
-        try:
-            given = float(answer)
-        except Exception:  # a number is whatever float() takes; what it raises is anybody's choice
+        given = float_of(answer)
+        if given is None:
             return Found("number")
         return Found("right" if given == right() else wrong.get(given, "other"))
 
@@ -87,18 +86,36 @@ def tried(function: Any, *given: Any) -> tuple[Any, str]:
         return None, f"{type(error).__name__}: {error}"
 
 
-def hook_fault(hook: Any, grad: Grad) -> Found | None:
-    """What makes ``hook`` a hook that one should not register, whatever it computes."""
-    if not callable(hook):
-        return Found("function")
-    kept = grad.clone()
-    result, error = tried(hook, grad)
+def result_of(function: Any, *given: Any) -> tuple[Any, Found | None]:
+    """What ``function`` returns for ``given``, or why nobody should register it, whatever it computes."""
+    if not callable(function):
+        return None, Found("function")
+    kept = [tensor.clone() for tensor in tensors_in(given)]
+    result, error = tried(function, *given)
     if error:
-        return Found("raised", error)
-    if not torch.equal(grad, kept):
-        return Found("in_place")
-    if result is None:
-        return Found("nothing")
-    if not isinstance(result, torch.Tensor) or result.shape != grad.shape:
+        return None, Found("raised", error)
+    if not all(map(torch.equal, tensors_in(given), kept)):
+        return None, Found("in_place")
+    return result, Found("nothing") if result is None else None
+
+
+def tensors_in(things: Any) -> list[torch.Tensor]:
+    """The tensors among ``things`` and in their tuples and dicts."""
+    if isinstance(things, torch.Tensor):
+        return [things]
+    inside = things.values() if isinstance(things, dict) else things if isinstance(things, tuple) else ()
+    return [tensor for thing in inside for tensor in tensors_in(thing)]
+
+
+def hook_fault(hook: Any, grad: Grad) -> Found | None:
+    """What makes ``hook`` a tensor hook that one should not register, whatever it computes."""
+    result, fault = result_of(hook, grad)
+    if fault is None and (not isinstance(result, torch.Tensor) or result.shape != grad.shape):
         return Found("shape")
-    return None
+    return fault
+
+
+def float_of(thing: Any) -> float | None:
+    """``thing`` as a number; None where it is no single one."""
+    found: float | None = tried(float, thing)[0]
+    return found
