@@ -237,11 +237,19 @@ def test_a_forward_without_gradients_is_drawn_too() -> None:
         net(torch.tensor(3.0))
     root = parsed(trace.figure())
     assert all(holds(with_id(root, "m0"), with_id(root, f"m{call}")) for call in (1, 2))
+    assert corners(with_id(root, "m2"))[3] < corners(with_id(root, "m1"))[1]  # the later call stands on the earlier
     assert "output 12" in words_in(root) and not [i for i in map(id_of, root.iter()) if i.startswith("n")]
 
 
 def id_of(element: ET.Element) -> str:
     return element.get("id", "")
+
+
+def test_a_call_that_a_hook_cut_off_stands_below_the_next() -> None:
+    net = Net()
+    net.l1.register_forward_hook(lambda module, args, output: output.detach())
+    root = parsed(recorded(net).figure())
+    assert corners(with_id(root, "m2"))[3] < corners(with_id(root, "m1"))[1]
 
 
 def test_two_passes_have_a_picture_each_with_their_own_calls() -> None:

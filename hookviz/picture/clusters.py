@@ -1,6 +1,7 @@
 """Module calls as DOT: a cluster around what is inside, a plate at each of the two sides where its hooks act."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import graphviz
 
@@ -18,9 +19,10 @@ Draw = Callable[[graphviz.Digraph, int], None]
 
 def draw_calls(figure: graphviz.Digraph, scene: Scene, look: Look, draw_node: Draw) -> None:
     """Draw all calls, those inside others within them, and in each the nodes that it made."""
-    for box in scene.calls.values():
-        if box.parent is None:
-            _draw_call(figure, box, scene, look, draw_node)
+    outermost = [box for box in scene.calls.values() if box.parent is None]
+    for box in outermost:
+        _draw_call(figure, box, scene, look, draw_node)
+    _stack(figure, outermost)
 
 
 def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, look: Look, draw_node: Draw) -> None:
@@ -36,8 +38,23 @@ def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, look: Look,
                 draw_node(inner, node)
             for child in box.inside:
                 _draw_call(inner, child, scene, look, draw_node)
+            _stack(inner, box.inside)
             if not box.nodes and not box.inside:
                 inner.node(f"{box.id}-e", label="", style="invis", width="0.9", height="0.1")
+
+
+def _stack(figure: graphviz.Digraph, boxes: list[CallBox]) -> None:
+    """Where no arrow holds two calls in their order, as without a graph, the later one stands on the earlier."""
+    for earlier, later in pairwise(boxes):
+        (*_, lowest), (highest, *_) = _nodes(later), _nodes(earlier)
+        if lowest.endswith("-e") or highest.endswith("-e"):
+            figure.edge(lowest, highest, style="invis")
+
+
+def _nodes(box: CallBox) -> list[str]:
+    """The ids of what is drawn in a box, as from the roots down: its own nodes, or those of the calls inside it."""
+    inside = [spot for child in reversed(box.inside) for spot in _nodes(child)]
+    return [f"n{node}" for node in box.nodes] or inside or [f"{box.id}-e"]
 
 
 def _outline(box: CallBox, look: Look) -> dict[str, str]:

@@ -103,7 +103,8 @@ def _has_room(box: Box) -> bool:
         return False
     first = "".join(box.names[0]) if box.names else box.op
     pins = [room_for(shown.label) + room_for(shown.final) for shown in box.pins]
-    return 1.3 * room_for(first) + room_for(box.final) <= max(BESIDE, *pins, 0)
+    size = 1.3 if box.names else 0.9  # a name is in larger type than an op
+    return size * room_for(first) + room_for(box.final) <= max(BESIDE, *pins, 0)
 
 
 def _draw_arrow(figure: Figure, arrow: Arrow, look: Look) -> None:

@@ -140,6 +140,9 @@ function fitPictures(pane, pictures, repaint, signal) {
       pictures[k].picture.style.width = `${size.width * scale}px`;
       pictures[k].picture.style.height = `${size.height * scale}px`;
     });
+    // What the widest picture leaves free is the panel's.
+    const widest = Math.max(...pictures.map(({ picture }) => parseFloat(picture.style.width)));
+    pane.parentElement.style.setProperty("--hv-picture", `${widest}px`);
     // A pane that scrolls must be reachable from the keyboard.
     if (overflows(pane)) pane.tabIndex = 0;
     else pane.removeAttribute("tabindex");

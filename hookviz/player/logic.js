@@ -124,7 +124,8 @@ export function cardsOf(frame) {
 
 /** Whether a value is one number or so, or a matrix. */
 export function sizeOf(value) {
-  return value.includes("\n") || value.length > 14 ? "many" : "one";
+  if (value.includes("\n") || value.length > 14) return "many";
+  return value.length > 9 ? "some" : "one";
 }
 
 /** How large to draw a picture: as the pane allows, not blown up, and its letters never too small to read. */

@@ -159,6 +159,7 @@ test("there is a card for each value that is known", () => {
 
 test("a matrix is set smaller than a number", () => {
   assert.equal(logic.sizeOf("-1.25e-05"), "one");
+  assert.equal(logic.sizeOf("(11, 2, 3)"), "some");
   assert.equal(logic.sizeOf("[[1, 2],\n [3, 4]]"), "many");
 });
 
