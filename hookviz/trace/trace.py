@@ -86,7 +86,7 @@ class Trace:
         tensors = row.kind in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
         unnamed = tensors and (row.node, row.output) not in self._names
         variant = ".unnamed" if unnamed else ".global" if "global" in row.flags else ""
-        return Hook(on, row.kind, source, say(f"dict.{row.kind}{variant}", on=on), *place)
+        return Hook(on, row.kind, source, say(f"dict.{row.kind}{variant}", on=on), *place, row.flags)
 
     def place(self, index: int, pass_id: int | None) -> tuple[int, int]:
         """The place of a hook among those of its dict when a pass ran (or ever), and how many they were."""
