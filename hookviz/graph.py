@@ -222,12 +222,17 @@ def variables(frame: FrameType) -> dict[str, torch.Tensor]:
 def variable_of(thing: object, frame: FrameType) -> str | None:
     """The name of the variable that holds ``thing``, in the frame and then in its globals."""
     local = frame.f_locals
-    spaces = (local, frame.f_globals)
-    names = (name for space in spaces for name, held in list(space.items()) if held is thing)
-    found = next((name for name in names if not name.startswith("_") and name not in _SKIPPED), None)
+    found = _name_in(local, thing) or _name_in(frame.f_globals, thing)
     if local is not frame.f_globals:
         _forget(frame, local)
     return found
+
+
+def _name_in(space: Mapping[str, Any], thing: object) -> str | None:
+    for name, held in list(space.items()):
+        if held is thing and not name.startswith("_") and name not in _SKIPPED:
+            return name
+    return None
 
 
 def _forget(frame: FrameType, local: dict[str, Any]) -> None:

@@ -1,11 +1,12 @@
 """A graph and the tensors and hooks on it, as they are right now, written into a trace's rows."""
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import torch
 from torch.autograd.graph import Node
+from torch.utils.hooks import RemovableHandle
 
 from hookviz import graph
 from hookviz.source import describe
@@ -146,6 +147,12 @@ def metadata_of(node: Node) -> dict[str, Any]:
     """The dict that a node carries for whoever wants to leave a note on it (torch declares it a method)."""
     metadata: Any = node.metadata
     return cast("dict[str, Any]", metadata)
+
+
+def shared_dict(handle: RemovableHandle) -> dict[Any, Callable[..., Any]]:
+    """The dict in which a handle's hook is kept, as long as the handle's owner lives."""
+    hooks: Any = handle.hooks_dict_ref()
+    return cast("dict[Any, Callable[..., Any]]", hooks)
 
 
 def hook_row(

@@ -19,12 +19,17 @@ class Table(Sequence[T], Generic[T]):
     n  half
     1  0.5
     4  2.0
+
+    Without rows it says ``nothing``, where that is given.
     """
 
-    def __init__(self, rows: Iterable[T], head: Sequence[str], cells: Callable[[T], Sequence[str]]) -> None:
+    def __init__(
+        self, rows: Iterable[T], head: Sequence[str], cells: Callable[[T], Sequence[str]], nothing: str | None = None
+    ) -> None:
         self._rows = tuple(rows)
         self._head = tuple(head)
         self._cells = cells
+        self._nothing = nothing
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -32,7 +37,7 @@ class Table(Sequence[T], Generic[T]):
     def __getitem__(self, index: slice) -> "Table[T]": ...
     def __getitem__(self, index: int | slice) -> "T | Table[T]":
         if isinstance(index, slice):
-            return Table(self._rows[index], self._head, self._cells)
+            return Table(self._rows[index], self._head, self._cells, self._nothing)
         return self._rows[index]
 
     def __len__(self) -> int:
@@ -49,6 +54,8 @@ class Table(Sequence[T], Generic[T]):
         return [tuple(self._cells(row)) for row in self._rows]
 
     def __repr__(self) -> str:
+        if not self._rows and self._nothing is not None:
+            return self._nothing
         lines = [tuple(" ".join(cell.split()) for cell in line) for line in (self._head, *self.texts())]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self._head))]
         fill = (" ".join(cell.ljust(width + 1) for cell, width in zip(line, widths, strict=True)) for line in lines)
@@ -56,7 +63,7 @@ class Table(Sequence[T], Generic[T]):
 
     def _repr_html_(self) -> str:
         if not self._rows:
-            return f'<p class="hv-table">{escape(say("table.nothing"))}</p>'
+            return f'<p class="hv-table">{escape(self._nothing or say("table.nothing"))}</p>'
         head = "".join(f'<th scope="col" style="text-align: left">{escape(cell)}</th>' for cell in self._head)
         rows = "".join("<tr>" + "".join(map(_cell, line)) + "</tr>" for line in self.texts())
         return f'<table class="hv-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'

@@ -68,7 +68,7 @@ class Value:
         """(min, max, mean, norm, nan, inf, zero)."""
         if self._statistics is not None:
             return self._statistics
-        return _count(list(_flat(self._numbers))) if self.note is None else (math.nan,) * 4 + (0, 0, 0)
+        return _count(list(flat(self._numbers))) if self.note is None else (math.nan,) * 4 + (0, 0, 0)
 
     @property
     def min(self) -> float:
@@ -178,10 +178,15 @@ def _rows(numbers: Numbers, dimensions: int) -> str:
     return gap.join(_rows(part, dimensions - 1) for part in numbers)
 
 
-def _flat(numbers: Numbers) -> Iterator[complex]:
+def flat(numbers: Numbers) -> Iterator[complex]:
+    """The numbers, out of all their lists.
+
+    >>> list(flat([[1, 2], [3]]))
+    [1, 2, 3]
+    """
     if isinstance(numbers, Sequence):
         for part in numbers:
-            yield from _flat(part)
+            yield from flat(part)
     else:
         yield numbers
 

@@ -251,3 +251,12 @@ def test_any_text_may_be_a_name(name: str) -> None:
 @pytest.mark.parametrize(("thing", "words"), [([], "a list"), (1, "an int"), (None, "a NoneType"), ("", "a str")])
 def test_a_kind_is_told_with_its_article(thing: object, words: str) -> None:
     assert graph.kind_of(thing) == words
+
+
+def test_asking_for_a_variables_name_keeps_nothing_of_the_caller_alive() -> None:
+    thing = torch.nn.Linear(1, 1)
+    assert graph.variable_of(thing, graph.caller()) == "thing"
+    alive = weakref.ref(thing)
+    del thing
+    gc.collect()
+    assert alive() is None

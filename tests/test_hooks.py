@@ -1,4 +1,4 @@
-"""The census: every hook that is registered now, where it is kept, and in which place."""
+"""The census of tensors and graphs: every hook that is registered now, where it is kept, and in which place."""
 
 from collections.abc import Sequence
 
@@ -96,11 +96,37 @@ def test_the_table_shows_where_each_hook_was_written() -> None:
     a = leaf(2.0)
     a.register_hook(c_hook)
     line = c_hook.__code__.co_firstlineno
-    assert hv.hooks(a).texts() == [("a", "c_hook", "a._backward_hooks", "1/1", f"tests/scenes.py, line {line}")]
+    where = f"tests/scenes.py, line {line}"
+    assert hv.hooks(a).texts() == [("a", "c_hook", "tensor hook", "a._backward_hooks", "1/1", where)]
     assert "c_hook" in hv.hooks(a)._repr_html_()
 
 
-@pytest.mark.parametrize("thing", [3, "c", None, [torch.ones(1)]])
-def test_what_is_no_tensor_is_refused(thing: object) -> None:
-    with pytest.raises(TypeError, match=r"hooks\(\) takes tensors"):
-        hv.hooks(thing)
+def test_the_graph_below_a_node_is_listed() -> None:
+    a = leaf(2.0)
+    c = a * 3
+    c.grad_fn.register_hook(silent("of the node"))
+    a.register_hook(silent("of a"))
+    assert [row[:2] for row in told(hv.hooks(c.grad_fn))] == [("a", "of a"), ("MulBackward0 (c)", "of the node")]
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+def test_a_multi_grad_hook_is_listed_on_each_of_its_tensors_as_the_users_function(mode: str) -> None:
+    a, b = leaf(2.0), leaf(3.0)
+    c = a * b
+    a.register_hook(silent("of a alone"))
+    torch.autograd.graph.register_multi_grad_hook([a, b], silent("of both"), mode=mode)
+    listed = [(h.kind, *row) for h, row in zip(hv.hooks(c), told(hv.hooks(c)), strict=True)]
+    assert sorted(listed) == [
+        ("multi_grad_hook", "a", "of both", "a._backward_hooks", 1, 2),
+        ("multi_grad_hook", "b", "of both", "b._backward_hooks", 0, 1),
+        ("tensor_hook", "a", "of a alone", "a._backward_hooks", 0, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("thing", "named"),
+    [(3, "an int"), ("c", "a str"), (None, "a NoneType"), ([torch.ones(1)], "a list"), (leaf, "a func")],
+)
+def test_what_has_no_hooks_is_refused_by_name(thing: object, named: str) -> None:
+    with pytest.raises(TypeError, match=rf"takes tensors, autograd nodes, modules and optimizers.* this is {named}"):
+        hv.hooks(torch.ones(1), thing)

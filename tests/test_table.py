@@ -76,3 +76,9 @@ def test_a_table_without_rows_says_so() -> None:
     empty: Table[int] = Table((), ("n",), lambda n: (str(n),))
     assert "None." in empty._repr_html_()
     assert "<table" not in empty._repr_html_()
+
+
+def test_a_table_may_have_a_sentence_of_its_own_for_having_no_rows() -> None:
+    empty: Table[int] = Table((), ("n",), lambda n: (str(n),), nothing="No <n>.")
+    assert repr(empty) == repr(empty[:]) == "No <n>."
+    assert ET.fromstring(empty._repr_html_()).text == "No <n>."

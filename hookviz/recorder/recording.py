@@ -12,7 +12,6 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz import graph
-from hookviz.hooks import shared_dict
 from hookviz.recorder import patches
 from hookviz.recorder.behind import behind
 from hookviz.recorder.call import Call
@@ -20,7 +19,7 @@ from hookviz.recorder.calls import Calls
 from hookviz.recorder.glimpse import Gradients
 from hookviz.recorder.passes import Pass
 from hookviz.recorder.stage import ListStage, Observer, Stage
-from hookviz.survey import KEY, Survey, metadata_of
+from hookviz.survey import KEY, Survey, metadata_of, shared_dict
 from hookviz.trace import Place, StepRow, Trace
 from hookviz.words import say
 

@@ -35,6 +35,8 @@ class Hook:
     place: int
     """Its place among the hooks of its dict, counted from 0, in the order in which they run."""
     total: int
+    flags: tuple[str, ...] = ()
+    """How it was registered: ``with_kwargs``, ``always_call``, ``global``."""
 
     @property
     def name(self) -> str:

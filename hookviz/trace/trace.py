@@ -24,6 +24,7 @@ from hookviz.values import Row, Value
 from hookviz.words import say
 
 if TYPE_CHECKING:
+    from hookviz.compare import Comparison
     from hookviz.picture import Figure
     from hookviz.player import Player
 
@@ -86,7 +87,7 @@ class Trace:
         tensors = row.kind in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
         unnamed = tensors and (row.node, row.output) not in self._names
         variant = ".unnamed" if unnamed else ".global" if "global" in row.flags else ""
-        return Hook(on, row.kind, source, say(f"dict.{row.kind}{variant}", on=on), *place)
+        return Hook(on, row.kind, source, say(f"dict.{row.kind}{variant}", on=on), *place, row.flags)
 
     def place(self, index: int, pass_id: int | None) -> tuple[int, int]:
         """The place of a hook among those of its dict when a pass ran (or ever), and how many they were."""
@@ -173,6 +174,23 @@ class Trace:
         from hookviz.player import Player
 
         return Player.of(self)
+
+    def diff(self, other: "Trace") -> "Comparison":
+        """Which gradients differ between this trace and ``other``, by how much, and from which firing on.
+
+        The two are traces of the same program, recorded twice: with and without a hook, say. Nodes are matched by
+        their places in the graph; NaN is like NaN.
+
+        Returns:
+            A table of the gradients that differ; ``first`` is the first firing that differs, ``sentence`` says it all.
+
+        Raises:
+            TypeError: ``other`` is no trace.
+            ValueError: the traces are not of the same graph; the message says where they part.
+        """
+        from hookviz.compare import compare
+
+        return compare(self, other)
 
     def save(self, path: str | Path) -> None:
         """Write the trace as JSON, to be read again by ``hookviz.load``."""

@@ -1,0 +1,281 @@
+"""Two traces of the same program side by side: which gradients differ, and from which hook on."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from hookviz.sentences import brief
+from hookviz.table import Table
+from hookviz.trace import HOOK_KINDS, Place, Step, Trace
+from hookviz.values import Value, flat, number, same
+from hookviz.words import say
+
+GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
+"""The kinds of step in which a gradient stands somewhere to be compared."""
+
+_SEEN_THROUGH = "BackwardHookFunctionBackward"
+"""The node that torch puts around a module with full backward hooks; gradients pass through it as they are."""
+
+Where = tuple[Any, ...]
+"""What tells a step from the others of its trace, in terms that two traces of one program share."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A gradient that is not the same in two traces."""
+
+    on: str
+    kind: str
+    """The kind of step at which it was seen."""
+    before: Value | None
+    """Its value in this trace; None where it has none."""
+    after: Value | None
+    """Its value in the other trace."""
+    amount: float | None
+    """The largest absolute difference, or that of the norms where numbers were not kept; None without two values."""
+    steps: tuple[int | None, int | None]
+    """The step in this trace, and the step in the other."""
+
+
+class Comparison(Table[Difference]):
+    """The gradients that differ between two traces, and the first firing that differs."""
+
+    def __init__(self, rows: list[Difference], first: Step | None, sentence: str) -> None:
+        self.first = first
+        """The first firing from which they differ, in the other trace unless only this one has it; None when equal."""
+        self.sentence = sentence
+        """The whole in plain English."""
+        head = [say(f"table.{name}") for name in ("on", "gradient", "this", "other", "difference", "step")]
+        super().__init__(rows, head, _cells, nothing=sentence)
+
+    def __repr__(self) -> str:
+        return f"{self.sentence}\n{super().__repr__()}" if len(self) else self.sentence
+
+    def _repr_html_(self) -> str:
+        table = super()._repr_html_()
+        return f"<p>{escape(self.sentence)}</p>{table}" if len(self) else table
+
+
+def _cells(row: Difference) -> tuple[str, ...]:
+    amount = "" if row.amount is None else number(row.amount)
+    steps = (say("name.none") if step is None else str(step + 1) for step in row.steps)
+    return (row.on, say(f"card.{row.kind}"), brief(row.before), brief(row.after), amount, " → ".join(steps))
+
+
+def compare(this: Trace, other: Trace) -> Comparison:
+    """Which gradients differ between ``this`` and ``other``, two traces of the same program.
+
+    Raises:
+        TypeError: ``other`` is no trace.
+        ValueError: the traces are not of the same graph.
+    """
+    if not isinstance(other, Trace):
+        raise TypeError(say("error.diff.type", kind=type(other).__name__))
+    if len(this.roots) != len(other.roots):
+        raise ValueError(say("error.diff.passes", here=len(this.roots), there=len(other.roots)))
+    one, two = _Graph(this), _Graph(other)
+    matched = [_match(one, two, pass_id) for pass_id in range(len(this.roots))]
+    own = [{ours: ours for ours in numbers.values()} for numbers in matched]
+    here, there = _Told(this, own), _Told(other, matched)
+    rows = _differences(here, there)
+    first, caused = _first(list(here.firings.items()), list(there.firings.items())) if rows else (None, False)
+    if first is not None:
+        side = 0 if first.trace is this else 1
+        caused = caused and not any(_precedes(row.steps[side], first) for row in rows)
+    return Comparison(rows, first, _sentence(this, rows, first, caused))
+
+
+def _precedes(step: int | None, first: Step) -> bool:
+    return step is not None and step < first.index
+
+
+def _sentence(this: Trace, rows: Sequence[Difference], first: Step | None, caused: bool) -> str:
+    if not rows:
+        return say("diff.equal")
+    if first is None or first.hook is None:
+        return say("diff.no_hook", count=len(rows))
+    which = say("diff.this" if first.trace is this else "diff.other")
+    where = {"hook": first.hook.label, "on": first.on, "step": first.index + 1, "which": which}
+    return say("diff.first" if caused else "diff.already", count=len(rows), **where)
+
+
+# -- which node of the one graph is which of the other
+
+
+class _Graph:
+    """The graph of a trace, without the nodes that torch puts around modules with full backward hooks."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._slots: dict[int, dict[int, Place]] = {}
+        for (node, slot), place in trace.edges.items():
+            self._slots.setdefault(node, {})[slot] = place
+
+    def roots(self, pass_id: int) -> list[Place | None]:
+        """Where a pass starts."""
+        return [self._through(place) for place in self.trace.roots[pass_id]]
+
+    def below(self, node: int) -> dict[int, Place | None]:
+        """Where the gradients that a node computes go, by their slots."""
+        return {slot: self._through(place) for slot, place in self._slots.get(node, {}).items()}
+
+    def end(self, place: Place | None) -> str:
+        """What stands at a place, in words."""
+        if place is None:
+            return say("diff.nothing")
+        op = self.trace.ops[place[0]]
+        return op if place[1] == 0 else say("diff.output", op=op, output=place[1] + 1)
+
+    def _through(self, place: Place | None) -> Place | None:
+        while place is not None and self.trace.ops[place[0]] == _SEEN_THROUGH:
+            place = self._slots.get(place[0], {}).get(place[1])
+        return place
+
+
+def _match(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
+    """Number of a node in ``two`` → its number in ``one``, by a walk from the roots of one pass in step.
+
+    Raises:
+        ValueError: the walk comes to a place where the graphs are not alike; which one, in words.
+    """
+    roots = one.roots(pass_id), two.roots(pass_id)
+    if len(roots[0]) != len(roots[1]):
+        raise ValueError(say("error.diff.roots", number=pass_id + 1, here=len(roots[0]), there=len(roots[1])))
+    pairs = [(*pair, say("diff.root", number=pass_id + 1)) for pair in zip(*roots, strict=True)]
+    numbers: dict[int, int] = {}
+    taken: set[int] = set()
+    for here, there, where in pairs:  # the list grows while it is gone through
+        if here is None or there is None or one.end(here) != two.end(there):
+            if here is None and there is None:
+                continue
+            raise ValueError(say("error.diff.shape", where=where, here=one.end(here), there=two.end(there)))
+        ours, theirs = here[0], there[0]
+        if theirs in numbers or ours in taken:
+            if numbers.get(theirs) != ours:
+                raise ValueError(say("error.diff.shared", where=where, op=one.end(here)))
+            continue
+        numbers[theirs] = ours
+        taken.add(ours)
+        pairs += _next(one, two, ours, theirs)
+    return numbers
+
+
+def _next(one: _Graph, two: _Graph, ours: int, theirs: int) -> list[tuple[Place | None, Place | None, str]]:
+    mine, yours = one.below(ours), two.below(theirs)
+    on = one.trace.name(ours)
+    slots = sorted(mine.keys() | yours.keys())
+    return [(mine.get(slot), yours.get(slot), say("diff.slot", slot=slot + 1, on=on)) for slot in slots]
+
+
+# -- what a trace tells, in terms that both share
+
+
+class _Told:
+    """The gradients and the firings of a trace, each under what tells it from the others."""
+
+    def __init__(self, trace: Trace, numbers: Sequence[dict[int, int]]) -> None:
+        self.trace, self._numbers = trace, numbers
+        self._seen: Counter[Where] = Counter()
+        self.gradients: dict[Where, int] = {}
+        """What tells a gradient from the others → the step at which it was seen."""
+        self.firings: dict[Where, Step] = {}
+        for index in range(len(trace.rows)):
+            self._take(index)
+
+    def _take(self, index: int) -> None:
+        row = self.trace.rows[index]
+        node = self._numbers[row.pass_id].get(row.node) if row.pass_id < len(self._numbers) else None
+        place = (row.pass_id, node, row.output)
+        if row.kind in GRADIENT_KINDS and node is not None:
+            self.gradients[self._counted(*place, row.kind)] = index
+        elif row.kind in HOOK_KINDS:
+            step = self.trace.steps[index]
+            where = place if row.call < 0 and node is not None else (row.pass_id, step.on)
+            self.firings[self._counted(*where, row.kind, step.hook.name if step.hook else "")] = step
+            if row.kind == "post_accumulate_hook" and row.of is None:
+                self.gradients[*place, "accumulate", 0] = index  # this is what stays in .grad
+
+    def _counted(self, *where: Any) -> Where:
+        """``where``, and how many there were before with nothing else to tell them apart."""
+        self._seen[where] += 1
+        return (*where, self._seen[where] - 1)
+
+    def value(self, where: Where) -> Value | None:
+        """The gradient at a place; None where there is none."""
+        index = self.gradients.get(where)
+        after = None if index is None else self.trace.value(self.trace.rows[index].after)
+        return after if isinstance(after, Value) else None
+
+
+def _differences(here: _Told, there: _Told) -> list[Difference]:
+    """A row for each gradient that differs, in the order of the one trace and then of the other."""
+    rows, said = [], set()
+    for where in sorted({**here.gradients, **there.gradients}, key=lambda where: where[3] == "arrive"):
+        before, after = here.value(where), there.value(where)
+        if _same(before, after) or (where[3] == "arrive" and (*where[:3], repr(before), repr(after)) in said):
+            continue  # what arrives at a leaf and is then written need not be said twice
+        said.add((*where[:3], repr(before), repr(after)))
+        steps = (here.gradients.get(where), there.gradients.get(where))
+        on = here.trace.name(where[1], where[2])
+        rows.append(Difference(on, where[3], before, after, _amount(before, after), steps))
+    return sorted(rows, key=lambda row: max(-1 if step is None else step for step in row.steps))
+
+
+def _same(one: Value | None, other: Value | None) -> bool:
+    """Whether two gradients hold the same numbers, on whatever device; NaN is like NaN."""
+    if one is None or other is None:
+        return one is other
+    return same((*one.row[:2], *one.row[3:]), (*other.row[:2], *other.row[3:]))
+
+
+def _amount(one: Value | None, other: Value | None) -> float | None:
+    if one is None or other is None:
+        return None
+    pairs: list[tuple[complex, complex]] = [(one.norm, other.norm)]
+    if one.shape == other.shape and one.tolist() is not None and other.tolist() is not None:
+        pairs = list(zip(flat(one.tolist()), flat(other.tolist()), strict=True))
+    return max((_far(*pair) for pair in pairs), default=0.0, key=lambda far: (math.isnan(far), far))
+
+
+def _far(x: complex, y: complex) -> float:
+    return 0.0 if same((x,), (y,)) else abs(x - y)
+
+
+# -- the first firing that differs
+
+
+def _first(here: Sequence[tuple[Where, Step]], there: Sequence[tuple[Where, Step]]) -> tuple[Step | None, bool]:
+    """The first firing that is not the same in both, and whether it makes the difference itself.
+
+    A hook that only one of them has, and that kept the gradient, makes none and is passed over.
+    """
+    spots = [{where: i for i, (where, _) in enumerate(firings)} for firings in (here, there)]
+    i = j = 0
+    while i < len(here) or j < len(there):
+        if i < len(here) and spots[1].get(here[i][0], -1) < j:
+            step, i = here[i][1], i + 1
+        elif j < len(there) and spots[0].get(there[j][0], -1) < i:
+            step, j = there[j][1], j + 1
+        else:
+            (mine, one), (yours, other) = here[i], there[j]
+            if mine != yours or not _agree(one, other):
+                return other, mine != yours or _alike(one.before, other.before)
+            i, j = i + 1, j + 1
+            continue
+        if step.effect != "kept":
+            return step, True
+    return None, False
+
+
+def _agree(one: Step, other: Step) -> bool:
+    return one.effect == other.effect and _alike(one.before, other.before) and _alike(one.after, other.after)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether what a hook saw, one value or several, is the same."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return not isinstance(one, tuple) and not isinstance(other, tuple) and _same(one, other)

@@ -1,0 +1,81 @@
+"""The hooks on tensors and nodes of autograd graphs."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch.autograd.graph import Node
+
+from hookviz import graph
+from hookviz.hooks.dicts import Dict, entries
+from hookviz.recorder.behind import behind
+from hookviz.survey import KEY, Survey, hook_row, metadata_of, shared_dict
+from hookviz.trace import Trace
+from hookviz.words import say
+
+
+class OnGraph(NamedTuple):
+    """A hook on a graph: its row in the trace, and the dict in which it is kept, under a key."""
+
+    row: int
+    hooks: Dict
+    key: Any
+
+
+def node_dict(node: Node, kind: str) -> Dict:
+    """The dict that all hooks of one kind on ``node`` share; torch gives it away through a handle only."""
+    register = node.register_prehook if kind == "node_pre_hook" else node.register_hook
+    handle = register(_nothing)
+    hooks: Dict = shared_dict(handle)
+    handle.remove()
+    return hooks
+
+
+def _nothing(*_: Any) -> None:
+    """A hook that is taken off before it can run."""
+
+
+def survey(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> Trace:
+    """A trace without steps: the graph below ``roots``, and every hook registered on it now.
+
+    Raises:
+        ValueError: the graph is too deep to be held.
+    """
+    return survey_hooks(roots, names)[0]
+
+
+def survey_hooks(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> tuple[Trace, list[OnGraph]]:
+    """As ``survey``, and beside the trace the hooks with the dicts that keep them.
+
+    Raises:
+        ValueError: the graph is too deep to be held.
+    """
+    trace, found = Trace(), []
+    seen = Survey(trace, graph.Numbering())
+    try:
+        with torch._C.DisableTorchFunction():
+            seen.take(roots, names)
+            for kind, hooks, node, output in _kept(seen):
+                for key, hook in entries(hooks):
+                    row = hook_row(trace, 0, *_shown(kind, node, output, key, hook))
+                    found.append(OnGraph(row, hooks, key))
+    except graph.TooDeep:
+        raise ValueError(say("error.draw.deep", deepest=f"{graph.DEEPEST:,}")) from None
+    finally:
+        seen.release()
+    return trace, found
+
+
+def _kept(seen: Survey) -> Iterator[tuple[str, Any, int, int]]:
+    yield from seen.hooks_of_tensors(marked=any(KEY in metadata_of(node) for node in seen.nodes))
+    for node in seen.nodes:
+        for kind in ("node_pre_hook", "node_post_hook"):
+            yield kind, node_dict(node, kind), seen.numbers[id(node)], -1
+
+
+def _shown(kind: str, node: int, output: int, key: Any, hook: Any) -> tuple[str, int, int, Any, Any]:
+    """A multi-grad hook as what it is; torch keeps a function of its own on each of the tensors."""
+    found = behind(hook)
+    if found is not None and found.kind == "multi_grad_hook":
+        kind, hook = found.kind, found.function
+    return kind, node, output, key, hook
