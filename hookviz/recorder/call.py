@@ -29,6 +29,8 @@ class Call:
         """Whether the step of its forward is written."""
         self.handling = sys.exception()
         """An exception that was being handled when the call began has nothing to do with it."""
+        self.raised: int | None = None
+        """The exception that was on its way when the call began, for ``Raised.leave``."""
         self.broken = False
         """Whether an exception is on its way, and torch runs the hooks that are always called."""
 

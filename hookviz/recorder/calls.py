@@ -15,6 +15,7 @@ from hookviz import graph
 from hookviz.recorder.call import Call, Module, ModuleStage
 from hookviz.recorder.glimpse import glimpse_of
 from hookviz.recorder.modules import Modules
+from hookviz.recorder.raised import text_of
 from hookviz.recorder.stage import Hook, Stage
 from hookviz.recorder.structure import Leaf, arguments, leaves, row_of
 from hookviz.survey import Survey
@@ -41,8 +42,6 @@ class Calls:
         """For each thread, which call was the innermost one from which sequence number of nodes on."""
         self.parameters: dict[int, int] = {}
         """``id`` of a parameter → the first call of its module."""
-        self.raised: int | None = None
-        """``id`` of the exception that is on its way, once a step has told of it."""
         self.follows = {id(module) for model in models for module in model.modules()}
         """``id`` of each module that was given; empty for all modules there are."""
         for model in models:
@@ -59,6 +58,7 @@ class Calls:
         again = torch._C._current_graph_task_id() != -1
         self.trace.calls.append(CallRow(number, self._counts[number], parent, again))
         call = Call(self, module, len(self.trace.calls) - 1)
+        call.raised = self.recording.raised.enter()
         stack.append(call)
         self._note(call.index)
         for parameter in module._parameters.values():
@@ -73,13 +73,13 @@ class Calls:
         if not call.forwarded:
             call.forward(outputs)
         call.finish(outputs)
+        self.recording.raised.leave(call.raised)
 
     def failed(self, call: Call, error: BaseException, hook: int | None = None) -> None:
         """An exception leaves the call; only the innermost call that it leaves tells of it."""
-        if self.raised != id(error):
-            self.raised = id(error)
-            text = f"{type(error).__name__}: {error}".strip().rstrip(":")[:300]
-            self.log("exception", call.index, hook=call.raiser(error) if hook is None else hook, error=text)
+        if self.recording.raised.first(error):
+            hook = call.raiser(error) if hook is None else hook
+            self.log("exception", call.index, hook=hook, error=text_of(error))
 
     def end(self, call: Call) -> None:
         """Take the observers off, whatever happened."""

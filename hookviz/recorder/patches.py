@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.autograd.graph
+import torch.autograd.profiler as profiler
+import torch.optim.optimizer as torch_optimizer
 from torch.autograd.function import _HookMixin
 
+from hookviz.recorder.optimizers import Between, OnOptimizer, in_step
 from hookviz.recorder.stage import Observer
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ _tensor_hook: Callable[..., Any] = torch.Tensor.register_hook
 _leaf_hook: Callable[..., Any] = torch.Tensor.register_post_accumulate_grad_hook
 _node_hook: Callable[..., Any] = _HookMixin._register_hook
 _call: Callable[..., Any] = torch.nn.Module.__call__
+_exit: Callable[..., Any] = profiler.record_function.__exit__
 
 
 def recording_here() -> "Recording | None":
@@ -36,6 +40,7 @@ def start(recording: "Recording") -> None:
     """Let ``recording`` see what its thread does; the first one replaces torch's functions."""
     with _lock:
         if not _current:
+            _replace_optimizers()
             _replace(_seen_call, _seen_backward, _seen_tensor_hook, _seen_leaf_hook, _seen_node_hook)
         _current[recording.thread] = recording
         _models.update(dict.fromkeys(recording.calls.follows, recording))
@@ -48,7 +53,45 @@ def stop(recording: "Recording") -> None:
             for key in [key for key, other in where.items() if other is recording]:
                 del where[key]
         if not _current:
+            _restore_optimizers()
             _replace(_call, _run_backward, _tensor_hook, _leaf_hook, _node_hook)
+
+
+def _stepping_here() -> "Recording | None":
+    """The recording that was begun by the calling thread: optimizers of others are not followed."""
+    recording = recording_here()
+    return recording if recording is not None and recording.thread == threading.get_ident() else None
+
+
+# For good, since a handle made meanwhile points to these: to everybody but a step they are the dicts that torch made.
+_all_pre = Between("step_pre_hook", torch_optimizer._global_optimizer_pre_hooks, _stepping_here, shared=True)
+_all_post = Between("step_post_hook", torch_optimizer._global_optimizer_post_hooks, _stepping_here, shared=True)
+_own_pre = OnOptimizer("_optimizer_step_pre_hooks", "step_pre_hook", _stepping_here)
+_own_post = OnOptimizer("_optimizer_step_post_hooks", "step_post_hook", _stepping_here)
+
+
+def _replace_optimizers() -> None:
+    torch_optimizer._global_optimizer_pre_hooks = _all_pre  # type: ignore[assignment]
+    torch_optimizer._global_optimizer_post_hooks = _all_post  # type: ignore[assignment]
+    for kept in (_own_pre, _own_post):
+        setattr(torch_optimizer.Optimizer, kept.name, kept)
+    profiler.record_function.__exit__ = _seen_exit  # type: ignore[method-assign]
+
+
+def _restore_optimizers() -> None:
+    torch_optimizer._global_optimizer_pre_hooks = _all_pre.data
+    torch_optimizer._global_optimizer_post_hooks = _all_post.data
+    for kept in (_own_pre, _own_post):
+        delattr(torch_optimizer.Optimizer, kept.name)
+    profiler.record_function.__exit__ = _exit  # type: ignore[method-assign]
+
+
+@wraps(_exit)
+def _seen_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
+    recording = _stepping_here() if in_step() else None
+    if recording is not None:
+        recording.carefully(recording.optimizers.end, error)
+    return _exit(self, kind, error, traceback)
 
 
 def _replace(call: Callable[..., Any], backward: Callable[..., Any], *hooks: Callable[..., Any]) -> None:
