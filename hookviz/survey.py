@@ -35,6 +35,8 @@ class Survey:
         """How many edges lead to a place."""
         self.retained: dict[Place, tuple[weakref.ref[torch.Tensor], int | None]] = {}
         """The tensors that keep their gradient, and its value before the pass."""
+        self.unpack_hooks: dict[int, Any] = {}
+        """``id`` → hook: those that will unpack what the nodes saved; known once ``hooks_of_tensors`` has gone by."""
         self._named: list[Kept] = []
         self._numbering = numbering
         trace.roots.append([])
@@ -77,6 +79,7 @@ class Survey:
         """Let go of the nodes."""
         graph.release(self.nodes)
         self.numbers.clear()
+        self.unpack_hooks.clear()
 
     def _add_node(self, node: Node, number: int) -> None:
         ops = self.trace.ops
@@ -136,7 +139,10 @@ class Survey:
                     yield "tensor_hook", reference(), number, output
 
     def _hooks_of_saved(self, node: Node) -> Iterator[Kept]:
-        for tensor in graph.saved_tensors(node):
+        for tensor, unpack in graph.saved_tensors(node):
+            if tensor is None:
+                self.unpack_hooks[id(unpack)] = unpack
+                continue
             place = self.find(tensor) if tensor._backward_hooks and not tensor.is_leaf else None
             if place is not None:
                 yield "tensor_hook", tensor._backward_hooks, *place

@@ -53,6 +53,7 @@ class Calls:
         """A module is called; observers stand around its hooks until ``end``."""
         stack = self._running.setdefault(threading.get_ident(), [])
         number = self.modules.number(module)
+        self.recording.notices.saved_hooks()
         self._counts[number] += 1
         parent = stack[-1].index if stack else None
         again = torch._C._current_graph_task_id() != -1

@@ -17,6 +17,7 @@ from hookviz.recorder.behind import behind
 from hookviz.recorder.call import Call
 from hookviz.recorder.calls import Calls
 from hookviz.recorder.glimpse import Gradients
+from hookviz.recorder.notices import Notices
 from hookviz.recorder.optimizers import Optimizers
 from hookviz.recorder.passes import Pass
 from hookviz.recorder.raised import Raised
@@ -51,6 +52,7 @@ class Recording:
         self.trace, self.names = trace, names
         self.thread = threading.get_ident()
         self.raised = Raised()
+        self.notices = Notices(trace)
         self.calls = Calls(self, trace, models)
         self.optimizers = Optimizers(self)
         self.running: list[Watched] = []
@@ -177,6 +179,7 @@ class Recording:
 
     def _begin(self, watched: Watched, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> None:
         survey, seen = watched.survey, watched.seen
+        self.notices.saved_hooks()
         names = {**self.names}
         for name, tensor in graph.variables(graph.caller()).items():
             names.setdefault(name, tensor)
@@ -186,6 +189,8 @@ class Recording:
         self.calls.claim(survey)
         for kept in survey.hooks_of_tensors(marked=bool(self._metadata)):
             self._observe(watched, *kept)
+        for hook in survey.unpack_hooks.values():
+            self.notices.packing(hook)
         for node in survey.nodes:
             self._observe_node(watched, node, survey.numbers[id(node)])
         self._observe_modules(watched)
