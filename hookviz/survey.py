@@ -115,6 +115,12 @@ class Survey:
         if not leaf and tensor._backward_hooks is not None:
             self._named.append(("tensor_hook", tensor._backward_hooks, *place))
 
+    def retains(self, tensor: torch.Tensor | None) -> None:
+        """Note that ``tensor``, which may have no name, keeps its gradient."""
+        place = None if tensor is None or tensor.is_leaf else self.find(tensor)
+        if tensor is not None and place is not None and place not in self.retained:
+            self._add_tensor("", tensor, place)
+
     def value(self, tensor: torch.Tensor) -> int:
         """The number of the value of ``tensor`` in the trace."""
         self.trace.values.append(measure(tensor))

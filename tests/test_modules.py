@@ -428,3 +428,15 @@ def test_warnings_are_the_same() -> None:
         return [str(warning.message) for warning in caught]
 
     assert run(False) == run(True) != []
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_last_hook_that_is_always_called_is_seen_after_an_exception(others: int) -> None:
+    net = nn.Sequential(nn.Linear(2, 2))  # given one number, it raises
+    for _ in range(others):
+        net.register_forward_hook(lambda module, args, output: None, always_call=True)
+    net.register_forward_hook(hook_of_the_module, always_call=True)
+    with hv.record(net) as trace, pytest.raises(RuntimeError):
+        net(leaf(1.0))
+    fired = [(s.hook.name, s.effect) for s in trace.firings if s.hook]
+    assert fired[-1] == ("hook_of_the_module", "kept") and len(fired) == others + 1

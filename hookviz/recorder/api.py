@@ -35,7 +35,7 @@ def record(*models: torch.nn.Module, names: Mapping[str, torch.Tensor] | None = 
     >>> [step.sentence for step in trace.firings]
     ['λ grad * 10 on x replaced the gradient: 6 → 60.']
     """
-    if patches.recording_here() is not None:
+    if patches.begun_here() is not None:
         raise RuntimeError(say("error.nested"))
     for model in models:
         if not isinstance(model, torch.nn.Module):

@@ -76,8 +76,14 @@ class Calls:
         call.finish(outputs)
         self.recording.raised.leave(call.raised)
 
+    def broke(self, call: Call, error: BaseException) -> None:
+        """An exception leaves the call; a last hook that is always called has run by now."""
+        self.failed(call, error)
+        if call.broken:
+            call.finish_always()
+
     def failed(self, call: Call, error: BaseException, hook: int | None = None) -> None:
-        """An exception leaves the call; only the innermost call that it leaves tells of it."""
+        """An exception came up in the call; only the innermost call that it leaves tells of it."""
         if self.recording.raised.first(error):
             hook = call.raiser(error) if hook is None else hook
             self.log("exception", call.index, hook=hook, error=text_of(error))
@@ -99,7 +105,13 @@ class Calls:
         stack = self._running.get(threading.get_ident())
         return stack[-1] if stack else None
 
-    def _lay(self, call: Call) -> None:
+    def registered(self, module: Module | None) -> None:
+        """A forward hook was added to a module, or to all: a call that is running may be about to run it."""
+        for call in self._running.get(threading.get_ident(), ()):
+            if module is None or call.module is module:
+                self._lay(call, "forward_hook")
+
+    def _lay(self, call: Call, *kinds: str) -> None:
         module: Any = call.module
         shared: Any = torch_modules
         for kind, hooks, flags in (
@@ -116,7 +128,7 @@ class Calls:
                 (module._forward_hooks_with_kwargs, module._forward_hooks_always_called),
             ),
         ):
-            if hooks:
+            if hooks and kind in (kinds or (kind,)):
                 self._observe(call, kind, hooks, flags)
 
     def _observe(self, call: Call, kind: str, hooks: Any, flags: tuple[Any, ...]) -> None:
@@ -125,8 +137,9 @@ class Calls:
             shared = any(hooks is known for known in _SHARED)
             stage = self._stages[id(hooks)] = ModuleStage(self.recording, kind, hooks, flags, shared)
         stage.lay()
-        stage.users += 1
-        call.stages.append(stage)
+        if stage not in call.stages:
+            stage.users += 1
+            call.stages.append(stage)
 
     # -- who made a node
 

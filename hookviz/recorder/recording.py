@@ -59,6 +59,7 @@ class Recording:
         self._numbering = graph.Numbering()
         self._stages: dict[Any, Stage] = {}
         self._metadata: list[dict[str, Any]] = []
+        self._retaining: list[weakref.ref[torch.Tensor]] = []
         self._troubled = False
 
     # -- a module is called; none of this may raise
@@ -74,7 +75,7 @@ class Recording:
 
     def broke(self, call: Call, error: BaseException) -> None:
         """An exception leaves the call."""
-        self.carefully(self.calls.failed, call, error)
+        self.carefully(self.calls.broke, call, error)
 
     def left(self, call: Call) -> None:
         """The call is over."""
@@ -186,6 +187,9 @@ class Recording:
         for name, tensor in self.calls.modules.parameters().items():
             names.setdefault(name, tensor)
         places = survey.take(roots, names)
+        self._retaining = [reference for reference in self._retaining if reference() is not None]
+        for reference in self._retaining:
+            survey.retains(reference())
         self.calls.claim(survey)
         for kept in survey.hooks_of_tensors(marked=bool(self._metadata)):
             self._observe(watched, *kept)
@@ -262,18 +266,20 @@ class Recording:
 
     def registered_on_tensor(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
         """A hook was added to ``tensor``; remember where, since the tensor itself may soon be gone."""
-        try:
-            if id(hooks) in self._stages:
-                self.registered_on_dict(hooks)
-                return
-            with torch._C.DisableTorchFunction():
-                self._remember(tensor, hooks)
-                for watched in self.running:
-                    place = watched.survey.find(tensor)
-                    if place is not None:
-                        self._observe(watched, kind, hooks, *place)
-        except Exception as error:
-            self.trouble(error)
+        if id(hooks) in self._stages:
+            self.registered_on_dict(hooks)
+            return
+        self._remember(tensor, hooks)
+        for watched in self.running:
+            place = watched.survey.find(tensor)
+            if place is not None:
+                self._observe(watched, kind, hooks, *place)
+
+    def retains(self, tensor: torch.Tensor) -> None:
+        """``tensor`` keeps its gradient from now on; nobody else may know of it by the time that it does."""
+        self._retaining.append(weakref.ref(tensor))
+        for watched in self.running:
+            watched.survey.retains(tensor)
 
     def _remember(self, tensor: torch.Tensor, hooks: Any) -> None:
         if tensor.grad_fn is None:
