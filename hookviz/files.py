@@ -6,7 +6,18 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hookviz.trace import HOOK_KINDS, KINDS, MODULE_HOOK_KINDS, CallRow, HookRow, ModuleRow, StepRow, TensorRow, Trace
+from hookviz.trace import (
+    HOOK_KINDS,
+    KINDS,
+    MODULE_HOOK_KINDS,
+    STEP_HOOK_KINDS,
+    CallRow,
+    HookRow,
+    ModuleRow,
+    StepRow,
+    TensorRow,
+    Trace,
+)
 from hookviz.values import Row
 from hookviz.words import say
 
@@ -16,6 +27,7 @@ _ROWS: dict[str, Callable[..., Any]] = {
     "tensors": TensorRow,
     "hook_rows": HookRow,
     "modules": ModuleRow,
+    "optimizers": ModuleRow,
     "calls": CallRow,
     "rows": StepRow,
 }
@@ -117,8 +129,9 @@ def load(path: str | Path) -> Trace:
 
 def _faults(trace: Trace) -> Iterator[str]:
     """What points to nothing in ``trace``: a file that was cut or edited by hand."""
-    nodes, values, passes, hooks, modules, calls = (
-        range(len(part)) for part in (trace.ops, trace.values, trace.roots, trace.hook_rows, trace.modules, trace.calls)
+    nodes, values, passes, hooks, modules, calls, optimizers = (
+        range(len(getattr(trace, name)))
+        for name in ("ops", "values", "roots", "hook_rows", "modules", "calls", "optimizers")
     )
     if len(trace.hooked) != len(passes) or not all(_known([tuple(there)], hooks) for there in trace.hooked):
         yield "hooks of passes"
@@ -136,8 +149,10 @@ def _faults(trace: Trace) -> Iterator[str]:
     if not all(node in nodes and call in calls for node, call in trace.owners.items()):
         yield "which module made a node"
     for hook in trace.hook_rows:
-        owned = hook.module == -1 or hook.module in modules
-        if hook.kind not in HOOK_KINDS or not owned or not (hook.node in nodes or hook.kind in MODULE_HOOK_KINDS):
+        holders = optimizers if hook.kind in STEP_HOOK_KINDS else modules
+        owned = hook.module == -1 or hook.module in holders
+        placed = hook.node in nodes or hook.kind in (*MODULE_HOOK_KINDS, *STEP_HOOK_KINDS)
+        if hook.kind not in HOOK_KINDS or not owned or not placed:
             yield f"the hook {hook.name}"
     for index, step in enumerate(trace.rows):
         kept = step.hook is None or step.hook in hooks
@@ -145,6 +160,7 @@ def _faults(trace: Trace) -> Iterator[str]:
         # A forward that no backward has followed belongs to the pass that might have come.
         known = step.pass_id in passes or (step.pass_id == len(passes) and step.node == -1)
         placed = known and (step.node == -1 or step.node in nodes) and (step.call == -1 or step.call in calls)
+        placed = placed and (step.optimizer == -1 or step.optimizer in optimizers)
         if step.kind not in KINDS or not (kept and shown and placed):
             yield f"step {index}"
 

@@ -73,21 +73,24 @@ def release(nodes: list[Node]) -> None:
     nodes.clear()
 
 
-def saved_tensors(node: Node) -> Iterator[torch.Tensor]:
+def saved_tensors(node: Node) -> Iterator[tuple[torch.Tensor | None, Any]]:
     """The tensors that ``node`` saved from forward, where reading them runs no code of anybody's.
 
-    Saved tensors with hooks (checkpointing, save_on_cpu) are left alone: unpacking them would call the hooks.
+    Each comes with the hook that unpacks it, if it has one (checkpointing, save_on_cpu): such a tensor is left alone
+    and None stands in its place, since unpacking it would call the hook.
     """
     for name in _saved_names(type(node)):
         try:
-            saved = getattr(node, f"_raw{name}")
-            tensor = getattr(node, name) if getattr(saved, "unpack_hook", True) is None else None
+            hook = getattr(getattr(node, f"_raw{name}"), "unpack_hook", _NEVER)
+            tensor = getattr(node, name) if hook is None else None
         except RuntimeError:  # changed in place since, or freed already: backward will say so itself
             continue
-        if isinstance(tensor, torch.Tensor):
-            yield tensor
+        if isinstance(tensor, torch.Tensor) or (hook is not None and hook is not _NEVER):
+            yield tensor, hook
 
 
+_NEVER = object()
+"""What is saved is no tensor, and has no hook."""
 _SAVED: dict[type, tuple[str, ...]] = {}
 
 

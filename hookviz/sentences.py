@@ -1,6 +1,6 @@
 """What happened in a step, in plain English, made when it is shown."""
 
-from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, Part, Step, Values
+from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, Part, Step, Values
 from hookviz.values import Value
 from hookviz.words import say
 
@@ -57,6 +57,8 @@ def sentence(step: Step) -> str:
     if step.hook is not None:
         parts["hook"] = step.hook.label
     if step.kind in HOOK_KINDS:
+        if step.kind in STEP_HOOK_KINDS:
+            return say(f"sentence.step_hook.{step.effect}", **parts)
         if step.before == () == step.after:  # the post-hooks of an AccumulateGrad
             return say("sentence.hook.nothing", **parts)
         of = step.kind if step.kind in MODULE_HOOK_KINDS else "data" if step.row.of else "hook"
@@ -111,7 +113,13 @@ def _call(step: Step, parts: dict[str, str | None]) -> str:
     return say("sentence.call.recomputed" if again else "sentence.call", **parts)
 
 
+def _stepped(step: Step, parts: dict[str, str | None]) -> str:
+    kind = step.trace.optimizers[step.row.optimizer].kind if step.row.optimizer >= 0 else ""
+    return say("sentence.optimizer_step", kind=kind, **parts)
+
+
 _OTHERS = {
+    "optimizer_step": _stepped,
     "call": _call,
     "arrive": _arrive,
     "retain_grad": _added,

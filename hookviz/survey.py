@@ -36,6 +36,8 @@ class Survey:
         """How many edges lead to a place."""
         self.retained: dict[Place, tuple[weakref.ref[torch.Tensor], int | None]] = {}
         """The tensors that keep their gradient, and its value before the pass."""
+        self.unpack_hooks: dict[int, Any] = {}
+        """``id`` → hook: those that will unpack what the nodes saved; known once ``hooks_of_tensors`` has gone by."""
         self._named: list[Kept] = []
         self._numbering = numbering
         trace.roots.append([])
@@ -78,6 +80,7 @@ class Survey:
         """Let go of the nodes."""
         graph.release(self.nodes)
         self.numbers.clear()
+        self.unpack_hooks.clear()
 
     def _add_node(self, node: Node, number: int) -> None:
         ops = self.trace.ops
@@ -113,6 +116,12 @@ class Survey:
         if not leaf and tensor._backward_hooks is not None:
             self._named.append(("tensor_hook", tensor._backward_hooks, *place))
 
+    def retains(self, tensor: torch.Tensor | None) -> None:
+        """Note that ``tensor``, which may have no name, keeps its gradient."""
+        place = None if tensor is None or tensor.is_leaf else self.find(tensor)
+        if tensor is not None and place is not None and place not in self.retained:
+            self._add_tensor("", tensor, place)
+
     def value(self, tensor: torch.Tensor) -> int:
         """The number of the value of ``tensor`` in the trace."""
         self.trace.values.append(measure(tensor))
@@ -137,7 +146,10 @@ class Survey:
                     yield "tensor_hook", reference(), number, output
 
     def _hooks_of_saved(self, node: Node) -> Iterator[Kept]:
-        for tensor in graph.saved_tensors(node):
+        for tensor, unpack in graph.saved_tensors(node):
+            if tensor is None:
+                self.unpack_hooks[id(unpack)] = unpack
+                continue
             place = self.find(tensor) if tensor._backward_hooks and not tensor.is_leaf else None
             if place is not None:
                 yield "tensor_hook", tensor._backward_hooks, *place

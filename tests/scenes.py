@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
+from torch import nn
 
 from hookviz import Step, Trace, Value, record
 
@@ -102,3 +103,42 @@ def steps_of(trace: Trace, kind: str, on: str | None = None) -> list[Step]:
 def written(trace: Trace, kind: str = "accumulate") -> dict[str, tuple[Any, Any]]:
     """Name → (before, after) of what was stored in ``.grad``."""
     return {step.on: (plain(step.before), plain(step.after)) for step in steps_of(trace, kind)}
+
+
+class SumNet(nn.Module):
+    """Adds what it is given."""
+
+    def forward(self, a: Any, b: Any, c: Any) -> Any:
+        return a + b + c
+
+
+class Doubled(nn.Module):
+    """One parameter, twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight
+
+
+class Net(nn.Module):
+    """Two layers and a function between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.l1, self.l2 = Doubled(), Doubled()
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.l2(self.l1(x).relu())
+
+
+def told(trace: Trace, *kinds: str) -> list[tuple[Any, ...]]:
+    """(kind, on, before, after) of each step of these kinds, or of all that modules make."""
+    chosen = kinds or ("call", "forward", *FORWARD, *BACKWARD)
+    return [(s.kind, s.on, plain(s.before), plain(s.after)) for s in trace.steps if s.kind in chosen]
+
+
+FORWARD = ("forward_pre_hook", "forward_hook")
+BACKWARD = ("full_backward_pre_hook", "full_backward_hook", "backward_hook")

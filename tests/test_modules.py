@@ -14,50 +14,11 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.modules.module as torch_modules
-from scenes import leaf, plain
+from scenes import BACKWARD, Doubled, Net, SumNet, leaf, plain, told
 from torch import nn
 
 import hookviz as hv
 from hookviz.recorder.stage import Observer
-
-
-class SumNet(nn.Module):
-    """Adds what it is given."""
-
-    def forward(self, a: Any, b: Any, c: Any) -> Any:
-        return a + b + c
-
-
-class Doubled(nn.Module):
-    """One parameter, twice."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.tensor(2.0))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * self.weight
-
-
-class Net(nn.Module):
-    """Two layers and a function between them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.l1, self.l2 = Doubled(), Doubled()
-
-    def forward(self, x: torch.Tensor) -> Any:
-        return self.l2(self.l1(x).relu())
-
-
-def told(trace: hv.Trace, *kinds: str) -> list[tuple[Any, ...]]:
-    """(kind, on, before, after) of each step of these kinds, or of all that modules make."""
-    chosen = kinds or ("call", "forward", *FORWARD, *BACKWARD)
-    return [(s.kind, s.on, plain(s.before), plain(s.after)) for s in trace.steps if s.kind in chosen]
-
-
-FORWARD = ("forward_pre_hook", "forward_hook")
-BACKWARD = ("full_backward_pre_hook", "full_backward_hook", "backward_hook")
 
 
 def observers_in(model: nn.Module) -> list[Any]:
@@ -74,146 +35,6 @@ def nothing_stays() -> Iterator[None]:
     yield
     assert nn.Module.__call__ is call
     assert observers_in(nn.Module()) == []
-
-
-# -- one test for each row of torch's ways to register a hook on a module
-
-
-def test_module_register_forward_pre_hook() -> None:
-    net = SumNet()
-    net.register_forward_pre_hook(lambda module, args: (args[0] + 10, args[1]))
-    with hv.record(net) as trace:
-        assert net(leaf(1.0), leaf(2.0), c=leaf(3.0)).item() == 16
-    assert told(trace) == [
-        ("call", "net", None, (1, 2, 3)),
-        ("forward_pre_hook", "net", (1, 2, 3), (11, 2, 3)),
-        ("forward", "net", None, 16),
-    ]
-    (step,) = trace.firings
-    assert (step.effect, step.row.labels[1]) == ("replaced", ("a", "b", "c"))
-    assert step.hook is not None and step.hook.kept_in == "net._forward_pre_hooks"
-
-
-def test_module_register_forward_pre_hook_with_kwargs() -> None:
-    def add_to_c(module: nn.Module, args: Any, kwargs: Any) -> Any:
-        return args, {"c": kwargs["c"] * 2}
-
-    net = SumNet()
-    net.register_forward_pre_hook(add_to_c, with_kwargs=True)
-    with hv.record(net) as trace:
-        assert net(leaf(1.0), leaf(2.0), c=leaf(3.0)).item() == 9
-    (step,) = trace.firings
-    assert (plain(step.before), plain(step.after)) == ((1, 2, 3), (1, 2, 6))
-    assert trace.hook_rows[step.row.hook or 0].flags == ("with_kwargs",)
-
-
-def test_module_register_forward_hook() -> None:
-    net = SumNet()
-    net.register_forward_hook(lambda module, args, output: output + 100)
-    with hv.record(net) as trace:
-        assert net(leaf(1.0), leaf(2.0), leaf(3.0)).item() == 106
-    assert told(trace)[1:] == [("forward", "net", None, 6), ("forward_hook", "net", 6, 106)]
-    (step,) = trace.firings
-    assert step.hook is not None and step.hook.kept_in == "net._forward_hooks"
-
-
-def test_module_register_forward_hook_always_call() -> None:
-    class Breaks(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            raise ValueError("broken inside")
-
-    ran: list[str] = []
-    net = Breaks()
-    net.register_forward_hook(lambda module, args, output: ran.append("always"), always_call=True)
-    net.register_forward_hook(lambda module, args, output: ran.append("only then"))
-    with hv.record(net) as trace, pytest.raises(ValueError, match="broken inside"):
-        net(leaf(1.0))
-    assert ran == ["always"]
-    assert [step.kind for step in trace.firings] == ["forward_hook"]
-    assert trace.hook_rows[trace.firings[0].row.hook or 0].flags == ("always_call",)
-
-
-def test_prepend_puts_a_hook_first() -> None:
-    net = Doubled()
-    net.register_forward_hook(lambda module, args, output: output + 1)
-    net.register_forward_hook(lambda module, args, output: output * 10, prepend=True)
-    with hv.record(net) as trace:
-        assert net(leaf(3.0)).item() == 61
-    assert told(trace, "forward_hook") == [("forward_hook", "net", 6, 60), ("forward_hook", "net", 60, 61)]
-    assert [step.hook.place for step in trace.firings if step.hook] == [0, 1]
-
-
-def test_module_register_full_backward_pre_hook() -> None:
-    net, x = Doubled(), leaf(3.0)
-    net.register_full_backward_pre_hook(lambda module, grad_output: (grad_output[0] * 5,))
-    with hv.record(net) as trace:
-        net(x).backward()
-    assert x.grad is not None and x.grad.item() == 10
-    assert told(trace, *BACKWARD) == [("full_backward_pre_hook", "net", 1, 5)]
-    (step,) = trace.firings
-    assert (step.effect, step.hook and step.hook.kept_in) == ("replaced", "net._backward_pre_hooks")
-
-
-def test_module_register_full_backward_hook() -> None:
-    net, x = Doubled(), leaf(3.0)
-    net.register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * 5,))
-    with hv.record(net) as trace:
-        net(x).backward()
-    assert x.grad is not None and x.grad.item() == 10
-    assert told(trace, *BACKWARD) == [("full_backward_hook", "net", 2, 10)]
-    (step,) = trace.firings
-    assert (step.effect, step.hook and step.hook.kept_in) == ("replaced", "net._backward_hooks")
-
-
-@pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
-def test_module_register_backward_hook() -> None:
-    net, x = Doubled(), leaf(3.0)
-    net.register_backward_hook(lambda module, grad_input, grad_output: None)
-    with hv.record(net) as trace:
-        net(x).backward()
-    assert told(trace, *BACKWARD) == [("backward_hook", "net", (2, 3), (2, 3))]
-    frame = trace.player().frames[trace.firings[0].index]
-    assert frame["title"] == "legacy backward hook ① on net"
-    assert "leaves out" in frame["kept"]
-
-
-GLOBAL = {
-    "forward_pre": (torch_modules.register_module_forward_pre_hook, lambda m, args: (args[0] + 1,)),
-    "forward": (torch_modules.register_module_forward_hook, lambda m, args, output: output + 1),
-    "full_backward_pre": (torch_modules.register_module_full_backward_pre_hook, lambda m, g: (g[0] + 1,)),
-    "full_backward": (torch_modules.register_module_full_backward_hook, lambda m, gi, go: (gi[0] + 1,)),
-}
-
-
-@pytest.mark.parametrize("name", GLOBAL)
-def test_register_module_hook_for_all_modules_runs_before_local_ones(name: str) -> None:
-    register, hook = GLOBAL[name]
-    net, x = Doubled(), leaf(3.0)
-    getattr(net, f"register_{name}_hook")(lambda *given: None)
-    handle = register(hook)
-    try:
-        with hv.record(net) as trace:
-            net(x).backward()
-    finally:
-        handle.remove()
-    first, second = trace.firings
-    assert (first.kind, second.kind) == (f"{name}_hook",) * 2
-    assert (first.effect, second.effect) == ("replaced", "kept")
-    assert first.hook is not None and first.hook.kept_in.startswith("torch.nn.modules.module._global_")
-    assert first.hook.on == "all modules" and first.on == "net"
-
-
-@pytest.mark.parametrize("mode", ["all", "any"])
-def test_register_multi_grad_hook(mode: Any) -> None:
-    a, b = leaf(2.0), leaf(3.0)
-    seen: list[Any] = []
-    torch.autograd.graph.register_multi_grad_hook([a, b], seen.append, mode=mode)
-    with hv.record() as trace:
-        (a * b).backward()
-    assert len(seen) == 1
-    (step,) = trace.firings
-    assert (step.kind, step.on) == ("multi_grad_hook", "b" if mode == "all" else "a")
-    assert step.hook is not None and step.hook.name == "append"
 
 
 # -- the order of things
@@ -618,3 +439,15 @@ def test_warnings_are_the_same() -> None:
         return [str(warning.message) for warning in caught]
 
     assert run(False) == run(True) != []
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_last_hook_that_is_always_called_is_seen_after_an_exception(others: int) -> None:
+    net = nn.Sequential(nn.Linear(2, 2))  # given one number, it raises
+    for _ in range(others):
+        net.register_forward_hook(lambda module, args, output: None, always_call=True)
+    net.register_forward_hook(hook_of_the_module, always_call=True)
+    with hv.record(net) as trace, pytest.raises(RuntimeError):
+        net(leaf(1.0))
+    fired = [(s.hook.name, s.effect) for s in trace.firings if s.hook]
+    assert fired[-1] == ("hook_of_the_module", "kept") and len(fired) == others + 1

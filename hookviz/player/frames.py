@@ -16,7 +16,7 @@ _NOTES = ("aliased", "unknown_hook", "unobserved")
 LONGEST = 2_000
 """The player takes along no more steps than this: each is some 0.5 KB of the notebook that it is saved in."""
 
-_ONE_CARD = ("call", "forward", "seed", "arrive", "retain_grad", "accumulate", "returned")
+_ONE_CARD = ("call", "forward", "seed", "arrive", "retain_grad", "accumulate", "returned", "optimizer_step")
 """Kinds in which there is no before to compare with, unless something was there already."""
 
 
@@ -70,7 +70,7 @@ def _glyph(step: Step) -> str:
 
 
 def _cards(step: Step) -> tuple[str | None, str | None]:
-    if step.kind in ("exception", "unobserved"):
+    if step.kind in ("exception", "unobserved") or step.before == () == step.after:
         return None, None
     if step.kind == "compute":
         return _block(step.before), None
@@ -98,10 +98,15 @@ def _kept(step: Step) -> str:
     hook = step.hook
     if hook is None:
         return ""
-    leaf = ".leaf" if step.kind == "tensor_hook" and step.trace.ops[step.node] == "AccumulateGrad" else ""
     kind = step.trace.hook_rows[step.row.hook or 0].kind
-    place = {"on": step.on, "place": say(f"place.{hook.place}" if hook.place < 4 else "place.n", n=hook.place + 1)}
-    return say(f"kept.{kind}{leaf}", dict=hook.kept_in, total=hook.total, op=step.trace.ops[step.node], **place)
+    op = step.trace.ops[step.node] if step.node >= 0 else ""
+    leaf = ".leaf" if step.kind == "tensor_hook" and op == "AccumulateGrad" else ""
+    place = {
+        "op": op,
+        "on": step.on,
+        "place": say(f"place.{hook.place}" if hook.place < 4 else "place.n", n=hook.place + 1),
+    }
+    return say(f"kept.{kind}{leaf}", dict=hook.kept_in, total=hook.total, **place)
 
 
 def _next(step: Step, steps: Sequence[Step]) -> str:
@@ -130,7 +135,8 @@ def _hook(trace: Trace, index: int) -> dict[str, Any]:
 def _firing(step: Step) -> dict[str, Any]:
     hook = step.hook
     assert hook is not None  # a firing has its hook
-    change = f"{brief(step.before, 16)} → {brief(step.after, 16)}"
+    nothing = step.before == () == step.after  # a hook that is given no gradient
+    change = "" if nothing else f"{brief(step.before, 16)} → {brief(step.after, 16)}"
     name = f"{numeral(hook.place)} {hook.label}"
     return {
         "step": step.index,

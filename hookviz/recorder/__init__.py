@@ -1,5 +1,6 @@
 """Observe a pass and change nothing."""
 
-from hookviz.recorder.recording import HookvizWarning, record
+from hookviz.recorder.api import record
+from hookviz.recorder.recording import HookvizWarning
 
 __all__ = ["HookvizWarning", "record"]

@@ -25,10 +25,14 @@ class Call:
         self.calls, self.module, self.index = calls, module, index
         self.stages: list[ModuleStage] = []
         self.running: dict[Stage, Run[Leaf]] = {}
+        self.taken: dict[Stage, list[tuple[Any, Hook]]] = {}
+        """What torch took out of a module's own dict when it took the hooks of all modules, which it calls first."""
         self.forwarded = False
         """Whether the step of its forward is written."""
         self.handling = sys.exception()
         """An exception that was being handled when the call began has nothing to do with it."""
+        self.raised: int | None = None
+        """The exception that was on its way when the call began, for ``Raised.leave``."""
         self.broken = False
         """Whether an exception is on its way, and torch runs the hooks that are always called."""
 
@@ -37,6 +41,8 @@ class Call:
     def enter(self, stage: "Stage", given: tuple[Any, ...]) -> list[Leaf]:
         """The first observer among the hooks of one dict was called."""
         self._notice()
+        if isinstance(stage, ModuleStage) and stage.shared:
+            self.taken.update((own, own.items()) for own in self.stages if own.kind == stage.kind and own is not stage)
         now = self._look(stage, given)
         if stage.kind == "forward_hook" and not self.forwarded and not self.broken:
             self.forward(now)
@@ -57,8 +63,7 @@ class Call:
         if self._notice(stage, entry):
             return run.last
         now = self._look(stage, given)
-        keys = [key for key, hook in run.hooks if not stage.observes(hook)]
-        self._log(stage, entry, (keys.index(entry[0]), len(keys)), run.last, now, self.calls.effect(run.last, now))
+        self._log(stage, entry, run, now, self.calls.effect(run.last, now))
         return now
 
     def leave(self, stage: "Stage", last: list[Leaf]) -> None:
@@ -81,10 +86,13 @@ class Call:
         """A last hook with no observer behind it has run: what the call returns is what it made of the output."""
         for stage, run, entry in self._unfinished():
             seen = [_unwrapped(*pair) for pair in zip(run.last, outputs, strict=False)] + outputs[len(run.last) :]
-            keys = [key for key, hook in run.hooks if not stage.observes(hook)]
-            self._log(
-                stage, entry, (keys.index(entry[0]), len(keys)), run.last, seen, self.calls.effect(run.last, seen)
-            )
+            self._log(stage, entry, run, seen, self.calls.effect(run.last, seen))
+
+    def finish_always(self) -> None:
+        """After an exception torch ran the hooks that are always called; what the last one returned is not used."""
+        for stage, run, entry in self._unfinished():
+            if isinstance(stage, ModuleStage) and entry[0] in (stage.always or ()):
+                self._log(stage, entry, run, run.last, "kept")
 
     def _unfinished(self) -> list[tuple[Stage, Run[Leaf], tuple[Any, Hook]]]:
         """The dicts that torch is going through, each with the next of its hooks; the innermost first."""
@@ -101,11 +109,10 @@ class Call:
             return self.calls.look(arguments(self.module, given[1], given[2] if len(given) > 2 else {}))
         return self.calls.look(leaves("output", given[-1]))
 
-    def _log(
-        self, stage: "Stage", entry: tuple[Any, Hook], place: tuple[int, int], before: Any, after: Any, effect: str
-    ) -> None:
-        hook = self.calls.hook(stage, entry, self.index)
-        self.calls.log(stage.kind, self.index, before, after, hook=hook, place=place, effect=effect)
+    def _log(self, stage: Stage, entry: tuple[Any, Hook], run: Run[Leaf], after: list[Leaf], effect: str) -> None:
+        keys = [key for key, hook in run.hooks if not stage.observes(hook)]
+        place, hook = (keys.index(entry[0]), len(keys)), self.calls.hook(stage, entry, self.index)
+        self.calls.log(stage.kind, self.index, run.last, after, hook=hook, place=place, effect=effect)
 
 
 class ModuleStage(Stage):
@@ -122,6 +129,10 @@ class ModuleStage(Stage):
         """The call whose hooks these are: the innermost one of this thread, if it is of the module at hand."""
         call = self.recording.calls.innermost()
         return call if call is not None and call.module is given[0] else None
+
+    def taken(self, current: Any) -> list[tuple[Any, Hook]]:
+        """What torch is calling: hooks of all modules may have changed the module's own dict since."""
+        return current.taken.pop(self, None) or self.items()
 
     def lay(self) -> None:
         """As for any dict; no other thread may call a module while the hooks of all modules are out of their dict."""

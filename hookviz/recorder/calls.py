@@ -15,6 +15,7 @@ from hookviz import graph
 from hookviz.recorder.call import Call, Module, ModuleStage
 from hookviz.recorder.glimpse import glimpse_of
 from hookviz.recorder.modules import Modules
+from hookviz.recorder.raised import text_of
 from hookviz.recorder.stage import Hook, Stage
 from hookviz.recorder.structure import Leaf, arguments, leaves, row_of
 from hookviz.survey import Survey
@@ -41,8 +42,6 @@ class Calls:
         """For each thread, which call was the innermost one from which sequence number of nodes on."""
         self.parameters: dict[int, int] = {}
         """``id`` of a parameter → the first call of its module."""
-        self.raised: int | None = None
-        """``id`` of the exception that is on its way, once a step has told of it."""
         self.follows = {id(module) for model in models for module in model.modules()}
         """``id`` of each module that was given; empty for all modules there are."""
         for model in models:
@@ -54,11 +53,13 @@ class Calls:
         """A module is called; observers stand around its hooks until ``end``."""
         stack = self._running.setdefault(threading.get_ident(), [])
         number = self.modules.number(module)
+        self.recording.notices.saved_hooks()
         self._counts[number] += 1
         parent = stack[-1].index if stack else None
         again = torch._C._current_graph_task_id() != -1
         self.trace.calls.append(CallRow(number, self._counts[number], parent, again))
         call = Call(self, module, len(self.trace.calls) - 1)
+        call.raised = self.recording.raised.enter()
         stack.append(call)
         self._note(call.index)
         for parameter in module._parameters.values():
@@ -73,13 +74,19 @@ class Calls:
         if not call.forwarded:
             call.forward(outputs)
         call.finish(outputs)
+        self.recording.raised.leave(call.raised)
+
+    def broke(self, call: Call, error: BaseException) -> None:
+        """An exception leaves the call; a last hook that is always called has run by now."""
+        self.failed(call, error)
+        if call.broken:
+            call.finish_always()
 
     def failed(self, call: Call, error: BaseException, hook: int | None = None) -> None:
-        """An exception leaves the call; only the innermost call that it leaves tells of it."""
-        if self.raised != id(error):
-            self.raised = id(error)
-            text = f"{type(error).__name__}: {error}".strip().rstrip(":")[:300]
-            self.log("exception", call.index, hook=call.raiser(error) if hook is None else hook, error=text)
+        """An exception came up in the call; only the innermost call that it leaves tells of it."""
+        if self.recording.raised.first(error):
+            hook = call.raiser(error) if hook is None else hook
+            self.log("exception", call.index, hook=hook, error=text_of(error))
 
     def end(self, call: Call) -> None:
         """Take the observers off, whatever happened."""
@@ -98,7 +105,13 @@ class Calls:
         stack = self._running.get(threading.get_ident())
         return stack[-1] if stack else None
 
-    def _lay(self, call: Call) -> None:
+    def registered(self, module: Module | None) -> None:
+        """A forward hook was added to a module, or to all: a call that is running may be about to run it."""
+        for call in self._running.get(threading.get_ident(), ()):
+            if module is None or call.module is module:
+                self._lay(call, "forward_hook")
+
+    def _lay(self, call: Call, *kinds: str) -> None:
         module: Any = call.module
         shared: Any = torch_modules
         for kind, hooks, flags in (
@@ -115,7 +128,7 @@ class Calls:
                 (module._forward_hooks_with_kwargs, module._forward_hooks_always_called),
             ),
         ):
-            if hooks:
+            if hooks and kind in (kinds or (kind,)):
                 self._observe(call, kind, hooks, flags)
 
     def _observe(self, call: Call, kind: str, hooks: Any, flags: tuple[Any, ...]) -> None:
@@ -124,8 +137,9 @@ class Calls:
             shared = any(hooks is known for known in _SHARED)
             stage = self._stages[id(hooks)] = ModuleStage(self.recording, kind, hooks, flags, shared)
         stage.lay()
-        stage.users += 1
-        call.stages.append(stage)
+        if stage not in call.stages:
+            stage.users += 1
+            call.stages.append(stage)
 
     # -- who made a node
 

@@ -7,6 +7,7 @@ import torch
 
 from hookviz.recorder.glimpse import Glimpse, Gradients, Sent, glimpse_of, one, value_of
 from hookviz.recorder.met import Met
+from hookviz.recorder.raised import text_of
 from hookviz.recorder.stage import Hook, ListStage, Observer, Run, Stage
 from hookviz.survey import Survey
 from hookviz.trace import Place, StepRow, Trace
@@ -257,7 +258,7 @@ class Pass:
 
     def failed(self, error: BaseException) -> None:
         """The pass raised: say which hook or node did, and keep no reference to the exception."""
-        text = f"{type(error).__name__}: {error}".strip().rstrip(":")[:300]
+        text = text_of(error)
         if self.running:
             stage, run = list(self.running.items())[-1]
             later = [entry for entry in run.hooks[run.position + 1 :] if type(entry[1]) is not Observer]

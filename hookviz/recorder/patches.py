@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.autograd.graph
+import torch.autograd.profiler as profiler
+import torch.nn.modules.module as torch_modules
+import torch.optim.optimizer as torch_optimizer
 from torch.autograd.function import _HookMixin
 
+from hookviz.recorder.optimizers import Between, OnOptimizer, in_step
 from hookviz.recorder.stage import Observer
 
 if TYPE_CHECKING:
@@ -22,9 +26,13 @@ _lock = threading.Lock()
 
 _run_backward: Callable[..., Any] = torch.autograd.graph._engine_run_backward
 _tensor_hook: Callable[..., Any] = torch.Tensor.register_hook
+_retain: Callable[..., Any] = torch.Tensor.retain_grad
 _leaf_hook: Callable[..., Any] = torch.Tensor.register_post_accumulate_grad_hook
 _node_hook: Callable[..., Any] = _HookMixin._register_hook
 _call: Callable[..., Any] = torch.nn.Module.__call__
+_forward_hook: Callable[..., Any] = torch.nn.Module.register_forward_hook
+_all_forward_hook: Callable[..., Any] = torch_modules.register_module_forward_hook
+_exit: Callable[..., Any] = profiler.record_function.__exit__
 
 
 def recording_here() -> "Recording | None":
@@ -36,7 +44,7 @@ def start(recording: "Recording") -> None:
     """Let ``recording`` see what its thread does; the first one replaces torch's functions."""
     with _lock:
         if not _current:
-            _replace(_seen_call, _seen_backward, _seen_tensor_hook, _seen_leaf_hook, _seen_node_hook)
+            _replace()
         _current[recording.thread] = recording
         _models.update(dict.fromkeys(recording.calls.follows, recording))
 
@@ -48,16 +56,28 @@ def stop(recording: "Recording") -> None:
             for key in [key for key, other in where.items() if other is recording]:
                 del where[key]
         if not _current:
-            _replace(_call, _run_backward, _tensor_hook, _leaf_hook, _node_hook)
+            _restore()
 
 
-def _replace(call: Callable[..., Any], backward: Callable[..., Any], *hooks: Callable[..., Any]) -> None:
-    torch.nn.Module.__call__ = call  # type: ignore[method-assign]
-    torch.autograd._engine_run_backward = torch.autograd.graph._engine_run_backward = backward  # type: ignore[attr-defined]
-    tensor_hook, leaf_hook, node_hook = hooks
-    torch.Tensor.register_hook = tensor_hook  # type: ignore[method-assign]
-    torch.Tensor.register_post_accumulate_grad_hook = leaf_hook  # type: ignore[method-assign]
-    _HookMixin._register_hook = staticmethod(node_hook)  # type: ignore[method-assign]
+def begun_here() -> "Recording | None":
+    """The recording that the calling thread began, rather than one of a model that it calls."""
+    recording = recording_here()
+    return recording if recording is not None and recording.thread == threading.get_ident() else None
+
+
+# For good, since a handle made meanwhile points to these: to everybody but a step they are the dicts that torch made.
+_all_pre = Between("step_pre_hook", torch_optimizer._global_optimizer_pre_hooks, begun_here, shared=True)
+_all_post = Between("step_post_hook", torch_optimizer._global_optimizer_post_hooks, begun_here, shared=True)
+_own_pre = OnOptimizer("_optimizer_step_pre_hooks", "step_pre_hook", begun_here)
+_own_post = OnOptimizer("_optimizer_step_post_hooks", "step_post_hook", begun_here)
+
+
+@wraps(_exit)
+def _seen_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
+    recording = begun_here() if in_step() else None
+    if recording is not None:
+        recording.carefully(recording.optimizers.end, error)
+    return _exit(self, kind, error, traceback)
 
 
 # A bare ``raise`` adds no entry to a traceback: with its own entry cut off, a replaced function leaves no frame.
@@ -113,26 +133,30 @@ def _seen_backward(*arguments: Any, **named: Any) -> Any:
             recording.end(watched)
 
 
-def _watched(register: Callable[..., Any], kind: str, attribute: str) -> Callable[..., Any]:
-    """``Tensor.register_…hook``, which also tells the recording in which dict the new hook is kept."""
+def _watched(register: Callable[..., Any], tell: Callable[..., None]) -> Callable[..., Any]:
+    """A function of torch that registers something, which also tells the recording on whose it did."""
 
     @wraps(register)
-    def registered(self: torch.Tensor, hook: Callable[..., Any]) -> Any:
+    def registered(*given: Any, **options: Any) -> Any:
         try:
-            handle = register(self, hook)
+            handle = register(*given, **options)
         except BaseException as error:
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             raise
         recording = recording_here()
         if recording is not None:
-            recording.registered_on_tensor(self, kind, getattr(self, attribute))
+            recording.carefully(tell, recording, *given[:1])
         return handle
 
     return registered
 
 
-_seen_tensor_hook = _watched(_tensor_hook, "tensor_hook", "_backward_hooks")
-_seen_leaf_hook = _watched(_leaf_hook, "post_accumulate_hook", "_post_accumulate_grad_hooks")
+def _on_tensor(recording: "Recording", tensor: torch.Tensor) -> None:
+    recording.registered_on_tensor(tensor, "tensor_hook", tensor._backward_hooks)
+
+
+def _on_leaf(recording: "Recording", tensor: torch.Tensor) -> None:
+    recording.registered_on_tensor(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
 
 
 def _seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
@@ -141,3 +165,47 @@ def _seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
     if recording is not None and type(hook) is not Observer:
         recording.registered_on_dict(hooks)
     return hooks, handle
+
+
+_ABSENT = object()
+_REPLACED: tuple[tuple[Any, str, Any], ...] = (
+    (torch.autograd, "_engine_run_backward", _seen_backward),
+    (torch.autograd.graph, "_engine_run_backward", _seen_backward),
+    (torch.Tensor, "register_hook", _watched(_tensor_hook, _on_tensor)),
+    (torch.Tensor, "register_post_accumulate_grad_hook", _watched(_leaf_hook, _on_leaf)),
+    (torch.Tensor, "retain_grad", _watched(_retain, lambda recording, tensor: recording.retains(tensor))),
+    (_HookMixin, "_register_hook", staticmethod(_seen_node_hook)),
+    (torch.nn.Module, "__call__", _seen_call),
+    (
+        torch.nn.Module,
+        "register_forward_hook",
+        _watched(_forward_hook, lambda recording, module: recording.calls.registered(module)),
+    ),
+    (
+        torch_modules,
+        "register_module_forward_hook",
+        _watched(_all_forward_hook, lambda recording, *_: recording.calls.registered(None)),
+    ),
+    (torch_optimizer, "_global_optimizer_pre_hooks", _all_pre),
+    (torch_optimizer, "_global_optimizer_post_hooks", _all_post),
+    (torch_optimizer.Optimizer, _own_pre.name, _own_pre),
+    (torch_optimizer.Optimizer, _own_post.name, _own_post),
+    (profiler.record_function, "__exit__", _seen_exit),
+)
+"""(where, name, what stands there while something is recorded)"""
+_kept: list[Any] = []
+"""What stood there before."""
+
+
+def _replace() -> None:
+    _kept[:] = [vars(owner).get(name, _ABSENT) for owner, name, _ in _REPLACED]
+    for owner, name, ours in _REPLACED:
+        setattr(owner, name, ours)
+
+
+def _restore() -> None:
+    for (owner, name, _), theirs in zip(_REPLACED, _kept, strict=True):
+        if theirs is _ABSENT:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, theirs)

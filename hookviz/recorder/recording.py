@@ -12,12 +12,14 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz import graph
-from hookviz.recorder import patches
 from hookviz.recorder.behind import behind
 from hookviz.recorder.call import Call
 from hookviz.recorder.calls import Calls
 from hookviz.recorder.glimpse import Gradients
+from hookviz.recorder.notices import Notices
+from hookviz.recorder.optimizers import Optimizers
 from hookviz.recorder.passes import Pass
+from hookviz.recorder.raised import Raised
 from hookviz.recorder.stage import ListStage, Observer, Stage
 from hookviz.survey import KEY, Survey, metadata_of, shared_dict
 from hookviz.trace import Place, StepRow, Trace
@@ -36,6 +38,8 @@ class Watched:
         self.seen = Pass(trace, self.survey, calls)
         self.thread = threading.get_ident()
         self.stages: set[Stage] = set()
+        self.raised: int | None = None
+        """The exception that was on its way when the pass began, for ``Raised.leave``."""
         self.inputs: list[Place | None] = []
         """Where the gradients that ``autograd.grad`` was asked for arrive."""
 
@@ -46,33 +50,38 @@ class Recording:
     def __init__(self, trace: Trace, names: Mapping[str, torch.Tensor], models: Sequence[torch.nn.Module] = ()) -> None:
         self.trace, self.names = trace, names
         self.thread = threading.get_ident()
+        self.raised = Raised()
+        self.notices = Notices(trace)
         self.calls = Calls(self, trace, models)
+        self.optimizers = Optimizers(self)
         self.running: list[Watched] = []
         self._numbering = graph.Numbering()
         self._stages: dict[Any, Stage] = {}
         self._metadata: list[dict[str, Any]] = []
+        self._retaining: list[weakref.ref[torch.Tensor]] = []
         self._troubled = False
 
     # -- a module is called; none of this may raise
 
     def called(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
         """``module`` is called; None where the call cannot be observed."""
-        call: Call | None = self._carefully(self.calls.begin, module, args, kwargs)
+        call: Call | None = self.carefully(self.calls.begin, module, args, kwargs)
         return call
 
     def answered(self, call: Call, result: Any) -> None:
         """The call returns ``result``."""
-        self._carefully(self.calls.returned, call, result)
+        self.carefully(self.calls.returned, call, result)
 
     def broke(self, call: Call, error: BaseException) -> None:
         """An exception leaves the call."""
-        self._carefully(self.calls.failed, call, error)
+        self.carefully(self.calls.broke, call, error)
 
     def left(self, call: Call) -> None:
         """The call is over."""
-        self._carefully(self.calls.end, call)
+        self.carefully(self.calls.end, call)
 
-    def _carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
+    def carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
+        """Call one of our own functions; a fault in it must not reach the user."""
         try:
             with torch._C.DisableTorchFunction():
                 return act(*arguments)
@@ -88,6 +97,7 @@ class Recording:
             return None
         inputs = flags[2] if len(flags) > 2 else named.get("inputs", ())
         watched = Watched(self.trace, self._numbering, self.calls)
+        watched.raised = self.raised.enter()
         try:
             with torch._C.DisableTorchFunction(), _no_collection():
                 self._begin(watched, roots, gradients, inputs or ())
@@ -115,6 +125,7 @@ class Recording:
 
     def returned(self, watched: Watched, gradients: Any) -> None:
         """The pass has run; ``autograd.grad`` has its result."""
+        self.raised.leave(watched.raised)
         if watched.inputs and isinstance(gradients, tuple) and len(gradients) == len(watched.inputs):
             try:
                 with torch._C.DisableTorchFunction():
@@ -125,7 +136,8 @@ class Recording:
     def failed(self, watched: Watched, error: BaseException) -> None:
         """The pass has raised: what was seen of it stays, and the last step says what ended it."""
         with suppress(Exception):
-            watched.seen.failed(error)
+            if self.raised.first(error):
+                watched.seen.failed(error)
 
     def end(self, watched: Watched) -> None:
         """Take off every observer of this pass and let go of its nodes."""
@@ -167,15 +179,21 @@ class Recording:
 
     def _begin(self, watched: Watched, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> None:
         survey, seen = watched.survey, watched.seen
+        self.notices.saved_hooks()
         names = {**self.names}
         for name, tensor in graph.variables(graph.caller()).items():
             names.setdefault(name, tensor)
         for name, tensor in self.calls.modules.parameters().items():
             names.setdefault(name, tensor)
         places = survey.take(roots, names)
+        self._retaining = [reference for reference in self._retaining if reference() is not None]
+        for reference in self._retaining:
+            survey.retains(reference())
         self.calls.claim(survey)
         for kept in survey.hooks_of_tensors(marked=bool(self._metadata)):
             self._observe(watched, *kept)
+        for hook in survey.unpack_hooks.values():
+            self.notices.packing(hook)
         for node in survey.nodes:
             self._observe_node(watched, node, survey.numbers[id(node)])
         self._observe_modules(watched)
@@ -247,18 +265,20 @@ class Recording:
 
     def registered_on_tensor(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
         """A hook was added to ``tensor``; remember where, since the tensor itself may soon be gone."""
-        try:
-            if id(hooks) in self._stages:
-                self.registered_on_dict(hooks)
-                return
-            with torch._C.DisableTorchFunction():
-                self._remember(tensor, hooks)
-                for watched in self.running:
-                    place = watched.survey.find(tensor)
-                    if place is not None:
-                        self._observe(watched, kind, hooks, *place)
-        except Exception as error:
-            self.trouble(error)
+        if id(hooks) in self._stages:
+            self.registered_on_dict(hooks)
+            return
+        self._remember(tensor, hooks)
+        for watched in self.running:
+            place = watched.survey.find(tensor)
+            if place is not None:
+                self._observe(watched, kind, hooks, *place)
+
+    def retains(self, tensor: torch.Tensor) -> None:
+        """``tensor`` keeps its gradient from now on; nobody else may know of it by the time that it does."""
+        self._retaining.append(weakref.ref(tensor))
+        for watched in self.running:
+            watched.survey.retains(tensor)
 
     def _remember(self, tensor: torch.Tensor, hooks: Any) -> None:
         if tensor.grad_fn is None:
@@ -306,40 +326,3 @@ def _no_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-@contextmanager
-def record(*models: torch.nn.Module, names: Mapping[str, torch.Tensor] | None = None) -> Iterator[Trace]:
-    """Observe every module call and every backward pass in the ``with`` block, and change nothing.
-
-    Seen are the calls of the modules in ``models`` in any thread, or of all modules where none is given, and
-    ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread.
-    Modules are called after their paths in the model, tensors after the caller's variables; ``names``
-    (name → tensor) overrules them.
-
-    Yields:
-        The trace, filled as calls and passes run.
-
-    Raises:
-        RuntimeError: a recording is already open in this thread.
-        TypeError, ValueError: a model is no module, or ``names`` is not a dict of name → tensor.
-
-    >>> x = torch.tensor(3.0, requires_grad=True)
-    >>> handle = x.register_hook(lambda grad: grad * 10)
-    >>> with record() as trace:
-    ...     (x * x).backward()
-    >>> [step.sentence for step in trace.firings]
-    ['λ grad * 10 on x replaced the gradient: 6 → 60.']
-    """
-    if patches.recording_here() is not None:
-        raise RuntimeError(say("error.nested"))
-    for model in models:
-        if not isinstance(model, torch.nn.Module):
-            raise TypeError(say("error.record.type", kind=graph.kind_of(model)))
-    recording = Recording(Trace(), graph.checked_names(names), models)
-    patches.start(recording)
-    try:
-        yield recording.trace
-    finally:
-        patches.stop(recording)
-        recording.close()

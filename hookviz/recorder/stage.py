@@ -81,6 +81,10 @@ class Stage:
         """All that torch is about to call."""
         return list(self.dict.items())
 
+    def taken(self, current: Any) -> list[tuple[Any, Hook]]:
+        """What torch has taken out of the dict and is calling now."""
+        return self.items()
+
     def lay(self) -> None:
         """Put an observer before the first of the user's hooks and after each of them."""
         entries = [(key, hook) for key, hook in self.dict.items() if not self._own(hook)]
@@ -125,7 +129,7 @@ class Stage:
             return
         run = current.running.pop(self, None)
         # At the first call torch has just taken its own copy of the dict's values: this is what it is going to call.
-        hooks = self.items() if run is None else run.hooks
+        hooks = self.taken(current) if run is None else run.hooks
         position = next((i for i, (_, hook) in enumerate(hooks) if hook is observer), None)
         if position is None:  # laid anew since torch took its copy
             return

@@ -7,6 +7,9 @@ BACKWARD_HOOK_KINDS = ("full_backward_pre_hook", "full_backward_hook", "backward
 MODULE_HOOK_KINDS = (*FORWARD_HOOK_KINDS, *BACKWARD_HOOK_KINDS)
 """The hooks of modules; ``backward_hook`` is the legacy one, which torch keeps but advises against."""
 
+STEP_HOOK_KINDS = ("step_pre_hook", "step_post_hook")
+"""The hooks of optimizers, around each step."""
+
 HOOK_KINDS = (
     "tensor_hook",
     "multi_grad_hook",
@@ -14,6 +17,7 @@ HOOK_KINDS = (
     "node_post_hook",
     "post_accumulate_hook",
     *MODULE_HOOK_KINDS,
+    *STEP_HOOK_KINDS,
 )
 """The kinds of step in which a function of the user's ran."""
 
@@ -26,6 +30,7 @@ KINDS = (
     "retain_grad",  # a tensor that is no leaf stores its gradient in .grad
     "compute",  # the node turns the gradient of its output into those of its inputs
     "accumulate",  # AccumulateGrad writes a leaf's .grad, or adds to it
+    "optimizer_step",  # an optimizer has changed its parameters
     "returned",  # autograd.grad gives a gradient back
     "aliased",  # a gradient changed because another one, edited in place, shares its storage
     "unknown_hook",  # a gradient changed on its way and nobody knows by which hook
@@ -53,10 +58,10 @@ class TensorRow(NamedTuple):
 
 
 class ModuleRow(NamedTuple):
-    """A module that was called."""
+    """A module that was called, or an optimizer that took a step."""
 
     name: str
-    """Its path in the model, such as ``layers.0``."""
+    """Of a module: its path in the model, such as ``layers.0``."""
     kind: str
     """The name of its class."""
 
@@ -77,6 +82,7 @@ class HookRow(NamedTuple):
     """A hook in the place where it is kept; ``output`` is -1 for a hook of the node itself.
 
     A module's hook has no node, and ``module`` says whose it is: -1 for no module, as for a global hook of all modules.
+    For an optimizer's hook it says in the same way whose it is among the optimizers.
     """
 
     kind: str
@@ -118,5 +124,7 @@ class StepRow(NamedTuple):
     """``data`` where before and after are the tensor's own numbers rather than its gradient's."""
     call: int = -1
     """The module call that the step is about."""
+    optimizer: int = -1
+    """The optimizer whose step this is about."""
     labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """What each of several values is called: those before, those after."""

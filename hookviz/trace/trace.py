@@ -12,6 +12,7 @@ from hookviz.table import Table
 from hookviz.trace.rows import (
     HOOK_KINDS,
     MODULE_HOOK_KINDS,
+    STEP_HOOK_KINDS,
     CallRow,
     HookRow,
     ModuleRow,
@@ -46,6 +47,7 @@ class Trace:
     rows: list[StepRow] = field(default_factory=list)
     modules: list[ModuleRow] = field(default_factory=list)
     calls: list[CallRow] = field(default_factory=list)
+    optimizers: list[ModuleRow] = field(default_factory=list)
     owners: dict[int, int] = field(default_factory=dict)
     """Node's number → the innermost module call that made it."""
     notes: list[str] = field(default_factory=list)
@@ -80,7 +82,7 @@ class Trace:
     def hook(self, index: int, place: tuple[int, int] | None = None) -> Hook:
         """The hook kept under ``index``; ``place`` is its place and the number of hooks when it fired."""
         row = self.hook_rows[index]
-        on = self.name(row.node, row.output) if row.kind not in MODULE_HOOK_KINDS else self.module(row.module)
+        on = self._holder(row)
         if place is None:
             place = self.place(index, max((i for i, there in enumerate(self.hooked) if index in there), default=None))
         source = Source(row.name, row.file, row.line, row.text, row.mark)
@@ -95,6 +97,16 @@ class Trace:
         there = range(len(self.hook_rows)) if pass_id is None else self.hooked[pass_id]
         peers = [i for i in there if self.hook_rows[i].dict == row.dict]
         return peers.index(index), len(peers)
+
+    def _holder(self, row: HookRow) -> str:
+        """Whose a hook is."""
+        if row.kind in STEP_HOOK_KINDS:
+            return self.optimizer(row.module)
+        return self.module(row.module) if row.kind in MODULE_HOOK_KINDS else self.name(row.node, row.output)
+
+    def optimizer(self, index: int) -> str:
+        """What an optimizer is called; -1 is all of them."""
+        return say("name.optimizers") if index < 0 else self.optimizers[index].name
 
     def module(self, index: int) -> str:
         """What a module is called; -1 is all of them."""
@@ -136,11 +148,17 @@ class Trace:
             self._named = (len(self.tensors), names)
         return names
 
+    def _on(self, row: StepRow) -> str:
+        """What a step is about."""
+        if row.optimizer >= 0:
+            return self.optimizer(row.optimizer)
+        return self.call(row.call) if row.call >= 0 else self.name(row.node, row.output)
+
     def _step(self, index: int) -> Step:
         row = self.rows[index]
         hook = None if row.hook is None else self.hook(row.hook, row.place)
         parts = tuple(Part(self.name(node), self.value(value)) for node, _, value in row.parts)  # type: ignore[arg-type]
-        on = self.call(row.call) if row.call >= 0 else self.name(row.node, row.output)
+        on = self._on(row)
         before, after = self.value(row.before), self.value(row.after)
         return Step(
             index, row.kind, on, hook, before, after, row.effect, parts, row.pass_id, row.node, row.output, self

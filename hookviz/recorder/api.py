@@ -1,0 +1,49 @@
+"""What a person calls to record."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+
+from hookviz import graph
+from hookviz.recorder import patches
+from hookviz.recorder.recording import Recording
+from hookviz.trace import Trace
+from hookviz.words import say
+
+
+@contextmanager
+def record(*models: torch.nn.Module, names: Mapping[str, torch.Tensor] | None = None) -> Iterator[Trace]:
+    """Observe every module call and every backward pass in the ``with`` block, and change nothing.
+
+    Seen are the calls of the modules in ``models`` in any thread, or of all modules where none is given, and
+    ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread.
+    Modules are called after their paths in the model, tensors after the caller's variables; ``names``
+    (name → tensor) overrules them.
+
+    Yields:
+        The trace, filled as calls and passes run.
+
+    Raises:
+        RuntimeError: a recording is already open in this thread.
+        TypeError, ValueError: a model is no module, or ``names`` is not a dict of name → tensor.
+
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> with record() as trace:
+    ...     (x * x).backward()
+    >>> [step.sentence for step in trace.firings]
+    ['λ grad * 10 on x replaced the gradient: 6 → 60.']
+    """
+    if patches.begun_here() is not None:
+        raise RuntimeError(say("error.nested"))
+    for model in models:
+        if not isinstance(model, torch.nn.Module):
+            raise TypeError(say("error.record.type", kind=graph.kind_of(model)))
+    recording = Recording(Trace(), graph.checked_names(names), models)
+    patches.start(recording)
+    try:
+        yield recording.trace
+    finally:
+        patches.stop(recording)
+        recording.close()

@@ -1,0 +1,39 @@
+"""What a recording cannot show, said once in the trace's notes with the reason."""
+
+from typing import Any
+
+import torch
+
+from hookviz.source import describe
+from hookviz.trace import Trace
+from hookviz.words import say
+
+_active: Any = torch._C._autograd._top_saved_tensors_default_hooks
+_allowed: Any = torch._C._autograd._saved_tensors_hooks_is_enabled  # type: ignore[attr-defined]
+_message: Any = torch._C._autograd._saved_tensors_hooks_get_disabled_error_message
+
+
+class Notices:
+    """Adds sentences to a trace's notes, each of them once."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def say(self, key: str, **parts: Any) -> None:
+        """Note the text kept under ``key``."""
+        sentence = say(key, **parts)
+        if sentence not in self.trace.notes:
+            self.trace.notes.append(sentence)
+
+    def saved_hooks(self) -> None:
+        """Saved-tensor hooks that are in force now, or forbidden now, are named; nothing is done to them."""
+        pair = _active(True)
+        if pair is not None:
+            self.packing(pair[0])
+        if not _allowed() and torch._C._functorch.peek_interpreter_stack() is None:  # torch.func forbids them by itself
+            self.say("note.saved.disabled", message=_message())
+
+    def packing(self, hook: Any) -> None:
+        """Name a saved-tensor hook of the user's; checkpointing has such hooks, too, and its calls are marked."""
+        if getattr(hook, "__module__", "") != "torch.utils.checkpoint":
+            self.say("note.saved", hook=describe(hook)[0])
