@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.modules.module as torch_modules
+from scenes import Doubled, Net
 from torch import nn
 
 import hookviz as hv
@@ -15,28 +16,6 @@ from hookviz.picture.scene import FEW, Scene
 from hookviz.player.frames import state
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-class Doubled(nn.Module):
-    """One parameter, twice."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.tensor(2.0))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * self.weight
-
-
-class Net(nn.Module):
-    """Two layers and a function between them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.l1, self.l2 = Doubled(), Doubled()
-
-    def forward(self, x: torch.Tensor) -> Any:
-        return self.l2(self.l1(x).relu())
 
 
 def looks(*_: Any) -> None:
@@ -210,6 +189,23 @@ def test_a_backward_hook_marks_its_pin_its_module_and_the_node_at_which_it_runs(
     pin, box, node = mark.on
     assert (pin[:4], box) == ("m1-p", "m1") and trace.ops[int(node[1:])] == "BackwardHookFunctionBackward"
     assert mark.texts == {f"{pin}-v": "2 → 2"}
+
+
+def test_each_backward_hook_runs_at_its_own_end_of_the_module(trace: hv.Trace) -> None:
+    pre = trace.steps[at(trace, "full_backward_pre_hook", "net.l1")].node
+    post = trace.steps[at(trace, "full_backward_hook", "net.l1")].node
+    below = {end: start for (start, _), (end, _) in trace.edges.items()}
+    assert trace.ops[post] == trace.ops[pre] == "BackwardHookFunctionBackward"
+    assert below[below[post]] == pre  # between them lies the multiplication
+
+
+def test_an_optimizer_step_has_a_glyph_of_its_own() -> None:
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with hv.record(net) as stepped:
+        net(torch.tensor(3.0)).backward()
+        optimizer.step()
+    assert state(stepped)["frames"][-1]["glyph"] == "optimizer"
 
 
 def test_no_step_moves_anything(trace: hv.Trace) -> None:

@@ -11,7 +11,15 @@ from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Step, Trace, Values
 from hookviz.values import Value
 from hookviz.words import say, section
 
-_GLYPHS = {"seed": "seed", "retain_grad": "retain", "accumulate": "grad", "exception": "exception"}
+_GLYPHS = {
+    "call": "module",
+    "forward": "module",
+    "seed": "seed",
+    "retain_grad": "retain",
+    "accumulate": "grad",
+    "optimizer_step": "optimizer",
+    "exception": "exception",
+}
 _NOTES = ("aliased", "unknown_hook", "unobserved")
 LONGEST = 2_000
 """The player takes along no more steps than this: each is some 0.5 KB of the notebook that it is saved in."""
@@ -64,8 +72,6 @@ def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: lis
 def _glyph(step: Step) -> str:
     if step.kind in HOOK_KINDS:
         return "hook"
-    if step.kind in ("call", "forward"):
-        return "module"
     return "note" if step.kind in _NOTES else _GLYPHS.get(step.kind, "node")
 
 

@@ -8,6 +8,7 @@ export const GLYPHS = {
   node: ROUND,
   seed: ROUND,
   module: "M-6.5,-3.5h13v7h-13z",
+  optimizer: "M-6,-4H6L0,6z",
   hook: "M0,-6.5L6.5,0L0,6.5L-6.5,0z",
   retain: "M-4.5,-4.5h9v9h-9z",
   grad: "M0,-6V2.5M-4,-1L0,3L4,-1M-6,6.5H6",

@@ -18,6 +18,8 @@ class Behind(NamedTuple):
     """Of a multi-grad hook: by graph task, how far it has come."""
     waits: bool = False
     """Whether a multi-grad hook waits for all of its gradients, or runs at the first of them."""
+    at_output: bool = False
+    """For ``module``: whether it hangs on the node behind the module's output, rather than on that at its inputs."""
 
 
 def behind(hook: Any) -> Behind | None:
@@ -31,7 +33,8 @@ def behind(hook: Any) -> Behind | None:
     name = getattr(getattr(hook, "__code__", None), "co_qualname", "")
     if name.startswith("BackwardHook."):
         owner = _closure(hook).get("self")
-        return Behind("module", owner, owner.module) if isinstance(owner, BackwardHook) else None
+        at_output = name.startswith("BackwardHook.setup_output_hook")
+        return Behind("module", owner, owner.module, at_output=at_output) if isinstance(owner, BackwardHook) else None
     if name.startswith("register_multi_grad_hook."):
         inside = _closure(hook)
         waits = "count" in inside

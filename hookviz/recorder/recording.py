@@ -231,20 +231,21 @@ class Recording:
 
     def _observe_modules(self, watched: Watched) -> None:
         """Lay observers into the lists of full backward hooks, which hang on two nodes of each call."""
-        known: set[int] = set()
+        ends: dict[Any, dict[bool, Stage]] = {}
         for stage in [stage for stage in watched.stages if stage.kind == "node_post_hook" and len(stage.dict) > 1]:
             for _, hook in stage.user_hooks():
                 found = behind(hook)
-                if found is None or found.kind != "module" or id(found.function) in known:
-                    continue
-                known.add(id(found.function))
-                call = self.calls.call_of(found.module, stage.node)
-                for kind, hooks in (
-                    ("full_backward_pre_hook", found.function.user_pre_hooks),
-                    ("full_backward_hook", found.function.user_hooks),
-                ):
-                    if hooks:
-                        self._observe_list(watched, kind, hooks, stage.node, call)
+                if found is not None and found.kind == "module":
+                    ends.setdefault(found.function, {})[found.at_output] = stage
+        for hook, stages in ends.items():
+            # Where no input needs a gradient, there is no node at the inputs, and both lists run at the output.
+            at_output, at_input = stages.get(True, stages.get(False)), stages.get(False, stages.get(True))
+            for kind, hooks, end in (
+                ("full_backward_pre_hook", hook.user_pre_hooks, at_output),
+                ("full_backward_hook", hook.user_hooks, at_input),
+            ):
+                if hooks and end is not None:
+                    self._observe_list(watched, kind, hooks, end.node, self.calls.call_of(hook.module, end.node))
 
     def _observe_list(self, watched: Watched, kind: str, hooks: list[Any], node: int, call: int) -> None:
         stage = self._stages.get(id(hooks))
