@@ -330,6 +330,11 @@ def test_nothing_left_is_said_in_a_sentence() -> None:
     assert "Nothing was left behind" in difference._repr_html_()
 
 
+def test_a_census_of_no_hooks_says_so() -> None:
+    assert repr(hv.hooks(Net())) == "No hook is registered here."
+    assert "No hook is registered here." in hv.hooks(leaf(1.0))._repr_html_()
+
+
 def test_a_function_that_was_registered_once_more_is_left_behind_once() -> None:
     net = Net()
     net.register_forward_hook(c_hook)

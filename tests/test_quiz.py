@@ -1,6 +1,8 @@
 """An exercise's check says right, or why not, and never gives the answer away."""
 
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -27,6 +29,59 @@ def backward_inside(a: torch.Tensor, b: torch.Tensor) -> None:
     (a * b).backward()
 
 
+def put(model: Any, hook: Any) -> list[Any]:
+    return [layer.register_forward_hook(hook) for layer in model]
+
+
+@contextmanager
+def watched(model: Any, hook: Any) -> Iterator[None]:
+    handles = put(model, hook)
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def only_in_peace(model: Any, hook: Any) -> Iterator[None]:
+    handles = put(model, hook)
+    yield
+    for handle in handles:
+        handle.remove()
+
+
+@contextmanager
+def never_removed(model: Any, hook: Any) -> Iterator[None]:
+    put(model, hook)
+    yield
+
+
+@contextmanager
+def on_everything(model: Any, hook: Any) -> Iterator[None]:
+    with model.register_forward_hook(hook), watched(model, hook):
+        yield
+
+
+def no_decorator(model: Any, hook: Any) -> Iterator[None]:
+    put(model, hook)
+    yield
+
+
+def stack_of_handles(model: Any, hook: Any) -> ExitStack:
+    stack = ExitStack()
+    for handle in put(model, hook):
+        stack.enter_context(handle)
+    return stack
+
+
+@contextmanager
+def breaks_at_the_end(model: Any, hook: Any) -> Iterator[None]:
+    with watched(model, hook):
+        yield
+    raise OSError("broken")
+
+
 RIGHT: dict[str, Any] = {
     "01.1": 12,
     "01.2": 60.0,
@@ -48,6 +103,11 @@ RIGHT: dict[str, Any] = {
     "03.5": lambda module, args: (2 * args[0], 2 * args[1]),
     "03.6": lambda module, args, kwargs, output: output * kwargs["c"],
     "03.7": 3,
+    "05.1": 6,
+    "05.2": 64,
+    "05.3": 2,
+    "05.4": watched,
+    "05.5": lambda factor: lambda grad: grad * factor,
 }
 WRONG: dict[str, list[Any]] = {
     "01.1": [3, 4, 7, 8, 6, 24, 1, 5],
@@ -117,6 +177,28 @@ WRONG: dict[str, list[Any]] = {
         lambda module, args, output: output * 3,
     ],
     "03.7": [4, 2, 1, 5],
+    "05.1": [3, 9, 1, 0, 5],
+    "05.2": [24, 4, 12, 9, 1, 5],
+    "05.3": [3, 0, 1, 5],
+    "05.4": [
+        put,
+        no_decorator,
+        never_removed,
+        only_in_peace,
+        on_everything,
+        lambda model, hook: model[0].register_forward_hook(hook),
+        lambda model, hook: nullcontext(),
+        breaks_at_the_end,
+    ],
+    "05.5": [
+        lambda factor: factor * 10,
+        lambda factor: lambda grad: grad * 4,
+        lambda factor: lambda grad: grad + factor,
+        lambda factor: lambda grad: grad.mul_(factor),
+        lambda factor: lambda grad: print(grad * factor),
+        lambda factor: lambda grad: factor,
+        raises,
+    ],
 }
 
 
@@ -197,6 +279,10 @@ def test_an_error_after_the_first_call_is_reported_too() -> None:
     assert "RuntimeError: no" in hv.check("02.5", tires).reason
     calls.clear()
     assert "RuntimeError: no" in hv.check("02.6", tires).reason
+
+
+def test_a_stack_of_handles_is_as_good_as_a_function_of_ones_own() -> None:
+    assert hv.check("05.4", stack_of_handles).right
 
 
 @pytest.mark.parametrize("answer", ["a.grad", " a ", "A", ["a"], {"a"}])

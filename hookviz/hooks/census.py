@@ -67,7 +67,7 @@ class Census(Table[Hook]):
             known.setdefault(identity.plain, (identity, hook))
         self._identities = [identity for identity, _ in known.values()]
         self._number = next(_taken)
-        super().__init__((hook for _, hook in known.values()), _head(), _cells)
+        super().__init__((hook for _, hook in known.values()), _head(), _cells, nothing=say("census.empty"))
 
     def __sub__(self, other: object) -> Table[Change]:
         if not isinstance(other, Census):
