@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from hookviz.quiz import lesson01, lesson02, lesson03
+from hookviz.quiz import lesson01, lesson02, lesson03, lesson04
 from hookviz.quiz.judges import Found, Judge
 from hookviz.words import say
 
-JUDGES: dict[str, Judge] = {**lesson01.JUDGES, **lesson02.JUDGES, **lesson03.JUDGES}
+JUDGES: dict[str, Judge] = {**lesson01.JUDGES, **lesson02.JUDGES, **lesson03.JUDGES, **lesson04.JUDGES}
 """An exercise's number → what judges its answers."""
 
 SHARED = ("none", "number", "name", "names", "function", "raised", "in_place", "nothing", "shape")
