@@ -108,6 +108,12 @@ RIGHT: dict[str, Any] = {
     "05.3": 2,
     "05.4": watched,
     "05.5": lambda factor: lambda grad: grad * factor,
+    "04.1": 12,
+    "04.2": 4.0,
+    "04.3": True,
+    "04.4": torch.tensor([[2.0]]),
+    "04.5": lambda module, grad_input, grad_output: tuple(-grad for grad in grad_input),
+    "04.6": 5,
 }
 WRONG: dict[str, list[Any]] = {
     "01.1": [3, 4, 7, 8, 6, 24, 1, 5],
@@ -199,6 +205,22 @@ WRONG: dict[str, list[Any]] = {
         lambda factor: lambda grad: factor,
         raises,
     ],
+    "04.1": [4, 8, 6, 1, 24, 2, 5],
+    "04.2": [12, 8, 6, 1, 5],
+    "04.3": [0, 2, 3, 5],
+    "04.4": [0.2, 3, 0, 5],
+    "04.5": [
+        lambda module, grad_input, grad_output: -grad_input[0],
+        lambda module, grad_input, grad_output: (grad_input, grad_output),
+        lambda module, grad_input, grad_output: tuple(-grad for grad in grad_output),
+        lambda module, grad_input, grad_output: (-grad_input[0],),
+        lambda module, grad_input, grad_output: grad_input,
+        lambda module, grad_input, grad_output: tuple(abs(grad) for grad in grad_input),
+        lambda module, grad_input, grad_output: print(grad_input),
+        lambda module, grad_input, grad_output: tuple(grad.neg_() for grad in grad_input),
+        lambda grad: -grad,
+    ],
+    "04.6": [10, 2, 0, 50, 7],
 }
 
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import torch
 
-from hookviz.quiz import lesson01, lesson02, lesson03, lesson05
+from hookviz.quiz import lesson01, lesson02, lesson03, lesson04, lesson05
 from hookviz.quiz.judges import Found, Judge
 from hookviz.words import say
 
-JUDGES: dict[str, Judge] = {**lesson01.JUDGES, **lesson02.JUDGES, **lesson03.JUDGES, **lesson05.JUDGES}
+LESSONS = (lesson01, lesson02, lesson03, lesson04, lesson05)
+JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, judge in lesson.JUDGES.items()}
 """An exercise's number → what judges its answers."""
 
 SHARED = ("none", "number", "name", "names", "function", "raised", "in_place", "nothing", "shape")
