@@ -130,7 +130,8 @@ class Value:
         if 0 in self.shape:
             return f"[]\n{self.shape} {self.dtype}"
         if self._numbers is not None:
-            return _rows(self._numbers, len(self.shape))
+            rows = _rows(self._numbers, len(self.shape))
+            return rows if "\n" in rows else nested(self._numbers)  # a single row needs its brackets
         low, high, mean, norm = map(number, self.statistics[:4])
         parts = {"shape": self.shape, "dtype": self.dtype, "min": low, "max": high, "mean": mean, "norm": norm}
         return self._trouble(say("value.long", zero=self.zero, **parts))

@@ -208,6 +208,15 @@ def test_an_optimizer_step_has_a_glyph_of_its_own() -> None:
     assert state(stepped)["frames"][-1]["glyph"] == "optimizer"
 
 
+def test_a_node_of_several_outputs_tells_all_the_gradients_that_arrived() -> None:
+    with hv.record() as trace:
+        first, second = torch.tensor([1.0, 2.0], requires_grad=True).unbind()
+        (first * 3 + second * 5).backward()
+    scene, node = Scene.of(trace), trace.ops.index("UnbindBackward0")
+    shown = [mark.texts[f"n{node}-g"] for mark in scene.marks.values() if f"n{node}-g" in mark.texts]
+    assert len(shown) == 2 and "–" in shown[0] and shown[1] == "gradient (3, 5)"
+
+
 def test_no_step_moves_anything(trace: hv.Trace) -> None:
     def places(step: int | None) -> list[tuple[float, ...]]:
         root = parsed(trace.figure(step))

@@ -253,3 +253,8 @@ def test_values_are_compared_as_a_person_would(one: torch.Tensor, other: torch.T
 def test_a_value_and_its_row_are_the_same_thing() -> None:
     value = Value.of(torch.ones(3))
     assert Value(*value.row) == value
+
+
+def test_a_matrix_of_one_row_keeps_its_brackets() -> None:
+    assert Value.of(torch.ones(1, 2)).block() == "[[1, 1]]"
+    assert Value.of(torch.ones(2, 1)).block() == "[1]\n[1]"

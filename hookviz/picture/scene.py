@@ -47,6 +47,8 @@ class Scene:
     """Step's index → its mark."""
     fan: Counter[str] = field(default_factory=Counter)
     """Id of a box → how many arrows lead to it."""
+    arrived: dict[int, dict[int, str]] = field(default_factory=dict)
+    """Node → for each of its outputs, the gradient that arrived there last."""
     _spots: dict[str, Pin | Box | Arrow | CallBox] = field(default_factory=dict)
     """Id of a text → what it stands on."""
 
@@ -199,7 +201,9 @@ def _mark(scene: Scene, box: Box, step: Step) -> Mark:
         pin = f"{box.id}-p{step.row.hook}"
         on.append(pin)
         texts[f"{pin}-v"] = f"{tiny(step.before)} → {tiny(step.after)}"
-        if step.kind in ("tensor_hook", "node_pre_hook"):
+        if step.kind == "tensor_hook":
+            texts[gradient] = say("picture.gradient", value=_arrived(scene, step))
+        elif step.kind == "node_pre_hook":
             texts[gradient] = say("picture.gradient", value=tiny(step.after))
         elif step.kind == "post_accumulate_hook" and not step.row.of:
             texts[gradient] = say("picture.grad", value=tiny(step.after))
@@ -214,10 +218,17 @@ def _mark(scene: Scene, box: Box, step: Step) -> Mark:
         on.append(f"{box.id}-p{step.row.hook}")
         texts[f"{box.id}-p{step.row.hook}-v"] = say("picture.raised")
     elif step.kind in ("seed", "arrive", "aliased", "unknown_hook", "returned"):
-        texts[gradient] = say("picture.gradient", value=tiny(step.after))
+        texts[gradient] = say("picture.gradient", value=_arrived(scene, step))
         if step.kind in ("aliased", "unknown_hook"):
             _correct(scene, step, on, texts)
     return Mark(on, texts)
+
+
+def _arrived(scene: Scene, step: Step) -> str:
+    """The gradient of a box, or of all its outputs so far where it has several."""
+    outputs = scene.arrived.setdefault(step.node, dict.fromkeys(scene.trace.outputs(step.node), "–"))
+    outputs[step.output] = tiny(step.after)
+    return tiny(step.after) if len(outputs) < 2 else f"({', '.join(outputs.values())})"
 
 
 def _correct(scene: Scene, step: Step, on: list[str], texts: dict[str, str]) -> None:

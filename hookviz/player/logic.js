@@ -128,6 +128,12 @@ export function sizeOf(value) {
   return value.length > 9 ? "some" : "one";
 }
 
+/** A long sentence is set smaller, so that the values below it stay on the screen. */
+export function sizeOfSentence(sentence) {
+  if (sentence.length > 120) return "hv-longer";
+  return sentence.length > 64 ? "hv-long" : "";
+}
+
 /** How large to draw a picture: as the pane allows, not blown up, and its letters never too small to read. */
 export function scaleFor(picture, pane) {
   const fitting = Math.min(pane.width / picture.width, pane.height / picture.height, 1.6);

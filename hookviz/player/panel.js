@@ -1,10 +1,8 @@
 // The words beside the picture: what happens at a step, and the table of hooks that fired.
 
-import { cardsOf, say, sizeOf, sourceLines } from "./logic.js";
+import { cardsOf, say, sizeOf, sizeOfSentence, sourceLines } from "./logic.js";
 import { listen, make, mark, shape } from "./dom.js";
 
-/** Characters of a sentence beyond which it is set smaller. */
-const LONG = 64;
 const ARROW = "M-7,0H5M0,-5L5,0L0,5";
 
 /** What is shown, and what a screen reader hears of it. */
@@ -26,7 +24,7 @@ export function makePanel({ frames, hooks, words }) {
   };
   const panelParts = (frame, step) => [
     headOf(frame, say(words, "step_of", { step: step + 1, steps: frames.length })),
-    make("p", frame.sentence.length > LONG ? "hv-sentence hv-long" : "hv-sentence", frame.sentence),
+    make("p", `hv-sentence ${sizeOfSentence(frame.sentence)}`, frame.sentence),
     valuesOf(cardsOf(frame)),
     partsOf(frame.parts),
     ...(hooks[frame.hook] ? hookOf(hooks[frame.hook]) : []),

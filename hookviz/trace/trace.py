@@ -132,6 +132,11 @@ class Trace:
             return say("name.leaf", number=node)
         return op if self._op_counts[op] == 1 else say("name.number", op=op, number=node)
 
+    def outputs(self, node: int) -> list[int]:
+        """The outputs of ``node`` to which an edge leads, or at which a pass begins."""
+        starts = [place for roots in self.roots for place in roots]
+        return sorted({output for end, output in (*self.edges.values(), *starts) if end == node})
+
     @property
     def _op_counts(self) -> Counter[str]:
         """How many nodes there are of each op."""

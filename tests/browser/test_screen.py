@@ -26,7 +26,13 @@ HIDDEN_AT = """player => {
     return now && (inner.bottom < outer.top + 20 || inner.top > outer.bottom - 20
       || inner.right < outer.left + 20 || inner.left > outer.right - 20);
   };
-  const cut = (part) => beyond(part) && (!part.matches(".hv-graph") || lost(part));
+  // The source may be long, and is read at leisure; what happened and the values are there at once.
+  const told = (panel) => [...panel.querySelectorAll(".hv-sentence, .hv-values")].every(
+    (part) => part.getBoundingClientRect().bottom <= panel.getBoundingClientRect().bottom);
+  const cut = (part) => {
+    if (part.matches(".hv-graph")) return beyond(part) && lost(part);
+    return part.matches(".hv-panel") ? part.scrollWidth > part.clientWidth + 1 || !told(part) : beyond(part);
+  };
   const hidden = [...player.querySelectorAll(".hv-graph, .hv-panel, .hv-bar")].filter((part) => {
     const { top, bottom } = part.getBoundingClientRect();
     return top < pane.top - 1 || bottom > pane.bottom + 1 || cut(part);

@@ -163,6 +163,10 @@ test("a matrix is set smaller than a number", () => {
   assert.equal(logic.sizeOf("[[1, 2],\n [3, 4]]"), "many");
 });
 
+test("the longer a sentence, the smaller it is set", () => {
+  assert.deepEqual([64, 65, 121].map((n) => logic.sizeOfSentence("x".repeat(n))), ["", "hv-long", "hv-longer"]);
+});
+
 test("a picture fits its pane, is not blown up, and stays readable", () => {
   const size = { width: 500, height: 500, smallest: 12 };
   assert.equal(logic.scaleFor(size, { width: 600, height: 800 }), 1.2);
