@@ -85,7 +85,11 @@ def compare(this: Trace, other: Trace) -> Comparison:
     if first is not None:
         side = 0 if first.trace is this else 1
         caused = caused and not any(_precedes(row.steps[side], first) for row in rows)
-    return Comparison(rows, first, _sentence(this, rows, first, caused))
+    sentences = [_sentence(this, rows, first, caused)]
+    hidden = sum(here.hides(where) or there.hides(where) for where in {**here.gradients, **there.gradients})
+    if hidden:
+        sentences.append(say("diff.hidden", count=hidden))
+    return Comparison(rows, first, " ".join(sentences))
 
 
 def _precedes(step: int | None, first: Step) -> bool:
@@ -208,6 +212,11 @@ class _Told:
         index = self.gradients.get(where)
         after = None if index is None else self.trace.value(self.trace.rows[index].after)
         return after if isinstance(after, Value) else None
+
+    def hides(self, where: Where) -> bool:
+        """Whether the numbers of the gradient at a place are not known, as those of a sparse one."""
+        value = self.value(where)
+        return value is not None and value.note is not None
 
 
 def _differences(here: _Told, there: _Told) -> list[Difference]:

@@ -64,7 +64,7 @@ def test_with_and_without_c_hook() -> None:
     ]
     assert culprit(difference) == ("c_hook", "c")
     assert difference.first.trace is trace
-    assert "Gradients that differ: 3. The hook that makes the first difference is c_hook on c" in difference.sentence
+    assert "Gradients that differ: 3. The difference begins with c_hook on c" in difference.sentence
     assert difference.sentence.endswith(f"step {difference.first.index + 1} of this trace.")
 
 
@@ -267,6 +267,15 @@ def test_a_gradient_that_only_one_of_them_has() -> None:
         "b": (None, 8, None),
     }
     assert [row[-1] for row in difference.texts()][-1].startswith("None → ")
+
+
+def test_gradients_whose_numbers_are_not_known_are_counted_and_not_called_equal() -> None:
+    table = nn.Embedding(3, 2, sparse=True)
+    with hv.record() as trace:
+        table(torch.tensor([1])).sum().backward()
+    sentence = trace.diff(trace).sentence
+    assert "No gradient differs" in sentence
+    assert sentence.endswith("could not be compared, because their numbers are not known: 2.")
 
 
 class Net(nn.Module):

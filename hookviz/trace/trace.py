@@ -202,7 +202,7 @@ class Trace:
         """Which gradients differ between this trace and ``other``, by how much, and from which firing on.
 
         The two are traces of the same program, recorded twice: with and without a hook, say. Nodes are matched by
-        their places in the graph; NaN is like NaN.
+        their places in the graph; NaN is like NaN. Of gradients too large to be kept the statistics are compared.
 
         Returns:
             A table of the gradients that differ; ``first`` is the first firing that differs, ``sentence`` says it all.
@@ -210,6 +210,18 @@ class Trace:
         Raises:
             TypeError: ``other`` is no trace.
             ValueError: the traces are not of the same graph; the message says where they part.
+
+        >>> import torch, hookviz
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> with hookviz.record() as plain:
+        ...     (x * x).backward()
+        >>> x.grad = None
+        >>> with x.register_hook(lambda grad: grad * 10), hookviz.record() as hooked:
+        ...     (x * x).backward()
+        >>> print(plain.diff(hooked))
+        Gradients that differ: 1. The difference begins with λ grad * 10 on x, step 4 of the other trace.
+        on  gradient  this trace  the other  difference  step
+        x   .grad     6           60         54          4 → 5
         """
         from hookviz.compare import compare
 
