@@ -20,7 +20,7 @@ _GLYPHS = {
     "optimizer_step": "optimizer",
     "exception": "exception",
 }
-_NOTES = ("aliased", "unknown_hook", "unobserved")
+_NOTES = ("aliased", "unknown_hook", "compiled", "fast_path", "unobserved")
 LONGEST = 2_000
 """The player takes along no more steps than this: each is some 0.5 KB of the notebook that it is saved in."""
 
@@ -76,7 +76,7 @@ def _glyph(step: Step) -> str:
 
 
 def _cards(step: Step) -> tuple[str | None, str | None]:
-    if step.kind in ("exception", "unobserved") or step.before == () == step.after:
+    if step.kind in ("exception", "compiled", "fast_path", "unobserved") or step.before == () == step.after:
         return None, None
     if step.kind == "compute":
         return _block(step.before), None

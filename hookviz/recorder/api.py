@@ -13,13 +13,16 @@ from hookviz.words import say
 
 
 @contextmanager
-def record(*models: torch.nn.Module, names: Mapping[str, torch.Tensor] | None = None) -> Iterator[Trace]:
+def record(
+    *models: torch.nn.Module, names: Mapping[str, torch.Tensor] | None = None, fastpath: bool = True
+) -> Iterator[Trace]:
     """Observe every module call and every backward pass in the ``with`` block, and change nothing.
 
     Seen are the calls of the modules in ``models`` in any thread, or of all modules where none is given, and
     ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread.
     Modules are called after their paths in the model, tensors after the caller's variables; ``names``
-    (name → tensor) overrules them.
+    (name → tensor) overrules them. With ``fastpath=False`` PyTorch's fast path for transformers is switched off in the
+    block, so that their inner modules and hooks run; this changes what they return in its last digits.
 
     Yields:
         The trace, filled as calls and passes run.
@@ -43,7 +46,19 @@ def record(*models: torch.nn.Module, names: Mapping[str, torch.Tensor] | None = 
     recording = Recording(Trace(), graph.checked_names(names), models)
     patches.start(recording)
     try:
-        yield recording.trace
+        with _path(fastpath):
+            yield recording.trace
     finally:
         patches.stop(recording)
         recording.close()
+
+
+@contextmanager
+def _path(fast: bool) -> Iterator[None]:
+    """Without the fast path, if so asked."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(before and fast)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)

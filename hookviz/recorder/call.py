@@ -33,6 +33,8 @@ class Call:
         """An exception that was being handled when the call began has nothing to do with it."""
         self.raised: int | None = None
         """The exception that was on its way when the call began, for ``Raised.leave``."""
+        self.children = False
+        """Whether it has called other modules."""
         self.broken = False
         """Whether an exception is on its way, and torch runs the hooks that are always called."""
 

@@ -56,6 +56,8 @@ class Calls:
         self.recording.notices.saved_hooks()
         self._counts[number] += 1
         parent = stack[-1].index if stack else None
+        if stack:
+            stack[-1].children = True
         again = torch._C._current_graph_task_id() != -1
         self.trace.calls.append(CallRow(number, self._counts[number], parent, again))
         call = Call(self, module, len(self.trace.calls) - 1)
@@ -70,6 +72,8 @@ class Calls:
 
     def returned(self, call: Call, result: Any) -> None:
         """The call returns ``result``."""
+        if type(call.module).forward is torch.nn.TransformerEncoderLayer.forward and not call.children:
+            self.log("fast_path", call.index)
         outputs = self.look(leaves("output", result)) if call.running or not call.forwarded else []
         if not call.forwarded:
             call.forward(outputs)
@@ -99,6 +103,13 @@ class Calls:
         if call in stack:
             stack.remove(call)
         self._note(stack[-1].index if stack else -1)
+
+    def compiled(self, name: str) -> None:
+        """A compiled region begins: called after the module that was compiled, or after its function."""
+        call = self.innermost()
+        index = -1 if call is None else call.index
+        own = call is not None and (call.module._compiled_call_impl or hasattr(call.module, "_orig_mod"))
+        self.log("compiled", index, error=self.trace.call(index) if own else name)
 
     def innermost(self) -> Call | None:
         """The call that is running in this thread."""

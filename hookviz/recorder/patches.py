@@ -1,5 +1,6 @@
 """The few functions of torch that are replaced while something is being recorded, and put back afterwards."""
 
+import sys
 import threading
 from collections.abc import Callable
 from functools import wraps
@@ -12,14 +13,15 @@ import torch.nn.modules.module as torch_modules
 import torch.optim.optimizer as torch_optimizer
 from torch.autograd.function import _HookMixin
 
+from hookviz.recorder.opaque import DYNAMO, SWITCH, Regions, compiled, compiling
 from hookviz.recorder.optimizers import Between, OnOptimizer, in_step
 from hookviz.recorder.stage import Observer
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
-_current: dict[int, "Recording"] = {}
-"""The recording of each thread: its own, or that of a model which it calls."""
+_current: dict[int, "Recording | None"] = {}
+"""The recording of each thread: its own, or that of a model which it calls; None in a region that is compiled."""
 _models: dict[int, "Recording"] = {}
 """``id`` of each module that was given to a recording → the recording."""
 _lock = threading.Lock()
@@ -33,6 +35,7 @@ _call: Callable[..., Any] = torch.nn.Module.__call__
 _forward_hook: Callable[..., Any] = torch.nn.Module.register_forward_hook
 _all_forward_hook: Callable[..., Any] = torch_modules.register_module_forward_hook
 _exit: Callable[..., Any] = profiler.record_function.__exit__
+_compile: Callable[..., Any] = torch.compile
 
 
 def recording_here() -> "Recording | None":
@@ -55,6 +58,7 @@ def stop(recording: "Recording") -> None:
         for where in (_current, _models):
             for key in [key for key, other in where.items() if other is recording]:
                 del where[key]
+        _current.pop(recording.thread, None)
         if not _current:
             _restore()
 
@@ -85,18 +89,20 @@ def _seen_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
 
 def _recording_of(module: torch.nn.Module) -> "Recording | None":
     """The recording that follows ``module``; a thread that calls a model which was given to one joins it."""
-    recording = recording_here()
-    if recording is not None:
-        return recording if not recording.calls.follows or id(module) in recording.calls.follows else None
+    here = threading.get_ident()
+    if here in _current:
+        recording = _current[here]
+        followed = recording is not None and (not recording.calls.follows or id(module) in recording.calls.follows)
+        return recording if followed else None
     recording = _models.get(id(module))
     if recording is not None:
         with _lock:
-            _current[threading.get_ident()] = recording
+            _current[here] = recording
     return recording
 
 
 def _seen_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-    if torch.compiler.is_compiling() or torch._C._get_tracing_state():
+    if compiling() or compiled(self):
         return _call(self, *args, **kwargs)
     recording = _recording_of(self)
     call = None if recording is None else recording.called(self, args, kwargs)
@@ -116,7 +122,7 @@ def _seen_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
 
 
 def _seen_backward(*arguments: Any, **named: Any) -> Any:
-    recording = recording_here()
+    recording = None if compiling() else recording_here()
     watched = None if recording is None else recording.begin(*arguments, **named)
     try:
         result = _run_backward(*arguments, **named)
@@ -167,6 +173,53 @@ def _seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
     return hooks, handle
 
 
+# -- regions that are compiled: nothing inside them is seen
+
+_regions = Regions()
+_asleep: dict[int, list["Recording | None"]] = {}
+"""For each thread in compiled regions, the recording that it had before each."""
+
+
+@wraps(_compile)
+def _seen_compile(*given: Any, **options: Any) -> Any:
+    result = _compile(*given, **options)
+    with _lock:
+        if _current:
+            _watch_dynamo()  # it may have been loaded just now
+    return result
+
+
+def _watch_dynamo() -> None:
+    dynamo: Any = sys.modules.get(DYNAMO)
+    switch = getattr(dynamo, SWITCH, None)
+    if switch is None or any(owner is dynamo for owner, _, _ in _kept):
+        return
+
+    def seen_switch(callback: Any) -> Any:
+        # All of this comes before the switch: afterwards torch would compile it.
+        name = _regions.switch(sys._getframe(1))
+        if name is not None:
+            _sleep(name)
+        return switch(callback)
+
+    _put(dynamo, SWITCH, seen_switch)
+
+
+def _sleep(name: str) -> None:
+    """A compiled region begins, or ends if it has no name."""
+    here = threading.get_ident()
+    if not name:
+        before = _asleep[here].pop() if _asleep.get(here) else None
+        if before is not None and here in _current:
+            _current[here] = before
+        return
+    recording = _current.get(here)
+    _asleep.setdefault(here, []).append(recording)
+    if recording is not None:
+        recording.carefully(recording.calls.compiled, name)
+        _current[here] = None
+
+
 _ABSENT = object()
 _REPLACED: tuple[tuple[Any, str, Any], ...] = (
     (torch.autograd, "_engine_run_backward", _seen_backward),
@@ -191,20 +244,27 @@ _REPLACED: tuple[tuple[Any, str, Any], ...] = (
     (torch_optimizer.Optimizer, _own_pre.name, _own_pre),
     (torch_optimizer.Optimizer, _own_post.name, _own_post),
     (profiler.record_function, "__exit__", _seen_exit),
+    (torch, "compile", _seen_compile),
 )
 """(where, name, what stands there while something is recorded)"""
-_kept: list[Any] = []
-"""What stood there before."""
+_kept: list[tuple[Any, str, Any]] = []
+"""(where, name, what stood there before)"""
 
 
 def _replace() -> None:
-    _kept[:] = [vars(owner).get(name, _ABSENT) for owner, name, _ in _REPLACED]
-    for owner, name, ours in _REPLACED:
-        setattr(owner, name, ours)
+    for replaced in _REPLACED:
+        _put(*replaced)
+    _watch_dynamo()
+
+
+def _put(owner: Any, name: str, ours: Any) -> None:
+    _kept.append((owner, name, vars(owner).get(name, _ABSENT)))
+    setattr(owner, name, ours)
 
 
 def _restore() -> None:
-    for (owner, name, _), theirs in zip(_REPLACED, _kept, strict=True):
+    while _kept:
+        owner, name, theirs = _kept.pop()
         if theirs is _ABSENT:
             delattr(owner, name)
         else:

@@ -1,0 +1,50 @@
+"""Regions that cannot be looked into: what torch.compile has compiled, and what torch compiles just now."""
+
+import os
+import sys
+from types import FrameType
+from typing import Any
+
+import torch
+from torch._guards import TracingContext
+
+DYNAMO, SWITCH = "torch._dynamo.eval_frame", "_maybe_set_eval_frame"
+"""The module that runs compiled functions (loaded when it is first needed), and what it calls before and after each."""
+
+_WRAPPER = "compile_wrapper"
+_COMPILERS = tuple(
+    os.path.join(os.path.dirname(torch.__file__), name, "") for name in ("_functorch", "_dynamo", "_inductor")
+)
+
+
+def compiling() -> bool:
+    """Whether torch is compiling or tracing in this thread, so that nothing which seems to run is real."""
+    state: Any = torch._C._get_tracing_state()
+    return torch.compiler.is_compiling() or state is not None or TracingContext.try_get() is not None
+
+
+def compiled(module: torch.nn.Module) -> bool:
+    """Whether ``module`` is a graph that the compiler made and that compiled code calls; one of the user's is not."""
+    if not isinstance(module, torch.fx.GraphModule):
+        return False
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name in ("_seen_call", "__call__", "call_wrapped"):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(_COMPILERS)
+
+
+class Regions:
+    """The compiled functions that are running, each known by the frame of torch's that runs it."""
+
+    def __init__(self) -> None:
+        self._frames: set[int] = set()
+
+    def switch(self, frame: FrameType) -> str | None:
+        """Torch begins or ends a compiled function: its name when it begins, empty when it ends, None otherwise."""
+        if frame.f_code.co_name != _WRAPPER:
+            return None
+        if id(frame) in self._frames:
+            self._frames.remove(id(frame))
+            return ""
+        self._frames.add(id(frame))
+        return getattr(frame.f_locals.get("fn"), "__name__", None) or _WRAPPER

@@ -1,0 +1,225 @@
+"""What cannot be looked into says so: compiled regions, the fast path of transformers, and what is computed again."""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from scenes import Doubled, Net, leaf, plain, silent, steps_of, told, written
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import hookviz as hv
+
+BACKENDS = ("eager", "aot_eager")
+
+
+@pytest.fixture(autouse=True)
+def no_compiled_code_stays() -> Iterator[None]:
+    """Importing the compiler warns of things that are not ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+        torch._dynamo.reset()
+
+
+# -- compiled regions
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_compiled_module_is_one_call_that_says_so(backend: str) -> None:
+    net, x = Net(), leaf(3.0)
+    net.l1.register_forward_hook(silent("inside"))
+    fast = torch.compile(net, backend=backend)
+    with hv.record() as trace:
+        for _ in range(2):  # the first call compiles: what the compiler tries out is not what happened
+            fast(x).backward()
+    assert [(kind, on) for kind, on, *_ in told(trace, "call", "compiled", "forward")] == [
+        ("call", "fast"), ("compiled", "fast"), ("forward", "fast"),
+        ("call", "fast (call 2)"), ("compiled", "fast (call 2)"), ("forward", "fast (call 2)"),
+    ]  # fmt: skip
+    assert steps_of(trace, "compiled")[0].sentence == "fast is a compiled region: what runs inside is not seen."
+    assert len(trace.roots) == 2 and {row.kind for row in trace.modules} == {"OptimizedModule"}
+    assert written(trace)["x"] == (4, 8)
+    assert trace.notes == [] and x.grad.item() == 8
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_compiled_function_is_one_step_under_its_name(backend: str) -> None:
+    net, x = Net(), leaf(3.0)
+
+    def squeeze(x: torch.Tensor) -> torch.Tensor:
+        return net(x).sin()
+
+    fast = torch.compile(squeeze, backend=backend)
+    with hv.record() as trace:
+        fast(x).backward()
+        net(x)
+    compiled = steps_of(trace, "compiled")
+    assert [step.sentence for step in compiled] == ["squeeze is a compiled region: what runs inside is not seen."]
+    assert [step.on for step in steps_of(trace, "call")] == ["net", "net.l1", "net.l2"]
+    assert len(trace.roots) == 1
+
+
+def test_a_module_compiled_in_place_and_its_own_hooks() -> None:
+    net, x = Doubled(), leaf(3.0)
+    net.compile(backend="eager")
+    with hv.record() as trace:
+        net(x)
+    assert [(kind, on) for kind, on, *_ in told(trace, "call", "compiled", "forward")] == [
+        ("call", "net"), ("compiled", "net"), ("forward", "net"),
+    ]  # fmt: skip
+
+
+def test_hooks_of_the_compiled_module_itself_are_seen() -> None:
+    fast = torch.compile(Doubled(), backend="eager")
+    fast.register_forward_hook(lambda module, args, output: output * 10)
+    with hv.record() as trace:
+        assert fast(leaf(3.0)).item() == 60
+    assert [(plain(s.before), plain(s.after)) for s in trace.firings] == [(6, 60)]
+
+
+def test_an_exception_in_a_compiled_region_ends_it() -> None:
+    def breaks(x: torch.Tensor) -> torch.Tensor:
+        raise ValueError("inside")
+
+    net, x = Doubled(), leaf(3.0)
+    fast = torch.compile(breaks, backend="eager")
+    with hv.record() as trace:
+        with pytest.raises(ValueError, match="inside"):
+            fast(x)
+        net(x)
+    assert [step.kind for step in trace.steps] == ["compiled", "call", "forward"]
+
+
+def test_a_compiled_region_in_a_module_belongs_to_its_call() -> None:
+    fast = torch.compile(torch.sin, backend="eager")
+
+    class Uses(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return fast(x)
+
+    net = Uses()
+    with hv.record(net) as trace:
+        net(leaf(3.0))
+    assert [(s.kind, s.on) for s in trace.steps] == [("call", "net"), ("compiled", "net"), ("forward", "net")]
+    assert steps_of(trace, "compiled")[0].sentence.startswith("sin is a compiled region")
+
+
+def test_what_is_compiled_while_recording_stays_compiled() -> None:
+    calls: list[int] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        calls.append(len(inputs))
+        return graph.forward
+
+    fast = torch.compile(torch.sin, backend=backend)
+    with hv.record():
+        fast(torch.ones(2))
+    with hv.record():
+        fast(torch.ones(2))
+    assert calls == [1]
+    assert "seen" not in torch._dynamo.eval_frame._maybe_set_eval_frame.__name__
+
+
+def test_a_graph_of_the_users_is_a_module_like_any_other() -> None:
+    net = torch.fx.symbolic_trace(Net())
+    with hv.record() as trace:
+        net(leaf(3.0)).backward()
+    assert trace.steps[0].on == "net"
+
+
+def test_a_compiled_region_is_saved_and_played(tmp_path: Path) -> None:
+    fast = torch.compile(torch.sin, backend="eager")
+    with hv.record() as trace:
+        fast(leaf(3.0)).backward()
+    trace.save(tmp_path / "trace.json")
+    frame = hv.load(tmp_path / "trace.json").player().frames[0]
+    assert (frame["title"], frame["glyph"]) == ("a compiled region", "note")
+
+
+# -- the fast path of transformers
+
+
+def encoder() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2).eval()
+
+
+def test_what_the_fast_path_swallows_is_told() -> None:
+    net, x = encoder(), torch.ones(1, 3, 4)
+    with torch.no_grad():
+        expected = net(x)
+        with hv.record(net) as trace:
+            assert torch.equal(net(x), expected)
+    assert [s.on for s in steps_of(trace, "call")] == ["net", "net.layers.0", "net.layers.1"]
+    assert [s.on for s in steps_of(trace, "fast_path")] == ["net.layers.0", "net.layers.1"]
+    assert "its inner modules and their hooks did not run" in steps_of(trace, "fast_path")[0].sentence
+
+
+def test_the_fast_path_is_switched_off_on_request_and_comes_back() -> None:
+    net, x = encoder(), torch.ones(1, 3, 4)
+    with torch.no_grad():
+        fast = net(x)
+        with hv.record(net, fastpath=False) as trace:
+            slow = net(x)
+    assert steps_of(trace, "fast_path") == [] and len(trace.calls) == 19
+    assert torch.allclose(fast, slow, atol=1e-5)
+    assert torch.backends.mha.get_fastpath_enabled()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_switch_is_left_as_it_was_even_after_an_exception(enabled: bool) -> None:
+    torch.backends.mha.set_fastpath_enabled(enabled)
+    try:
+        with pytest.raises(ZeroDivisionError), hv.record(fastpath=False):
+            1 // torch.backends.mha.get_fastpath_enabled()
+        assert torch.backends.mha.get_fastpath_enabled() is enabled
+    finally:
+        torch.backends.mha.set_fastpath_enabled(True)
+
+
+def test_a_layer_that_takes_the_slow_path_says_nothing() -> None:
+    net = encoder()
+    with hv.record(net) as trace:
+        net(torch.ones(1, 3, 4, requires_grad=True)).sum().backward()
+    assert steps_of(trace, "fast_path") == []
+
+
+# -- checkpointing
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_what_checkpointing_computes_again_is_marked(use_reentrant: bool) -> None:
+    net, x = Net(), leaf(3.0)
+    ran: list[str] = []
+    net.l1.register_forward_hook(lambda module, args, output: ran.append("l1"))
+    with hv.record(net) as trace:
+        checkpoint(net, x, use_reentrant=use_reentrant).backward()
+    assert [(trace.call(i), call.recomputed) for i, call in enumerate(trace.calls)] == [
+        ("net", False),
+        ("net.l1", False),
+        ("net.l2", False),
+        ("net (call 2)", True),
+        ("net.l1 (call 2)", True),
+        ("net.l2 (call 2)", True),
+    ]
+    assert len(ran) == len(trace.firings) == 2
+    again = [s.sentence for s in steps_of(trace, "call") if "checkpointing computes it a second time" in s.sentence]
+    assert len(again) == 3
+    assert written(trace)["x"] == (None, 4) and x.grad.item() == 4
+    assert trace.notes == []
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_gradients_in_a_checkpoint_are_seen(use_reentrant: bool) -> None:
+    """Reentrant checkpointing runs a pass in the pass; the other kind fills in what the nodes had not saved."""
+    net, x = Doubled(), leaf(3.0)
+    net.weight.register_hook(lambda grad: grad * 100)
+    with hv.record(net) as trace:
+        checkpoint(net, x, use_reentrant=use_reentrant).backward()
+    assert [(plain(s.before), plain(s.after)) for s in trace.firings] == [(3, 300)]
+    assert len(trace.roots) == (2 if use_reentrant else 1)
+    assert net.weight.grad.item() == 300
