@@ -78,9 +78,9 @@ def saved_tensors(node: Node) -> Iterator[torch.Tensor]:
 
     Saved tensors with hooks (checkpointing, save_on_cpu) are left alone: unpacking them would call the hooks.
     """
-    for name in _saved_names(type(node)):
+    for name, raw in _saved_names(type(node)):
         try:
-            saved = getattr(node, f"_raw{name}")
+            saved = getattr(node, raw)
             tensor = getattr(node, name) if getattr(saved, "unpack_hook", True) is None else None
         except RuntimeError:  # changed in place since, or freed already: backward will say so itself
             continue
@@ -88,13 +88,14 @@ def saved_tensors(node: Node) -> Iterator[torch.Tensor]:
             yield tensor
 
 
-_SAVED: dict[type, tuple[str, ...]] = {}
+_SAVED: dict[type, tuple[tuple[str, str], ...]] = {}
 
 
-def _saved_names(kind: type) -> tuple[str, ...]:
+def _saved_names(kind: type) -> tuple[tuple[str, str], ...]:
+    """(attribute with a saved tensor, attribute with what it is packed in) of a kind of node."""
     if kind not in _SAVED:
-        names = (name for name in dir(kind) if name.startswith("_saved_"))
-        _SAVED[kind] = tuple(n for n in names if hasattr(kind, f"_raw{n}") and not n.startswith("_saved_result"))
+        names = [name for name in dir(kind) if name.startswith("_saved_") and not name.startswith("_saved_result")]
+        _SAVED[kind] = tuple((name, f"_raw{name}") for name in names if hasattr(kind, f"_raw{name}"))
     return _SAVED[kind]
 
 
@@ -127,8 +128,8 @@ class Numbering:
         return numbers
 
     def _number(self, node: Node, numbers: dict[int, int], taken: set[int]) -> int:
-        following = tuple((numbers.get(id(n), -1), output) for n, output in node.next_functions)
-        key = (node.name(), node._sequence_nr(), following)
+        following = tuple([(numbers.get(id(n), -1), output) for n, output in node.next_functions])
+        key = (op_of(node), node._sequence_nr(), following)
         number = self._numbers.get(key)
         if number is None or number in taken:
             number = self._numbers[key] = next(self._next)

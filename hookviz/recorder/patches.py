@@ -1,6 +1,7 @@
 """The few functions of torch that are replaced while something is being recorded, and put back afterwards."""
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -136,8 +137,12 @@ _seen_leaf_hook = _watched(_leaf_hook, "post_accumulate_hook", "_post_accumulate
 
 
 def _seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
+    if type(hook) is Observer:  # it needs no handle, and takes no number away from the hooks of the user's
+        hooks = OrderedDict() if backward_hooks is None else backward_hooks
+        hooks[hook] = hook
+        return hooks, hooks
     hooks, handle = _node_hook(backward_hooks, hook)
     recording = recording_here()
-    if recording is not None and type(hook) is not Observer:
+    if recording is not None:
         recording.registered_on_dict(hooks)
     return hooks, handle

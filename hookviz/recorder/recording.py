@@ -12,13 +12,12 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz import graph
-from hookviz.hooks import shared_dict
 from hookviz.recorder import patches
 from hookviz.recorder.behind import behind
 from hookviz.recorder.call import Call
 from hookviz.recorder.calls import Calls
 from hookviz.recorder.glimpse import Gradients
-from hookviz.recorder.passes import Pass
+from hookviz.recorder.passes import SMALL, Pass
 from hookviz.recorder.stage import ListStage, Observer, Stage
 from hookviz.survey import KEY, Survey, metadata_of
 from hookviz.trace import Place, StepRow, Trace
@@ -174,6 +173,7 @@ class Recording:
         for name, tensor in self.calls.modules.parameters().items():
             names.setdefault(name, tensor)
         places = survey.take(roots, names)
+        seen.careful = len(survey.nodes) <= SMALL
         self.calls.claim(survey)
         for kept in survey.hooks_of_tensors(marked=bool(self._metadata)):
             self._observe(watched, *kept)
@@ -199,12 +199,13 @@ class Recording:
 
     def _observe_node(self, watched: Watched, node: Node, number: int) -> None:
         for kind, register in (("node_pre_hook", node.register_prehook), ("node_post_hook", node.register_hook)):
-            stage = Stage(self, kind, {}, number)
-            handle = register(Observer(stage))
-            hooks = shared_dict(handle)
-            if id(hooks) in self._stages:  # an outer pass over the same graph has its observers here
-                del hooks[handle.id]
-                stage = self._stages[id(hooks)]
+            stage = Stage(self, kind, None, number)
+            observer = Observer(stage)
+            hooks: Any = register(observer)  # of an observer torch gives back the dict, and no handle: see patches
+            outer = self._stages.get(id(hooks))
+            if outer is not None:  # an outer pass over the same graph has its observers here
+                del hooks[observer]
+                stage = outer
             else:
                 stage.dict = hooks
                 self._stages[id(hooks)] = stage
