@@ -1,87 +1,78 @@
 """Measure what recording costs and write the table into ``benchmarks/README.md``: ``make bench``."""
 
-import gc
+import importlib.metadata
 import platform
 import statistics
-import time
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
-import hookviz as hv
+from benchmarks.cases import CASES
+from benchmarks.fresh import measured
+from benchmarks.timing import ratios
+from benchmarks.watches import floor, recorded
 
 ROUNDS = 9
+PATIENCE = 60
+"""TorchLens has so many seconds for each case."""
 START, END = "<!-- table -->\n", "<!-- end -->"
+HEAD = ("pass", "floor", "recorded", "recorded ÷ floor", "TorchLens", "memory")
 
 
-def scalars() -> torch.Tensor:
-    """The a, b, c, d, e of the lessons."""
-    a, b, d = (torch.tensor(x, requires_grad=True) for x in (2.0, 3.0, 4.0))
-    return a * b * d
+def spread(found: Sequence[float]) -> str:
+    """The median, and the smallest and the largest."""
+    return f"**{statistics.median(found):.2f}** ({min(found):.2f} to {max(found):.2f})"
 
 
-def perceptron() -> torch.Tensor:
-    """Six linear layers of 512 over a batch of 256."""
-    x = torch.randn(256, 512)
-    for layer in LAYERS:
-        x = torch.relu(layer(x))
-    return x.sum()
+def memory(name: str) -> str:
+    """Growth of the peak of memory in a recorded pass over that in a plain one."""
+    pairs = [[measured("memory", name, watch, limit=600) for watch in ("plain", "recorded")] for _ in range(ROUNDS)]
+    return spread([recorded / plain for plain, recorded in pairs])
 
 
-def chain() -> torch.Tensor:
-    """A chain of 10,000 multiplications of a scalar."""
-    x = torch.tensor(1.0, requires_grad=True)
-    for _ in range(10_000):
-        x = x * 1.0001
-    return x
-
-
-LAYERS = [torch.nn.Linear(512, 512) for _ in range(6)]
-CASES: dict[str, tuple[Callable[[], torch.Tensor], int]] = {
-    "six scalars": (scalars, 50),
-    "MLP, 6 × 512, batch 256": (perceptron, 1),
-    "chain of 10,000 ops": (chain, 1),
-}
-
-
-def seconds(make: Callable[[], torch.Tensor], times: int, *, recorded: bool) -> float:
-    """CPU time of forward and backward, ``times`` over."""
-    gc.collect()
-    start = time.process_time()
-    for _ in range(times):
-        root = make()
-        if recorded:
-            with hv.record():
-                root.backward()
-        else:
-            root.backward()
-    return time.process_time() - start
-
-
-def ratios(make: Callable[[], torch.Tensor], times: int) -> list[float]:
-    """Recorded over plain, pair by pair, after one pair to warm up."""
-    pairs = [(seconds(make, times, recorded=False), seconds(make, times, recorded=True)) for _ in range(ROUNDS + 1)]
-    return sorted(recorded / plain for plain, recorded in pairs[1:])
+def lens(name: str) -> str:
+    """TorchLens over plain, or why there is no number."""
+    try:
+        return spread(measured("time", name, "torchlens", "3", limit=PATIENCE))
+    except subprocess.TimeoutExpired:
+        return f"more than {PATIENCE} s"
+    except subprocess.CalledProcessError as error:
+        return f"fails: {error.stderr.strip().splitlines()[-1][:80]}"
 
 
 def row(name: str) -> str:
     """One line of the table."""
-    found = ratios(*CASES[name])
-    return f"| {name} | {statistics.median(found):.2f} | {found[0]:.2f} to {found[-1]:.2f} |"
+    case = CASES[name]()
+    below, above = ratios(case, [floor, recorded], ROUNDS)
+    over = [one / other for one, other in zip(above, below, strict=True)]
+    return _line(case.name, spread(below), spread(above), spread(over), lens(name), memory(name))
 
 
-def main() -> None:
-    """Measure every case and write the table."""
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def table(names: Sequence[str]) -> str:
+    """Measure the cases called ``names``."""
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", "torchlens"))
+    where = f"{versions}, Python {platform.python_version()}, one thread, {ROUNDS} rounds (TorchLens 3)."
+    return "\n".join([_line(*HEAD), _line(*["---"] * len(HEAD)), *map(row, names), "", where, ""])
+
+
+def main(names: Sequence[str]) -> None:
+    """Print the table of the cases called ``names``; of all of them, write it into the page, too."""
     torch.set_num_threads(1)
-    lines = ["| pass | recorded ÷ plain | spread |", "|---|---|---|", *map(row, CASES)]
-    where = f"torch {torch.__version__}, Python {platform.python_version()}, one thread, {ROUNDS} pairs each."
-    table = "\n".join([*lines, "", where, ""])
-    page = Path(__file__).with_name("README.md")
-    before, _, rest = page.read_text(encoding="utf-8").partition(START)
-    page.write_text(f"{before}{START}{table}{END}{rest.partition(END)[2]}", encoding="utf-8")
-    print(table)
+    torch.manual_seed(0)
+    found = table(names or list(CASES))
+    print(found)
+    if not names:
+        page = Path(__file__).with_name("README.md")
+        before, _, rest = page.read_text(encoding="utf-8").partition(START)
+        page.write_text(f"{before}{START}{found}{END}{rest.partition(END)[2]}", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -79,9 +79,9 @@ def saved_tensors(node: Node) -> Iterator[tuple[torch.Tensor | None, Any]]:
     Each comes with the hook that unpacks it, if it has one (checkpointing, save_on_cpu): such a tensor is left alone
     and None stands in its place, since unpacking it would call the hook.
     """
-    for name in _saved_names(type(node)):
+    for name, raw in _saved_names(type(node)):
         try:
-            hook = getattr(getattr(node, f"_raw{name}"), "unpack_hook", _NEVER)
+            hook = getattr(getattr(node, raw), "unpack_hook", _NEVER)
             tensor = getattr(node, name) if hook is None else None
         except RuntimeError:  # changed in place since, or freed already: backward will say so itself
             continue
@@ -91,13 +91,14 @@ def saved_tensors(node: Node) -> Iterator[tuple[torch.Tensor | None, Any]]:
 
 _NEVER = object()
 """What is saved is no tensor, and has no hook."""
-_SAVED: dict[type, tuple[str, ...]] = {}
+_SAVED: dict[type, tuple[tuple[str, str], ...]] = {}
 
 
-def _saved_names(kind: type) -> tuple[str, ...]:
+def _saved_names(kind: type) -> tuple[tuple[str, str], ...]:
+    """(attribute with a saved tensor, attribute with what it is packed in) of a kind of node."""
     if kind not in _SAVED:
-        names = (name for name in dir(kind) if name.startswith("_saved_"))
-        _SAVED[kind] = tuple(n for n in names if hasattr(kind, f"_raw{n}") and not n.startswith("_saved_result"))
+        names = [name for name in dir(kind) if name.startswith("_saved_") and not name.startswith("_saved_result")]
+        _SAVED[kind] = tuple((name, f"_raw{name}") for name in names if hasattr(kind, f"_raw{name}"))
     return _SAVED[kind]
 
 
@@ -130,8 +131,8 @@ class Numbering:
         return numbers
 
     def _number(self, node: Node, numbers: dict[int, int], taken: set[int]) -> int:
-        following = tuple((numbers.get(id(n), -1), output) for n, output in node.next_functions)
-        key = (node.name(), node._sequence_nr(), following)
+        following = tuple([(numbers.get(id(n), -1), output) for n, output in node.next_functions])
+        key = (op_of(node), node._sequence_nr(), following)
         number = self._numbers.get(key)
         if number is None or number in taken:
             number = self._numbers[key] = next(self._next)

@@ -84,7 +84,8 @@ class Survey:
 
     def _add_node(self, node: Node, number: int) -> None:
         ops = self.trace.ops
-        ops.extend([""] * (number + 1 - len(ops)))
+        if number >= len(ops):
+            ops.extend([""] * (number + 1 - len(ops)))
         ops[number] = graph.op_of(node)
         for slot, (following, output) in enumerate(node.next_functions):
             if following is not None:

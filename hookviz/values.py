@@ -1,4 +1,4 @@
-"""A tensor in words: its numbers when few, its statistics always, and never the tensor itself."""
+"""A tensor in words, once it is measured."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -6,23 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 
+from hookviz.measuring import FEW, Row, Statistics, measure
 from hookviz.words import say
 
-FEW = 64
-"""Up to this many numbers are kept one by one; beyond it, statistics only."""
-
-Row = tuple[Any, ...]
-"""What a trace keeps of a value: (shape, dtype, device, numbers, statistics, note), plain data."""
+__all__ = ["FEW", "Row", "Value", "measure", "nested", "number", "same"]
 
 Numbers = Any
 """A number, or lists of numbers nested as the tensor's dimensions are."""
 
-Statistics = tuple[float, float, float, float, int, int, int]
-"""(min, max, mean, norm, nan, inf, zero)"""
-
-_WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
 _EMPTY: Statistics = (math.nan, math.nan, math.nan, 0.0, 0, 0, 0)
 
 
@@ -207,80 +199,3 @@ def _count(flat: Sequence[Any]) -> Statistics:
 
 def _any(test: Callable[[float], bool], x: complex) -> bool:
     return test(x.real) or test(x.imag)
-
-
-def measure(tensor: torch.Tensor) -> Row:
-    """The value of ``tensor`` now, as plain data; never raises, changes nothing, keeps nothing of it."""
-    with torch._C.DisableTorchFunction():
-        try:
-            if torch._C._len_torch_dispatch_stack():
-                with _disable_current_modes():
-                    return _measure(tensor)
-            return _measure(tensor)
-        except Exception as error:  # a kind of tensor that torch itself cannot reduce
-            return ((), "", "", None, None, say("value.unknown", why=type(error).__name__))
-
-
-def _measure(tensor: torch.Tensor) -> Row:
-    note = _strange(tensor)
-    head = (tuple(tensor.shape), str(tensor.dtype)[6:], str(tensor.device))
-    if note is not None:
-        return (*head, None, None, note)
-    if tensor.numel() <= FEW:
-        return (*head, tensor.tolist(), None, None)
-    return (*head, None, _statistics(tensor.detach()), None)
-
-
-def _strange(tensor: torch.Tensor) -> str | None:
-    """Why the numbers of ``tensor`` are left alone, or None for an ordinary tensor."""
-    kind = type(tensor)
-    if kind is not torch.Tensor and kind is not torch.nn.Parameter:
-        return say("value.hidden", kind=kind.__name__)
-    if tensor.layout is not torch.strided:
-        return say("value.hidden", kind=str(tensor.layout).removeprefix("torch."))
-    if tensor.is_nested or tensor.is_quantized or tensor.is_meta:
-        return say("value.hidden", kind="nested" if tensor.is_nested else "meta" if tensor.is_meta else "quantized")
-    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-        return say("value.hidden", kind="functorch")
-    return None
-
-
-def _statistics(tensor: torch.Tensor) -> Statistics:
-    """(min, max, mean, norm, nan, inf, zero), accumulated in float32 or wider."""
-    total = tensor.numel()
-    tensor = tensor[tuple(slice(None) if step else slice(0, 1) for step in tensor.stride())]
-    share = total // tensor.numel()  # an expanded dimension holds the same numbers again
-    if tensor.is_complex():
-        return _complex_statistics(tensor, share)
-    if not tensor.is_floating_point():
-        tensor = tensor.double()
-    wide = _WIDER.get(tensor.dtype, tensor.dtype)
-    low, high = tensor.amin().item(), tensor.amax().item()
-    mean, norm = _moments(tensor, wide)
-    if not (math.isfinite(mean) and math.isfinite(norm)) and math.isfinite(low) and math.isfinite(high):
-        mean, norm = _moments(tensor, torch.float64)  # the sum overflowed, not the tensor
-    nan, inf = (0, 0) if math.isfinite(low) and math.isfinite(high) else _count_strange(tensor)
-    zero = 0 if low > 0 or high < 0 else tensor.numel() - _count_nonzero(tensor)
-    return (low, high, mean, norm * math.sqrt(share), nan * share, inf * share, zero * share)
-
-
-def _moments(tensor: torch.Tensor, dtype: torch.dtype) -> tuple[float, float]:
-    mean = tensor.sum(dtype=dtype).item() / tensor.numel()
-    return mean, torch.linalg.vector_norm(tensor, dtype=dtype).item()
-
-
-def _count_nonzero(tensor: torch.Tensor) -> int:
-    """As ``tensor.count_nonzero()``, which takes up to ten times as long for floating-point numbers on a CPU."""
-    counter = torch.int32 if tensor.numel() < 2**31 else torch.int64  # summed as int64, bytes take three times as long
-    return int(tensor.bool().view(torch.uint8).sum(dtype=counter).item())
-
-
-def _count_strange(tensor: torch.Tensor) -> tuple[int, int]:
-    return int(tensor.isnan().sum().item()), int(tensor.isinf().sum().item())
-
-
-def _complex_statistics(tensor: torch.Tensor, share: int) -> Statistics:
-    norm = torch.linalg.vector_norm(tensor).item() * math.sqrt(share)
-    nan, inf = _count_strange(tensor)
-    zero = tensor.numel() - _count_nonzero(tensor)
-    return (math.nan, math.nan, math.nan, norm, nan * share, inf * share, zero * share)

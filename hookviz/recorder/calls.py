@@ -12,6 +12,7 @@ import torch.nn.modules.module as torch_modules
 from torch.autograd.graph import Node
 
 from hookviz import graph
+from hookviz.measuring import measured
 from hookviz.recorder.call import Call, Module, ModuleStage
 from hookviz.recorder.glimpse import glimpse_of
 from hookviz.recorder.modules import Modules
@@ -20,7 +21,7 @@ from hookviz.recorder.stage import Hook, Stage
 from hookviz.recorder.structure import Leaf, arguments, leaves, row_of
 from hookviz.survey import Survey
 from hookviz.trace import CallRow, StepRow, Trace
-from hookviz.values import measure, same
+from hookviz.values import same
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
@@ -192,7 +193,7 @@ class Calls:
 
     def log(self, kind: str, call: int, before: Any = None, after: Any = None, **known: Any) -> None:
         """Add a step; a forward belongs to the pass that will come next."""
-        labels = tuple(tuple(leaf.label for leaf in seen or ()) for seen in (before, after))
+        labels = (_labels(before), _labels(after))
         values = {"before": _values(before), "after": _values(after), "labels": labels}
         self.trace.rows.append(StepRow(len(self.trace.roots), kind, call=call, **values, **known))
 
@@ -211,7 +212,7 @@ class Calls:
         glimpse = glimpse_of(thing)
         reference, version, value = self._known.get(id(thing), (None, 0, 0))
         if reference is None or reference() is not thing or version != glimpse.mark[1] or glimpse.layout is None:
-            value = self._keep(measure(thing))
+            value = self._keep(measured(thing))
             self._known[id(thing)] = (weakref.ref(thing), glimpse.mark[1], value)
         glimpse.value = value
         return Leaf(label, glimpse, id(thing), value)
@@ -234,6 +235,10 @@ class Calls:
         if before.identity != after.identity:
             return "replaced"
         return "kept" if alike and before.glimpse.mark == after.glimpse.mark else "edited"
+
+
+def _labels(seen: list[Leaf] | None) -> tuple[str, ...]:
+    return tuple([leaf.label for leaf in seen]) if seen else ()
 
 
 def _values(seen: list[Leaf] | None) -> Any:

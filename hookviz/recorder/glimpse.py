@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
-from hookviz.values import FEW
+from hookviz.measuring import FEW
 
 Mark = tuple[int, int]
 """(where a tensor's numbers lie, its version): while both stay, nobody has written to it through torch."""
 
 
 Layout = tuple[tuple[int, int], ...]
-"""(size, stride) of each dimension, sorted."""
+"""(stride, size) of each run of numbers, sorted; dimensions that continue each other are one run."""
 
 
 @dataclass(slots=True)
@@ -25,15 +25,11 @@ class Glimpse:
     storage: int
     value: int | None
     layout: Layout | None = None
-    """For a tensor of many numbers: which of them it shows, whatever the order of its dimensions."""
+    """For a tensor of many numbers: which of them it shows, whatever the order and the cut of its dimensions."""
 
 
-class Sent(NamedTuple):
-    """What came along one edge; node -1 is the seed."""
-
-    node: int
-    slot: int
-    glimpse: Glimpse
+Sent = tuple[int, int, Glimpse]
+"""(node, which of its edges, what came along it); node -1 is the seed."""
 
 
 Gradients = Sequence[torch.Tensor | None]
@@ -46,12 +42,34 @@ def glimpse_of(tensor: torch.Tensor, value: int | None = None) -> Glimpse:
     engine would no longer sum into this gradient in place.
     """
     try:
-        pointer = tensor.data_ptr()
-        storage = pointer - int(tensor.storage_offset()) * tensor.element_size()
-        layout = tuple(sorted(zip(tensor.shape, tensor.stride(), strict=True))) if tensor.numel() > FEW else None
+        storage = pointer = tensor.data_ptr()
+        offset = int(tensor.storage_offset())
+        if offset:
+            storage -= offset * tensor.element_size()
+        layout = _layout(tensor) if tensor.numel() > FEW and not tensor.is_neg() else None
         return Glimpse(id(tensor), (pointer, tensor._version), storage, value, layout)
     except (RuntimeError, NotImplementedError):  # sparse, functorch, inference: no storage or no version to compare
         return Glimpse(id(tensor), (0, 0), 0, value)
+
+
+def mark_of(tensor: torch.Tensor) -> Mark:
+    """Where the numbers of ``tensor`` lie, and its version."""
+    try:
+        return tensor.data_ptr(), tensor._version
+    except (RuntimeError, NotImplementedError):
+        return 0, 0
+
+
+def _layout(tensor: torch.Tensor) -> Layout:
+    if tensor.is_contiguous():
+        return ((1, tensor.numel()),)
+    runs: list[tuple[int, int]] = []
+    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1 and runs and runs[-1][0] * runs[-1][1] == step:
+            runs[-1] = (runs[-1][0], runs[-1][1] * size)
+        elif size > 1:
+            runs.append((step, size))
+    return tuple(runs)
 
 
 def value_of(glimpse: Glimpse | None) -> int | None:

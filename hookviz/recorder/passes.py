@@ -5,17 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hookviz.recorder.glimpse import Glimpse, Gradients, Sent, glimpse_of, one, value_of
+from hookviz.measuring import FEW, measured
+from hookviz.recorder.glimpse import Glimpse, Gradients, Sent, glimpse_of, mark_of, one, value_of
 from hookviz.recorder.met import Met
 from hookviz.recorder.raised import text_of
 from hookviz.recorder.stage import Hook, ListStage, Observer, Run, Stage
 from hookviz.survey import Survey
 from hookviz.trace import Place, StepRow, Trace
-from hookviz.values import FEW, measure, same
+from hookviz.values import same
 
 if TYPE_CHECKING:
     from hookviz.recorder.calls import Calls
 
+Parts = tuple[tuple[int, int, int | None], ...]
+
+_AFTER = StepRow._fields.index("after")
 SMALL = 256
 """In graphs with no more nodes than this, every gradient of few numbers is looked at twice."""
 
@@ -28,7 +32,7 @@ class Pass:
         self.met = Met(trace, survey.pass_id, calls)
         self.task: int | None = None
         self.running: dict[Stage, Run[Glimpse | None]] = {}
-        self.careful = len(survey.nodes) <= SMALL
+        self.careful = True
         """Whether each gradient is looked at where it is sent as well as where it arrives. In a large graph without
         any hook that is left out: nobody can change a gradient on its way, or if an unknown hook does, its
         version or its place in memory tells."""
@@ -47,19 +51,18 @@ class Pass:
 
     def enter(self, stage: Stage, arguments: tuple[Any, ...]) -> list[Glimpse | None]:
         """The first observer of a stage was called: note all that happened before it."""
-        if stage.kind == "tensor_hook":
-            return [self._arrive((stage.node, stage.output), arguments[0])]
         if stage.kind == "node_pre_hook":
             return self._reach(stage.node, arguments[0])
-        if isinstance(stage, ListStage):
-            return [self._glimpse(tensor) for tensor in _gradients(stage, arguments)]
-        if stage.kind == "post_accumulate_hook":
-            self._accumulated(stage.node)
-            return [self._glimpse(tensor) for tensor in _gradients(stage, arguments)]
-        if stage.node in self._leaves:
+        if stage.kind == "node_post_hook":
+            if stage.node not in self._leaves:
+                return self._computed(stage, arguments[0])
             self._accumulated(stage.node)
             return []
-        return self._computed(stage, arguments[0])
+        if stage.kind == "tensor_hook":
+            return [self._arrive((stage.node, stage.output), arguments[0])]
+        if stage.kind == "post_accumulate_hook":
+            self._accumulated(stage.node)
+        return [self._glimpse(tensor) for tensor in _gradients(stage, arguments)]
 
     def fired(self, stage: Stage, entry: tuple[Any, Hook], run: Run[Glimpse | None], arguments: tuple[Any, ...]) -> Any:
         """One of the user's hooks has run: compare what was there before it with what is there now."""
@@ -91,15 +94,15 @@ class Pass:
 
     def leave(self, stage: Stage, last: list[Glimpse | None]) -> None:
         """The last observer of a stage was called: what it saw is what goes on from here."""
-        if stage.kind == "tensor_hook":
-            self._at[stage.node, stage.output] = last[0]
-        elif stage.kind == "node_pre_hook":
+        if stage.kind == "node_pre_hook":
             self._incoming[stage.node] = last
             self._computing = stage.node
             if stage.node in self._leaves:
                 self._grad_before[stage.node] = self._leaf_grad(stage.node)
         elif stage.kind == "node_post_hook":
             self._send(stage.node, last)
+        elif stage.kind == "tensor_hook":
+            self._at[stage.node, stage.output] = last[0]
 
     # -- the steps in between
 
@@ -109,7 +112,7 @@ class Pass:
             return
         glimpse = glimpse_of(gradient, self._measure(gradient))
         self._log("seed", *place, after=glimpse.value)
-        self._sent.setdefault(place, []).append(Sent(-1, 0, glimpse))
+        self._sent.setdefault(place, []).append((-1, 0, glimpse))
 
     def _arrive(self, place: Place, gradient: torch.Tensor | None) -> Glimpse | None:
         """A gradient is complete at ``place``: say what made it, and whether it is what was sent."""
@@ -117,19 +120,27 @@ class Pass:
         if gradient is None:
             return None
         if len(sent) == 1:
-            now, expected = self._follow(sent[0].glimpse, gradient)
+            node, slot, before = sent[0]
+            now, expected = self._follow(before, gradient)
+            parts: Parts = ((node, slot, expected),)
         else:
             now = glimpse_of(gradient, self._measure(gradient))
             expected = now.value
-        self._settle(place, expected)
-        self._check(place, expected, now)  # it was changed on its way, before it arrives
-        if len(sent) != 1 or sent[0].node >= 0:  # a seed that arrives alone has had its step
-            parts = tuple((p.node, p.slot, expected if len(sent) == 1 else p.glimpse.value) for p in sent)
-            self._log("arrive", *place, after=now.value, parts=parts)
+            parts = tuple((node, slot, glimpse.value) for node, slot, glimpse in sent)
+        if place in self._pending:
+            self._settle(place, expected)
+        if now.value != expected:  # it was changed on its way, before it arrives
+            self._tell(place, expected, now)
+        if not parts or parts[0][0] >= 0 or len(parts) > 1:  # a seed that arrives alone has had its step
+            self.trace.rows.append(StepRow(self.number, "arrive", *place, None, None, None, now.value, None, parts))
         return now
 
     def _follow(self, before: Glimpse, gradient: torch.Tensor) -> tuple[Glimpse, int | None]:
         """The gradient now, and its value when it was seen last: the same number unless it changed on the way."""
+        if before.identity == id(gradient) and not (self._edits or self.careful) and before.mark == mark_of(gradient):
+            if before.value is None:
+                before.value = self._measure(gradient)
+            return before, before.value
         now = glimpse_of(gradient)
         untouched = now.mark == before.mark
         surely = untouched and not any(spot == now.storage for spot, _ in self._edits)
@@ -145,33 +156,30 @@ class Pass:
             return now, before.value
         return now, before.value
 
-    def _check(self, place: Place, expected: int | None, now: Glimpse) -> None:
-        """A gradient that is not what it was when it was last seen: by whose edit, if that is known?"""
-        if now.value == expected:
-            return
+    def _tell(self, place: Place, expected: int | None, now: Glimpse) -> None:
+        """A gradient is not what it was when it was last seen: by whose edit, if that is known?"""
         cause = next((step for spot, step in reversed(self._edits) if spot == now.storage), None)
         kind = "aliased" if cause is not None else "unknown_hook"
         self._log(kind, *place, before=expected, after=now.value, cause=cause)
 
     def _settle(self, place: Place, value: int | None) -> None:
         """What was sent along a single edge need not be measured twice: it is what arrived."""
-        pending = self._pending.pop(place, None)
-        if pending is not None:
-            step, slot = pending
-            row = self.trace.rows[step]
-            after = value if not isinstance(row.after, tuple) else (*row.after[:slot], value, *row.after[slot + 1 :])
-            self.trace.rows[step] = row._replace(after=after)
+        step, slot = self._pending.pop(place)
+        row = self.trace.rows[step]
+        after = value if not isinstance(row.after, tuple) else (*row.after[:slot], value, *row.after[slot + 1 :])
+        self.trace.rows[step] = StepRow._make((*row[:_AFTER], after, *row[_AFTER + 1 :]))
 
     def _reach(self, node: int, gradients: Gradients) -> list[Glimpse | None]:
         """All gradients of a node are here, its tensors' hooks have run, retain_grad has stored."""
         reached: list[Glimpse | None] = []
         for output, gradient in enumerate(gradients):
             place = (node, output)
-            if place not in self._at:
-                glimpse = self._arrive(place, gradient)
-            else:
+            if place in self._at:
                 glimpse = self._since(place, self._at.pop(place), gradient)
-            self._retain(place, glimpse)
+            else:
+                glimpse = self._arrive(place, gradient)
+            if place in self._retained:
+                self._retain(place, glimpse)
             reached.append(glimpse)
         return reached
 
@@ -180,12 +188,13 @@ class Pass:
         if gradient is None or before is None:
             return self._glimpse(gradient)
         now, expected = self._follow(before, gradient)
-        self._check(place, expected, now)
+        if now.value != expected:
+            self._tell(place, expected, now)
         return now
 
     def _retain(self, place: Place, glimpse: Glimpse | None) -> None:
-        reference, before = self._retained.pop(place, (None, None))
-        tensor = reference() if reference is not None else None
+        reference, before = self._retained.pop(place)
+        tensor = reference()
         if tensor is None or glimpse is None:
             return
         stored = None if before is None else tensor.grad  # on top of an old gradient: the sum is stored
@@ -198,35 +207,34 @@ class Pass:
         incoming = self._incoming.pop(node, [])
         self._computing = None
         glimpses = [None if g is None else glimpse_of(g) for g in gradients]
+        step = len(self.trace.rows)
         for slot, (gradient, glimpse) in enumerate(zip(gradients, glimpses, strict=True)):
-            if gradient is not None and glimpse is not None:
-                value = self._rearranged(gradient, glimpse, incoming)
-                if value is None and self._only_now(stage, slot, gradient, [*glimpses, *incoming]):
-                    value = self._measure(gradient)
-                glimpse.value = value
-        before, after = (one([value_of(g) for g in seen]) for seen in (incoming, glimpses))
-        step = self._log("compute", node, before=before, after=after)
-        for slot, glimpse in enumerate(glimpses):
-            if glimpse is not None and glimpse.value is None:
-                self._pending[self.trace.edges[node, slot]] = (step, slot)
+            if gradient is None or glimpse is None:
+                continue
+            if glimpse.layout is not None:
+                glimpse.value = self._rearranged(gradient, glimpse, incoming)
+            if glimpse.value is None:
+                if self._only_now(stage, slot, glimpse, glimpses, incoming):
+                    glimpse.value = self._measure(gradient)
+                else:
+                    self._pending[self.trace.edges[node, slot]] = (step, slot)
+        before, after = one([value_of(g) for g in incoming]), one([value_of(g) for g in glimpses])
+        self.trace.rows.append(StepRow(self.number, "compute", node, -1, None, None, before, after))
         return glimpses
 
-    def _only_now(self, stage: Stage, slot: int, gradient: torch.Tensor, others: list[Glimpse | None]) -> bool:
+    def _only_now(self, stage: Stage, slot: int, glimpse: Glimpse, *seen: list[Glimpse | None]) -> bool:
         """Whether this gradient, as it is sent, could not be told from what arrives at the other end."""
         place = self.trace.edges.get((stage.node, slot))
         if self.partial or len(stage.dict) > 1 or place is None or self._fan[place] != 1:
             return True
-        if not self.careful or gradient.numel() <= FEW:
+        if not self.careful or glimpse.layout is None:
             return self.careful
-        storage = glimpse_of(gradient).storage
-        return sum(other is not None and other.storage == storage for other in others) > 1
+        return sum(other is not None and other.storage == glimpse.storage for them in seen for other in them) > 1
 
     def _rearranged(self, gradient: torch.Tensor, glimpse: Glimpse, incoming: Sequence[Glimpse | None]) -> int | None:
         """The value of a large gradient that only shows the incoming one with its dimensions in another order."""
         origin = incoming[0] if len(incoming) == 1 else None
-        if origin is None or origin.value is None or glimpse.layout is None:
-            return None
-        if (origin.mark, origin.layout) != (glimpse.mark, glimpse.layout):
+        if origin is None or origin.value is None or (origin.mark, origin.layout) != (glimpse.mark, glimpse.layout):
             return None
         self.trace.values.append((tuple(gradient.shape), *self.trace.values[origin.value][1:]))
         return len(self.trace.values) - 1
@@ -235,7 +243,7 @@ class Pass:
         for slot, glimpse in enumerate(glimpses):
             place = self.trace.edges.get((node, slot))
             if place is not None and glimpse is not None:
-                self._sent.setdefault(place, []).append(Sent(node, slot, glimpse))
+                self._sent.setdefault(place, []).append((node, slot, glimpse))
 
     def _accumulated(self, node: int) -> None:
         """AccumulateGrad has written; said once, by whichever observer comes first."""
@@ -277,7 +285,8 @@ class Pass:
                 glimpse = self._arrive(place, gradient)
             elif gradient is not None:
                 glimpse = self._glimpse(gradient)
-            self._retain(place, glimpse)
+            if place in self._retained:
+                self._retain(place, glimpse)
             self._log("returned", *place, after=value_of(glimpse))
 
     # -- small helpers
@@ -287,8 +296,9 @@ class Pass:
         return len(self.trace.rows) - 1
 
     def _measure(self, tensor: torch.Tensor) -> int:
-        self.trace.values.append(measure(tensor))
-        return len(self.trace.values) - 1
+        values = self.trace.values
+        values.append(measured(tensor))
+        return len(values) - 1
 
     def _glimpse(self, tensor: torch.Tensor | None) -> Glimpse | None:
         return None if tensor is None else glimpse_of(tensor, self._measure(tensor))

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -166,9 +167,13 @@ def _on_leaf(recording: "Recording", tensor: torch.Tensor) -> None:
 
 
 def _seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
+    if type(hook) is Observer:  # it needs no handle, and takes no number away from the hooks of the user's
+        hooks = OrderedDict() if backward_hooks is None else backward_hooks
+        hooks[hook] = hook
+        return hooks, hooks
     hooks, handle = _node_hook(backward_hooks, hook)
     recording = recording_here()
-    if recording is not None and type(hook) is not Observer:
+    if recording is not None:
         recording.registered_on_dict(hooks)
     return hooks, handle
 

@@ -18,10 +18,10 @@ from hookviz.recorder.calls import Calls
 from hookviz.recorder.glimpse import Gradients
 from hookviz.recorder.notices import Notices
 from hookviz.recorder.optimizers import Optimizers
-from hookviz.recorder.passes import Pass
+from hookviz.recorder.passes import SMALL, Pass
 from hookviz.recorder.raised import Raised
 from hookviz.recorder.stage import ListStage, Observer, Stage
-from hookviz.survey import KEY, Survey, metadata_of, shared_dict
+from hookviz.survey import KEY, Survey, metadata_of
 from hookviz.trace import Place, StepRow, Trace
 from hookviz.words import say
 
@@ -189,6 +189,7 @@ class Recording:
         self._retaining = [reference for reference in self._retaining if reference() is not None]
         for reference in self._retaining:
             survey.retains(reference())
+        seen.careful = len(survey.nodes) <= SMALL
         self.calls.claim(survey)
         for kept in survey.hooks_of_tensors(marked=bool(self._metadata)):
             self._observe(watched, *kept)
@@ -216,12 +217,13 @@ class Recording:
 
     def _observe_node(self, watched: Watched, node: Node, number: int) -> None:
         for kind, register in (("node_pre_hook", node.register_prehook), ("node_post_hook", node.register_hook)):
-            stage = Stage(self, kind, {}, number)
-            handle = register(Observer(stage))
-            hooks = shared_dict(handle)
-            if id(hooks) in self._stages:  # an outer pass over the same graph has its observers here
-                del hooks[handle.id]
-                stage = self._stages[id(hooks)]
+            stage = Stage(self, kind, None, number)
+            observer = Observer(stage)
+            hooks: Any = register(observer)  # of an observer torch gives back the dict, and no handle: see patches
+            outer = self._stages.get(id(hooks))
+            if outer is not None:  # an outer pass over the same graph has its observers here
+                del hooks[observer]
+                stage = outer
             else:
                 stage.dict = hooks
                 self._stages[id(hooks)] = stage

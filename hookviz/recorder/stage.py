@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
 Hook = Callable[..., Any]
+_Plainly = torch._C.DisableTorchFunction
 
 
 class Observer:
@@ -28,11 +29,12 @@ class Observer:
 
     def __call__(self, *arguments: Any) -> None:
         """Look at ``arguments``; whatever goes wrong in here must not reach the engine."""
+        stage = self.stage
         try:
-            with torch._C.DisableTorchFunction():
-                self.stage.seen(self, arguments)
+            with _Plainly():
+                stage.seen(self, arguments)
         except Exception as error:
-            self.stage.recording.trouble(error)
+            stage.recording.trouble(error)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy of a tensor or module that is made during the pass carries nothing that observes."""
@@ -124,10 +126,11 @@ class Stage:
         current = self.current(arguments)
         if current is None:
             return
-        if len(self.dict) == 1 and self not in current.running:  # no hook of the user's: by far the most common
+        running = current.running
+        if len(self.dict) == 1 and not (running and self in running):  # no hook of the user's: by far the most common
             current.leave(self, current.enter(self, arguments))
             return
-        run = current.running.pop(self, None)
+        run = running.pop(self, None)
         # At the first call torch has just taken its own copy of the dict's values: this is what it is going to call.
         hooks = self.taken(current) if run is None else run.hooks
         position = next((i for i, (_, hook) in enumerate(hooks) if hook is observer), None)

@@ -56,7 +56,7 @@ def leaves(label: str, thing: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
     >>> list(leaves("x", {"a": (1, 2)}))
     [("x['a'][0]", 1), ("x['a'][1]", 2)]
     """
-    parts = _parts(thing) if depth < DEEP else None
+    parts = _parts(thing) if type(thing) is not torch.Tensor and depth < DEEP else None
     if parts is None:
         yield label, thing
         return

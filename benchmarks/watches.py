@@ -1,0 +1,50 @@
+"""What stands around a measured pass: nothing, an empty hook on every node, hookviz, or TorchLens."""
+
+from collections.abc import Callable
+from typing import Any
+
+import hookviz as hv
+from benchmarks.cases import Case
+from hookviz import graph
+
+Watch = Callable[[Case], Any]
+"""Runs a case forward and backward; what it returns is let go of after the clock has stopped."""
+
+
+def plain(case: Case) -> None:
+    """The pass as it is."""
+    case.root().backward()
+
+
+def floor(case: Case) -> None:
+    """An empty pre-hook and post-hook on every node: no observer of nodes can cost less."""
+    root = case.root()
+    nodes = graph.walk([root.grad_fn] if root.grad_fn else [])
+    handles = [handle for node in nodes for handle in (node.register_prehook(_look), node.register_hook(_look))]
+    root.backward()
+    for handle in handles:
+        handle.remove()
+    graph.release(nodes)
+
+
+def _look(*gradients: Any) -> None:
+    """Do nothing."""
+
+
+def recorded(case: Case) -> hv.Trace:
+    """Forward and backward followed by hookviz."""
+    with hv.record() as trace:
+        case.root().backward()
+    return trace
+
+
+def torchlens(case: Case) -> Any:
+    """Forward and backward followed by TorchLens, with every activation and every gradient saved."""
+    import torchlens as tl  # it takes seconds, and replaces torch's functions for the rest of the process
+
+    case.input.grad = None
+    trace = tl.trace(case.run, case.input, capture=tl.options.CaptureOptions(save_grads="all", backward_ready=True))
+    return trace.log_backward(trace[trace.output_layers[0]].out.sum())
+
+
+WATCHES: dict[str, Watch] = {watch.__name__: watch for watch in (plain, floor, recorded, torchlens)}

@@ -1,0 +1,131 @@
+"""What a trace keeps of a tensor: its numbers when few, its statistics always, and never the tensor itself."""
+
+import math
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+from hookviz.words import say
+
+FEW = 64
+"""Up to this many numbers are kept one by one; beyond it, statistics only."""
+
+Row = tuple[Any, ...]
+"""What a trace keeps of a value: (shape, dtype, device, numbers, statistics, note), plain data."""
+
+Statistics = tuple[float, float, float, float, int, int, int]
+"""(min, max, mean, norm, nan, inf, zero)"""
+
+
+class _Names(dict[Any, str]):
+    """What a dtype or a device is called, looked up rather than spelled out each time."""
+
+    def __missing__(self, key: Any) -> str:
+        self[key] = str(key).removeprefix("torch.")
+        return self[key]
+
+
+_NAMES = _Names()
+_WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
+_LANES, _DEEP, _MANY = 8, 255, 2**16
+"""Of many truth values so many are added up at once, and so many times before one could run over into the next."""
+
+
+def measure(tensor: torch.Tensor) -> Row:
+    """The value of ``tensor`` now, as plain data; never raises, changes nothing, keeps nothing of it."""
+    with torch._C.DisableTorchFunction():
+        return measured(tensor)
+
+
+def measured(tensor: torch.Tensor) -> Row:
+    """As ``measure``, for callers that have switched off ``__torch_function__`` already."""
+    try:
+        if torch._C._len_torch_dispatch_stack():
+            with _disable_current_modes():
+                return _measure(tensor)
+        return _measure(tensor)
+    except Exception as error:  # a kind of tensor that torch itself cannot reduce
+        return ((), "", "", None, None, say("value.unknown", why=type(error).__name__))
+
+
+def _measure(tensor: torch.Tensor) -> Row:
+    shape, dtype, device = tuple(tensor.shape), _NAMES[tensor.dtype], _NAMES[tensor.device]
+    note = _strange(tensor)
+    if note is not None:
+        return (shape, dtype, device, None, None, note)
+    if tensor.numel() <= FEW:
+        return (shape, dtype, device, tensor.tolist(), None, None)
+    return (shape, dtype, device, None, _statistics(tensor.detach()), None)
+
+
+def _strange(tensor: torch.Tensor) -> str | None:
+    """Why the numbers of ``tensor`` are left alone, or None for an ordinary tensor."""
+    kind = type(tensor)
+    if kind is not torch.Tensor and kind is not torch.nn.Parameter:
+        return say("value.hidden", kind=kind.__name__)
+    if tensor.layout is not torch.strided:
+        return say("value.hidden", kind=str(tensor.layout).removeprefix("torch."))
+    if tensor.is_nested or tensor.is_quantized or tensor.is_meta:
+        return say("value.hidden", kind="nested" if tensor.is_nested else "meta" if tensor.is_meta else "quantized")
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        return say("value.hidden", kind="functorch")
+    return None
+
+
+def _statistics(tensor: torch.Tensor) -> Statistics:
+    """(min, max, mean, norm, nan, inf, zero), accumulated in float32 or wider."""
+    total = tensor.numel()
+    if 0 in tensor.stride():
+        tensor = tensor[tuple(slice(None) if step else slice(0, 1) for step in tensor.stride())]
+    share = total // tensor.numel()  # an expanded dimension holds the same numbers again
+    if tensor.is_complex():
+        return _complex_statistics(tensor, share)
+    if not tensor.is_floating_point():
+        tensor = tensor.double()
+    low, high = (x.item() for x in _extremes(tensor))
+    mean, norm = _moments(tensor, _WIDER.get(tensor.dtype, tensor.dtype))
+    if not (math.isfinite(mean) and math.isfinite(norm)) and math.isfinite(low) and math.isfinite(high):
+        mean, norm = _moments(tensor, torch.float64)  # the sum overflowed, not the tensor
+    nan, inf = (0, 0) if math.isfinite(low) and math.isfinite(high) else _count_strange(tensor)
+    zero = 0 if low > 0 or high < 0 else tensor.numel() - _count_nonzero(tensor)
+    return (low, high, mean, norm * math.sqrt(share), nan * share, inf * share, zero * share)
+
+
+def _extremes(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The smallest and the largest number; ``aminmax`` is the faster way, except where memory is not read in order."""
+    if not tensor.is_contiguous():
+        tensor = tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
+    return torch.aminmax(tensor) if tensor.is_contiguous() else (tensor.amin(), tensor.amax())
+
+
+def _moments(tensor: torch.Tensor, dtype: torch.dtype) -> tuple[float, float]:
+    mean = tensor.sum(dtype=dtype).item() / tensor.numel()
+    return mean, torch.linalg.vector_norm(tensor, dtype=dtype).item()
+
+
+def _count_nonzero(tensor: torch.Tensor) -> int:
+    """As ``tensor.count_nonzero()``, which takes many times as long for floating-point numbers on a CPU.
+
+    Of many numbers the truth values, a byte each, are added up as if eight of them were one whole number; the few sums
+    that come of it are taken apart into bytes again.
+    """
+    truths = tensor.bool()
+    if truths.numel() < _MANY:
+        return int(truths.view(torch.uint8).sum(dtype=torch.int32).item())
+    flat = truths.as_strided((truths.numel(),), (1,))  # a new tensor has no gaps, whatever the order of dimensions
+    whole = flat.numel() // (_LANES * _DEEP) * (_LANES * _DEEP)
+    sums = flat[:whole].view(torch.int64).view(-1, _DEEP).sum(1).view(torch.uint8)
+    counter = torch.int32 if whole < 2**31 else torch.int64  # bytes summed up as int64 take three times as long
+    return int(sums.sum(dtype=counter).item() + flat[whole:].count_nonzero().item())
+
+
+def _count_strange(tensor: torch.Tensor) -> tuple[int, int]:
+    return int(tensor.isnan().sum().item()), int(tensor.isinf().sum().item())
+
+
+def _complex_statistics(tensor: torch.Tensor, share: int) -> Statistics:
+    norm = torch.linalg.vector_norm(tensor).item() * math.sqrt(share)
+    nan, inf = _count_strange(tensor)
+    zero = tensor.numel() - _count_nonzero(tensor)
+    return (math.nan, math.nan, math.nan, norm, nan * share, inf * share, zero * share)
