@@ -141,6 +141,25 @@ def test_another_seed_differs_before_any_hook() -> None:
     assert "They differ before any hook has changed one; the first hook that sees it is double" in difference.sentence
 
 
+def test_a_hook_more_is_not_blamed_for_another_seed() -> None:
+    difference = recorded({}).diff(recorded({"c": c_hook}, seed=10.0))
+    assert culprit(difference) == ("c_hook", "c")
+    assert "They differ before any hook has changed one" in difference.sentence
+
+
+def test_a_hook_that_sees_another_input_is_not_blamed_for_it() -> None:
+    def run(number: float) -> hv.Trace:
+        layer = nn.Bilinear(1, 1, 1)
+        layer.register_forward_hook(silent("looks"))
+        with hv.record(layer) as trace:
+            layer(torch.tensor([number]), torch.ones(1)).backward()
+        return trace
+
+    difference = run(1.0).diff(run(2.0))
+    assert culprit(difference) == ("looks", "layer")
+    assert "They differ before any hook has changed one" in difference.sentence
+
+
 def test_without_hooks_the_sentence_says_that_none_makes_the_difference() -> None:
     difference = recorded({}).diff(recorded({}, seed=10.0))
     assert difference.first is None
@@ -156,6 +175,19 @@ def test_equal_traces() -> None:
         assert (len(difference), difference.first) == (0, None)
         assert repr(difference) == difference.sentence == "No gradient differs between the two traces."
         assert "No gradient differs" in difference._repr_html_()
+
+
+def test_a_hook_more_that_changes_no_number_leaves_the_traces_equal() -> None:
+    difference = recorded({"c": lambda grad: grad * 1}).diff(recorded({}))
+    assert (len(difference), difference.first) == (0, None)
+
+
+def test_one_nan_among_numbers_makes_the_difference_nan() -> None:
+    def run(factor: float) -> hv.Trace:
+        v = leaf(1.0, 2.0)
+        return program((v * torch.tensor([5.0, factor])).sum().backward, v=v)
+
+    assert all(math.isnan(row[-1]) for row in told(run(1.0).diff(run(math.nan))))
 
 
 def test_nan_is_like_nan() -> None:
