@@ -62,6 +62,8 @@ def sentence(step: Step) -> str:
         if step.before == () == step.after:  # the post-hooks of an AccumulateGrad
             return say("sentence.hook.nothing", **parts)
         of = step.kind if step.kind in MODULE_HOOK_KINDS else "data" if step.row.of else "hook"
+        if step.row.of == "grad_output":
+            return say("sentence.full_backward_hook.grad_output", **parts)
         return say(f"sentence.{of}.{step.effect}", **parts)
     return _OTHERS.get(step.kind, _plain)(step, parts)
 

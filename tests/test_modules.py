@@ -451,3 +451,44 @@ def test_a_last_hook_that_is_always_called_is_seen_after_an_exception(others: in
         net(leaf(1.0))
     fired = [(s.hook.name, s.effect) for s in trace.firings if s.hook]
     assert fired[-1] == ("hook_of_the_module", "kept") and len(fired) == others + 1
+
+
+# -- what a full backward hook is given besides
+
+
+def test_a_full_backward_hook_is_shown_with_the_grad_output_it_was_given() -> None:
+    net = Net()
+    net.l2.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    with hv.record(net) as trace:
+        net(torch.tensor(3.0, requires_grad=True)).backward()
+    (step,) = trace.firings
+    assert (plain(step.before), [plain(part.value) for part in step.parts]) == (2, [1])
+
+
+def test_a_hook_that_writes_into_grad_output_is_named_as_is_what_it_spoils() -> None:
+    def wipe(module: nn.Module, grad_input: Any, grad_output: Any) -> None:
+        grad_output[0].zero_()
+
+    layer = nn.Linear(1, 1, bias=False)
+    layer.register_full_backward_hook(wipe)
+    with warnings.catch_warnings(action="ignore"), hv.record(layer) as trace:
+        layer(torch.tensor([[2.0]])).backward()
+    (step,) = trace.firings
+    assert (step.effect, plain(step.before), plain(step.after)) == ("edited", [[1]], [[0]])
+    assert "edited grad_output in place: [[1]] → [[0]]" in step.sentence
+    spoiled = next(step for step in trace.steps if step.kind == "aliased")
+    assert (plain(spoiled.before), plain(spoiled.after), spoiled.row.cause) == ([[1]], [[0]], step.index)
+
+
+def test_a_hook_that_replaces_grad_input_and_writes_into_grad_output_is_known_for_both() -> None:
+    def both(module: nn.Module, grad_input: Any, grad_output: Any) -> Any:
+        grad_output[0].mul_(100)
+        return (grad_input[0] * 2,)
+
+    net = Net()
+    net.l2.register_full_backward_hook(both)
+    with hv.record(net) as trace:
+        net(torch.tensor(3.0, requires_grad=True)).backward()
+    (step,) = trace.firings
+    assert (step.effect, plain(step.before), plain(step.after)) == ("replaced", 2, 4)
+    assert [plain(part.value) for part in step.parts] == [100]

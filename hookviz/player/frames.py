@@ -91,10 +91,13 @@ def _block(values: Values) -> str:
 def _parts(step: Step) -> list[tuple[str, Values]]:
     if step.kind == "compute":
         return [(part.source, part.value) for part in sends(step)]
-    return [(part.source, part.value) for part in step.parts] if len(step.parts) > 1 else []
+    many = len(step.parts) > 1 or step.kind == "full_backward_hook"
+    return [(part.source, part.value) for part in step.parts] if many else []
 
 
 def _way(step: Step, source: str) -> str:
+    if step.kind == "full_backward_hook":
+        return say("part.grad_output")
     if not source:
         return say("part.seed")
     return say("part.to" if step.kind == "compute" else "part.from", on=source)

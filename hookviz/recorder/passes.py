@@ -66,16 +66,22 @@ class Pass:
 
     def fired(self, stage: Stage, entry: tuple[Any, Hook], run: Run[Glimpse | None], arguments: tuple[Any, ...]) -> Any:
         """One of the user's hooks has run: compare what was there before it with what is there now."""
-        now, effect = self._compare(run.last, _gradients(stage, arguments))
+        gradients = _gradients(stage, arguments)
+        count = len(arguments[1]) if stage.kind == "full_backward_hook" else len(gradients)
+        now, effect = self._compare(run.last[:count], gradients[:count])
+        beside, written = self._compare(run.last[count:], gradients[count:])  # grad_output, which nobody may change
         if not self.met.ran(entry[1]):
             return now
         hook = self.met.row(stage, entry)
         row = self.trace.hook_rows[hook]
-        before, after = [value_of(g) for g in run.last], [value_of(g) for g in now]
+        before, after = [value_of(g) for g in run.last[:count]], [value_of(g) for g in now]
         of = None
         if stage.kind == "post_accumulate_hook":
             of = "data" if before[:1] == after[:1] and before != after else None
             before, after = ([x[1 if of else 0]] for x in (before, after))
+        if (effect, written) == ("kept", "edited"):
+            of, effect = "grad_output", written
+            before, after = [value_of(g) for g in run.last[count:]], [value_of(g) for g in beside]
         step = self._log(
             row.kind,
             stage.node,
@@ -85,12 +91,13 @@ class Pass:
             before=one(before),
             after=one(after),
             effect=effect,
+            parts=tuple((-1, 0, value_of(g)) for g in beside),
             of=of,
             call=self.met.call(stage, row),
         )
-        if effect == "edited":
-            self._edits += [(g.storage, step) for g in now if g is not None and g.storage]
-        return now
+        edited = (now if effect == "edited" else []) + (beside if written == "edited" else [])
+        self._edits += [(g.storage, step) for g in edited if g is not None and g.storage]
+        return now + beside
 
     def leave(self, stage: Stage, last: list[Glimpse | None]) -> None:
         """The last observer of a stage was called: what it saw is what goes on from here."""
@@ -337,4 +344,6 @@ def _gradients(stage: Stage, arguments: tuple[Any, ...]) -> Gradients:
     if stage.kind == "post_accumulate_hook":
         tensor = arguments[0]  # the leaf, or what the hook before returned, which torch is about to refuse
         return [tensor.grad if tensor.is_leaf else None, tensor]
+    if stage.kind == "full_backward_hook":
+        return [*arguments[1], *arguments[2]]
     return list(arguments[1 if isinstance(stage, ListStage) else 0])
