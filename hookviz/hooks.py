@@ -8,6 +8,7 @@ from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz import graph
+from hookviz.measuring import settle
 from hookviz.survey import KEY, Survey, hook_row, metadata_of
 from hookviz.table import Table
 from hookviz.trace import Hook, Trace
@@ -49,6 +50,7 @@ def survey(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> Trace:
             for kind, hooks, node, output in _kept(seen):
                 for key, hook in (hooks or {}).items():
                     hook_row(trace, 0, kind, node, output, key, hook)
+            settle(trace.values, 0)
     except graph.TooDeep:
         raise ValueError(say("error.draw.deep", deepest=f"{graph.DEEPEST:,}")) from None
     finally:

@@ -12,6 +12,7 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz import graph
+from hookviz.measuring import settle
 from hookviz.recorder import patches
 from hookviz.recorder.behind import behind
 from hookviz.recorder.call import Call
@@ -52,6 +53,8 @@ class Recording:
         self._stages: dict[Any, Stage] = {}
         self._metadata: list[dict[str, Any]] = []
         self._troubled = False
+        self._settled = 0
+        """So many values of the trace are no longer on a device."""
 
     # -- a module is called; none of this may raise
 
@@ -139,6 +142,7 @@ class Recording:
             watched.survey.release()
             if watched in self.running:
                 self.running.remove(watched)
+        self._settled = settle(self.trace.values, self._settled)
 
     def close(self) -> None:
         """End what is still open and leave no mark on any node."""
@@ -147,6 +151,7 @@ class Recording:
         for metadata in self._metadata:
             metadata.pop(KEY, None)
         self._metadata.clear()
+        settle(self.trace.values, self._settled)
         if not self.trace.rows and not self.trace.notes:
             self.trace.notes.append(say("trace.empty"))
 
