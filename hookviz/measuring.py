@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from hookviz.later import Later, bring_over, few, many
 from hookviz.words import say
 
 FEW = 64
@@ -35,28 +36,47 @@ _LANES, _DEEP, _MANY = 8, 255, 2**16
 def measure(tensor: torch.Tensor) -> Row:
     """The value of ``tensor`` now, as plain data; never raises, changes nothing, keeps nothing of it."""
     with torch._C.DisableTorchFunction():
-        return measured(tensor)
+        return tuple(measured(tensor, wait=True))
 
 
-def measured(tensor: torch.Tensor) -> Row:
-    """As ``measure``, for callers that have switched off ``__torch_function__`` already."""
+def deferred(tensor: torch.Tensor) -> bool:
+    """Whether to read ``tensor`` would make a device wait."""
+    # Apple's knows no float64, in which the statistics travel.
+    return not tensor.is_cpu and tensor.device.type != "mps"
+
+
+def settle(values: list[Any], start: int) -> int:
+    """Bring over what is still on a device, from ``start`` on; where to start the next time."""
+    with torch._C.DisableTorchFunction(), _disable_current_modes():
+        bring_over(values, start)
+    return len(values)
+
+
+def measured(tensor: torch.Tensor, *, wait: bool = False) -> Any:
+    """As ``measure``, for callers that have switched off ``__torch_function__`` already.
+
+    Unless it is to ``wait``, the numbers of a tensor on a device stay there for now: a ``Later`` stands for the row.
+    """
     try:
         if torch._C._len_torch_dispatch_stack():
             with _disable_current_modes():
-                return _measure(tensor)
-        return _measure(tensor)
+                return _measure(tensor, wait)
+        return _measure(tensor, wait)
     except Exception as error:  # a kind of tensor that torch itself cannot reduce
         return ((), "", "", None, None, say("value.unknown", why=type(error).__name__))
 
 
-def _measure(tensor: torch.Tensor) -> Row:
-    shape, dtype, device = tuple(tensor.shape), _NAMES[tensor.dtype], _NAMES[tensor.device]
+def _measure(tensor: torch.Tensor, wait: bool) -> Row | Later:
+    head = tuple(tensor.shape), _NAMES[tensor.dtype], _NAMES[tensor.device]
     note = _strange(tensor)
     if note is not None:
-        return (shape, dtype, device, None, None, note)
+        return (*head, None, None, note)
+    later = not wait and deferred(tensor)
     if tensor.numel() <= FEW:
-        return (shape, dtype, device, tensor.tolist(), None, None)
-    return (shape, dtype, device, None, _statistics(tensor.detach()), None)
+        return few(head, tensor) if later else (*head, tensor.tolist(), None, None)
+    tensor, share = _bare(tensor.detach())
+    wide = _WIDER.get(tensor.dtype, tensor.dtype)
+    return many(head, tensor, share, wide) if later else (*head, None, _statistics(tensor, share, wide), None)
 
 
 def _strange(tensor: torch.Tensor) -> str | None:
@@ -73,18 +93,21 @@ def _strange(tensor: torch.Tensor) -> str | None:
     return None
 
 
-def _statistics(tensor: torch.Tensor) -> Statistics:
-    """(min, max, mean, norm, nan, inf, zero), accumulated in float32 or wider."""
+def _bare(tensor: torch.Tensor) -> tuple[torch.Tensor, int]:
+    """Floating-point or complex numbers, each once, and how many times ``tensor`` shows each of them."""
     total = tensor.numel()
-    if 0 in tensor.stride():
+    if 0 in tensor.stride():  # an expanded dimension holds the same numbers again
         tensor = tensor[tuple(slice(None) if step else slice(0, 1) for step in tensor.stride())]
-    share = total // tensor.numel()  # an expanded dimension holds the same numbers again
+    plain = tensor if tensor.is_floating_point() or tensor.is_complex() else tensor.double()
+    return plain, total // tensor.numel()
+
+
+def _statistics(tensor: torch.Tensor, share: int, wide: torch.dtype) -> Statistics:
+    """(min, max, mean, norm, nan, inf, zero), accumulated in ``wide``."""
     if tensor.is_complex():
         return _complex_statistics(tensor, share)
-    if not tensor.is_floating_point():
-        tensor = tensor.double()
     low, high = (x.item() for x in _extremes(tensor))
-    mean, norm = _moments(tensor, _WIDER.get(tensor.dtype, tensor.dtype))
+    mean, norm = _moments(tensor, wide)
     if not (math.isfinite(mean) and math.isfinite(norm)) and math.isfinite(low) and math.isfinite(high):
         mean, norm = _moments(tensor, torch.float64)  # the sum overflowed, not the tensor
     nan, inf = (0, 0) if math.isfinite(low) and math.isfinite(high) else _count_strange(tensor)

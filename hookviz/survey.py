@@ -9,9 +9,9 @@ from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz import graph
+from hookviz.measuring import measured
 from hookviz.source import describe
 from hookviz.trace import HookRow, Place, TensorRow, Trace
-from hookviz.values import measure
 
 KEY = "hookviz"
 """Under this key a node's metadata holds, while something is recorded, weak references to its tensors' hook dicts."""
@@ -125,7 +125,7 @@ class Survey:
 
     def value(self, tensor: torch.Tensor) -> int:
         """The number of the value of ``tensor`` in the trace."""
-        self.trace.values.append(measure(tensor))
+        self.trace.values.append(measured(tensor))
         return len(self.trace.values) - 1
 
     def hooks_of_tensors(self, marked: bool) -> Iterator[Kept]:

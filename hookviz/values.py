@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from hookviz.later import Later
 from hookviz.measuring import FEW, Row, Statistics, measure
 from hookviz.words import say
 
@@ -139,6 +140,8 @@ def same(one: Row | None, other: Row | None) -> bool:
     >>> same(measure(torch.tensor(math.nan)), measure(torch.tensor(math.nan)))
     True
     """
+    if isinstance(one, Later) or isinstance(other, Later):
+        return True  # nobody can tell yet
     return one == other or repr(one) == repr(other)
 
 

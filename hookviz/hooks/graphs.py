@@ -8,6 +8,7 @@ from torch.autograd.graph import Node
 
 from hookviz import graph
 from hookviz.hooks.dicts import Dict, entries
+from hookviz.measuring import settle
 from hookviz.recorder.behind import behind
 from hookviz.survey import KEY, Survey, hook_row, metadata_of, shared_dict
 from hookviz.trace import Trace
@@ -59,6 +60,7 @@ def survey_hooks(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> tuple[
                 for key, hook in entries(hooks):
                     row = hook_row(trace, 0, *_shown(kind, node, output, key, hook))
                     found.append(OnGraph(row, hooks, key))
+            settle(trace.values, 0)
     except graph.TooDeep:
         raise ValueError(say("error.draw.deep", deepest=f"{graph.DEEPEST:,}")) from None
     finally:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from hookviz.later import Later
 from hookviz.measuring import FEW, measured
 from hookviz.recorder.glimpse import Glimpse, Gradients, Sent, glimpse_of, mark_of, one, value_of
 from hookviz.recorder.met import Met
@@ -157,7 +158,7 @@ class Pass:
         now.value = value = self._measure(gradient)
         if untouched and before.value is None:
             return now, value
-        if now.mark[0] == before.mark[0] and same(self._row(before.value), self._row(value)):
+        if now.mark[0] == before.mark[0] and self._alike(before, now):
             self.trace.values.pop()  # measured only to see that nothing changed
             now.value = before.value
             return now, before.value
@@ -243,7 +244,8 @@ class Pass:
         origin = incoming[0] if len(incoming) == 1 else None
         if origin is None or origin.value is None or (origin.mark, origin.layout) != (glimpse.mark, glimpse.layout):
             return None
-        self.trace.values.append((tuple(gradient.shape), *self.trace.values[origin.value][1:]))
+        row, shape = self.trace.values[origin.value], tuple(gradient.shape)
+        self.trace.values.append(row.reshaped(shape) if isinstance(row, Later) else (shape, *row[1:]))
         return len(self.trace.values) - 1
 
     def _send(self, node: int, glimpses: list[Glimpse | None]) -> None:
@@ -310,8 +312,10 @@ class Pass:
     def _glimpse(self, tensor: torch.Tensor | None) -> Glimpse | None:
         return None if tensor is None else glimpse_of(tensor, self._measure(tensor))
 
-    def _row(self, value: int | None) -> Any:
-        return None if value is None else self.trace.values[value]
+    def _alike(self, one: Glimpse, other: Glimpse) -> bool:
+        """Whether two gradients have the same numbers; a device is not waited for, its tensors' versions must do."""
+        rows = [None if seen.value is None else self.trace.values[seen.value] for seen in (one, other)]
+        return one.mark == other.mark if any(isinstance(row, Later) for row in rows) else same(*rows)
 
     def _compare(self, last: list[Glimpse | None], gradients: Gradients) -> tuple[list[Glimpse | None], str]:
         """What is there now, and what a hook must have done to it: kept, edited or replaced."""
@@ -330,8 +334,7 @@ class Pass:
         now = glimpse_of(gradient, self._measure(gradient))
         if now.identity != before.identity:
             return now, "replaced"
-        alike = same(self._row(before.value), self._row(now.value))
-        if now.mark == before.mark and alike:
+        if now.mark == before.mark and self._alike(before, now):
             self.trace.values.pop()  # measured only to see that nothing changed
             return before, "kept"
         return now, "edited"

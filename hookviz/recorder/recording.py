@@ -12,6 +12,7 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz import graph
+from hookviz.measuring import settle
 from hookviz.recorder.behind import behind
 from hookviz.recorder.call import Call
 from hookviz.recorder.calls import Calls
@@ -60,6 +61,8 @@ class Recording:
         self._metadata: list[dict[str, Any]] = []
         self._retaining: list[weakref.ref[torch.Tensor]] = []
         self._troubled = False
+        self._settled = 0
+        """So many values of the trace are no longer on a device."""
 
     # -- a module is called; none of this may raise
 
@@ -151,6 +154,7 @@ class Recording:
             watched.survey.release()
             if watched in self.running:
                 self.running.remove(watched)
+        self._settled = settle(self.trace.values, self._settled)
 
     def close(self) -> None:
         """End what is still open and leave no mark on any node."""
@@ -159,6 +163,7 @@ class Recording:
         for metadata in self._metadata:
             metadata.pop(KEY, None)
         self._metadata.clear()
+        settle(self.trace.values, self._settled)
         if not self.trace.rows and not self.trace.notes:
             self.trace.notes.append(say("trace.empty"))
 
