@@ -29,7 +29,7 @@ class Observer:
     def __call__(self, *arguments: Any) -> None:
         """Look at ``arguments``; whatever goes wrong in here must not reach the engine."""
         try:
-            with torch._C.DisableTorchFunction():
+            with self.stage.recording.lock, torch._C.DisableTorchFunction():
                 self.stage.seen(self, arguments)
         except Exception as error:
             self.stage.recording.trouble(error)

@@ -51,6 +51,8 @@ class Trace:
     """Node's number → the innermost module call that made it."""
     notes: list[str] = field(default_factory=list)
     """What could not be observed, and why, in sentences."""
+    dropped: int = 0
+    """How many passes there were before those that are kept, as ``record(keep=...)`` lets go of the oldest."""
     roots: list[list[tuple[int, int]]] = field(default_factory=list)
     """For each pass, the places at which it starts."""
     hooked: list[list[int]] = field(default_factory=list)
@@ -130,6 +132,10 @@ class Trace:
         if output >= 0 and op == "AccumulateGrad":
             return say("name.leaf", number=node)
         return op if self._op_counts[op] == 1 else say("name.number", op=op, number=node)
+
+    def forget(self) -> None:
+        """What was reckoned from the rows is no longer so."""
+        self._counted, self._named = (0, Counter()), (0, {})
 
     @property
     def _op_counts(self) -> Counter[str]:
