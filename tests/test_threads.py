@@ -4,10 +4,11 @@ import gc
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from scenes import Doubled, Net, leaf, plain
 from torch import nn
@@ -16,6 +17,16 @@ import hookviz as hv
 from hookviz.recorder.still import alone, no_collection
 
 THREADS = 8
+
+
+@pytest.fixture(autouse=True)
+def restless() -> Iterator[None]:
+    """Threads take turns as often as they can, so that what may go wrong does."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    assert sys.getswitchinterval() == pytest.approx(1e-6)
+    sys.setswitchinterval(interval)
 
 
 def together(work: Callable[[int], Any]) -> list[Any]:
