@@ -18,10 +18,21 @@ Dict = dict[Any, Callable[..., Any]]
 
 def node_dict(node: Node, kind: str) -> Dict:
     """The dict that all hooks of one kind on ``node`` share; torch gives it away through a handle only."""
-    register = node.register_prehook if kind == "node_pre_hook" else node.register_hook
-    handle = register(_nothing)
-    hooks: Dict = shared_dict(handle)
-    handle.remove()
+    hooks = put(node, kind, _nothing)
+    del hooks[_nothing]
+    return hooks
+
+
+def put(node: Node, kind: str, hook: Callable[..., Any]) -> Dict:
+    """Put a hook of ours into the dict that all hooks of one kind on ``node`` share, as its own key.
+
+    The number that its handle took is given back, so that the hooks of a person get the numbers that they would get.
+    """
+    handle = (node.register_prehook if kind == "node_pre_hook" else node.register_hook)(hook)
+    hooks = shared_dict(handle)
+    hooks[hook] = hooks.pop(handle.id)
+    if RemovableHandle.next_id == handle.id + 1:
+        RemovableHandle.next_id = handle.id
     return hooks
 
 

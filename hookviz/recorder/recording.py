@@ -11,7 +11,7 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz import graph
-from hookviz.hooks import shared_dict
+from hookviz.hooks import put
 from hookviz.recorder.behind import behind
 from hookviz.recorder.bound import Bound
 from hookviz.recorder.call import Call
@@ -242,12 +242,12 @@ class Recording:
         self._use(watched, stage)
 
     def _observe_node(self, watched: Watched, node: Node, number: int) -> None:
-        for kind, register in (("node_pre_hook", node.register_prehook), ("node_post_hook", node.register_hook)):
+        for kind in ("node_pre_hook", "node_post_hook"):
             stage = Stage(self, kind, {}, number)
-            handle = register(Observer(stage))
-            hooks = shared_dict(handle)
+            observer = Observer(stage)
+            hooks = put(node, kind, observer)
             if id(hooks) in self._stages:  # an outer pass over the same graph has its observers here
-                del hooks[handle.id]
+                del hooks[observer]
                 stage = self._stages[id(hooks)]
             else:
                 stage.dict = hooks
