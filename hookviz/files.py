@@ -45,6 +45,7 @@ def encode(trace: Trace) -> dict[str, Any]:
         "roots": trace.roots,
         "hooked": trace.hooked,
         "notes": trace.notes,
+        "dropped": trace.dropped,
         "values": [_encode_value(row) for row in trace.values],
         **columns,
     }
@@ -75,7 +76,7 @@ def decode(data: dict[str, Any]) -> Trace:
     values = [_decode_value(row) for row in data["values"]]
     same = {name: data[name] for name in ("ops", "hooked", "notes")}
     owners = dict(data["owners"])
-    return Trace(edges=edges, owners=owners, roots=roots, values=values, **same, **rows)
+    return Trace(dropped=data["dropped"], edges=edges, owners=owners, roots=roots, values=values, **same, **rows)
 
 
 def _decode_rows(columns: dict[str, list[Any]], kind: Any) -> list[Any]:
@@ -135,6 +136,8 @@ def _faults(trace: Trace) -> Iterator[str]:
     )
     if len(trace.hooked) != len(passes) or not all(_known([tuple(there)], hooks) for there in trace.hooked):
         yield "hooks of passes"
+    if not isinstance(trace.dropped, int):
+        yield "how many passes were let go of"
     if not all(isinstance(text, str) for text in (*trace.ops, *trace.notes)):
         yield "ops or notes are not texts"
     for (start, _), (end, _) in trace.edges.items():

@@ -130,6 +130,16 @@ class Numbering:
                 taken.add(numbers[id(node)])
         return numbers
 
+    def renumber(self, kept: Mapping[int, int]) -> None:
+        """Nodes got new numbers (old → new); those that are not in ``kept`` are forgotten."""
+        self._leaves = {key: (leaf, kept[n]) for key, (leaf, n) in self._leaves.items() if n in kept}
+        self._numbers = {
+            (name, sequence, tuple((kept.get(n, -1), output) for n, output in following)): kept[number]
+            for (name, sequence, following), number in self._numbers.items()
+            if number in kept
+        }
+        self._next = count(len(kept))
+
     def _number(self, node: Node, numbers: dict[int, int], taken: set[int]) -> int:
         following = tuple([(numbers.get(id(n), -1), output) for n, output in node.next_functions])
         key = (op_of(node), node._sequence_nr(), following)

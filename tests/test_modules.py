@@ -491,3 +491,12 @@ def test_a_hook_that_replaces_grad_input_and_writes_into_grad_output_is_known_fo
     (step,) = trace.firings
     assert (step.effect, plain(step.before), plain(step.after)) == ("replaced", 2, 4)
     assert [plain(part.value) for part in step.parts] == [100]
+
+
+def test_a_parameter_is_called_after_the_module_as_it_is_called_in_the_recording() -> None:
+    first = Doubled()
+    model = nn.Sequential(first, Doubled())
+    with hv.record(model) as trace:
+        model(torch.tensor(3.0)).backward()
+    assert {row.name for row in trace.tensors} >= {"model.0.weight", "model.1.weight"}
+    assert "model.0" in [module.name for module in trace.modules]

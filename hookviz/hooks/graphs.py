@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch.autograd.graph import Node
+from torch.utils.hooks import RemovableHandle
 
 from hookviz import graph
 from hookviz.hooks.dicts import Dict, entries
@@ -24,11 +25,16 @@ class OnGraph(NamedTuple):
 
 
 def node_dict(node: Node, kind: str) -> Dict:
-    """The dict that all hooks of one kind on ``node`` share; torch gives it away through a handle only."""
+    """The dict that all hooks of one kind on ``node`` share; torch gives it away through a handle only.
+
+    The number that the handle took is given back, so that the hooks of a person get the numbers that they would get.
+    """
     register = node.register_prehook if kind == "node_pre_hook" else node.register_hook
     handle = register(_nothing)
     hooks: Dict = shared_dict(handle)
     handle.remove()
+    if RemovableHandle.next_id == handle.id + 1:
+        RemovableHandle.next_id = handle.id
     return hooks
 
 

@@ -7,6 +7,7 @@ import torch
 
 from hookviz import graph
 from hookviz.recorder import patches
+from hookviz.recorder.bound import checked_keep
 from hookviz.recorder.recording import Recording
 from hookviz.trace import Trace
 from hookviz.words import say
@@ -14,14 +15,19 @@ from hookviz.words import say
 
 @contextmanager
 def record(
-    *models: torch.nn.Module, names: Mapping[str, torch.Tensor] | None = None, fastpath: bool = True
+    *models: torch.nn.Module,
+    names: Mapping[str, torch.Tensor] | None = None,
+    keep: int | None = None,
+    fastpath: bool = True,
 ) -> Iterator[Trace]:
     """Observe every module call and every backward pass in the ``with`` block, and change nothing.
 
     Seen are the calls of the modules in ``models`` in any thread, or of all modules where none is given, and
     ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread.
     Modules are called after their paths in the model, tensors after the caller's variables; ``names``
-    (name → tensor) overrules them. With ``fastpath=False`` PyTorch's fast path for transformers is switched off in the
+    (name → tensor) overrules them. ``keep`` says how many passes are kept, with the forward before each: in a long
+    training loop the oldest are let go of, and what is left is counted from 0 (up to twice as many may be there while
+    the block runs). With ``fastpath=False`` PyTorch's fast path for transformers is switched off in the
     block, so that their inner modules and hooks run; this changes what they return in its last digits.
 
     Yields:
@@ -29,7 +35,8 @@ def record(
 
     Raises:
         RuntimeError: a recording is already open in this thread.
-        TypeError, ValueError: a model is no module, or ``names`` is not a dict of name → tensor.
+        TypeError, ValueError: a model is no module, ``names`` is not a dict of name → tensor, or ``keep`` is not a
+            number of passes.
 
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> handle = x.register_hook(lambda grad: grad * 10)
@@ -43,7 +50,7 @@ def record(
     for model in models:
         if not isinstance(model, torch.nn.Module):
             raise TypeError(say("error.record.type", kind=graph.kind_of(model)))
-    recording = Recording(Trace(), graph.checked_names(names), models)
+    recording = Recording(Trace(), graph.checked_names(names), models, checked_keep(keep))
     patches.start(recording)
     try:
         with _path(fastpath):

@@ -1,14 +1,15 @@
 """One module call while it runs, and the observers between the hooks of its module."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from hookviz.recorder.stage import Hook, Run, Stage
+from hookviz.recorder.still import alone
 from hookviz.recorder.structure import Leaf, arguments, leaves
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class ModuleStage(Stage):
         """As for any dict; no other thread may call a module while the hooks of all modules are out of their dict."""
         if self.users and self.laid():  # by a call around this one
             return
-        with _alone() if self.shared else nullcontext():
+        with alone() if self.shared else nullcontext():
             self._unflag()
             super().lay()
         for observer, hook in pairwise(list(self.dict)):  # the one before a hook that is always called is so, too
@@ -201,14 +202,3 @@ def _unwrapped(before: Leaf, after: Leaf) -> Leaf:
     """``after`` as the same tensor where it is only a view that torch put around it for a full backward hook."""
     same_place = before.glimpse is not None and after.glimpse is not None and before.glimpse.mark == after.glimpse.mark
     return after._replace(identity=before.identity) if same_place else after
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """The interpreter does not change threads for so short a time unless somebody waits."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(10.0)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(interval)

@@ -100,10 +100,17 @@ class Calls:
             if not stage.users:
                 stage.lift()
                 self._stages.pop(id(stage.dict), None)
-        stack = self._running[threading.get_ident()]
+        stack = self._running.get(threading.get_ident(), [])
         if call in stack:
-            stack.remove(call)
+            del stack[stack.index(call) :]  # with any that an interrupt has left there
         self._note(stack[-1].index if stack else -1)
+
+    def close(self) -> None:
+        """Take off every observer there is, and forget the calls that still run in other threads."""
+        for stage in self._stages.values():
+            stage.lift()
+        self._stages.clear()
+        self._running.clear()
 
     def compiled(self, name: str) -> None:
         """A compiled region begins: called after the module that was compiled, or after its function."""
@@ -188,6 +195,20 @@ class Calls:
         self.trace.calls.append(CallRow(number, 0, None, False))
         self.trace.owners[node] = len(self.trace.calls) - 1
         return self.trace.owners[node]
+
+    def busy(self) -> bool:
+        """Whether a call is running, in any thread."""
+        return any(self._running.values())
+
+    def renumber(self, calls: Mapping[int, int], hooks: Mapping[int, int]) -> None:
+        """Calls and hooks got new numbers (old → new); what is not among them is forgotten."""
+        self._known.clear()
+        self.parameters = {key: calls[call] for key, call in self.parameters.items() if call in calls}
+        for thread, (numbers, made) in self._made.items():
+            made = [calls.get(call, -1) for call in made]
+            new = [i for i, call in enumerate(made) if call != (made[i - 1] if i else -1)]
+            self._made[thread] = [numbers[i] for i in new], [made[i] for i in new]
+        self.modules.renumber(hooks)
 
     # -- writing down
 

@@ -1,6 +1,7 @@
 """The modules of a recording: what they are called, and the rows of their hooks."""
 
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -77,6 +78,10 @@ class Modules:
             row = (kind, -1, -1, key, function)
             self._hooks[known] = hook_row(self.trace, pass_id, *row, module=known[1], flags=flags)
         return self._hooks[known]
+
+    def renumber(self, hooks: Mapping[int, int]) -> None:
+        """Hooks got new numbers (old → new); what is not among them is forgotten."""
+        self._hooks = {known: hooks[number] for known, number in self._hooks.items() if number in hooks}
 
     def backward_hook(self, pass_id: int, kind: str, module: int, function: Any) -> int:
         """The number of a backward hook in the trace: torch copied it, and its key is looked up where it came from."""

@@ -13,7 +13,9 @@ import torch.autograd.profiler as profiler
 import torch.nn.modules.module as torch_modules
 import torch.optim.optimizer as torch_optimizer
 from torch.autograd.function import _HookMixin
+from torch.utils.hooks import RemovableHandle
 
+from hookviz.recorder import copies
 from hookviz.recorder.opaque import DYNAMO, SWITCH, Regions, compiled, compiling
 from hookviz.recorder.optimizers import Between, OnOptimizer, in_step
 from hookviz.recorder.stage import Observer
@@ -37,6 +39,8 @@ _forward_hook: Callable[..., Any] = torch.nn.Module.register_forward_hook
 _all_forward_hook: Callable[..., Any] = torch_modules.register_module_forward_hook
 _exit: Callable[..., Any] = profiler.record_function.__exit__
 _compile: Callable[..., Any] = torch.compile
+_module_state: Callable[..., Any] = torch.nn.Module.__getstate__
+_handle_state: Callable[..., Any] = RemovableHandle.__getstate__
 
 
 def recording_here() -> "Recording | None":
@@ -62,6 +66,7 @@ def stop(recording: "Recording") -> None:
         _current.pop(recording.thread, None)
         if not _current:
             _restore()
+            copies.forget()
 
 
 def begun_here() -> "Recording | None":
@@ -178,6 +183,16 @@ def _seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
     return hooks, handle
 
 
+@wraps(_module_state)
+def _seen_module_state(self: torch.nn.Module) -> Any:
+    return copies.clean_module(_module_state(self))
+
+
+@wraps(_handle_state)
+def _seen_handle_state(self: RemovableHandle) -> Any:
+    return copies.clean_handle(_handle_state(self))
+
+
 # -- regions that are compiled: nothing inside them is seen
 
 _regions = Regions()
@@ -234,6 +249,8 @@ _REPLACED: tuple[tuple[Any, str, Any], ...] = (
     (torch.Tensor, "retain_grad", _watched(_retain, lambda recording, tensor: recording.retains(tensor))),
     (_HookMixin, "_register_hook", staticmethod(_seen_node_hook)),
     (torch.nn.Module, "__call__", _seen_call),
+    (torch.nn.Module, "__getstate__", _seen_module_state),
+    (RemovableHandle, "__getstate__", _seen_handle_state),
     (
         torch.nn.Module,
         "register_forward_hook",

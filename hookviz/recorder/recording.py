@@ -1,11 +1,10 @@
 """One recording: lays observers into a graph before each backward pass, and takes every one of them off again."""
 
-import gc
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -14,6 +13,7 @@ from torch.autograd.graph import Node
 from hookviz import graph
 from hookviz.measuring import settle
 from hookviz.recorder.behind import behind
+from hookviz.recorder.bound import Bound
 from hookviz.recorder.call import Call
 from hookviz.recorder.calls import Calls
 from hookviz.recorder.glimpse import Gradients
@@ -22,6 +22,7 @@ from hookviz.recorder.optimizers import Optimizers
 from hookviz.recorder.passes import SMALL, Pass
 from hookviz.recorder.raised import Raised
 from hookviz.recorder.stage import ListStage, Observer, Stage
+from hookviz.recorder.still import no_collection
 from hookviz.survey import KEY, Survey, metadata_of
 from hookviz.trace import Place, StepRow, Trace
 from hookviz.words import say
@@ -48,13 +49,22 @@ class Watched:
 class Recording:
     """Observes the backward passes of one thread into one trace."""
 
-    def __init__(self, trace: Trace, names: Mapping[str, torch.Tensor], models: Sequence[torch.nn.Module] = ()) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        names: Mapping[str, torch.Tensor],
+        models: Sequence[torch.nn.Module] = (),
+        keep: int | None = None,
+    ) -> None:
         self.trace, self.names = trace, names
         self.thread = threading.get_ident()
+        self.lock = threading.RLock()
+        """Several threads may call a model that was given: one at a time writes into the trace."""
         self.raised = Raised()
         self.notices = Notices(trace)
         self.calls = Calls(self, trace, models)
         self.optimizers = Optimizers(self)
+        self.bound = Bound(self, keep)
         self.running: list[Watched] = []
         self._numbering = graph.Numbering()
         self._stages: dict[Any, Stage] = {}
@@ -82,11 +92,12 @@ class Recording:
     def left(self, call: Call) -> None:
         """The call is over."""
         self.carefully(self.calls.end, call)
+        self.carefully(self.bound.check)
 
     def carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions; a fault in it must not reach the user."""
         try:
-            with torch._C.DisableTorchFunction():
+            with self.lock, torch._C.DisableTorchFunction():
                 return act(*arguments)
         except Exception as error:
             self.trouble(error)
@@ -99,11 +110,15 @@ class Recording:
         if threading.get_ident() != self.thread and not self._concerns(roots):
             return None
         inputs = flags[2] if len(flags) > 2 else named.get("inputs", ())
+        with self.lock:
+            return self._open(roots, gradients, inputs or ())
+
+    def _open(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> Watched | None:
         watched = Watched(self.trace, self._numbering, self.calls)
         watched.raised = self.raised.enter()
         try:
-            with torch._C.DisableTorchFunction(), _no_collection():
-                self._begin(watched, roots, gradients, inputs or ())
+            with torch._C.DisableTorchFunction(), no_collection():
+                self._begin(watched, roots, gradients, inputs)
         except graph.TooDeep:
             self.end(watched)
             self._unobserved(say("trace.deep", deepest=f"{graph.DEEPEST:,}"))
@@ -119,7 +134,7 @@ class Recording:
 
     def _concerns(self, roots: Sequence[Any]) -> bool:
         """Whether a pass in another thread goes through a model that was given."""
-        with suppress(Exception), torch._C.DisableTorchFunction():
+        with suppress(Exception), self.lock, torch._C.DisableTorchFunction():
             nodes = graph.walk([node for node, _ in map(graph.edge_of, roots) if node is not None])
             found = any(self.calls.maker(node) >= 0 for node in nodes)
             graph.release(nodes)
@@ -131,20 +146,20 @@ class Recording:
         self.raised.leave(watched.raised)
         if watched.inputs and isinstance(gradients, tuple) and len(gradients) == len(watched.inputs):
             try:
-                with torch._C.DisableTorchFunction():
+                with self.lock, torch._C.DisableTorchFunction():
                     watched.seen.returned(watched.inputs, gradients)
             except Exception as error:
                 self.trouble(error)
 
     def failed(self, watched: Watched, error: BaseException) -> None:
         """The pass has raised: what was seen of it stays, and the last step says what ended it."""
-        with suppress(Exception):
+        with suppress(Exception), self.lock:
             if self.raised.first(error):
                 watched.seen.failed(error)
 
     def end(self, watched: Watched) -> None:
         """Take off every observer of this pass and let go of its nodes."""
-        with _no_collection():
+        with self.lock, no_collection():
             for stage in watched.stages:
                 stage.users -= 1
                 if not stage.users:
@@ -154,18 +169,31 @@ class Recording:
             watched.survey.release()
             if watched in self.running:
                 self.running.remove(watched)
-        self._settled = settle(self.trace.values, self._settled)
+        with self.lock:
+            self._settled = settle(self.trace.values, self._settled)
+            self.carefully(self.bound.check)
+            self._settled = min(self._settled, len(self.trace.values))
 
     def close(self) -> None:
         """End what is still open and leave no mark on any node."""
         for watched in reversed(self.running[:]):
             self.end(watched)
+        self.carefully(self.calls.close)
         for metadata in self._metadata:
             metadata.pop(KEY, None)
         self._metadata.clear()
         settle(self.trace.values, self._settled)
+        self.carefully(lambda: self.bound.check(last=True))
         if not self.trace.rows and not self.trace.notes:
             self.trace.notes.append(say("trace.empty"))
+
+    def renumber(self, nodes: Mapping[int, int]) -> None:
+        """Nodes got new numbers; hooks of those that are gone need no mark any more."""
+        self._numbering.renumber(nodes)
+        gone = [data for data in self._metadata if all(hooks() is None for _, hooks in data.get(KEY, ()))]
+        for data in gone:
+            data.pop(KEY, None)
+        self._metadata = [data for data in self._metadata if KEY in data]
 
     def trouble(self, error: Exception) -> None:
         """A fault of our own: said once, in a warning and in the trace, and never raised into the pass."""
@@ -185,12 +213,7 @@ class Recording:
     def _begin(self, watched: Watched, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> None:
         survey, seen = watched.survey, watched.seen
         self.notices.saved_hooks()
-        names = {**self.names}
-        for name, tensor in graph.variables(graph.caller()).items():
-            names.setdefault(name, tensor)
-        for name, tensor in self.calls.modules.parameters().items():
-            names.setdefault(name, tensor)
-        places = survey.take(roots, names)
+        places = survey.take(roots, self._names())
         self._retaining = [reference for reference in self._retaining if reference() is not None]
         for reference in self._retaining:
             survey.retains(reference())
@@ -209,6 +232,16 @@ class Recording:
         for place, gradient in zip(places, gradients, strict=False):
             if place is not None:
                 seen.seed(place, gradient)
+
+    def _names(self) -> dict[str, torch.Tensor]:
+        """Name → tensor: those given by hand, variables, and parameters as the modules that hold them are called."""
+        found = graph.variables(graph.caller())
+        own = {name: tensor for name, tensor in found.items() if "." not in name}
+        # Of two names for one tensor the first counts; of two tensors under one name, too.
+        names: dict[str, torch.Tensor] = {}
+        for source in (self.names, own, self.calls.modules.parameters(), found):
+            names.update({name: tensor for name, tensor in source.items() if name not in names})
+        return names
 
     def _observe(self, watched: Watched, kind: str, hooks: Any, node: int, output: int) -> None:
         """Lay observers around the hooks in ``hooks``; a dict that does not exist, or holds none, is left alone."""
@@ -322,15 +355,3 @@ class Recording:
 def _engine_thread() -> bool:
     """Whether this is one of the autograd engine's own threads (of a CUDA device, say)."""
     return isinstance(threading.current_thread(), threading._DummyThread)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Thousands of small objects at once would set off the cyclic garbage collector again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -31,18 +31,21 @@ class Observer:
         """Look at ``arguments``; whatever goes wrong in here must not reach the engine."""
         stage = self.stage
         try:
-            with _Plainly():
+            with stage.recording.lock, _Plainly():
                 stage.seen(self, arguments)
         except Exception as error:
             stage.recording.trouble(error)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy of a tensor or module that is made during the pass carries nothing that observes."""
-        return (_nothing, ())
+        """A copy that takes a hook dict as it stands, during a pass, carries nothing that observes."""
+        return (Nothing, ())
 
 
-def _nothing() -> None:
-    """What an observer is pickled as."""
+class Nothing:
+    """What an observer is copied as: a hook that does nothing."""
+
+    def __call__(self, *_: Any) -> None:
+        """Do nothing."""
 
 
 Seen = TypeVar("Seen")

@@ -52,6 +52,8 @@ class Trace:
     """Node's number → the innermost module call that made it."""
     notes: list[str] = field(default_factory=list)
     """What could not be observed, and why, in sentences."""
+    dropped: int = 0
+    """How many passes there were before those that are kept, as ``record(keep=...)`` lets go of the oldest."""
     roots: list[list[tuple[int, int]]] = field(default_factory=list)
     """For each pass, the places at which it starts."""
     hooked: list[list[int]] = field(default_factory=list)
@@ -136,6 +138,10 @@ class Trace:
         """The outputs of ``node`` to which an edge leads, or at which a pass begins."""
         starts = [place for roots in self.roots for place in roots]
         return sorted({output for end, output in (*self.edges.values(), *starts) if end == node})
+
+    def forget(self) -> None:
+        """What was reckoned from the rows is no longer so."""
+        self._counted, self._named = (0, Counter()), (0, {})
 
     @property
     def _op_counts(self) -> Counter[str]:

@@ -1,0 +1,162 @@
+"""Several threads at once: each recording sees its own, and a model that is called in many loses nothing."""
+
+import gc
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from scenes import Doubled, Net, leaf, plain
+from torch import nn
+
+import hookviz as hv
+from hookviz.recorder.still import alone, no_collection
+
+THREADS = 8
+
+
+@pytest.fixture(autouse=True)
+def restless() -> Iterator[None]:
+    """Threads take turns as often as they can, so that what may go wrong does."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    assert sys.getswitchinterval() == pytest.approx(1e-6)
+    sys.setswitchinterval(interval)
+
+
+def together(work: Callable[[int], Any]) -> list[Any]:
+    """What ``work`` returns in each of the threads, which begin at the same moment."""
+    start, results, failures = threading.Barrier(THREADS), [None] * THREADS, []
+
+    def guarded(number: int) -> None:
+        try:
+            start.wait()
+            results[number] = work(number)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return results
+
+
+def train(number: int) -> hv.Trace:
+    """A small training run, recorded, whose numbers tell whose it is."""
+    net = Net()
+    net.l1.register_forward_hook(lambda module, args, output: output + number)
+    net.l2.register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * (number + 1),))
+    opt = torch.optim.SGD(net.parameters(), lr=0.001)
+    opt.register_step_pre_hook(lambda *given: None)
+    with hv.record() as trace:
+        for _ in range(20):
+            y = net(leaf(float(number)))
+            y.register_hook(lambda grad: grad * 2)
+            y.backward()
+            opt.step()
+    return trace
+
+
+def test_eight_threads_recording_different_models_see_only_their_own() -> None:
+    traces = together(train)
+    for number, trace in enumerate(traces):
+        alone_trace = train(number)
+        assert [(s.kind, s.on, plain(s.before), plain(s.after)) for s in trace.steps] == [
+            (s.kind, s.on, plain(s.before), plain(s.after)) for s in alone_trace.steps
+        ]
+        assert trace.notes == [] and len(trace.roots) == 20
+
+
+def test_a_model_that_is_called_in_eight_threads_at_once_loses_no_step(tmp_path: Path) -> None:
+    net = Net()
+    net.l1.register_forward_hook(lambda module, args, output: output * 1)
+    net.l1.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    calls = 25
+
+    def work(number: int) -> float:
+        for _ in range(calls):
+            x = leaf(number + 1.0)
+            net(x).backward()
+        return x.grad.item()
+
+    with hv.record(net) as trace:
+        assert together(work) == [4.0] * THREADS
+    assert trace.notes == []
+    count = Counter(step.kind for step in trace.steps)
+    total = THREADS * calls
+    assert (count["call"], count["forward"], count["forward_hook"]) == (3 * total, 3 * total, total)
+    assert count["seed"] == count["full_backward_hook"] == len(trace.roots) == total
+    assert sorted(call.number for call in trace.calls if trace.module(call.module) == "net") == list(
+        range(1, total + 1)
+    )
+    for step in trace.firings:
+        if step.kind == "forward_hook":
+            assert plain(step.before) == plain(step.after) and step.effect == "replaced"
+    for index, call in enumerate(trace.calls):
+        parent = None if call.parent is None else trace.module(trace.calls[call.parent].module)
+        assert parent == (None if trace.module(call.module) == "net" else "net"), index
+    trace.save(tmp_path / "trace.json")
+    assert hv.load(tmp_path / "trace.json") == trace
+    assert len(net.l1._forward_hooks) == 1
+
+
+def test_a_thread_that_calls_a_recorded_model_may_record_another() -> None:
+    theirs, mine = Doubled(), Doubled()
+    inner: list[hv.Trace] = []
+
+    def work() -> None:
+        theirs(leaf(1.0))
+        with hv.record(mine) as trace:
+            mine(leaf(1.0))
+        inner.append(trace)
+        theirs(leaf(1.0))
+
+    with hv.record(theirs) as trace:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert [row.name for row in inner[0].modules] == ["mine"]
+    assert len(trace.calls) == 2 and {row.name for row in trace.modules} == {"theirs"}
+
+
+def test_a_recording_that_ends_while_another_thread_calls_leaves_nothing() -> None:
+    inside, ended = threading.Event(), threading.Event()
+
+    class Waits(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            inside.set()
+            assert ended.wait(10)
+            return x
+
+    net = Waits()
+    net.register_forward_hook(lambda module, args, output: output + 1)
+    result: list[float] = []
+    thread = threading.Thread(target=lambda: result.append(net(leaf(1.0)).item()))
+    with hv.record(net) as trace:
+        thread.start()
+        assert inside.wait(10)
+    assert len(net._forward_hooks) == 1
+    ended.set()
+    thread.join()
+    assert result == [2.0] and trace.notes == []
+
+
+def test_switches_of_the_interpreter_are_turned_back_by_the_last_to_leave() -> None:
+    interval = sys.getswitchinterval()
+
+    def work(number: int) -> None:
+        for _ in range(200):
+            with no_collection(), alone():
+                assert not gc.isenabled() and sys.getswitchinterval() == 10
+
+    together(work)
+    assert gc.isenabled() and sys.getswitchinterval() == interval

@@ -1,0 +1,301 @@
+"""A recording leaves no trace on what it watches: copies, pickles, saved files, modes, switches, dicts."""
+
+import copy
+import gc
+import io
+import pickle
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.modules.module as torch_modules
+import torch.optim.optimizer as torch_optimizer
+from scenes import Net, leaf
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+
+import hookviz as hv
+from hookviz.recorder.stage import Observer
+
+# -- copies
+
+
+def named_hook(*given: Any) -> None:
+    """A hook that can be pickled."""
+
+
+def add_one(module: nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
+    return output + 1
+
+
+class Keeps(Net):
+    """A net that holds the handle of its own hook."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handle = self.register_forward_hook(add_one)
+
+
+def hooked() -> Keeps:
+    """A net with a hook of every sort, all of which can be pickled."""
+    net = Keeps()
+    for kind in ("forward_pre", "forward", "full_backward_pre", "full_backward"):
+        getattr(net.l1, f"register_{kind}_hook")(named_hook)
+    net.l2.register_forward_pre_hook(named_hook, with_kwargs=True)
+    net.l2.weight.register_hook(named_hook)
+    net.l2.weight.register_post_accumulate_grad_hook(named_hook)
+    return net
+
+
+def saved(thing: Any) -> bytes:
+    file = io.BytesIO()
+    torch.save(thing, file)
+    return file.getvalue()
+
+
+class Pickler(pickle.Pickler):
+    """Leaves tensors as their numbers: torch pickles them with the addresses of their storages."""
+
+    def persistent_id(self, thing: Any) -> Any:
+        return ("tensor", thing.tolist(), thing.requires_grad) if isinstance(thing, torch.Tensor) else None
+
+
+def pickled(thing: Any) -> bytes:
+    file = io.BytesIO()
+    Pickler(file).dump(thing)
+    return file.getvalue()
+
+
+TAKE: dict[str, Callable[[nn.Module], Any]] = {
+    "pickle": pickled,
+    "deepcopy": lambda net: pickled(copy.deepcopy(net)),
+    "torch.save": saved,
+    "state_dict": lambda net: saved(net.state_dict()),
+    "copy": lambda net: saved(copy.copy(net).state_dict()),
+}
+MOMENTS = ("between", "forward_pre", "forward", "full_backward_pre", "full_backward", "tensor", "post_accumulate")
+
+
+def taken(take: Callable[[nn.Module], Any], moment: str, watch: Any) -> tuple[list[Any], Keeps]:
+    """What ``take`` gives, of a net, at a moment."""
+    RemovableHandle.next_id = 1000  # a hook's number is its key in the dict, and part of what is saved
+    net, found = hooked(), []
+
+    def now(*given: Any) -> None:
+        handle.remove()  # this function cannot be pickled
+        found.append(take(net))
+
+    if moment == "tensor":
+        handle = net.l1.weight.register_hook(now)
+    elif moment == "post_accumulate":
+        handle = net.l1.weight.register_post_accumulate_grad_hook(now)
+    elif moment != "between":
+        handle = getattr(net.l1, f"register_{moment}_hook")(now)
+    with watch():
+        y = net(leaf(3.0))
+        if moment == "between":
+            found.append(take(net))
+        y.backward()
+        net.l2.register_forward_hook(named_hook)
+        found.append(take(net))
+    return found, net
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("take", TAKE.values(), ids=TAKE)
+@pytest.mark.filterwarnings("ignore:backward hook")
+def test_what_is_taken_of_a_model_is_the_same_to_the_byte(take: Any, moment: str) -> None:
+    plain, _ = taken(take, moment, nullcontext)
+    recorded, _ = taken(take, moment, hv.record)
+    assert len(plain) == 2
+    assert recorded == plain
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_copy_made_on_the_way_works_and_its_handle_too(moment: str) -> None:
+    (first, _), _ = taken(copy.deepcopy, moment, hv.record)
+    assert first(leaf(3.0)).item() == 13
+    first.handle.remove()
+    assert first(leaf(3.0)).item() == 12
+    assert not [key for module in first.modules() for key in module._forward_hooks if type(key) is Observer]
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_shallow_copy_made_on_the_way_shares_the_hooks(moment: str) -> None:
+    (first, _), net = taken(copy.copy, moment, hv.record)
+    assert first._forward_hooks is net._forward_hooks
+    assert len(net._forward_hooks) == 1
+
+
+def test_a_module_that_makes_its_own_state_gets_hooks_that_do_nothing() -> None:
+    class Own(Net):
+        def __getstate__(self) -> dict[str, Any]:
+            return vars(self).copy()
+
+    net, copies = Own(), []
+    net.register_forward_hook(lambda module, args, output: copies.append(copy.deepcopy(module)))
+    with hv.record(net):
+        net(leaf(3.0))
+    assert copies[0](leaf(3.0)).item() == 12
+
+
+def test_a_pickled_model_is_read_back_with_its_hooks() -> None:
+    (first, _), _ = taken(pickle.dumps, "forward", hv.record)
+    net = pickle.loads(first)
+    assert list(net._forward_hooks.values()) == [add_one] and net(leaf(3.0)).item() == 13
+
+
+# -- states of the process
+
+
+def surroundings() -> dict[str, Any]:
+    """All that a recording might leave otherwise."""
+    return {
+        "random": (torch.get_rng_state().tolist(), random.getstate(), np.random.get_state()[1].tolist()),
+        "grad": (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_anomaly_enabled()),
+        "dtype": (torch.get_default_dtype(), torch.get_default_device()),
+        "modes": (torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()),
+        "functions": torch._C._is_torch_function_enabled(),
+        "autocast": torch.is_autocast_enabled("cpu"),
+        "gc": (gc.isenabled(), gc.get_threshold(), len(gc.callbacks)),
+        "switches": (sys.getswitchinterval(), sys.getrecursionlimit(), sys.gettrace(), sys.getprofile()),
+        "threads": threading.active_count(),
+        "fast path": torch.backends.mha.get_fastpath_enabled(),
+        "saved": torch._C._autograd._top_saved_tensors_default_hooks(True),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "sequence": None,
+        "functions of torch": [
+            nn.Module.__call__, nn.Module.__getstate__, nn.Module.register_forward_hook, torch.compile,
+            torch.Tensor.register_hook, torch.Tensor.retain_grad, torch.Tensor.register_post_accumulate_grad_hook,
+            torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward,
+            torch_modules.register_module_forward_hook, torch.autograd.profiler.record_function.__exit__,
+            torch.utils.hooks.RemovableHandle.__getstate__, torch.autograd.function._HookMixin._register_hook,
+        ],
+    }  # fmt: skip
+
+
+def hook_dicts(net: nn.Module, opt: torch.optim.Optimizer) -> dict[str, Any]:
+    """Every hook dict there is: which object it is, and what is in it."""
+    found: dict[str, Any] = {}
+    holders = {"all modules": vars(torch_modules), "all optimizers": vars(torch_optimizer), "opt": vars(opt)}
+    holders.update((f"net.{path}", vars(module)) for path, module in net.named_modules())
+    for holder, held in holders.items():
+        for name, hooks in held.items():
+            if isinstance(hooks, dict) and "hook" in name:
+                found[f"{holder} {name}"] = (id(hooks), list(hooks.items()))
+    for name, parameter in net.named_parameters():
+        for hooks in (parameter._backward_hooks, parameter._post_accumulate_grad_hooks):
+            found[f"{name} {len(found)}"] = None if hooks is None else (id(hooks), list(hooks.items()))
+    return found
+
+
+class Boom(Exception):
+    """Raised by a hook."""
+
+
+PLACES = (
+    "forward_pre", "forward", "forward always", "full_backward_pre", "full_backward", "tensor", "post_accumulate",
+    "step_pre", "step_post", "global forward", "global step",
+)  # fmt: skip
+
+
+@contextmanager
+def hook_at(place: str, net: nn.Module, opt: torch.optim.Optimizer, hook: Any) -> Iterator[None]:
+    register: dict[str, Callable[[Any], Any]] = {
+        "tensor": net.l1.weight.register_hook,
+        "post_accumulate": net.l1.weight.register_post_accumulate_grad_hook,
+        "step_pre": opt.register_step_pre_hook,
+        "step_post": opt.register_step_post_hook,
+        "global forward": torch_modules.register_module_forward_hook,
+        "global step": torch_optimizer.register_optimizer_step_post_hook,
+        "forward always": lambda hook: net.l1.register_forward_hook(hook, always_call=True),
+    }
+    handle = (register.get(place) or getattr(net.l1, f"register_{place}_hook"))(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@pytest.mark.parametrize("error", [None, Boom, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("place", PLACES)
+def test_everything_is_as_before_whatever_a_hook_raises(place: str, error: type[BaseException] | None) -> None:
+    net = hooked()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def act(*given: Any) -> None:
+        if error is not None:
+            raise error("out of the hook")
+
+    with hook_at(place, net, opt, act):
+        before, dicts = surroundings(), hook_dicts(net, opt)
+        caught = None
+        with hv.record(net) as trace:
+            try:
+                net(leaf(3.0)).backward()
+                opt.step()
+            except BaseException as raised:
+                caught = type(raised)
+        assert caught is error
+        assert hook_dicts(net, opt) == dicts
+        assert surroundings() == before
+        last = trace.steps[-1]
+        named = last.hook is not None and last.hook.name.endswith("act")
+        assert (last.kind == "exception" and named) is (error is not None)
+        assert trace.notes == []
+
+
+@pytest.mark.parametrize("error", [Boom, KeyboardInterrupt])
+def test_an_exception_that_leaves_the_block_leaves_nothing_else(error: type[BaseException]) -> None:
+    net = hooked()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    before, dicts = surroundings(), hook_dicts(net, opt)
+    with suppress(error), hv.record(net):
+        net(leaf(3.0))
+        raise error
+    assert (hook_dicts(net, opt), surroundings()) == (dicts, before)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_stays_on_or_off(enabled: bool) -> None:
+    if not enabled:
+        gc.disable()
+    seen: list[bool] = []
+    try:
+        x = leaf(3.0)
+        x.register_hook(lambda grad: seen.append(gc.isenabled()))
+        with hv.record():
+            (x * 2).backward()
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()
+    assert seen == [enabled]
+
+
+def test_modes_of_the_user_stay_in_force() -> None:
+    net = Net()
+    with torch.inference_mode(), hv.record(net) as trace:
+        assert net(torch.tensor(3.0)).is_inference()
+    with torch.no_grad(), hv.record(net):
+        assert not net(leaf(3.0)).requires_grad and not torch.is_grad_enabled()
+    with torch.autocast("cpu", torch.bfloat16), hv.record():
+        assert nn.Linear(2, 2)(torch.ones(1, 2)).dtype is torch.bfloat16
+    assert trace.notes == []
+
+
+def test_random_numbers_are_the_same() -> None:
+    def run(watch: Any) -> list[float]:
+        torch.manual_seed(1)
+        net = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        with watch():
+            y = net(torch.ones(4))
+            y.sum().backward()
+        return [*y.tolist(), torch.rand(1).item()]
+
+    assert run(nullcontext) == run(hv.record)
