@@ -10,7 +10,7 @@ from hookviz.measuring import FEW, measured
 from hookviz.recorder.glimpse import Glimpse, Gradients, Sent, glimpse_of, mark_of, one, value_of
 from hookviz.recorder.met import Met
 from hookviz.recorder.raised import text_of
-from hookviz.recorder.stage import Hook, ListStage, Observer, Run, Stage
+from hookviz.recorder.stage import Hook, Observer, Run, Stage, handed
 from hookviz.survey import Survey
 from hookviz.trace import Place, StepRow, Trace
 from hookviz.values import same
@@ -63,11 +63,11 @@ class Pass:
             return [self._arrive((stage.node, stage.output), arguments[0])]
         if stage.kind == "post_accumulate_hook":
             self._accumulated(stage.node)
-        return [self._glimpse(tensor) for tensor in _gradients(stage, arguments)]
+        return [self._glimpse(tensor) for tensor in handed(stage, arguments)]
 
     def fired(self, stage: Stage, entry: tuple[Any, Hook], run: Run[Glimpse | None], arguments: tuple[Any, ...]) -> Any:
         """One of the user's hooks has run: compare what was there before it with what is there now."""
-        gradients = _gradients(stage, arguments)
+        gradients = handed(stage, arguments)
         count = len(arguments[1]) if stage.kind == "full_backward_hook" else len(gradients)
         now, effect = self._compare(run.last[:count], gradients[:count])
         beside, written = self._compare(run.last[count:], gradients[count:])  # grad_output, which nobody may change
@@ -338,15 +338,3 @@ class Pass:
             self.trace.values.pop()  # measured only to see that nothing changed
             return before, "kept"
         return now, "edited"
-
-
-def _gradients(stage: Stage, arguments: tuple[Any, ...]) -> Gradients:
-    """The gradients that hooks of this kind hand on, out of what they are called with."""
-    if stage.kind == "tensor_hook":
-        return [arguments[0]]
-    if stage.kind == "post_accumulate_hook":
-        tensor = arguments[0]  # the leaf, or what the hook before returned, which torch is about to refuse
-        return [tensor.grad if tensor.is_leaf else None, tensor]
-    if stage.kind == "full_backward_hook":
-        return [*arguments[1], *arguments[2]]
-    return list(arguments[1 if isinstance(stage, ListStage) else 0])

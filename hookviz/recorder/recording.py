@@ -23,27 +23,14 @@ from hookviz.recorder.passes import SMALL, Pass
 from hookviz.recorder.raised import Raised
 from hookviz.recorder.stage import ListStage, Observer, Stage
 from hookviz.recorder.still import no_collection
-from hookviz.survey import KEY, Survey, metadata_of
-from hookviz.trace import Place, StepRow, Trace
+from hookviz.recorder.watched import Watched
+from hookviz.survey import KEY, metadata_of
+from hookviz.trace import StepRow, Trace
 from hookviz.words import say
 
 
 class HookvizWarning(UserWarning):
     """Something could not be observed; what was being observed ran as it would have."""
-
-
-class Watched:
-    """A pass that is running, and all that has to be let go of when it ends."""
-
-    def __init__(self, trace: Trace, numbering: graph.Numbering, calls: Calls) -> None:
-        self.survey = Survey(trace, numbering)
-        self.seen = Pass(trace, self.survey, calls)
-        self.thread = threading.get_ident()
-        self.stages: set[Stage] = set()
-        self.raised: int | None = None
-        """The exception that was on its way when the pass began, for ``Raised.leave``."""
-        self.inputs: list[Place | None] = []
-        """Where the gradients that ``autograd.grad`` was asked for arrive."""
 
 
 class Recording:

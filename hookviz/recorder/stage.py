@@ -174,3 +174,15 @@ class ListStage(Stage):
     def lift(self) -> None:
         """Take all observers out."""
         self.dict[:] = [hook for hook in self.dict if not self._own(hook)]
+
+
+def handed(stage: Stage, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:
+    """The gradients that hooks of this kind hand on, out of what they are called with."""
+    if stage.kind == "tensor_hook":
+        return [arguments[0]]
+    if stage.kind == "post_accumulate_hook":
+        tensor = arguments[0]  # the leaf, or what the hook before returned, which torch is about to refuse
+        return [tensor.grad if tensor.is_leaf else None, tensor]
+    if stage.kind == "full_backward_hook":
+        return [*arguments[1], *arguments[2]]
+    return list(arguments[1 if isinstance(stage, ListStage) else 0])
