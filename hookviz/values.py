@@ -217,7 +217,8 @@ def measure(tensor: torch.Tensor) -> Row:
 
 def _measure(tensor: torch.Tensor) -> Row:
     note = _strange(tensor)
-    head = (tuple(tensor.shape), str(tensor.dtype)[6:], str(tensor.device))
+    shape = () if tensor.is_nested else tuple(tensor.shape)  # of a nested tensor torch refuses to tell it
+    head = (shape, str(tensor.dtype)[6:], str(tensor.device))
     if note is not None:
         return (*head, None, None, note)
     if tensor.numel() <= FEW:

@@ -42,6 +42,8 @@ class Pass:
         self._grad_before: dict[int, Glimpse | None] = {}
         self._edits: list[tuple[int, int]] = []
         self._computing: int | None = None
+        self._refused: int | None = None
+        """The first post-accumulate hook that returned something: torch runs them all before it refuses that."""
 
     # -- what the observers report
 
@@ -73,6 +75,8 @@ class Pass:
         if stage.kind == "post_accumulate_hook":
             of = "data" if before[:1] == after[:1] and before != after else None
             before, after = ([x[1 if of else 0]] for x in (before, after))
+            if self._refused is None and arguments[0] is not self._leaves[stage.node]():
+                self._refused = hook
         step = self._log(
             row.kind,
             stage.node,
@@ -262,8 +266,11 @@ class Pass:
         if self.running:
             stage, run = list(self.running.items())[-1]
             later = [entry for entry in run.hooks[run.position + 1 :] if type(entry[1]) is not Observer]
-            hook = self.met.row(stage, later[0]) if later else None
+            hook = self.met.culprit(stage, later[0]) if later else None
             self._log("exception", stage.node, stage.output, hook=hook, error=text)
+        elif self._refused is not None:
+            row = self.trace.hook_rows[self._refused]
+            self._log("exception", row.node, row.output, hook=self._refused, error=text)
         else:
             self._log("exception", -1 if self._computing is None else self._computing, error=text)
 
@@ -326,5 +333,7 @@ def _gradients(stage: Stage, arguments: tuple[Any, ...]) -> Gradients:
         return [arguments[0]]
     if stage.kind == "post_accumulate_hook":
         tensor = arguments[0]  # the leaf, or what the hook before returned, which torch is about to refuse
+        if not isinstance(tensor, torch.Tensor):
+            return [None, None]
         return [tensor.grad if tensor.is_leaf else None, tensor]
     return list(arguments[1 if isinstance(stage, ListStage) else 0])
