@@ -67,7 +67,8 @@ def measured(tensor: torch.Tensor, *, wait: bool = False) -> Any:
 
 
 def _measure(tensor: torch.Tensor, wait: bool) -> Row | Later:
-    head = tuple(tensor.shape), _NAMES[tensor.dtype], _NAMES[tensor.device]
+    shape = () if tensor.is_nested else tuple(tensor.shape)  # of a nested tensor torch refuses to tell it
+    head = shape, _NAMES[tensor.dtype], _NAMES[tensor.device]
     note = _strange(tensor)
     if note is not None:
         return (*head, None, None, note)

@@ -132,15 +132,6 @@ def test_a_hook_of_a_call_before_the_recording_is_seen() -> None:
     assert told(trace, *BACKWARD) == [("full_backward_hook", "net", 2, 2)]
 
 
-def test_checkpointing_marks_the_calls_that_it_computes_again() -> None:
-    net = Doubled()
-    with hv.record() as trace:
-        torch.utils.checkpoint.checkpoint(net, leaf(3.0), use_reentrant=False).backward()
-    assert [call.recomputed for call in trace.calls] == [False, True]
-    again = [step.sentence for step in trace.steps if step.kind == "call"][1]
-    assert "checkpointing computes it a second time" in again
-
-
 # -- what goes in and out
 
 
@@ -187,27 +178,6 @@ def test_a_large_structure_is_cut_and_says_so() -> None:
         net(list(range(100)))
     assert trace.steps[0].row.labels[1][-1] == "input[…]"
     assert trace.steps[0].sentence.endswith("36 more, not taken apart.")
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: torch.ones(2, 2, device="meta"),
-        lambda: torch.eye(2).to_sparse(),
-        lambda: torch.ones(2, dtype=torch.complex64),
-        lambda: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)]),
-        lambda: torch.ones(2, dtype=torch.float16),
-        lambda: torch.ones(0),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_any_kind_of_tensor_goes_through(make: Any) -> None:
-    net = nn.Identity()
-    given = make()
-    with hv.record(net) as trace:
-        assert net(given) is given
-    assert [step.kind for step in trace.steps] == ["call", "forward"]
-    assert trace.notes == []
 
 
 # -- what a hook does
@@ -353,28 +323,6 @@ def test_a_recording_holds_no_module_and_no_activation() -> None:
     assert trace.modules
 
 
-def test_eight_threads_do_not_see_each_others_calls() -> None:
-    traces: dict[int, hv.Trace] = {}
-
-    def work(number: int) -> None:
-        net = Net()
-        net.l1.register_forward_hook(lambda module, args, output: output + number)
-        with hv.record(net) as trace:
-            for _ in range(20):
-                net(leaf(float(number))).backward()
-        traces[number] = trace
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for number, trace in traces.items():
-        assert len(trace.calls) == 60 and trace.notes == []
-        assert {plain(s.after) - plain(s.before) for s in trace.firings} == {number}
-        assert trace.steps[0].after.tolist() == number
-
-
 def test_the_passes_of_a_given_model_in_another_thread_are_recorded() -> None:
     net = Net()
 
@@ -417,12 +365,6 @@ def test_the_player_shows_a_forward_without_a_backward() -> None:
 def test_what_is_no_module_is_refused(thing: Any) -> None:
     with pytest.raises(TypeError, match="record\\(\\) takes the modules to follow"), hv.record(thing):
         pass
-
-
-def test_a_model_that_was_never_called_leaves_an_empty_trace() -> None:
-    with hv.record(Net()) as trace:
-        pass
-    assert trace.steps[:] == [] and "Nothing was recorded" in repr(trace)
 
 
 def test_warnings_are_the_same() -> None:

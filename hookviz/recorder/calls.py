@@ -45,8 +45,7 @@ class Calls:
         """``id`` of a parameter → the first call of its module."""
         self.follows = {id(module) for model in models for module in model.modules()}
         """``id`` of each module that was given; empty for all modules there are."""
-        for model in models:
-            self.modules.name(model)
+        self._given = [(self.modules.name(model), {id(module) for module in model.modules()}) for model in models]
 
     # -- a call begins and ends
 
@@ -107,6 +106,9 @@ class Calls:
 
     def close(self) -> None:
         """Take off every observer there is, and forget the calls that still run in other threads."""
+        for name, modules in self._given:
+            if not modules & self.modules.called():
+                self.recording.notices.say("note.uncalled", model=name)
         for stage in self._stages.values():
             stage.lift()
         self._stages.clear()

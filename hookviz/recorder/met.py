@@ -57,6 +57,16 @@ class Met:
         peers = [other for other in hooks if not stage.observes(other[1]) and _kind(stage, other[1]) == kind]
         return peers.index(entry), len(peers)
 
+    def culprit(self, stage: Stage, entry: Entry) -> int | None:
+        """The hook to name when torch raised while ``entry`` ran, or did not take what it returned.
+
+        What torch's own hook for a module returns is what the last of the module's hooks has made it.
+        """
+        if _kind(stage, entry[1]) != "module":
+            return self.row(stage, entry)
+        mine = (row for row in reversed(self.trace.rows) if row.pass_id == self.pass_id)
+        return next((row.hook for row in mine if row.kind in MODULE_HOOK_KINDS and row.effect == "replaced"), None)
+
     def ran(self, hook: Hook) -> bool:
         """Whether a function of the user's has run, now that ``hook`` has: torch's own may have had to wait."""
         found = behind(hook)

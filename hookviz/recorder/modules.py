@@ -48,7 +48,11 @@ class Modules:
             self.name(module)
         return self._names[id(module)]
 
-    def name(self, root: Module) -> None:
+    def called(self) -> set[int]:
+        """``id`` of each module that was called."""
+        return set(self._numbers)
+
+    def name(self, root: Module) -> str:
         """Name a model and all that is in it: what a person would write to reach it, ``net.layers.0``.
 
         The model is called after the caller's variable, or after its class where there is none.
@@ -59,6 +63,7 @@ class Modules:
             free, number = f"{own} {number}", number + 1
         for path, module in root.named_modules():
             self._names.setdefault(id(module), f"{free}.{path}" if path else free)
+        return self._names[id(root)]
 
     def parameters(self) -> dict[str, torch.Tensor]:
         """Name → parameter, of every module that was called."""

@@ -47,6 +47,8 @@ class Pass:
         self._grad_before: dict[int, Glimpse | None] = {}
         self._edits: list[tuple[int, int]] = []
         self._computing: int | None = None
+        self._refused: int | None = None
+        """The first post-accumulate hook that returned something: torch runs them all before it refuses that."""
 
     # -- what the observers report
 
@@ -80,6 +82,8 @@ class Pass:
         if stage.kind == "post_accumulate_hook":
             of = "data" if before[:1] == after[:1] and before != after else None
             before, after = ([x[1 if of else 0]] for x in (before, after))
+            if self._refused is None and arguments[0] is not self._leaves[stage.node]():
+                self._refused = hook
         if (effect, written) == ("kept", "edited"):
             of, effect = "grad_output", written
             before, after = [value_of(g) for g in run.last[count:]], [value_of(g) for g in beside]
@@ -279,8 +283,11 @@ class Pass:
         if self.running:
             stage, run = list(self.running.items())[-1]
             later = [entry for entry in run.hooks[run.position + 1 :] if type(entry[1]) is not Observer]
-            hook = self.met.row(stage, later[0]) if later else None
+            hook = self.met.culprit(stage, later[0]) if later else None
             self._log("exception", stage.node, stage.output, hook=hook, error=text)
+        elif self._refused is not None:
+            row = self.trace.hook_rows[self._refused]
+            self._log("exception", row.node, row.output, hook=self._refused, error=text)
         else:
             self._log("exception", -1 if self._computing is None else self._computing, error=text)
 

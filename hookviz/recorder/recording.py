@@ -165,14 +165,14 @@ class Recording:
         """End what is still open and leave no mark on any node."""
         for watched in reversed(self.running[:]):
             self.end(watched)
-        self.carefully(self.calls.close)
         for metadata in self._metadata:
             metadata.pop(KEY, None)
         self._metadata.clear()
-        settle(self.trace.values, self._settled)
-        self.carefully(lambda: self.bound.check(last=True))
         if not self.trace.rows and not self.trace.notes:
             self.trace.notes.append(say("trace.empty"))
+        self.carefully(self.calls.close)
+        settle(self.trace.values, self._settled)
+        self.carefully(lambda: self.bound.check(last=True))
 
     def renumber(self, nodes: Mapping[int, int]) -> None:
         """Nodes got new numbers; hooks of those that are gone need no mark any more."""

@@ -182,6 +182,8 @@ def handed(stage: Stage, arguments: tuple[Any, ...]) -> list[torch.Tensor | None
         return [arguments[0]]
     if stage.kind == "post_accumulate_hook":
         tensor = arguments[0]  # the leaf, or what the hook before returned, which torch is about to refuse
+        if not isinstance(tensor, torch.Tensor):
+            return [None, None]
         return [tensor.grad if tensor.is_leaf else None, tensor]
     if stage.kind == "full_backward_hook":
         return [*arguments[1], *arguments[2]]
