@@ -37,7 +37,45 @@ def pictures() -> dict[str, str]:
         e.backward()
     at = next(step.index for step in trace.firings if step.hook and step.hook.name == "c_hook")
     drawn["c_hook"] = trace.figure(step=at)
+    drawn["module"] = four_hooks().figure()
     return {name: str(figure.pipe("svg", encoding="utf-8")) for name, figure in drawn.items()}
+
+
+class Scaled(torch.nn.Module):
+    """Multiplies by its one parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor(3.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight
+
+
+def four_hooks() -> hv.Trace:
+    """A pass through a module with a hook of each of the four kinds."""
+
+    def halve(module: torch.nn.Module, args: tuple[torch.Tensor]) -> torch.Tensor:
+        return args[0] / 2
+
+    def add_ten(module: torch.nn.Module, args: tuple[torch.Tensor], output: torch.Tensor) -> torch.Tensor:
+        return output + 10
+
+    def double(module: torch.nn.Module, grad_output: tuple[torch.Tensor]) -> tuple[torch.Tensor]:
+        return (grad_output[0] * 2,)
+
+    def look(module: torch.nn.Module, grad_input: tuple[torch.Tensor], grad_output: tuple[torch.Tensor]) -> None:
+        return None
+
+    scaled, x = Scaled(), torch.tensor(4.0, requires_grad=True)
+    scaled.register_forward_pre_hook(halve)
+    scaled.register_forward_hook(add_ten)
+    scaled.register_full_backward_pre_hook(double)
+    scaled.register_full_backward_hook(look)
+    with hv.record(scaled) as trace:
+        y = scaled(x)
+        y.backward()
+    return trace
 
 
 def numbered(dot: Any) -> Any:

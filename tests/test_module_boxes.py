@@ -191,6 +191,16 @@ def test_a_backward_hook_marks_its_pin_its_module_and_the_node_at_which_it_runs(
     assert mark.texts == {f"{pin}-v": "2 → 2"}
 
 
+def test_an_arrow_carries_what_a_backward_hook_has_made_of_a_gradient() -> None:
+    net = Net()
+    net.l2.register_full_backward_pre_hook(lambda module, grad_output: (grad_output[0] * 10,))
+    changed = recorded(net)
+    step = changed.firings[0]
+    texts = Scene.of(changed).marks[step.index].texts
+    (arrow,) = [spot for spot in texts if spot.startswith("e")]
+    assert arrow.startswith(f"e{step.node}-0-") and texts[arrow] == "1 → 10"
+
+
 def test_each_backward_hook_runs_at_its_own_end_of_the_module(trace: hv.Trace) -> None:
     pre = trace.steps[at(trace, "full_backward_pre_hook", "net.l1")].node
     post = trace.steps[at(trace, "full_backward_hook", "net.l1")].node

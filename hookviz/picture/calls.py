@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hookviz.picture.things import NAME_ROOM, Mark, Pin, short, tiny
+from hookviz.picture.things import NAME_ROOM, Arrow, Mark, Pin, short, tiny
 from hookviz.sentences import numeral
 from hookviz.trace import MODULE_HOOK_KINDS, Step, Trace
 from hookviz.words import say
@@ -119,7 +119,7 @@ def _pin(trace: Trace, call: int, index: int) -> Pin:
     return Pin(f"m{call}-p{index}", label, hook.name, index)
 
 
-def mark_call(box: CallBox, step: Step, drawn: Container[int]) -> Mark:
+def mark_call(box: CallBox, step: Step, drawn: Container[int], arrows: Mapping[tuple[int, int], Arrow]) -> Mark:
     """What a step about a module call marks and writes."""
     on, texts = [box.id], {}
     pin = f"{box.id}-p{step.row.hook}"
@@ -129,9 +129,22 @@ def mark_call(box: CallBox, step: Step, drawn: Container[int]) -> Mark:
         texts[f"{pin}-v"] = say("picture.raised") if raised else f"{tiny(step.before)} → {tiny(step.after)}"
     if step.node in drawn:
         on.append(f"n{step.node}")
+        if step.effect == "replaced":
+            texts.update(_rewritten(step, arrows))
     if step.kind in ("call", "forward_pre_hook"):
         texts[f"{box.id}-i"] = say("picture.input", value=tiny(step.after))
     elif step.kind in ("forward", "forward_hook"):
         texts[f"{box.id}-a"] = say("picture.output", value=tiny(step.after))
     near = tuple(f"n{node}" for node in box.made) if step.kind == "forward" else ()
     return Mark(on, texts, near)
+
+
+def _rewritten(step: Step, arrows: Mapping[tuple[int, int], Arrow]) -> Iterator[tuple[str, str]]:
+    """Torch's node passes on as many gradients as the module has tensors there: its arrows carry what the hook made."""
+    before, after = ((values if isinstance(values, tuple) else (values,)) for values in (step.before, step.after))
+    slots = [slot for node, slot in step.trace.edges if node == step.node]
+    if len(slots) == len(before) == len(after):
+        for slot, was, now in zip(sorted(slots), before, after, strict=True):
+            arrow = arrows.get((step.node, slot))
+            if arrow is not None and was != now:
+                yield f"{arrow.id}-v", f"{tiny(was)} → {tiny(now)}"

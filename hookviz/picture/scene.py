@@ -79,7 +79,7 @@ class Scene:
     def _mark(self, step: Step) -> Mark:
         call, node = self.calls.get(step.row.call), self.boxes.get(step.node)
         if call is not None:
-            return mark_call(call, step, self.boxes)
+            return mark_call(call, step, self.boxes, self.arrows)
         return Mark([], {}) if node is None else _mark(self, node, step)
 
     @property

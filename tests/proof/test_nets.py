@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import pytest
@@ -13,7 +14,8 @@ from .compare import same
 from .nets import ACTIONS, PLACES, SHAPES, Layer, NetProgram, net_strategy, run_net
 from .test_programs import EVERY_RUN
 
-PROGRAMS = 3_000
+PROGRAMS = int(os.environ.get("HOOKVIZ_PROGRAMS", 3_000))
+"""Set it to a larger number for a longer search."""
 ran: Counter[str] = Counter()
 
 

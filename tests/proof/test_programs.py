@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import Any
 
@@ -16,7 +17,8 @@ from .machine import run_program
 from .programs import ACTIONS, OPS, PLACES, Program, program_strategy
 from .wrong import HARMLESS, WRONG
 
-PROGRAMS = 2_000
+PROGRAMS = int(os.environ.get("HOOKVIZ_PROGRAMS", 2_000))
+"""Set it to a larger number for a longer search."""
 EVERY_RUN = settings(
     max_examples=PROGRAMS,
     deadline=None,
