@@ -251,6 +251,7 @@ def test_a_forward_without_gradients_is_drawn_too() -> None:
     with torch.no_grad(), hv.record(net) as trace:
         net(torch.tensor(3.0))
     root = parsed(trace.figure())
+    assert len(state(trace)["svgs"]) == 1 and {frame["picture"] for frame in state(trace)["frames"]} == {0}
     assert all(holds(with_id(root, "m0"), with_id(root, f"m{call}")) for call in (1, 2))
     assert corners(with_id(root, "m2"))[3] < corners(with_id(root, "m1"))[1]  # the later call stands on the earlier
     assert "output 12" in words_in(root) and not [i for i in map(id_of, root.iter()) if i.startswith("n")]
@@ -265,6 +266,16 @@ def test_a_call_that_a_hook_cut_off_stands_below_the_next() -> None:
     net.l1.register_forward_hook(lambda module, args, output: output.detach())
     root = parsed(recorded(net).figure())
     assert corners(with_id(root, "m2"))[3] < corners(with_id(root, "m1"))[1]
+
+
+def test_a_forward_after_the_last_backward_has_a_picture_of_its_own() -> None:
+    net = Net()
+    with hv.record(net) as trace:
+        net(torch.tensor(3.0)).backward()
+        with torch.no_grad():
+            net(torch.tensor(4.0))
+    assert [len(state(trace)["svgs"]), state(trace)["frames"][-1]["picture"]] == [2, 1]
+    assert "output 16" in words_in(parsed(trace.figure()))
 
 
 def test_two_passes_have_a_picture_each_with_their_own_calls() -> None:

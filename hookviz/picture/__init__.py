@@ -51,5 +51,5 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: 
 def figure(trace: Trace, step: int | None, *, tensors: bool = False) -> Figure:
     """The picture of ``trace`` at ``step``; at the end of its last pass if None."""
     if step is None:
-        return dot(Scene.of(trace, max(len(trace.roots) - 1, 0)), None, tensors=tensors)
+        return dot(Scene.of(trace, trace.rows[-1].pass_id if trace.rows else 0), None, tensors=tensors)
     return dot(Scene.of(trace, trace.rows[step].pass_id), step, tensors=tensors)

@@ -30,14 +30,15 @@ _ONE_CARD = ("call", "forward", "seed", "arrive", "retain_grad", "accumulate", "
 
 def state(trace: Trace) -> dict[str, Any]:
     """All that the player needs of ``trace``, as plain data."""
-    scenes = [Scene.of(trace, pass_id) for pass_id in range(len(trace.roots))]
-    marks = {index: mark for scene in scenes for index, mark in scene.marks.items()}
     steps = trace.steps[:LONGEST]
+    scenes = [Scene.of(trace, pass_id) for pass_id in sorted({step.pass_id for step in steps})]
+    pictures = {scene.pass_id: picture for picture, scene in enumerate(scenes)}
+    marks = {index: mark for scene in scenes for index, mark in scene.marks.items()}
     cut = [say("trace.long", steps=f"{len(trace.rows):,}", shown=f"{LONGEST:,}")] if len(trace.rows) > LONGEST else []
     hooks = sorted({step.row.hook for step in steps if step.row.hook is not None})
     return {
         "svgs": [dot(scene, None, final=True).pipe("svg", encoding="utf-8") for scene in scenes],
-        "frames": [_frame(step, steps, marks, hooks) for step in steps],
+        "frames": [{**_frame(step, steps, marks, hooks), "picture": pictures[step.pass_id]} for step in steps],
         "hooks": [_hook(trace, index) for index in hooks],
         "firings": [_firing(step) for step in steps if step.kind in HOOK_KINDS],
         "notes": [*trace.notes, *cut],
@@ -50,7 +51,6 @@ def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: lis
     before, after = _cards(step)
     return {
         "kind": step.kind,
-        "picture": step.pass_id,
         "glyph": _glyph(step),
         "forward": step.kind in ("call", "forward", *FORWARD_HOOK_KINDS),
         "title": title(step),
