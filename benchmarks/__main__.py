@@ -12,14 +12,14 @@ import torch
 
 from benchmarks.cases import CASES
 from benchmarks.fresh import measured
-from benchmarks.timing import ratios
-from benchmarks.watches import floor, recorded
+from benchmarks.timing import ratios, seconds
+from benchmarks.watches import floor, plain, recorded
 
 ROUNDS = 9
 PATIENCE = 60
 """TorchLens has so many seconds for each case."""
 START, END = "<!-- table -->\n", "<!-- end -->"
-HEAD = ("pass", "floor", "recorded", "recorded ÷ floor", "TorchLens", "memory")
+HEAD = ("pass", "plain", "floor", "recorded", "recorded ÷ floor", "TorchLens", "memory")
 
 
 def spread(found: Sequence[float]) -> str:
@@ -48,7 +48,8 @@ def row(name: str) -> str:
     case = CASES[name]()
     below, above = ratios(case, [floor, recorded], ROUNDS)
     over = [one / other for one, other in zip(above, below, strict=True)]
-    return _line(case.name, spread(below), spread(above), spread(over), lens(name), memory(name))
+    once = f"{1000 * seconds(case, plain):.3g} ms"
+    return _line(case.name, once, spread(below), spread(above), spread(over), lens(name), memory(name))
 
 
 def _line(*cells: str) -> str:

@@ -210,13 +210,16 @@ class Recording:
             outer = self._stages.get(id(hooks))
             if outer is not None:  # an outer pass over the same graph has its observers here
                 del hooks[observer]
-                stage = outer
+                self._use(watched, outer)
+                continue
+            stage.dict = hooks
+            self._stages[id(hooks)] = stage
+            if len(hooks) > 1:
+                stage.lay()
+                self._use(watched, stage)
             else:
-                stage.dict = hooks
-                self._stages[id(hooks)] = stage
-                if len(hooks) > 1:
-                    stage.lay()
-            self._use(watched, stage)
+                watched.stages.add(stage)
+                stage.users = 1
 
     def _observe_modules(self, watched: Watched) -> None:
         """Lay observers into the lists of full backward hooks, which hang on two nodes of each call."""
