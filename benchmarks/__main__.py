@@ -12,14 +12,15 @@ import torch
 
 from benchmarks.cases import CASES
 from benchmarks.fresh import measured
-from benchmarks.timing import ratios
-from benchmarks.watches import floor, recorded
+from benchmarks.timing import ratios, seconds
+from benchmarks.watches import floor, plain, recorded
 
-ROUNDS = 9
+ROUNDS, FRESH = 9, 7
+"""So many rounds of passes in one process, and so many pairs of processes of their own for the peak of memory."""
 PATIENCE = 60
 """TorchLens has so many seconds for each case."""
 START, END = "<!-- table -->\n", "<!-- end -->"
-HEAD = ("pass", "floor", "recorded", "recorded ÷ floor", "TorchLens", "memory")
+HEAD = ("pass", "plain", "floor", "recorded", "recorded ÷ floor", "TorchLens", "memory")
 
 
 def spread(found: Sequence[float]) -> str:
@@ -29,7 +30,7 @@ def spread(found: Sequence[float]) -> str:
 
 def memory(name: str) -> str:
     """Growth of the peak of memory in a recorded pass over that in a plain one."""
-    pairs = [[measured("memory", name, watch, limit=600) for watch in ("plain", "recorded")] for _ in range(ROUNDS)]
+    pairs = [[measured("memory", name, watch, limit=600) for watch in ("plain", "recorded")] for _ in range(FRESH)]
     return spread([recorded / plain for plain, recorded in pairs])
 
 
@@ -48,7 +49,8 @@ def row(name: str) -> str:
     case = CASES[name]()
     below, above = ratios(case, [floor, recorded], ROUNDS)
     over = [one / other for one, other in zip(above, below, strict=True)]
-    return _line(case.name, spread(below), spread(above), spread(over), lens(name), memory(name))
+    once = f"{1000 * seconds(case, plain):.3g} ms"
+    return _line(case.name, once, spread(below), spread(above), spread(over), lens(name), memory(name))
 
 
 def _line(*cells: str) -> str:
@@ -58,7 +60,9 @@ def _line(*cells: str) -> str:
 def table(names: Sequence[str]) -> str:
     """Measure the cases called ``names``."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", "torchlens"))
-    where = f"{versions}, Python {platform.python_version()}, one thread, {ROUNDS} rounds (TorchLens 3)."
+    where = (
+        f"{versions}, Python {platform.python_version()}, one thread. Rounds: {ROUNDS}; memory {FRESH}; TorchLens 3."
+    )
     return "\n".join([_line(*HEAD), _line(*["---"] * len(HEAD)), *map(row, names), "", where, ""])
 
 

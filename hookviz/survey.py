@@ -32,6 +32,8 @@ class Survey:
         """``id(leaf)`` → the number of its AccumulateGrad."""
         self.leaves: dict[int, weakref.ref[torch.Tensor]] = {}
         """The number of an AccumulateGrad → its leaf."""
+        self.ways: dict[int, list[Place | None]] = {}
+        """The number of a node → where each of its edges leads."""
         self.fan: dict[Place, int] = {}
         """How many edges lead to a place."""
         self.retained: dict[Place, tuple[weakref.ref[torch.Tensor], int | None]] = {}
@@ -87,10 +89,14 @@ class Survey:
         if number >= len(ops):
             ops.extend([""] * (number + 1 - len(ops)))
         ops[number] = graph.op_of(node)
-        for slot, (following, output) in enumerate(node.next_functions):
-            if following is not None:
-                place = self.trace.edges[number, slot] = (self.numbers[id(following)], output)
+        ways: list[Place | None] = []
+        for following, output in node.next_functions:
+            place = None if following is None else (self.numbers[id(following)], output)
+            if place is not None:
+                self.trace.edges[number, len(ways)] = place
                 self.fan[place] = self.fan.get(place, 0) + 1
+            ways.append(place)
+        self.ways[number] = ways
         leaf = graph.leaf_of(node)
         if leaf is not None:
             self.leaves[number] = weakref.ref(leaf)
@@ -141,19 +147,14 @@ class Survey:
                 yield "tensor_hook", leaf._backward_hooks, number, 0
                 yield "post_accumulate_hook", leaf._post_accumulate_grad_hooks, number, 0
                 continue
-            yield from self._hooks_of_saved(node)
+            for tensor, unpack in graph.saved_tensors(node):
+                if tensor is None:
+                    self.unpack_hooks[id(unpack)] = unpack
+                elif tensor._backward_hooks and not tensor.is_leaf and (place := self.find(tensor)) is not None:
+                    yield "tensor_hook", tensor._backward_hooks, *place
             if marked:
                 for output, reference in metadata_of(node).get(KEY, ()):
                     yield "tensor_hook", reference(), number, output
-
-    def _hooks_of_saved(self, node: Node) -> Iterator[Kept]:
-        for tensor, unpack in graph.saved_tensors(node):
-            if tensor is None:
-                self.unpack_hooks[id(unpack)] = unpack
-                continue
-            place = self.find(tensor) if tensor._backward_hooks and not tensor.is_leaf else None
-            if place is not None:
-                yield "tensor_hook", tensor._backward_hooks, *place
 
 
 def metadata_of(node: Node) -> dict[str, Any]:

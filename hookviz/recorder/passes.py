@@ -40,6 +40,7 @@ class Pass:
         self.partial = False
         """Whether only some gradients were asked for, so that not every node runs."""
         self._fan, self._leaves, self._retained = survey.fan, survey.leaves, survey.retained
+        self._ways = survey.ways
         self._sent: dict[Place, list[Sent]] = {}
         self._pending: dict[Place, tuple[int, int]] = {}
         self._at: dict[Place, Glimpse | None] = {}
@@ -219,25 +220,25 @@ class Pass:
         incoming = self._incoming.pop(node, [])
         self._computing = None
         glimpses = [None if g is None else glimpse_of(g) for g in gradients]
-        step = len(self.trace.rows)
+        step, ways = len(self.trace.rows), self._ways.get(node, ())
         for slot, (gradient, glimpse) in enumerate(zip(gradients, glimpses, strict=True)):
             if gradient is None or glimpse is None:
                 continue
             if glimpse.layout is not None:
                 glimpse.value = self._rearranged(gradient, glimpse, incoming)
             if glimpse.value is None:
-                if self._only_now(stage, slot, glimpse, glimpses, incoming):
+                place = ways[slot] if slot < len(ways) else None
+                if place is None or self._only_now(stage, place, glimpse, glimpses, incoming):
                     glimpse.value = self._measure(gradient)
                 else:
-                    self._pending[self.trace.edges[node, slot]] = (step, slot)
+                    self._pending[place] = (step, slot)
         before, after = one([value_of(g) for g in incoming]), one([value_of(g) for g in glimpses])
         self.trace.rows.append(StepRow(self.number, "compute", node, -1, None, None, before, after))
         return glimpses
 
-    def _only_now(self, stage: Stage, slot: int, glimpse: Glimpse, *seen: list[Glimpse | None]) -> bool:
-        """Whether this gradient, as it is sent, could not be told from what arrives at the other end."""
-        place = self.trace.edges.get((stage.node, slot))
-        if self.partial or len(stage.dict) > 1 or place is None or self._fan[place] != 1:
+    def _only_now(self, stage: Stage, place: Place, glimpse: Glimpse, *seen: list[Glimpse | None]) -> bool:
+        """Whether this gradient, as it is sent, could not be told from what arrives at ``place``."""
+        if self.partial or len(stage.dict) > 1 or self._fan[place] != 1:
             return True
         if not self.careful or glimpse.layout is None:
             return self.careful
@@ -253,8 +254,7 @@ class Pass:
         return len(self.trace.values) - 1
 
     def _send(self, node: int, glimpses: list[Glimpse | None]) -> None:
-        for slot, glimpse in enumerate(glimpses):
-            place = self.trace.edges.get((node, slot))
+        for slot, (glimpse, place) in enumerate(zip(glimpses, self._ways.get(node, ()), strict=False)):
             if place is not None and glimpse is not None:
                 self._sent.setdefault(place, []).append((node, slot, glimpse))
 

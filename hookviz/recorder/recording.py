@@ -244,17 +244,13 @@ class Recording:
         for kind, register in (("node_pre_hook", node.register_prehook), ("node_post_hook", node.register_hook)):
             stage = Stage(self, kind, None, number)
             observer = Observer(stage)
-            hooks: Any = register(observer)  # of an observer torch gives back the dict, and no handle: see patches
-            outer = self._stages.get(id(hooks))
-            if outer is not None:  # an outer pass over the same graph has its observers here
-                del hooks[observer]
-                stage = outer
-            else:
-                stage.dict = hooks
-                self._stages[id(hooks)] = stage
-                if len(hooks) > 1:
-                    stage.lay()
-            self._use(watched, stage)
+            stage.dict = register(observer)  # of an observer torch gives back the dict, and no handle: see patches
+            known = self._stages.setdefault(id(stage.dict), stage)
+            if known is not stage:  # an outer pass over the same graph has its observers here
+                del stage.dict[observer]
+            elif len(stage.dict) > 1:
+                stage.lay()
+            self._use(watched, known)
 
     def _observe_modules(self, watched: Watched) -> None:
         """Lay observers into the lists of full backward hooks, which hang on two nodes of each call."""

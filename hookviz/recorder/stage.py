@@ -120,9 +120,8 @@ class Stage:
 
     def lift(self) -> None:
         """Take all observers out; what the user has put in meanwhile stays, in its order."""
-        for key, hook in list(self.dict.items()):
-            if self._own(hook):
-                del self.dict[key]
+        for key in [key for key, hook in self.dict.items() if self._own(hook)]:
+            del self.dict[key]
 
     def seen(self, observer: Observer, arguments: tuple[Any, ...]) -> None:
         """An observer was called: note what the hooks since the one before it have done."""

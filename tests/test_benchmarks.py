@@ -1,0 +1,85 @@
+"""The benchmark measures what it says, and writes the table that its page shows."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from benchmarks import __main__ as bench
+from benchmarks import fresh
+from benchmarks.cases import CASES, Case
+from benchmarks.resnet import ResNet18
+from benchmarks.timing import ratios
+from benchmarks.watches import WATCHES, floor, plain, recorded
+
+PAGE = Path(bench.__file__).with_name("README.md")
+SMALL = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 2)
+
+
+def test_the_network_is_resnet_18() -> None:
+    net = ResNet18()
+    assert sum(parameter.numel() for parameter in net.parameters()) == 11_689_512  # as the paper's, with 1000 classes
+    assert net(torch.zeros(2, 3, 64, 64)).shape == (2, 1000)
+
+
+@pytest.mark.parametrize("name", ["scalars", "mlp", "chain"])
+def test_every_watch_leaves_the_gradient_of_a_plain_pass(name: str) -> None:
+    torch.manual_seed(0)
+    case = CASES[name]()
+    leaves = [case.input, *(case.run.parameters() if isinstance(case.run, torch.nn.Module) else ())]
+    found = []
+    for watch in (plain, floor, recorded):
+        watch(case)
+        found.append([leaf.grad for leaf in leaves if leaf.grad is not None])
+    assert found[0]
+    for other in found[1:]:
+        assert all(torch.equal(*pair) for pair in zip(found[0], other, strict=True))
+
+
+def test_the_recorded_case_is_recorded_forward_and_backward() -> None:
+    kinds = {step.kind for step in recorded(SMALL).steps}
+    assert {"call", "forward", "seed", "compute", "accumulate"} <= kinds
+
+
+def test_a_ratio_compares_a_pass_with_a_plain_one() -> None:
+    calls: list[str] = []
+
+    def slow(case: Case) -> None:
+        calls.append("slow")
+        for _ in range(30):
+            plain(case)
+
+    (found,) = ratios(SMALL, [slow], 3)
+    assert len(found) == 3
+    assert len(calls) == (3 + 1) * SMALL.times  # one round more, to warm up
+    assert min(found) > 5
+
+
+def test_memory_is_measured_in_a_process_of_its_own() -> None:
+    assert fresh.measured("memory", "scalars", "recorded", limit=120) > 0
+
+
+def test_a_peer_that_fails_or_takes_too_long_is_shown_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(*arguments: str, limit: float) -> Any:
+        raise subprocess.TimeoutExpired(arguments, limit)
+
+    def broken(*arguments: str, limit: float) -> Any:
+        raise subprocess.CalledProcessError(1, arguments, stderr="Traceback\nValueError: no such layer\n")
+
+    monkeypatch.setattr(bench, "measured", late)
+    assert bench.lens("chain") == "more than 60 s"
+    monkeypatch.setattr(bench, "measured", broken)
+    assert bench.lens("chain") == "fails: ValueError: no such layer"
+
+
+def test_the_page_shows_every_case_and_every_column() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition(bench.START)[2].partition(bench.END)[0]
+    head, _, *rows = [line for line in table.splitlines() if line.startswith("|")]
+    assert [cell.strip() for cell in head.strip("|").split("|")] == list(bench.HEAD)
+    assert [row.split("|")[1].strip() for row in rows] == [make().name for make in CASES.values()]
+
+
+def test_every_watch_has_a_name() -> None:
+    assert list(WATCHES) == ["plain", "floor", "recorded", "torchlens"]
