@@ -131,6 +131,14 @@ def test_a_graph_of_the_users_is_a_module_like_any_other() -> None:
     assert trace.steps[0].on == "net"
 
 
+@pytest.mark.parametrize("make", [torch.jit.script, lambda net: torch.jit.trace(net, torch.tensor(3.0))])
+def test_a_scripted_module_is_one_call(make: Any) -> None:
+    net = make(Net())
+    with hv.record(net) as trace:
+        assert net(leaf(3.0)).item() == 12
+    assert [s.kind for s in trace.steps] == ["call", "forward"] and trace.notes == []
+
+
 def test_a_compiled_region_is_saved_and_played(tmp_path: Path) -> None:
     fast = torch.compile(torch.sin, backend="eager")
     with hv.record() as trace:

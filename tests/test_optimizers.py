@@ -324,8 +324,10 @@ def test_a_recording_that_begins_inside_a_step_leaves_that_step_alone() -> None:
         held.append(held[0].__enter__())
 
     handle = opt.register_step_pre_hook(open_one)
+    after = opt.register_step_post_hook(silent("after"))
     opt.step()
     handle.remove()
+    after.remove()
     opt.step()
     held[0].__exit__(None, None, None)
     assert [kind for kind, *_ in told(held[1])] == ["optimizer_step"]

@@ -26,6 +26,8 @@ from hookviz.values import same
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
+_LAYER = torch.nn.TransformerEncoderLayer.forward
+"""Calls other modules, unless it takes the fast path."""
 _SHARED = (torch_modules._global_forward_pre_hooks, torch_modules._global_forward_hooks)
 
 
@@ -72,7 +74,7 @@ class Calls:
 
     def returned(self, call: Call, result: Any) -> None:
         """The call returns ``result``."""
-        if type(call.module).forward is torch.nn.TransformerEncoderLayer.forward and not call.children:
+        if getattr(type(call.module), "forward", None) is _LAYER and not call.children:
             self.log("fast_path", call.index)
         outputs = self.look(leaves("output", result)) if call.running or not call.forwarded else []
         if not call.forwarded:

@@ -75,10 +75,13 @@ class Optimizers:
 
     def before(self, entry: tuple[Any, ...], given: tuple[Any, ...]) -> None:
         """A hook is about to be called."""
-        self._running[-1].entry, self._running[-1].last = entry, _seen(*given)
+        if self._running:
+            self._running[-1].entry, self._running[-1].last = entry, _seen(*given)
 
     def after(self, given: tuple[Any, ...]) -> None:
         """The hook that was called has run."""
+        if not self._running:
+            return
         step = self._running[-1]
         (kind, *_, place), now = step.entry or (), _seen(*given)
         replaced, edited = (one != other for one, other in zip(step.last, now, strict=True))

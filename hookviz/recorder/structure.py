@@ -2,7 +2,7 @@
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ class Leaf(NamedTuple):
 
 def arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """(label, thing) for everything a module is called with, under the names that its ``forward`` gives them."""
-    names = _parameters(type(module).forward)
+    names = _parameters(getattr(type(module), "forward", None))  # a scripted one has none
     args = args if isinstance(args, tuple) else (args,)
     for i, thing in enumerate(args):
         yield from leaves(names[i] if i < len(names) else f"args[{i}]", thing)
@@ -41,7 +41,7 @@ def arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> 
 
 
 @lru_cache(maxsize=1024)
-def _parameters(forward: Callable[..., Any]) -> tuple[str, ...]:
+def _parameters(forward: Any) -> tuple[str, ...]:
     """The positional parameters of a module's ``forward``, less ``self``."""
     try:
         parameters = list(inspect.signature(forward).parameters.values())[1:]
