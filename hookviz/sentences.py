@@ -35,6 +35,10 @@ def labelled(values: Values, labels: tuple[str, ...]) -> str:
     return ", ".join(f"{label}={brief(value)}" for label, value in zip(labels, values, strict=False))
 
 
+def _tuple(values: Values, text: str) -> str:
+    return text if isinstance(values, tuple) and len(values) > 1 else f"({text},)"
+
+
 def sends(step: Step) -> list[Part]:
     """For a step in which a node computes: where each of its gradients goes, and what it is."""
     after = step.after if isinstance(step.after, tuple) else (step.after,)
@@ -53,6 +57,8 @@ def sentence(step: Step) -> str:
     unseen = say("name.unseen" if step.kind in _MEASURED else "name.none")
     seen = zip((step.before, step.after), step.row.labels, strict=True)
     before, after = (unseen if values is None else labelled(values, labels) for values, labels in seen)
+    if step.kind in ("full_backward_pre_hook", "full_backward_hook"):  # what these are given is always a tuple
+        before, after = (_tuple(values, text) for values, text in ((step.before, before), (step.after, after)))
     parts = {"on": step.on, "before": before, "after": after, "error": step.row.error}
     if step.hook is not None:
         parts["hook"] = step.hook.label
@@ -64,6 +70,8 @@ def sentence(step: Step) -> str:
         of = step.kind if step.kind in MODULE_HOOK_KINDS else "data" if step.row.of else "hook"
         if step.row.of == "grad_output":
             return say("sentence.full_backward_hook.grad_output", **parts)
+        if step.kind == "post_accumulate_hook" and not step.row.of:
+            return say(f"sentence.grad.{step.effect}", **parts)
         return say(f"sentence.{of}.{step.effect}", **parts)
     return _OTHERS.get(step.kind, _plain)(step, parts)
 

@@ -109,7 +109,7 @@ class Value:
         line = self.line(digits)
         if line is not None and len(line) <= room:
             return line
-        norm = say("value.norm", norm=number(self.norm, digits))
+        norm = say("value.norm", norm=number(self.norm, min(digits, 4)))
         return self._trouble(f"{self.shape} {norm}" if shape else norm)
 
     def line(self, digits: int = 6) -> str | None:

@@ -192,14 +192,14 @@ def test_a_loop_of_two_thousand_steps_leaves_memory_flat() -> None:
     sizes: list[int] = []
     with hv.record(net, keep=3) as trace:
         for step in range(2000):
-            if step == 1700:  # watching memory makes everything slower
+            if step == 1300:  # watching memory makes everything slower; some hundred steps until all is watched
                 tracemalloc.start()
             opt.zero_grad()
             net(torch.ones(1, 2)).sum().backward()
             opt.step()
-            if step >= 1790 and step % 100 == 99:
+            if step >= 1300 and step % 100 == 99:
                 gc.collect()
                 sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     assert trace.dropped == 1997 and len(trace.rows) < 200
-    assert sizes[-1] - sizes[0] < 20_000, sizes  # 100 bytes a step; one row alone takes more
+    assert sizes[-1] - sizes[-3] < 20_000, sizes  # 100 bytes a step; one row alone takes more

@@ -18,6 +18,7 @@ from scenes import BACKWARD, Doubled, Net, SumNet, leaf, plain, told
 from torch import nn
 
 import hookviz as hv
+from hookviz.player.frames import state
 from hookviz.recorder.stage import Observer
 
 
@@ -417,7 +418,7 @@ def test_a_hook_that_writes_into_grad_output_is_named() -> None:
         layer(torch.tensor([[2.0]])).backward()
     (step,) = trace.firings
     assert (step.effect, plain(step.before), plain(step.after)) == ("edited", [[1]], [[0]])
-    assert "edited grad_output in place: [[1]] → [[0]]" in step.sentence
+    assert "edited grad_output in place: ([[1]],) → ([[0]],)" in step.sentence
     assert (trace.steps[step.index + 1].kind, plain(trace.steps[step.index + 1].after)) == ("arrive", [[0]])
 
 
@@ -442,3 +443,28 @@ def test_a_parameter_is_called_after_the_module_as_it_is_called_in_the_recording
         model(torch.tensor(3.0)).backward()
     assert {row.name for row in trace.tensors} >= {"model.0.weight", "model.1.weight"}
     assert "model.0" in [module.name for module in trace.modules]
+
+
+def test_a_full_backward_hook_that_runs_early_says_why() -> None:
+    net = Net()
+    net.l1.register_full_backward_hook(lambda *given: None)
+    net.l2.register_full_backward_hook(lambda *given: None)
+    with warnings.catch_warnings(action="ignore"), hv.record(net) as trace:
+        net(torch.tensor(3.0)).backward()
+    kept = {frame["title"]: frame["kept"] for frame in state(trace)["frames"] if frame["hook"] is not None}
+    early = {title: "so it ran early" in text for title, text in kept.items()}
+    assert early == {"full backward hook ① on net.l2": False, "full backward hook ① on net.l1": True}
+    assert "kept it: (None,)." in trace.firings[1].sentence
+
+
+def test_a_hook_after_grad_is_written_is_told_from_one_before() -> None:
+    w = leaf(2.0)
+    w.register_hook(lambda grad: None)
+    w.register_post_accumulate_grad_hook(lambda tensor: None)
+    with hv.record() as trace:
+        (w * 3).backward()
+    assert [step.sentence for step in trace.firings] == [
+        "λ None on w looked at the gradient and kept it: 3.",
+        "λ None looked at w.grad after it was written, and kept it: 3.",
+    ]
+    assert [row["kind"] for row in state(trace)["firings"]] == ["tensor hook", "post-accumulate hook"]

@@ -93,7 +93,7 @@ def test_each_kind_of_hook_on_a_leaf_stands_where_it_is_kept() -> None:
     node.register_prehook(silent("pre"))
     node.register_hook(silent("post"))
     figure = hv.draw(c, tensors=True)
-    assert tensor(figure, "a").hooks == ["① tensor", "① after"]
+    assert tensor(figure, "a").hooks == ["① tensor", "① after .grad after"]
     assert node_under(figure, "a").hooks == ["① pre pre", "① post post"]
     assert node_under(figure, "a").facts["pre-hooks"] == "pre"
 

@@ -8,8 +8,11 @@ from hookviz.sentences import numeral
 from hookviz.trace import MODULE_HOOK_KINDS, Step, Trace
 from hookviz.words import say
 
-AT_OUTPUT = ("forward_hook", "full_backward_pre_hook")
-"""Kinds that act where a module's output leaves and its gradient comes in; the others act at the inputs."""
+AT_OUTPUT = ("forward_hook", "full_backward_pre_hook", "backward_hook")
+"""Kinds that act where a module's output leaves and its gradient comes in; the others act at the inputs.
+
+A legacy hook hangs on the last node that the module made.
+"""
 
 PIN_ROOM = 16
 """Characters of a hook's label, beside which its kind must be told, too."""

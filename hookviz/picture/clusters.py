@@ -30,10 +30,15 @@ def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, look: Look,
     below = _below(box, scene, look)
     with around.subgraph(name=f"cluster_{box.id}") as outer:
         outer.attr(**PLAIN)
-        outer.attr(**_outline(box, look), labelloc="b", labeljust="l", **({"label": below} if below else {}))
+        outer.attr(**_outline(box, look), labelloc="b", labeljust="c", **({"label": below} if below else {}))
         with outer.subgraph(name=f"cluster_{box.id}_inside") as inner:
             inner.attr(**PLAIN)
-            inner.attr(label=_above(box, scene, look), labelloc="t", labeljust="l", margin="5")
+            inner.attr(
+                label=_above(box, scene, look),
+                labelloc="t",
+                labeljust="c" if box.at(scene.trace, output=True) else "l",
+                margin="5",
+            )
             for node in box.nodes:
                 draw_node(inner, node)
             for child in box.inside:

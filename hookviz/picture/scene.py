@@ -25,6 +25,11 @@ from hookviz.words import say
 MOST = 300
 """No more boxes than this are ever laid out: beyond, Graphviz takes seconds and nobody can read the picture."""
 
+_PREFIXES = {
+    "node_pre_hook": "picture.pre",
+    "node_post_hook": "picture.post",
+    "post_accumulate_hook": "picture.after",
+}
 FEW = 12
 """In a picture of more boxes an arrow that alone leads to a box does not say what the box says as well."""
 
@@ -189,7 +194,7 @@ def _pins(trace: Trace, pass_id: int, node: int, tensors: list[TensorRow]) -> It
         for index in mine:
             if trace.hook_rows[index].kind == kind:
                 hook = trace.hook(index, trace.place(index, pass_id))
-                prefix = {"node_pre_hook": "picture.pre", "node_post_hook": "picture.post"}.get(kind)
+                prefix = _PREFIXES.get(kind)
                 label = f"{say(prefix)} {hook.label}" if prefix else hook.label
                 yield Pin(f"n{node}-p{index}", f"{numeral(hook.place)} {short(label, LABEL_ROOM)}", hook.name, index)
 

@@ -108,6 +108,8 @@ def _kept(step: Step) -> str:
     if hook is None:
         return ""
     kind = step.trace.hook_rows[step.row.hook or 0].kind
+    if step.kind == "full_backward_hook" and not _flat(step.before):
+        kind += ".early"
     op = step.trace.ops[step.node] if step.node >= 0 else ""
     leaf = ".leaf" if step.kind == "tensor_hook" and op == "AccumulateGrad" else ""
     place = {
@@ -116,6 +118,11 @@ def _kept(step: Step) -> str:
         "place": say(f"place.{hook.place}" if hook.place < 4 else "place.n", n=hook.place + 1),
     }
     return say(f"kept.{kind}{leaf}", dict=hook.kept_in, total=hook.total, **place)
+
+
+def _flat(values: Values) -> list[Value]:
+    """The gradients that there are."""
+    return [value for value in (values if isinstance(values, tuple) else (values,)) if value is not None]
 
 
 def _next(step: Step, steps: Sequence[Step]) -> str:
@@ -150,6 +157,7 @@ def _firing(step: Step) -> dict[str, Any]:
     return {
         "step": step.index,
         "hook": name,
+        "kind": say(f"census.{hook.kind}"),
         "on": step.on,
         "change": change,
         "effect": say(f"effect.{step.effect}"),

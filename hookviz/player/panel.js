@@ -19,11 +19,12 @@ export function makePanel({ frames, hooks, words }) {
   /** Something to say that is no step. */
   const tell = (text) => {
     heard.textContent = text;
-    pane.querySelector(".hv-next").textContent = text;
-    pane.scrollTop = pane.scrollHeight;
+    pane.querySelector(".hv-told").textContent = text;
+    pane.scrollTop = 0;
   };
   const panelParts = (frame, step) => [
     headOf(frame, say(words, "step_of", { step: step + 1, steps: frames.length })),
+    make("p", "hv-told"),
     make("p", `hv-sentence ${sizeOfSentence(frame.sentence)}`, frame.sentence),
     valuesOf(cardsOf(frame)),
     partsOf(frame.parts),
@@ -36,8 +37,15 @@ export function makePanel({ frames, hooks, words }) {
 
 function headOf(frame, count) {
   const head = make("p", "hv-head-line");
-  head.append(make("span", "hv-count", count), make("strong", "hv-title", frame.title));
+  head.append(make("span", "hv-count", count), titleOf(frame.title));
   return head;
+}
+
+/** A long name may break behind a dot. */
+function titleOf(text) {
+  const title = make("strong", "hv-title");
+  text.split(/(?<=\.)/).forEach((part, i) => title.append(...(i ? [make("wbr")] : []), part));
+  return title;
 }
 
 /** One card or two, with an arrow between; wide ones come below each other. */
@@ -108,7 +116,7 @@ export function makeFirings({ firings, words, go, signal }) {
 
 function headerOf(words) {
   const [head, row] = [make("thead"), make("tr")];
-  for (const column of ["step", "hook", "on", "change", "effect"]) {
+  for (const column of ["step", "hook", "kind", "on", "change", "effect"]) {
     row.append(make("th", "", say(words, `col_${column}`), { scope: "col" }));
   }
   head.append(row);
@@ -119,7 +127,7 @@ function rowOf(firing) {
   const row = make("tr");
   const place = make("td");
   place.append(make("button", "hv-row-step", String(firing.step + 1), { type: "button" }));
-  row.append(place, make("td", "hv-user", firing.hook), make("td", "hv-user", firing.on));
+  row.append(place, make("td", "hv-user", firing.hook), make("td", "", firing.kind), make("td", "hv-user", firing.on));
   row.append(make("td", "hv-change", firing.change), make("td", "hv-effect"));
   return row;
 }

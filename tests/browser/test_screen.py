@@ -122,11 +122,11 @@ def test_asking_for_a_hook_where_there_is_none_says_so(open_page: Opener) -> Non
     player = open_page("01_the_graph.ipynb").locator(".hv-player").first
     player.focus()
     player.press("]")
-    expect(player.locator(".hv-next")).to_have_text("No hook fires after this step.")
+    expect(player.locator(".hv-told")).to_have_text("No hook fires after this step.")
     player.press("[")
-    expect(player.locator(".hv-next")).to_have_text("No hook fired before this step.")
+    expect(player.locator(".hv-told")).to_have_text("No hook fired before this step.")
     player.press("ArrowRight")
-    expect(player.locator(".hv-next")).not_to_contain_text("No hook")
+    expect(player.locator(".hv-told")).not_to_contain_text("No hook")
 
 
 PIXEL = """async (shot) => {
