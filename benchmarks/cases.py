@@ -26,6 +26,18 @@ class Case:
         return self.run(self.input).sum()
 
 
+class AsModule(nn.Module):
+    """A function where only a module will do."""
+
+    def __init__(self, run: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.run = run
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """What the function makes of ``x``."""
+        return self.run(x)
+
+
 def _scalars(a: torch.Tensor) -> torch.Tensor:
     """The a to e of the lessons."""
     b, d = (torch.tensor(x, requires_grad=True) for x in (3.0, 4.0))

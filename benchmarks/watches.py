@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 import hookviz as hv
-from benchmarks.cases import Case
+from benchmarks.cases import AsModule, Case
 from hookviz import graph
 
 Watch = Callable[[Case], Any]
@@ -43,7 +45,8 @@ def torchlens(case: Case) -> Any:
     import torchlens as tl  # it takes seconds, and replaces torch's functions for the rest of the process
 
     case.input.grad = None
-    trace = tl.trace(case.run, case.input, capture=tl.options.CaptureOptions(save_grads="all", backward_ready=True))
+    model = case.run if isinstance(case.run, torch.nn.Module) else AsModule(case.run)
+    trace = tl.trace(model, case.input, capture=tl.options.CaptureOptions(save_grads="all", backward_ready=True))
     return trace.log_backward(trace[trace.output_layers[0]].out.sum())
 
 
