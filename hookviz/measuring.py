@@ -52,6 +52,12 @@ def settle(values: list[Any], start: int) -> int:
     return len(values)
 
 
+def unread(tensor: torch.Tensor) -> Row:
+    """The row of a tensor whose numbers nobody reads: its shape stands for them."""
+    shape = tuple(tensor.shape)
+    return shape, _NAMES[tensor.dtype], _NAMES[tensor.device], None, None, str(shape)
+
+
 def measured(tensor: torch.Tensor, *, wait: bool = False) -> Any:
     """As ``measure``, for callers that have switched off ``__torch_function__`` already.
 

@@ -9,7 +9,7 @@ from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz import graph
-from hookviz.measuring import measured
+from hookviz.measuring import FEW, measured, unread
 from hookviz.source import describe
 from hookviz.trace import HookRow, Place, TensorRow, Trace
 
@@ -116,12 +116,19 @@ class Survey:
         leaf, retains = tensor.is_leaf, tensor.retains_grad
         grad = tensor.grad if leaf or retains else None
         value = None if grad is None else self.value(grad)
-        row = TensorRow(self.pass_id, *place, name, leaf, retains, self.value(tensor), value)
+        row = TensorRow(self.pass_id, *place, name, leaf, retains, self._data(tensor, leaf), value)
         self.trace.tensors.append(row)
         if retains:
             self.retained[place] = (weakref.ref(tensor), value)
         if not leaf and tensor._backward_hooks is not None:
             self._named.append(("tensor_hook", tensor._backward_hooks, *place))
+
+    def _data(self, tensor: torch.Tensor, leaf: bool) -> int:
+        """The number of a tensor's own value. A large leaf's is its shape: to read all parameters costs too much."""
+        if not leaf or tensor.is_nested or tensor.numel() <= FEW:
+            return self.value(tensor)
+        self.trace.values.append(unread(tensor))
+        return len(self.trace.values) - 1
 
     def retains(self, tensor: torch.Tensor | None) -> None:
         """Note that ``tensor``, which may have no name, keeps its gradient."""
