@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.modules.module as torch_modules
 from scenes import Doubled, leaf, plain, silent, steps_of
 from torch import nn
 
@@ -88,8 +89,9 @@ def test_a_call_that_cannot_be_observed_leaves_nothing_behind(
     for module in (net, later):
         module.register_forward_hook(silent("kept"))
     monkeypatch.setattr(owner, where, fails)
-    with hv.record() as trace, pytest.warns(HookvizWarning, match="out of order"):
-        net(leaf(3.0))
+    with hv.record() as trace:
+        with pytest.warns(HookvizWarning, match="out of order"):
+            net(leaf(3.0))
         assert len(net.inner._forward_hooks) == 1
         later(leaf(1.0))
     assert [(s.hook.name, s.on) for s in trace.firings if s.hook] == [("kept", "net"), ("kept", "later")]
@@ -134,3 +136,65 @@ def test_a_call_without_hooks_measures_a_large_tensor_once() -> None:
         net(torch.ones(100))
     assert len(trace.values) == 1
     assert len(steps_of(trace, "call")) == 3
+
+
+# -- full backward hooks
+
+
+@pytest.fixture
+def _sort_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch remembers for ever which sort of backward hook all modules had first."""
+    monkeypatch.setattr(torch_modules, "_global_is_full_backward_hook", None)
+
+
+@pytest.mark.usefixtures("_sort_forgotten")
+@pytest.mark.parametrize("kind", ["full_backward", "full_backward_pre"])
+def test_a_function_registered_three_times_is_three_hooks(kind: str) -> None:
+    look, net = silent("look"), Doubled()
+    everywhere = getattr(torch_modules, f"register_module_{kind}_hook")(look)
+    own = [getattr(net, f"register_{kind}_hook")(look) for _ in range(2)]
+    try:
+        with hv.record() as trace:
+            net(leaf(3.0)).backward()
+            out = net(leaf(3.0))
+            own[0].remove()
+            out.backward()
+    finally:
+        everywhere.remove()
+    rows = [trace.hook_rows[s.row.hook] for s in trace.firings if s.row.hook is not None]
+    assert [(row.key, row.flags) for row in rows[:3]] == [
+        (everywhere.id, ("global",)),
+        (own[0].id, ()),
+        (own[1].id, ()),
+    ]
+    assert len(rows) == 6 and len(set(rows[3:])) == 3
+
+
+@pytest.mark.usefixtures("_sort_forgotten")
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
+def test_a_function_on_a_module_and_on_all_modules_is_two_hooks() -> None:
+    look, net = silent("look"), Doubled()
+    everywhere = torch_modules.register_module_backward_hook(look)
+    own = net.register_backward_hook(look)
+    try:
+        with hv.record() as trace:
+            net(leaf(3.0)).backward()
+    finally:
+        everywhere.remove()
+    rows = [trace.hook_rows[s.row.hook] for s in trace.firings if s.row.hook is not None]
+    assert [(row.key, row.flags) for row in rows] == [(everywhere.id, ("global",)), (own.id, ())]
+
+
+def refusing(*given: Any) -> Any:
+    raise KeyError("x")
+
+
+@pytest.mark.parametrize("kind", ["full_backward", "full_backward_pre"])
+@pytest.mark.parametrize("hook", [refusing, lambda *given: (torch.ones(7),)])
+def test_an_exception_in_a_backward_hook_is_on_the_module(kind: str, hook: Any) -> None:
+    net = Doubled()
+    getattr(net, f"register_{kind}_hook")(hook)
+    with hv.record() as trace, pytest.raises((KeyError, RuntimeError)):
+        net(leaf(3.0)).backward()
+    last = trace.steps[-1]
+    assert (last.kind, last.on) == ("exception", "net") and last.hook is not None
