@@ -109,8 +109,10 @@ class Call:
     def _look(self, stage: "Stage", given: tuple[Any, ...]) -> list[Leaf]:
         """What the hooks of this kind may change, out of what they are called with."""
         if stage.kind == "forward_pre_hook":
-            return self.calls.look(arguments(self.module, given[1], given[2] if len(given) > 2 else {}))
-        return self.calls.look(leaves("output", given[-1]))
+            things = arguments(self.module, given[1], given[2] if len(given) > 2 else {})
+        else:
+            things = leaves("output", given[-1])
+        return self.calls.look(things, again=True)
 
     def _log(self, stage: Stage, entry: tuple[Any, Hook], run: Run[Leaf], after: list[Leaf], effect: str) -> None:
         keys = [key for key, hook in run.hooks if not stage.observes(hook)]

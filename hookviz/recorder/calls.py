@@ -12,6 +12,7 @@ import torch.nn.modules.module as torch_modules
 from torch.autograd.graph import Node
 
 from hookviz import graph
+from hookviz.later import Later
 from hookviz.measuring import measured
 from hookviz.recorder.call import Call, Module, ModuleStage
 from hookviz.recorder.glimpse import glimpse_of
@@ -52,31 +53,37 @@ class Calls:
     # -- a call begins and ends
 
     def begin(self, module: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-        """A module is called; observers stand around its hooks until ``end``."""
+        """A module is called; observers stand around its hooks until ``end``. Where this raises, nothing is left."""
         stack = self._running.setdefault(threading.get_ident(), [])
         number = self.modules.number(module)
         self.recording.notices.saved_hooks()
+        given, parameters = self.look(arguments(module, args, kwargs)), list(module._parameters.values())
+        call = Call(self, module, len(self.trace.calls))
+        try:
+            self._lay(call)
+        except BaseException:
+            self._lift(call)
+            raise
+        call.raised = self.recording.raised.enter()
         self._counts[number] += 1
         parent = stack[-1].index if stack else None
         if stack:
             stack[-1].children = True
         again = torch._C._current_graph_task_id() != -1
         self.trace.calls.append(CallRow(number, self._counts[number], parent, again))
-        call = Call(self, module, len(self.trace.calls) - 1)
-        call.raised = self.recording.raised.enter()
         stack.append(call)
         self._note(call.index)
-        for parameter in module._parameters.values():
+        for parameter in parameters:
             self.parameters.setdefault(id(parameter), call.index)
-        self.log("call", call.index, after=self.look(arguments(module, args, kwargs)))
-        self._lay(call)
+        self.log("call", call.index, after=given)
         return call
 
     def returned(self, call: Call, result: Any) -> None:
         """The call returns ``result``."""
         if getattr(type(call.module), "forward", None) is _LAYER and not call.children:
             self.log("fast_path", call.index)
-        outputs = self.look(leaves("output", result)) if call.running or not call.forwarded else []
+        hooked = bool(call.running)
+        outputs = self.look(leaves("output", result), again=hooked) if hooked or not call.forwarded else []
         if not call.forwarded:
             call.forward(outputs)
         call.finish(outputs)
@@ -96,15 +103,18 @@ class Calls:
 
     def end(self, call: Call) -> None:
         """Take the observers off, whatever happened."""
+        self._lift(call)
+        stack = self._running.get(threading.get_ident(), [])
+        if call in stack:
+            del stack[stack.index(call) :]  # with any that an interrupt has left there
+        self._note(stack[-1].index if stack else -1)
+
+    def _lift(self, call: Call) -> None:
         for stage in call.stages:
             stage.users -= 1
             if not stage.users:
                 stage.lift()
                 self._stages.pop(id(stage.dict), None)
-        stack = self._running.get(threading.get_ident(), [])
-        if call in stack:
-            del stack[stack.index(call) :]  # with any that an interrupt has left there
-        self._note(stack[-1].index if stack else -1)
 
     def close(self) -> None:
         """Take off every observer there is, and forget the calls that still run in other threads."""
@@ -159,10 +169,10 @@ class Calls:
         if stage is None:
             shared = any(hooks is known for known in _SHARED)
             stage = self._stages[id(hooks)] = ModuleStage(self.recording, kind, hooks, flags, shared)
-        stage.lay()
         if stage not in call.stages:
             stage.users += 1
             call.stages.append(stage)
+        stage.lay()
 
     # -- who made a node
 
@@ -227,17 +237,23 @@ class Calls:
         shared = isinstance(stage, ModuleStage) and stage.shared
         return self.modules.hook(stage.kind, self.trace.calls[call].module, entry[0], entry[1], shared=shared)
 
-    def look(self, things: Iterable[tuple[str, Any]]) -> list[Leaf]:
-        """What is there now; a tensor that nobody wrote to since it was seen is not measured again."""
-        return [self._leaf(label, thing) for label, thing in things]
+    def look(self, things: Iterable[tuple[str, Any]], *, again: bool = False) -> list[Leaf]:
+        """What is there now; a tensor that nobody wrote to since it was seen is measured ``again`` only if asked for.
 
-    def _leaf(self, label: str, thing: Any) -> Leaf:
+        A hook may write past torch, through ``.data`` or numpy, and then no version tells.
+        """
+        return [self._leaf(label, thing, again) for label, thing in things]
+
+    def _leaf(self, label: str, thing: Any, again: bool) -> Leaf:
         if not isinstance(thing, torch.Tensor):
             return Leaf(label, None, id(thing), self._keep(row_of(thing)))
         glimpse = glimpse_of(thing)
         reference, version, value = self._known.get(id(thing), (None, 0, 0))
-        if reference is None or reference() is not thing or version != glimpse.mark[1] or glimpse.layout is None:
-            value = self._keep(measured(thing))
+        seen = reference is not None and reference() is thing and version == glimpse.mark[1]
+        if not seen or again or glimpse.layout is None:
+            row = measured(thing)
+            if not seen or isinstance(row, Later) or not same(self.trace.values[value], row):
+                value = self._keep(row)
             self._known[id(thing)] = (weakref.ref(thing), glimpse.mark[1], value)
         glimpse.value = value
         return Leaf(label, glimpse, id(thing), value)

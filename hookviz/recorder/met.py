@@ -49,7 +49,7 @@ class Met:
         else:
             call = self.trace.owners.get(stage.node, -1)
         module = self.trace.calls[call].module if call >= 0 else -1
-        return self.calls.modules.backward_hook(self.pass_id, kind, module, function)
+        return self.calls.modules.backward_hook(self.pass_id, kind, module, function, _same_before(stage, key, hook))
 
     def place(self, stage: Stage, hooks: list[Entry], entry: Entry) -> tuple[int, int]:
         """The place of a hook among those of its kind that torch is calling, and how many they are."""
@@ -57,15 +57,17 @@ class Met:
         peers = [other for other in hooks if not stage.observes(other[1]) and _kind(stage, other[1]) == kind]
         return peers.index(entry), len(peers)
 
-    def culprit(self, stage: Stage, entry: Entry) -> int | None:
-        """The hook to name when torch raised while ``entry`` ran, or did not take what it returned.
+    def culprit(self, stage: Stage, entry: Entry) -> tuple[int | None, int]:
+        """The hook to name when torch raised while ``entry`` ran, or did not take what it returned; and its call.
 
         What torch's own hook for a module returns is what the last of the module's hooks has made it.
         """
         if _kind(stage, entry[1]) != "module":
-            return self.row(stage, entry)
+            hook = self.row(stage, entry)
+            return hook, self.call(stage, self.trace.hook_rows[hook])
         mine = (row for row in reversed(self.trace.rows) if row.pass_id == self.pass_id)
-        return next((row.hook for row in mine if row.kind in MODULE_HOOK_KINDS and row.effect == "replaced"), None)
+        made = (row for row in mine if row.kind in MODULE_HOOK_KINDS and row.effect == "replaced")
+        return next(((row.hook, row.call) for row in made), (None, -1))
 
     def ran(self, hook: Hook) -> bool:
         """Whether a function of the user's has run, now that ``hook`` has: torch's own may have had to wait."""
@@ -85,6 +87,21 @@ class Met:
         if isinstance(stage, ListStage):
             return stage.call
         return self.trace.owners.get(stage.node, -1) if row.kind == "backward_hook" else -1
+
+
+def _same_before(stage: Stage, key: Any, hook: Hook) -> int:
+    """How many hooks before this one have the same function behind them."""
+    function, count = _function(hook), 0
+    for other, known in stage.user_hooks():
+        if other == key:
+            break
+        count += _function(known) is function
+    return count
+
+
+def _function(hook: Hook) -> Any:
+    found = behind(hook)
+    return hook if found is None else found.function
 
 
 def _kind(stage: Stage, hook: Hook) -> str:

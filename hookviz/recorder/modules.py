@@ -88,14 +88,28 @@ class Modules:
         """Hooks got new numbers (old → new); what is not among them is forgotten."""
         self._hooks = {known: hooks[number] for known, number in self._hooks.items() if number in hooks}
 
-    def backward_hook(self, pass_id: int, kind: str, module: int, function: Any) -> int:
-        """The number of a backward hook in the trace: torch copied it, and its key is looked up where it came from."""
-        holder = self._holders[module]() if module >= 0 else None
-        for owner, shared in ((holder, False), (torch_modules, True)):
-            for key, hook in _dict(owner, kind, shared).items():
-                if hook is function:
-                    return self.hook(kind, module, key, function, shared=shared, pass_id=pass_id)
-        return self.hook(kind, module, -1, function, shared=module < 0, pass_id=pass_id)  # removed since
+    def backward_hook(self, pass_id: int, kind: str, module: int, function: Any, nth: int) -> int:
+        """The number of a backward hook in the trace: torch copied it, and its key is looked up where it came from.
+
+        ``nth`` tells one function's hooks apart: torch calls those of all modules first, then the module's own.
+        """
+        found = [
+            (key, shared)
+            for owner, shared in ((torch_modules, True), (self._holders[module]() if module >= 0 else None, False))
+            for key, hook in _backward_dict(owner, kind, shared).items()
+            if hook is function
+        ]
+        if found and kind == "backward_hook":  # several calls may have put theirs on one node
+            nth %= len(found)
+        key, shared = found[nth] if nth < len(found) else (len(found) - nth - 1, module < 0)  # removed since
+        return self.hook(kind, module, key, function, shared=shared, pass_id=pass_id)
+
+
+def _backward_dict(owner: Any, kind: str, shared: bool) -> dict[Any, Any]:
+    """The backward hooks of this kind: full ones and others are kept in one dict, which is all of one sort."""
+    sort = getattr(owner, f"_{'global_' * shared}is_full_backward_hook", None)
+    other = kind != "full_backward_pre_hook" and sort is not (kind == "full_backward_hook")
+    return {} if other else _dict(owner, kind, shared)
 
 
 def _dict(holder: Any, kind: str, shared: bool) -> dict[Any, Any]:

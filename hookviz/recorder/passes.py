@@ -283,8 +283,8 @@ class Pass:
         if self.running:
             stage, run = list(self.running.items())[-1]
             later = [entry for entry in run.hooks[run.position + 1 :] if type(entry[1]) is not Observer]
-            hook = self.met.culprit(stage, later[0]) if later else None
-            self._log("exception", stage.node, stage.output, hook=hook, error=text)
+            hook, call = self.met.culprit(stage, later[0]) if later else (None, -1)
+            self._log("exception", stage.node, stage.output, hook=hook, error=text, call=call)
         elif self._refused is not None:
             row = self.trace.hook_rows[self._refused]
             self._log("exception", row.node, row.output, hook=self._refused, error=text)

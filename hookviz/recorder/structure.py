@@ -45,7 +45,7 @@ def _parameters(forward: Any) -> tuple[str, ...]:
     """The positional parameters of a module's ``forward``, less ``self``."""
     try:
         parameters = list(inspect.signature(forward).parameters.values())[1:]
-    except (TypeError, ValueError):
+    except Exception:  # a class may say of itself what it likes
         return ()
     return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
 
@@ -70,16 +70,33 @@ class _More(int):
     """So many things that are not taken apart."""
 
 
+class _Unread(str):
+    """A thing that cannot be read, by the exception that says so."""
+
+
 def _parts(thing: Any) -> list[tuple[str, Any]] | None:
-    """(path, part) for each part of a container; None for anything else, and for an empty one."""
-    if isinstance(thing, torch.Size) or not thing_has_parts(thing):
+    """(path, part) for each part of a container; None for anything else, for an empty one, and where it refuses."""
+    try:
+        return None if isinstance(thing, torch.Size) or not thing_has_parts(thing) else _taken_apart(thing)
+    except Exception:  # a class of a person's has its own code for this
         return None
+
+
+def _taken_apart(thing: Any) -> list[tuple[str, Any]]:
     if isinstance(thing, (tuple, list)):
         names = getattr(thing, "_fields", None)
         return [(f".{names[i]}" if names else f"[{i}]", part) for i, part in enumerate(thing)]
     if isinstance(thing, dict):
         return [(f"[{_key(key)}]", part) for key, part in thing.items()]
-    return [(f".{field.name}", getattr(thing, field.name, None)) for field in dataclasses.fields(thing)]
+    return [(f".{field.name}", _field(thing, field.name)) for field in dataclasses.fields(thing)]
+
+
+def _field(thing: Any, name: str) -> Any:
+    """A field of a dataclass, which may be computed when it is asked for."""
+    try:
+        return getattr(thing, name)
+    except Exception as error:
+        return _Unread(type(error).__name__)
 
 
 def thing_has_parts(thing: Any) -> bool:
@@ -101,6 +118,8 @@ def row_of(thing: Any) -> Row:
     """
     if isinstance(thing, _More):
         text = say("value.more", count=int(thing))
+    elif isinstance(thing, _Unread):
+        return ((), "", "", None, None, say("value.unknown", why=str(thing)))
     elif isinstance(thing, (tuple, list, dict)) or type(thing) in _SPOKEN:
         text = repr(thing) if type(thing) in (*_SPOKEN, tuple, list, dict) and not thing_has_parts(thing) else "…"
     else:

@@ -1,0 +1,200 @@
+"""Module calls under hard conditions: what cannot be read, what is written past torch, what nobody announces."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.modules.module as torch_modules
+from scenes import Doubled, leaf, plain, silent, steps_of
+from torch import nn
+
+import hookviz as hv
+from hookviz.recorder import calls
+from hookviz.recorder.recording import HookvizWarning
+
+
+class Around(nn.Module):
+    """Calls another module with whatever a function makes of the input."""
+
+    def __init__(self, inner: nn.Module, make: Callable[[torch.Tensor], Any]) -> None:
+        super().__init__()
+        self.inner, self.make = inner, make
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.inner(self.make(x))
+        return x * 2
+
+
+class Refuses:
+    """A field that cannot be read."""
+
+    def __get__(self, thing: Any, kind: Any) -> Any:
+        if thing is None:
+            return 0
+        raise ZeroDivisionError("no")
+
+    def __set__(self, thing: Any, value: Any) -> None:
+        """Keep nothing."""
+
+
+@dataclass
+class Batch:
+    """A field that can be read, and one that cannot."""
+
+    x: torch.Tensor
+    broken: Any = Refuses()
+
+
+class Stubborn(list[Any]):
+    """A list that does not let itself be taken apart."""
+
+    def __iter__(self) -> Any:
+        raise ValueError("no")
+
+
+def test_a_field_that_cannot_be_read_is_not_shown_and_the_rest_is() -> None:
+    net = Around(nn.Identity(), Batch)
+    net.register_forward_hook(silent("look"))
+    with hv.record(net) as trace:
+        net(leaf(3.0))
+    assert trace.notes == []
+    inner = next(step for step in trace.steps if step.on == "net.inner")
+    assert inner.sentence == "net.inner is called with input.x=3, input.broken=not shown (ZeroDivisionError)."
+    assert [(s.on, s.effect, plain(s.after)) for s in trace.firings] == [("net", "kept", 6)]
+
+
+def test_a_container_that_refuses_is_shown_whole() -> None:
+    net = nn.Identity()
+    with hv.record(net) as trace:
+        net(Stubborn([1]))
+    assert trace.notes == [] and trace.steps[0].sentence == "net is called with …."
+
+
+@pytest.mark.parametrize(("owner", "where"), [(calls, "arguments"), (calls.ModuleStage, "lay")])
+def test_a_call_that_cannot_be_observed_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch, owner: Any, where: str
+) -> None:
+    theirs = getattr(owner, where)
+
+    def fails(thing: Any, *more: Any) -> Any:
+        result = theirs(thing, *more)
+        if thing is net.inner or getattr(thing, "dict", None) is net.inner._forward_hooks:
+            raise OSError("out of order")
+        return result
+
+    net, later = Around(Doubled(), lambda x: x), Doubled()
+    net.inner.register_forward_hook(silent("lost"))
+    for module in (net, later):
+        module.register_forward_hook(silent("kept"))
+    monkeypatch.setattr(owner, where, fails)
+    with hv.record() as trace:
+        with pytest.warns(HookvizWarning, match="out of order"):
+            net(leaf(3.0))
+        assert len(net.inner._forward_hooks) == 1
+        later(leaf(1.0))
+    assert [(s.hook.name, s.on) for s in trace.firings if s.hook] == [("kept", "net"), ("kept", "later")]
+    assert [(trace.call(i), row.parent) for i, row in enumerate(trace.calls)] == [("net", None), ("later", None)]
+
+
+# -- what is written past torch
+
+
+def past(tensor: torch.Tensor, how: str) -> None:
+    """Write into a tensor so that its version does not tell."""
+    if how == "data":
+        tensor.data.fill_(3)
+    else:
+        tensor.detach().numpy().fill(3)
+
+
+@pytest.mark.parametrize("how", ["data", "numpy"])
+def test_a_hook_that_writes_past_torch_into_a_large_tensor_is_seen(how: str) -> None:
+    net = nn.Identity()
+    net.register_forward_pre_hook(lambda module, args: past(args[0], how))
+    net.register_forward_pre_hook(silent("look"))
+    with hv.record(net) as trace:
+        net(torch.ones(100))
+    assert [s.effect for s in trace.firings] == ["edited", "kept"]
+    assert [s.after.mean for s in trace.steps] == [1, 3, 3, 3]
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_such_a_hook_of_the_output_is_seen(always: bool) -> None:
+    net = nn.Linear(100, 100)
+    net.register_forward_hook(lambda module, args, output: past(output, "data"), always_call=always)
+    with hv.record(net) as trace:
+        net(torch.ones(1, 100))
+    (step,) = trace.firings
+    assert step.effect == "edited" and step.after.mean == 3 and step.before.mean != 3
+
+
+def test_a_call_without_hooks_measures_a_large_tensor_once() -> None:
+    net = nn.Sequential(nn.Identity(), nn.Identity())
+    with hv.record(net) as trace:
+        net(torch.ones(100))
+    assert len(trace.values) == 1
+    assert len(steps_of(trace, "call")) == 3
+
+
+# -- full backward hooks
+
+
+@pytest.fixture
+def _sort_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch remembers for ever which sort of backward hook all modules had first."""
+    monkeypatch.setattr(torch_modules, "_global_is_full_backward_hook", None)
+
+
+@pytest.mark.usefixtures("_sort_forgotten")
+@pytest.mark.parametrize("kind", ["full_backward", "full_backward_pre"])
+def test_a_function_registered_three_times_is_three_hooks(kind: str) -> None:
+    look, net = silent("look"), Doubled()
+    everywhere = getattr(torch_modules, f"register_module_{kind}_hook")(look)
+    own = [getattr(net, f"register_{kind}_hook")(look) for _ in range(2)]
+    try:
+        with hv.record() as trace:
+            net(leaf(3.0)).backward()
+            out = net(leaf(3.0))
+            own[0].remove()
+            out.backward()
+    finally:
+        everywhere.remove()
+    rows = [trace.hook_rows[s.row.hook] for s in trace.firings if s.row.hook is not None]
+    assert [(row.key, row.flags) for row in rows[:3]] == [
+        (everywhere.id, ("global",)),
+        (own[0].id, ()),
+        (own[1].id, ()),
+    ]
+    assert len(rows) == 6 and len(set(rows[3:])) == 3
+
+
+@pytest.mark.usefixtures("_sort_forgotten")
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
+def test_a_function_on_a_module_and_on_all_modules_is_two_hooks() -> None:
+    look, net = silent("look"), Doubled()
+    everywhere = torch_modules.register_module_backward_hook(look)
+    own = net.register_backward_hook(look)
+    try:
+        with hv.record() as trace:
+            net(leaf(3.0)).backward()
+    finally:
+        everywhere.remove()
+    rows = [trace.hook_rows[s.row.hook] for s in trace.firings if s.row.hook is not None]
+    assert [(row.key, row.flags) for row in rows] == [(everywhere.id, ("global",)), (own.id, ())]
+
+
+def refusing(*given: Any) -> Any:
+    raise KeyError("x")
+
+
+@pytest.mark.parametrize("kind", ["full_backward", "full_backward_pre"])
+@pytest.mark.parametrize("hook", [refusing, lambda *given: (torch.ones(7),)])
+def test_an_exception_in_a_backward_hook_is_on_the_module(kind: str, hook: Any) -> None:
+    net = Doubled()
+    getattr(net, f"register_{kind}_hook")(hook)
+    with hv.record() as trace, pytest.raises((KeyError, RuntimeError)):
+        net(leaf(3.0)).backward()
+    last = trace.steps[-1]
+    assert (last.kind, last.on) == ("exception", "net") and last.hook is not None
