@@ -110,7 +110,7 @@ RIGHT: dict[str, Any] = {
     "05.5": lambda factor: lambda grad: grad * factor,
     "04.1": 12,
     "04.2": 4.0,
-    "04.3": True,
+    "04.3": torch.tensor(2),
     "04.4": torch.tensor([[2.0]]),
     "04.5": lambda module, grad_input, grad_output: tuple(-grad for grad in grad_input),
     "04.6": 5,
@@ -172,6 +172,7 @@ WRONG: dict[str, list[Any]] = {
         lambda module, args: print([2 * x for x in args]),
         lambda module, args: tuple(x.mul_(2) for x in args),
         lambda args: (2 * args[0], 2 * args[1]),
+        raises,
     ],
     "03.6": [
         lambda module, args, kwargs, output: output,
@@ -181,6 +182,7 @@ WRONG: dict[str, list[Any]] = {
         lambda module, args, kwargs, output: print(output * kwargs["c"]),
         lambda module, args, kwargs, output: output.mul_(kwargs["c"]),
         lambda module, args, output: output * 3,
+        raises,
     ],
     "03.7": [4, 2, 1, 5],
     "05.1": [3, 9, 1, 0, 5],
@@ -207,7 +209,7 @@ WRONG: dict[str, list[Any]] = {
     ],
     "04.1": [4, 8, 6, 1, 24, 2, 5],
     "04.2": [12, 8, 6, 1, 5],
-    "04.3": [0, 2, 3, 5],
+    "04.3": [0, 4, 3, 5],
     "04.4": [0.2, 3, 0, 5],
     "04.5": [
         lambda module, grad_input, grad_output: -grad_input[0],
@@ -219,6 +221,8 @@ WRONG: dict[str, list[Any]] = {
         lambda module, grad_input, grad_output: print(grad_input),
         lambda module, grad_input, grad_output: tuple(grad.neg_() for grad in grad_input),
         lambda grad: -grad,
+        lambda module, grad_input, grad_output: -grad_input,
+        raises,
     ],
     "04.6": [10, 2, 0, 50, 7],
 }
@@ -285,10 +289,40 @@ def test_what_is_no_function_is_answered_in_a_sentence(exercise: str, answer: An
 
 @pytest.mark.parametrize("exercise", FUNCTIONS)
 @pytest.mark.parametrize(
-    ("function", "said"), [(raises, "RuntimeError: no"), (leaves_python, "SystemExit"), (lambda: 1, "TypeError: ")]
+    ("function", "said"),
+    [(raises, "RuntimeError: no"), (leaves_python, "SystemExit"), (lambda *given: 1 + "", "TypeError: ")],
 )
 def test_a_function_that_raises_is_reported(exercise: str, function: Any, said: str) -> None:
     assert f"Your function ended in an error: {said}" in hv.check(exercise, function).reason
+
+
+@pytest.mark.parametrize(
+    ("exercise", "said"),
+    [
+        ("03.5", "two things: module, args."),
+        ("03.6", "module, args, kwargs, output."),
+        ("04.5", "module, grad_input, grad_output."),
+    ],
+)
+@pytest.mark.parametrize("function", [lambda: 1, lambda a, b, c, d, e: a, lambda grad: grad])
+def test_a_hook_with_other_parameters_is_told_what_it_is_given(exercise: str, said: str, function: Any) -> None:
+    assert hv.check(exercise, function).reason.endswith(said)
+
+
+@pytest.mark.parametrize("exercise", ["01.6", "02.5", "05.5"])
+def test_any_other_function_with_other_parameters_is_told_of_the_error(exercise: str) -> None:
+    assert "Your function ended in an error: TypeError: " in hv.check(exercise, lambda: 1).reason
+
+
+def test_output_and_kwargs_exchanged_are_other_parameters_too() -> None:
+    exchanged = hv.check("03.6", lambda module, args, output, kwargs: output * kwargs["c"])
+    assert "in this order: module, args, kwargs, output." in exchanged.reason
+    assert "ended in an error" in hv.check("03.6", lambda module, args, kwargs, output: output * kwargs["b"]).reason
+
+
+def test_a_tuple_that_is_too_short_is_counted() -> None:
+    reason = hv.check("04.5", lambda module, grad_input, grad_output: (-grad_input[0],)).reason
+    assert "a tuple of length 1; the number of the module's inputs was 2." in reason
 
 
 def test_an_error_after_the_first_call_is_reported_too() -> None:

@@ -53,4 +53,4 @@ def check(exercise: str, answer: Any) -> Verdict:
     with torch.enable_grad():
         found = Found("none") if answer is None or answer is ... else JUDGES[exercise](answer)
     key = f"check.{found.name}" if found.name in SHARED else f"check.{exercise}.{found.name}"
-    return Verdict(exercise, found.name == "right", say(key, detail=found.detail))
+    return Verdict(exercise, found.name == "right", say(key, detail=found.detail, of=found.of))

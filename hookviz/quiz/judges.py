@@ -1,5 +1,6 @@
 """What judges answers: numbers, names and functions, and the graph a, b, c, d, e that the first lessons ask about."""
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -8,10 +9,11 @@ import torch
 
 
 class Found(NamedTuple):
-    """What is to be said about an answer: a key of the words, and what fills its ``{detail}``."""
+    """What is to be said about an answer: a key of the words, and what fills its ``{detail}`` and ``{of}``."""
 
     name: str
     detail: str = ""
+    of: str = ""
 
 
 Judge = Callable[[Any], Found]
@@ -97,6 +99,12 @@ def result_of(function: Any, *given: Any) -> tuple[Any, Found | None]:
     if not all(map(torch.equal, tensors_in(given), kept)):
         return None, Found("in_place")
     return result, Found("nothing") if result is None else None
+
+
+def misfit(function: Any, *given: Any) -> Found | None:
+    """That ``function`` has other parameters than a hook that is given these things."""
+    _, error = tried(lambda: inspect.signature(function).bind(*given))
+    return Found("parameters") if callable(function) and error.startswith("TypeError") else None
 
 
 def tensors_in(things: Any) -> list[torch.Tensor]:

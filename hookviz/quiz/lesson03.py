@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from hookviz.quiz.judges import Found, Judge, float_of, number, result_of
+from hookviz.quiz.judges import Found, Judge, float_of, misfit, number, result_of, tried
 
 
 class _SumNet(nn.Module):
@@ -66,8 +66,9 @@ def _doubling(answer: Any) -> Found:
     """Call the learner's pre-hook as SumNet would, with two pairs of inputs, and look at what it makes of them."""
     factors = set()
     for given in ((1.0, 2.0), (5.0, 7.0)):
-        result, fault = result_of(answer, _SumNet(), tuple(torch.tensor(number) for number in given))
-        if fault:
+        inputs = _SumNet(), tuple(torch.tensor(number) for number in given)
+        result, fault = result_of(answer, *inputs)
+        if fault := misfit(answer, *inputs) or fault:
             return fault
         if not isinstance(result, tuple):
             return Found("bare")
@@ -84,8 +85,11 @@ def _times_c(answer: Any) -> Found:
     numbers = []
     for c in (3.0, 5.0):
         a, b, kwargs = torch.tensor(1.0), torch.tensor(2.0), {"c": torch.tensor(c)}
-        result, fault = result_of(answer, _SumNet(), (a, b), kwargs, a + b + kwargs["c"])
-        if fault:
+        net, args, output = _SumNet(), (a, b), a + b + kwargs["c"]
+        result, fault = result_of(answer, net, args, kwargs, output)
+        if fault and fault.name == "raised" and not tried(answer, net, args, output, kwargs)[1]:
+            return Found("parameters")
+        if fault := misfit(answer, net, args, kwargs, output) or fault:
             return fault
         numbers.append(float_of(result))
     usual = {(18, 40): "right", (6, 8): "unchanged", (9, 13): "added", (18, 24): "constant", (18, 18): "constant"}

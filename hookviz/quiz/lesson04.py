@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.quiz.judges import Found, Judge, float_of, number, result_of
+from hookviz.quiz.judges import Found, Judge, float_of, misfit, number, result_of, tried
 
 
 class _Product(nn.Module):
@@ -36,9 +36,18 @@ def _two_layers() -> nn.Sequential:
     return nn.Sequential(nn.Linear(2, 5), nn.Linear(5, 10))
 
 
-def _fired() -> float:
-    net = _two_layers()
-    return float(len(_grad_input(net, torch.ones(2), of=net[0])))
+def _early() -> float:
+    """How many parameters have their gradient when the hook on the first layer fires, and no input requires one."""
+    net, counts = _two_layers(), []
+
+    def count(module: nn.Module, grad_input: Any, grad_output: Any) -> None:
+        counts.append(sum(parameter.grad is not None for parameter in net.parameters()))
+
+    net[0].register_full_backward_hook(count)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the very thing that the lesson asks about
+        torch.autograd.backward(net(torch.ones(2)).sum())
+    return float(counts[0])
 
 
 def _moved() -> float:
@@ -64,8 +73,11 @@ def _turned_round(answer: Any) -> Found:
     found = Found("right")
     for grads in ((-3.0,), (4.0, -5.0)):
         grad_input = tuple(torch.tensor(grad) for grad in grads)
-        result, fault = result_of(answer, _Product(), grad_input, (torch.tensor(7.0),))
-        if fault:
+        given = _Product(), grad_input, (torch.tensor(7.0),)
+        result, fault = result_of(answer, *given)
+        if fault and fault.name == "raised" and not tried(answer, given[0], grad_input[0], given[2])[1]:
+            return Found("entries")
+        if fault := misfit(answer, *given) or fault:
             return fault
         if not isinstance(result, tuple):
             return Found("bare")
@@ -81,14 +93,14 @@ def _compared(numbers: tuple[float | None, ...], grads: tuple[float, ...]) -> Fo
     if numbers == (-7.0,):
         return Found("output")
     if len(numbers) != len(grads):
-        return Found("count", f"{len(numbers)}/{len(grads)}")
+        return Found("count", str(len(numbers)), str(len(grads)))
     return Found({tuple(-grad for grad in grads): "right", grads: "unchanged"}.get(numbers, "other"))  # type: ignore[arg-type]
 
 
 JUDGES: dict[str, Judge] = {
     "04.1": number(lambda: _first(legacy=False), {4: "inside", 8: "b", 6: "d", 1: "output", 24: "value", 2: "input"}),
     "04.2": number(lambda: _first(legacy=True), {12: "full", 8: "second", 6: "factor", 1: "output"}),
-    "04.3": number(_fired, {0: "never", 2: "both", 3: "tensors"}),
+    "04.3": number(_early, {0: "none_yet", 4: "all", 1: "half", 3: "half"}),
     "04.4": number(_weight_grad, {0.2: "scaled", 3: "of_x", 0.3: "of_x", 0: "wiped"}),
     "04.5": _turned_round,
     "04.6": number(_moved, {10: "output", 2: "l1", 0: "missing", 50: "weight"}),
