@@ -1,7 +1,10 @@
 """What cannot be looked into says so: compiled regions, the fast path of transformers, and what is computed again."""
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +43,10 @@ def test_a_compiled_module_is_one_call_that_says_so(backend: str) -> None:
         ("call", "fast"), ("compiled", "fast"), ("forward", "fast"),
         ("call", "fast (call 2)"), ("compiled", "fast (call 2)"), ("forward", "fast (call 2)"),
     ]  # fmt: skip
-    assert steps_of(trace, "compiled")[0].sentence == "fast is a compiled region: what runs inside is not seen."
+    assert (
+        steps_of(trace, "compiled")[0].sentence
+        == "fast is a compiled region: what runs inside, hooks included, is not seen."
+    )
     assert len(trace.roots) == 2 and {row.kind for row in trace.modules} == {"OptimizedModule"}
     assert written(trace)["x"] == (4, 8)
     assert trace.notes == [] and x.grad.item() == 8
@@ -58,7 +64,9 @@ def test_a_compiled_function_is_one_step_under_its_name(backend: str) -> None:
         fast(x).backward()
         net(x)
     compiled = steps_of(trace, "compiled")
-    assert [step.sentence for step in compiled] == ["squeeze is a compiled region: what runs inside is not seen."]
+    assert [step.sentence for step in compiled] == [
+        "squeeze is a compiled region: what runs inside, hooks included, is not seen."
+    ]
     assert [step.on for step in steps_of(trace, "call")] == ["net", "net.l1", "net.l2"]
     assert len(trace.roots) == 1
 
@@ -231,3 +239,159 @@ def test_gradients_in_a_checkpoint_are_seen(use_reentrant: bool) -> None:
     assert [(plain(s.before), plain(s.after)) for s in trace.firings] == [(3, 300)]
     assert len(trace.roots) == (2 if use_reentrant else 1)
     assert net.weight.grad.item() == 300
+
+
+# -- recording changes nothing that is compiled
+
+
+class Chain(nn.Module):
+    """Calls its layers one by one; unlike those of ``Sequential``, its code is not torch's."""
+
+    def __init__(self, *layers: nn.Module) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def as_module(net: nn.Module, backend: Any) -> Any:
+    return torch.compile(net, backend=backend)
+
+
+def as_function(net: nn.Module, backend: Any) -> Any:
+    return torch.compile(lambda x: net(x), backend=backend)
+
+
+def in_place(net: nn.Module, backend: Any) -> Any:
+    net.compile(backend=backend)
+    return net
+
+
+def nested(net: nn.Module, backend: Any) -> Any:
+    return nn.Sequential(nn.Identity(), torch.compile(net, backend=backend))
+
+
+def seen_of(net: nn.Module, make: Any, backend: Any, when: str, *, recorded: bool) -> list[Any]:
+    """What a compiled module does before, in and after a recording: each time its output and the gradient."""
+    torch._dynamo.reset()
+    fast, seen = make(net, backend) if when != "inside" else None, []
+
+    def once() -> None:
+        x = torch.ones(2, requires_grad=True)
+        y = fast(x)
+        y.sum().backward()
+        seen.append((y.tolist(), x.grad.tolist()))
+
+    if when == "run before":
+        once()
+    with hv.record() if recorded else nullcontext():
+        fast = make(net, backend) if fast is None else fast
+        once()
+        once()
+    once()
+    return seen
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("when", ["before", "run before", "inside"])
+@pytest.mark.parametrize("make", [as_module, as_function, in_place, nested])
+@pytest.mark.parametrize("around", [nn.Sequential, Chain])
+def test_full_backward_hooks_in_a_compiled_region_run_as_ever(around: Any, make: Any, when: str, backend: str) -> None:
+    def scene(*, recorded: bool) -> tuple[list[Any], int]:
+        ran: list[int] = []
+        last = nn.Tanh()
+        last.register_full_backward_hook(lambda module, given, got: (ran.append(1), (given[0] * 2,))[1])
+        return seen_of(around(nn.Tanh(), last), make, backend, when, recorded=recorded), len(ran)
+
+    plainly, ran = scene(recorded=False)
+    assert scene(recorded=True) == (plainly, ran)
+    assert ran == len(plainly)
+
+
+def counting(compiled: list[int]) -> Any:
+    return lambda graph, inputs: (compiled.append(1), graph.forward)[1]
+
+
+@pytest.mark.parametrize("when", ["before", "run before", "inside"])
+@pytest.mark.parametrize("make", [as_module, as_function, in_place, nested])
+def test_recording_compiles_nothing_again(make: Any, when: str) -> None:
+    def scene(*, recorded: bool) -> tuple[list[Any], int]:
+        compiled: list[int] = []
+        net = Chain(nn.Tanh(), nn.Tanh())
+        net.layers[0].register_forward_hook(lambda module, args, output: output * 2)
+        return seen_of(net, make, counting(compiled), when, recorded=recorded), len(compiled)
+
+    plainly = scene(recorded=False)
+    assert scene(recorded=True) == plainly and plainly[1] == 1
+
+
+@pytest.mark.parametrize("when", ["before", "run before", "inside"])
+def test_a_module_compiled_in_place_gets_no_observers(when: str) -> None:
+    def scene(*, recorded: bool) -> list[Any]:
+        net = nn.Tanh()
+        net.register_forward_hook(lambda module, args, output: output * 2)
+        return seen_of(net, whole, "eager", when, recorded=recorded)
+
+    def whole(net: nn.Module, backend: Any) -> Any:
+        net.compile(backend=backend, fullgraph=True)
+        return net
+
+    assert scene(recorded=True) == scene(recorded=False)
+
+
+@pytest.mark.parametrize("register", ["register_module_forward_hook", "register_module_forward_pre_hook"])
+@pytest.mark.parametrize("make", [as_module, in_place, nested])
+def test_hooks_of_all_modules_are_compiled_without_observers(make: Any, register: str) -> None:
+    def scene(*, recorded: bool) -> tuple[list[Any], int]:
+        compiled: list[int] = []
+        return seen_of(nn.Tanh(), make, counting(compiled), "run before", recorded=recorded), len(compiled)
+
+    handle = getattr(torch.nn.modules.module, register)(doubles)
+    try:
+        assert scene(recorded=True) == scene(recorded=False)
+    finally:
+        handle.remove()
+
+
+def doubles(module: nn.Module, *given: Any) -> Any:
+    """Doubles what a module returns, or where it has not run, what it is given."""
+    return given[-1] * 2 if len(given) > 1 else (given[0][0] * 2,)
+
+
+def test_hooks_of_all_modules_are_seen_again_behind_a_region() -> None:
+    net = nn.Sequential(torch.compile(nn.Tanh(), backend="eager"), nn.Tanh())
+    handle = torch.nn.modules.module.register_module_forward_hook(silent("everywhere"))
+    try:
+        with hv.record() as trace:
+            net(torch.ones(2))
+    finally:
+        handle.remove()
+    assert [step.on for step in trace.firings] == ["net.0", "net.1", "net"]
+
+
+def test_a_tracer_of_torchs_leaves_the_recording_as_it_was() -> None:
+    net = Net()
+    fast = torch.compile(torch.sin, backend="aot_eager")
+    with hv.record() as trace:
+        torch.fx.symbolic_trace(net)
+        fast(leaf(3.0))
+        net(leaf(3.0))
+    assert [step.on for step in steps_of(trace, "call")][-3:] == ["net", "net.l1", "net.l2"]
+
+
+def test_the_compiler_may_be_loaded_first_while_recording() -> None:
+    program = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import torch, hookviz as hv
+call = torch.nn.Module.__call__
+assert "torch._dynamo" not in sys.modules
+with hv.record():
+    assert torch.nn.Module.__call__ is not call
+    torch.compile(torch.nn.Tanh(), backend="eager")(torch.ones(2))
+assert torch._dynamo.utils.unpatched_nn_module_call is torch.nn.Module.__call__ is call
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

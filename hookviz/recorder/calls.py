@@ -132,6 +132,15 @@ class Calls:
         index = -1 if call is None else call.index
         own = call is not None and (call.module._compiled_call_impl or hasattr(call.module, "_orig_mod"))
         self.log("compiled", index, error=self.trace.call(index) if own else name)
+        for stage in self._stages.values():
+            if stage.shared:  # the hooks of all modules are compiled with the region, and so would observers be
+                stage.lift()
+
+    def resumed(self) -> None:
+        """A compiled region has ended: the hooks of all modules are observed again."""
+        for stage in self._stages.values():
+            if stage.shared:
+                stage.lay()
 
     def innermost(self) -> Call | None:
         """The call that is running in this thread."""
@@ -147,6 +156,8 @@ class Calls:
     def _lay(self, call: Call, *kinds: str) -> None:
         module: Any = call.module
         shared: Any = torch_modules
+        if module._compiled_call_impl is not None:  # its hooks are compiled with it, and so would observers be
+            return
         for kind, hooks, flags in (
             ("forward_pre_hook", shared._global_forward_pre_hooks, (None, None)),
             ("forward_pre_hook", module._forward_pre_hooks, (module._forward_pre_hooks_with_kwargs, None)),

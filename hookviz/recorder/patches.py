@@ -5,6 +5,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -39,6 +40,7 @@ _forward_hook: Callable[..., Any] = torch.nn.Module.register_forward_hook
 _all_forward_hook: Callable[..., Any] = torch_modules.register_module_forward_hook
 _exit: Callable[..., Any] = profiler.record_function.__exit__
 _compile: Callable[..., Any] = torch.compile
+_COMPILER = DYNAMO.rpartition(".")[0]
 _module_state: Callable[..., Any] = torch.nn.Module.__getstate__
 _handle_state: Callable[..., Any] = RemovableHandle.__getstate__
 
@@ -125,6 +127,23 @@ def _seen_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
     finally:
         if recording is not None and call is not None:
             recording.left(call)
+
+
+class OnModules:
+    """Stands on the class of all modules for ``__call__``, and gives the compiler torch's own.
+
+    The compiler knows a module's call by torch's function, and treats any other as a user's that it has to trace.
+    """
+
+    def __get__(self, module: torch.nn.Module | None, owner: type) -> Any:
+        """What calls ``module``: torch's own in a compiled region, and to the compiler as it loads or compiles."""
+        asker = sys._getframe(1).f_globals.get("__name__", "")
+        compiler = asker.startswith(_COMPILER) and not owner.__module__.startswith(_COMPILER)
+        call = _call if compiler or _asleep.get(threading.get_ident()) else _seen_call
+        return call if module is None else MethodType(call, module)
+
+
+_on_modules = OnModules()
 
 
 def _seen_backward(*arguments: Any, **named: Any) -> Any:
@@ -228,10 +247,15 @@ def _watch_dynamo() -> None:
 def _sleep(name: str) -> None:
     """A compiled region begins, or ends if it has no name."""
     here = threading.get_ident()
+    with _lock:
+        # Torch's tracers put a function of their own there for a while, and then what they got when they asked.
+        if _current and vars(torch.nn.Module)["__call__"] in (_call, _seen_call):
+            setattr(torch.nn.Module, "__call__", _on_modules)  # noqa: B010
     if not name:
         before = _asleep[here].pop() if _asleep.get(here) else None
         if before is not None and here in _current:
             _current[here] = before
+            before.carefully(before.calls.resumed)
         return
     recording = _current.get(here)
     _asleep.setdefault(here, []).append(recording)
@@ -248,7 +272,7 @@ _REPLACED: tuple[tuple[Any, str, Any], ...] = (
     (torch.Tensor, "register_post_accumulate_grad_hook", _watched(_leaf_hook, _on_leaf)),
     (torch.Tensor, "retain_grad", _watched(_retain, lambda recording, tensor: recording.retains(tensor))),
     (_HookMixin, "_register_hook", staticmethod(_seen_node_hook)),
-    (torch.nn.Module, "__call__", _seen_call),
+    (torch.nn.Module, "__call__", _on_modules),
     (torch.nn.Module, "__getstate__", _seen_module_state),
     (RemovableHandle, "__getstate__", _seen_handle_state),
     (
