@@ -1,6 +1,6 @@
 """Module calls under hard conditions: what cannot be read, what is written past torch, what nobody announces."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -198,3 +198,101 @@ def test_an_exception_in_a_backward_hook_is_on_the_module(kind: str, hook: Any) 
         net(leaf(3.0)).backward()
     last = trace.steps[-1]
     assert (last.kind, last.on) == ("exception", "net") and last.hook is not None
+
+
+# -- forward hooks that are added without a sign
+
+
+class Adds(nn.Module):
+    """Puts forward hooks into dicts, past torch's functions, while it runs."""
+
+    def __init__(self, hooks: Any, *adds: Callable[..., Any]) -> None:
+        super().__init__()
+        self.hooks, self.adds = self._forward_hooks if hooks is None else hooks, adds
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.hooks.update({f"added {i}": add for i, add in enumerate(self.adds)})
+        return x * 2
+
+
+def plus(module: nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
+    return output + 1
+
+
+def times(module: nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
+    return output * 10
+
+
+@pytest.fixture
+def everyone() -> Iterator[dict[Any, Any]]:
+    """The forward hooks of all modules."""
+    hooks: Any = torch_modules._global_forward_hooks
+    yield hooks
+    hooks.clear()
+
+
+def added(net: Adds, *registered: Callable[..., Any]) -> list[tuple[Any, ...]]:
+    """The steps of a call, in which the first hooks are known and the others are not."""
+    for hook in registered:
+        net.register_forward_hook(hook)
+    net.register_forward_pre_hook(silent("before"))
+    with hv.record() as trace:
+        net(leaf(1.0))
+    trace.figure()
+    trace.player()
+    assert trace.notes == []
+    steps = [s for s in trace.steps if s.kind not in ("call", "forward_pre_hook")]
+    return [(s.kind, s.hook.name if s.hook else s.row.error, plain(s.before), plain(s.after)) for s in steps]
+
+
+def unseen(hook: str) -> tuple[Any, ...]:
+    sentence = f"{hook} was added while net ran, and nobody told of it: it was not observed, and what net returned may"
+    return "unobserved", f"{sentence} be its work.", None, None
+
+
+def test_a_hook_added_behind_known_ones_is_seen() -> None:
+    net = Adds(None, plus)
+    assert added(net, times) == [
+        ("forward", None, None, 2),
+        ("forward_hook", "times", 2, 20),
+        ("forward_hook", "plus", 20, 21),
+    ]
+
+
+def test_two_hooks_added_behind_known_ones_are_named() -> None:
+    net = Adds(None, plus, times)
+    assert added(net, times) == [
+        ("forward", None, None, 2),
+        ("forward_hook", "times", 2, 20),
+        unseen("plus"),
+        unseen("times"),
+    ]
+
+
+def test_hooks_added_where_none_was_are_named() -> None:
+    net = Adds(None, plus, times)
+    assert added(net) == [("forward", None, None, 30), unseen("plus"), unseen("times")]
+
+
+def test_a_hook_of_all_modules_added_where_none_was_is_named(everyone: dict[Any, Any]) -> None:
+    net = Adds(everyone, plus)
+    assert added(net, times) == [
+        ("forward", None, None, 3),
+        unseen("plus"),
+        ("forward_hook", "times", 3, 30),
+    ]
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_a_last_hook_of_all_modules_is_told_from_the_modules_own(everyone: dict[Any, Any], always: bool) -> None:
+    net = Adds(everyone, *([] if always else [plus]))
+    torch_modules.register_module_forward_hook(plus if always else silent("look"), always_call=always)
+    steps = added(net, times)
+    assert steps[-2:] == [("forward_hook", "plus", 2, 3), ("forward_hook", "times", 3, 30)]
+
+
+def test_a_hook_that_torch_does_not_run_is_not_named() -> None:
+    net = Adds(None, plus)
+    with hv.record() as trace:
+        assert net(leaf(1.0)).item() == 2
+    assert [s.kind for s in trace.steps] == ["call", "forward"]

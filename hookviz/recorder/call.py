@@ -7,10 +7,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.nn.modules.module as torch_modules
 
 from hookviz.recorder.stage import Hook, Run, Stage
 from hookviz.recorder.still import alone
 from hookviz.recorder.structure import Leaf, arguments, leaves
+from hookviz.source import describe
+from hookviz.words import say
 
 if TYPE_CHECKING:
     from hookviz.recorder.calls import Calls
@@ -38,6 +41,8 @@ class Call:
         """Whether it has called other modules."""
         self.broken = False
         """Whether an exception is on its way, and torch runs the hooks that are always called."""
+        self.plain = not any(hooks for name in _DICTS for hooks in _both(module, name))
+        """Whether the module had no hook of any kind when the call began: then torch looks for none later."""
 
     # -- what the observers report
 
@@ -47,8 +52,10 @@ class Call:
         if isinstance(stage, ModuleStage) and stage.shared:
             self.taken.update((own, own.items()) for own in self.stages if own.kind == stage.kind and own is not stage)
         now = self._look(stage, given)
-        if stage.kind == "forward_hook" and not self.forwarded and not self.broken:
-            self.forward(now)
+        if stage.kind == "forward_hook" and not self.broken:
+            self.finish(now)  # a last hook of all modules with no observer behind it: the module's own come next
+            if not self.forwarded:
+                self.forward(now)
         return now
 
     def _notice(self, stage: Stage | None = None, entry: tuple[Any, Hook] | None = None) -> bool:
@@ -76,34 +83,45 @@ class Call:
         """The module's own forward has returned."""
         self.forwarded = True
         self.calls.log("forward", self.index, after=outputs)
+        self._unseen([] if self.plain else self.calls.unseen(self.module))
+
+    def _unseen(self, hooks: Sequence[Hook]) -> None:
+        """Hooks have run that were added without a sign, and what each of them did cannot be told."""
+        for hook in hooks:
+            on = self.calls.trace.call(self.index)
+            self.calls.log("unobserved", self.index, error=say("trace.unseen", hook=describe(hook)[0], on=on))
 
     def raiser(self, error: BaseException) -> int | None:
         """The hook that torch was running, if it was running one."""
-        for stage, run, entry in self._unfinished():
+        for stage, run, (entry, *_) in self._unfinished():
             # The last one may have run without a sign, so it takes its own line in the traceback to blame it.
             if entry is not run.hooks[-1] or _passed(error, entry[1]):
                 return self.calls.hook(stage, entry, self.index)
         return None
 
     def finish(self, outputs: list[Leaf]) -> None:
-        """A last hook with no observer behind it has run: what the call returns is what it made of the output."""
-        for stage, run, entry in self._unfinished():
+        """A last hook with no observer behind it has run: what there is now is what it made of the output."""
+        for stage, run, entries in self._unfinished():
+            del self.running[stage]
+            if len(entries) > 1:
+                self._unseen([hook for _, hook in entries])
+                continue
             seen = [_unwrapped(*pair) for pair in zip(run.last, outputs, strict=False)] + outputs[len(run.last) :]
-            self._log(stage, entry, run, seen, self.calls.effect(run.last, seen))
+            self._log(stage, entries[0], run, seen, self.calls.effect(run.last, seen))
 
     def finish_always(self) -> None:
         """After an exception torch ran the hooks that are always called; what the last one returned is not used."""
-        for stage, run, entry in self._unfinished():
+        for stage, run, (entry, *_) in self._unfinished():
             if isinstance(stage, ModuleStage) and entry[0] in (stage.always or ()):
                 self._log(stage, entry, run, run.last, "kept")
 
-    def _unfinished(self) -> list[tuple[Stage, Run[Leaf], tuple[Any, Hook]]]:
-        """The dicts that torch is going through, each with the next of its hooks; the innermost first."""
+    def _unfinished(self) -> list[tuple[Stage, Run[Leaf], list[tuple[Any, Hook]]]]:
+        """The dicts that torch is going through, each with those of its hooks that are left; the innermost first."""
         found = []
         for stage, run in reversed(self.running.items()):
             later = [entry for entry in run.hooks[run.position + 1 :] if not stage.observes(entry[1])]
             if later:
-                found.append((stage, run, later[0]))
+                found.append((stage, run, later))
         return found
 
     def _look(self, stage: "Stage", given: tuple[Any, ...]) -> list[Leaf]:
@@ -188,6 +206,14 @@ class ModuleStage(Stage):
                 for flags in (self.kwargs, self.always):
                     if flags:
                         flags.pop(key, None)
+
+
+_DICTS = ("backward_hooks", "backward_pre_hooks", "forward_hooks", "forward_pre_hooks")
+
+
+def _both(module: Module, name: str) -> tuple[Any, Any]:
+    """The dict of a module's own hooks of one kind, and that of all modules."""
+    return getattr(module, f"_{name}", None), getattr(torch_modules, f"_global_{name}")
 
 
 def _passed(error: BaseException, hook: Hook) -> bool:

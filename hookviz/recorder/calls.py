@@ -153,6 +153,12 @@ class Calls:
             if module is None or call.module is module:
                 self._lay(call, "forward_hook")
 
+    def unseen(self, module: Module) -> list[Hook]:
+        """The forward hooks of a module, and of all, that were added while it ran and that nobody told of."""
+        dicts = [torch_modules._global_forward_hooks, module._forward_hooks]
+        hooks = [hook for own in dicts if id(own) not in self._stages for hook in own.values()]
+        return [hook for hook in hooks if not Stage.observes(hook)]
+
     def _lay(self, call: Call, *kinds: str) -> None:
         module: Any = call.module
         shared: Any = torch_modules
