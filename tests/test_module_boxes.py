@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.modules.module as torch_modules
-from scenes import Doubled, Net
+from scenes import Doubled, Net, SumNet
 from torch import nn
 
 import hookviz as hv
@@ -116,6 +116,18 @@ def test_each_hook_stands_at_the_side_where_it_acts(trace: hv.Trace) -> None:
     box, upper, lower = (corners(with_id(root, spot)) for spot in ("m1", "m1-h", "m1-f"))
     assert upper[1] - box[1] < 16 and box[3] - lower[3] < 16
     assert upper[3] < lower[1]
+
+
+def test_what_a_hooked_module_was_given_stands_below_it() -> None:
+    net = SumNet()
+    net.register_forward_pre_hook(looks)
+    one, two, three = (torch.tensor(number, requires_grad=True) for number in (1.0, 2.0, 3.0))
+    with hv.record(net) as summed:
+        net(one, two, three).backward()
+    root = parsed(summed.figure())
+    leaves = [node for node, op in enumerate(summed.ops) if op == "AccumulateGrad"]
+    assert len(leaves) == 3
+    assert all(corners(with_id(root, f"n{node}"))[1] > corners(with_id(root, "m0"))[3] for node in leaves)
 
 
 def test_a_module_without_hooks_at_its_inputs_has_no_lower_plate(trace: hv.Trace) -> None:

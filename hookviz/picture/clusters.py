@@ -23,6 +23,9 @@ def draw_calls(figure: graphviz.Digraph, scene: Scene, look: Look, draw_node: Dr
     for box in outermost:
         _draw_call(figure, box, scene, look, draw_node)
     _stack(figure, outermost)
+    for box in scene.calls.values():
+        if box.at(scene.trace, output=False):
+            _lower(figure, box, scene)
 
 
 def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, look: Look, draw_node: Draw) -> None:
@@ -48,6 +51,17 @@ def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, look: Look,
                 inner.node(f"{box.id}-e", label="", style="invis", width="0.9", height="0.1")
 
 
+def _lower(figure: graphviz.Digraph, box: CallBox, scene: Scene) -> None:
+    """What a module was given stands below its box, so that the way there leads past the hooks at its inputs."""
+    inside = set(_nodes(box))
+    arrows = [arrow for arrow in scene.arrows.values() if arrow.start in inside]
+    leads = {arrow.start for arrow in arrows if arrow.end in inside}
+    given = dict.fromkeys(arrow.end for arrow in arrows if arrow.end not in inside)
+    for lowest in inside - leads:
+        for end in given:
+            figure.edge(lowest, end, style="invis")
+
+
 def _stack(figure: graphviz.Digraph, boxes: list[CallBox]) -> None:
     """Where no arrow holds two calls in their order, as without a graph, the later one stands on the earlier."""
     for earlier, later in pairwise(boxes):
@@ -59,7 +73,7 @@ def _stack(figure: graphviz.Digraph, boxes: list[CallBox]) -> None:
 def _nodes(box: CallBox) -> list[str]:
     """The ids of what is drawn in a box, as from the roots down: its own nodes, or those of the calls inside it."""
     inside = [spot for child in reversed(box.inside) for spot in _nodes(child)]
-    return [f"n{node}" for node in box.nodes] or inside or [f"{box.id}-e"]
+    return [*(f"n{node}" for node in box.nodes), *inside] or [f"{box.id}-e"]
 
 
 def _outline(box: CallBox, look: Look) -> dict[str, str]:
