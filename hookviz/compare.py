@@ -274,7 +274,7 @@ def _first(here: Sequence[tuple[Where, Step]], there: Sequence[tuple[Where, Step
                 return other, mine != yours or _alike(one.before, other.before)
             i, j = i + 1, j + 1
             continue
-        if step.effect != "kept":
+        if step.effect not in ("kept", "ran"):
             return step, True
     return None, False
 

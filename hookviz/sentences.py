@@ -64,7 +64,8 @@ def sentence(step: Step) -> str:
         parts["hook"] = step.hook.label
     if step.kind in HOOK_KINDS:
         if step.kind in STEP_HOOK_KINDS:
-            return say(f"sentence.step_hook.{step.effect}", **parts)
+            what = "settings" if step.row.of == "settings" else step.effect
+            return say(f"sentence.step_hook.{what}", **parts)
         if step.before == () == step.after:  # the post-hooks of an AccumulateGrad
             return say("sentence.hook.nothing", **parts)
         of = step.kind if step.kind in MODULE_HOOK_KINDS else "data" if step.row.of else "hook"

@@ -14,7 +14,7 @@ from scenes import leaf, silent
 from torch.optim import SGD, Optimizer
 
 import hookviz as hv
-from hookviz.recorder.optimizers import Between
+from hookviz.recorder.optimizers import COMPARED, Between
 
 STEPS = ("step_pre_hook", "optimizer_step", "step_post_hook")
 Pair = tuple[torch.Tensor, Optimizer]
@@ -118,6 +118,12 @@ EFFECTS: dict[str, tuple[Callable[..., Any], str]] = {
     "looks": (silent("looks"), "kept"),
     "clips": (clip, "edited"),
     "drops a gradient": (lambda opt, args, kwargs: opt.zero_grad(), "edited"),
+    "writes through .data": (lambda opt, args, kwargs: clamp(opt), "edited"),
+    "changes a rate": (lambda opt, args, kwargs: opt.param_groups[0].update(lr=0.5), "settings"),
+    "writes a setting that is a tensor": (
+        lambda opt, args, kwargs: opt.param_groups[0]["own"].fill_(1) > 1 or None,
+        "settings",
+    ),
     "replaces the arguments": (lambda opt, args, kwargs: (args, dict(kwargs)), "replaced"),
 }
 
@@ -125,17 +131,45 @@ EFFECTS: dict[str, tuple[Callable[..., Any], str]] = {
 @pytest.mark.parametrize(("hook", "effect"), EFFECTS.values(), ids=EFFECTS)
 def test_what_a_step_pre_hook_did_is_told(hook: Any, effect: str) -> None:
     _, opt = pair()
+    opt.param_groups[0]["own"] = torch.zeros(1)
     opt.register_step_pre_hook(hook)
     with hv.record() as trace:
         opt.step()
-    assert [step.effect for step in trace.firings] == [effect]
+    assert [step.effect for step in trace.firings] == [effect if effect != "settings" else "edited"]
     assert trace.firings[0].sentence.endswith(
         {
-            "kept": "ran, and changed nothing of the step.",
+            "kept": "ran; parameters, gradients and settings are as they were.",
+            "settings": "changed the settings of the optimizer.",
             "edited": "edited the parameters or their gradients in place.",
             "replaced": "replaced the arguments of step().",
         }[effect]
     )
+
+
+def clamp(opt: Optimizer) -> None:
+    for group in opt.param_groups:
+        for parameter in group["params"]:
+            parameter.data.clamp_(-0.5, 0.5)
+
+
+def test_of_many_numbers_nothing_is_claimed() -> None:
+    w = torch.ones(COMPARED + 1, requires_grad=True)
+    opt = SGD([w], lr=0.1)
+    opt.register_step_post_hook(lambda opt, args, kwargs: clamp(opt))
+    with hv.record() as trace:
+        opt.step()
+    assert [step.effect for step in trace.firings] == ["ran"]
+    assert trace.firings[0].sentence.endswith("ran around the step of opt.")
+    assert "<td>ran</td>" in trace.firings._repr_html_()
+
+
+def test_a_parameter_that_is_no_number_is_like_itself() -> None:
+    w, opt = pair()
+    w.data.fill_(float("nan"))
+    opt.register_step_pre_hook(silent("looks"))
+    with hv.record() as trace:
+        opt.step()
+    assert [step.effect for step in trace.firings] == ["kept"]
 
 
 def test_a_post_hook_that_edits_a_parameter_is_told() -> None:

@@ -174,5 +174,5 @@ def test_a_place_holds_whatever_is_put_in() -> None:
 
 
 def test_a_section_comes_without_its_prefix() -> None:
-    assert section("effect") == {"kept": "kept", "edited": "edited in place", "replaced": "replaced"}
+    assert section("effect") == {"kept": "kept", "ran": "ran", "edited": "edited in place", "replaced": "replaced"}
     assert all("." not in key for key in section("player"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.optim import Optimizer
+from torch.utils._python_dispatch import _disable_current_modes
 
 from hookviz import graph
 from hookviz.recorder.glimpse import glimpse_of
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
 Hook = Callable[..., Any]
+
+COMPARED = 4096
+"""Parameters and gradients of up to so many numbers in all are compared number by number around each hook."""
 
 _STEP = Optimizer.profile_hook_step(print).__code__
 """The code that torch puts around the step of every optimizer, and that runs the hooks."""
@@ -84,9 +88,11 @@ class Optimizers:
             return
         step = self._running[-1]
         (kind, *_, place), now = step.entry or (), _seen(*given)
-        replaced, edited = (one != other for one, other in zip(step.last, now, strict=True))
-        effect = "replaced" if replaced else "edited" if edited else "kept"
-        self._log(kind, step, hook=self._hook(step), place=place, before=(), after=(), effect=effect)
+        replaced, marked, tuned, written = (one != other for one, other in zip(step.last, now, strict=True))
+        known = "kept" if now[-1] is not None else "ran"
+        effect = "replaced" if replaced else "edited" if marked or tuned or written else known
+        of = "settings" if tuned and not (marked or written) else None
+        self._log(kind, step, hook=self._hook(step), place=place, before=(), after=(), effect=effect, of=of)
         step.entry = None
 
     def _hook(self, step: Step) -> int:
@@ -109,10 +115,37 @@ class Optimizers:
 
 
 def _seen(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
-    """What hooks may replace (the arguments), and what they may edit (parameters and their gradients)."""
+    """What hooks may replace (the arguments), and edit: parameters and gradients, settings.
+
+    A write through ``.data`` leaves no mark, so the numbers are compared, too, where they are few: last, or None.
+    """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    held = [*parameters, *(p.grad for p in parameters if p.grad is not None)]
     marks = [(glimpse_of(p).mark, p.grad is not None and (id(p.grad), glimpse_of(p.grad).mark)) for p in parameters]
-    return (id(args), id(kwargs)), marks
+    groups = [{name: group[name] for name in group if name != "params"} for group in optimizer.param_groups]
+    settings = [{name: _setting(value) for name, value in group.items()} for group in groups]
+    return (id(args), id(kwargs)), marks, settings, _numbers(held)
+
+
+def _setting(value: Any) -> Any:
+    """What can be told of a setting without running anybody's code, and differs once it is changed."""
+    if isinstance(value, torch.Tensor):
+        return id(value), glimpse_of(value).mark, _numbers([value])
+    if isinstance(value, (tuple, list)):
+        return id(value) if isinstance(value, list) else None, [_setting(part) for part in value]
+    return repr(value) if type(value) in (bool, int, float, complex, str) else id(value)
+
+
+def _numbers(tensors: list[torch.Tensor]) -> str | None:
+    """All numbers in ``tensors``; None where they are many, or cannot be read at once."""
+    plain = all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.is_cpu for tensor in tensors)
+    if not plain or sum(tensor.numel() for tensor in tensors) > COMPARED:
+        return None
+    try:
+        with _disable_current_modes():
+            return repr([tensor.detach().tolist() for tensor in tensors])
+    except Exception:  # a kind of tensor that torch itself cannot read
+        return None
 
 
 class Between(UserDict[Any, Hook]):

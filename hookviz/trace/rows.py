@@ -123,7 +123,8 @@ class StepRow(NamedTuple):
     """The step whose in-place edit changed this gradient too."""
     error: str | None = None
     of: str | None = None
-    """``data`` where before and after are the tensor's own numbers rather than its gradient's."""
+    """``data`` where before and after are the tensor's own numbers rather than its gradient's; ``settings``
+    where a hook changed those of an optimizer."""
     call: int = -1
     """The module call that the step is about."""
     optimizer: int = -1

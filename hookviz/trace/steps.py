@@ -82,7 +82,7 @@ class Step:
     before: Values
     after: Values
     effect: str | None
-    """``kept``, ``edited`` (in place) or ``replaced`` for a hook; else None."""
+    """``kept``, ``edited`` (in place) or ``replaced`` for a hook; ``ran`` where it may have edited; else None."""
     parts: tuple[Part, ...]
     """For an arriving gradient: what each edge contributed."""
     pass_id: int
