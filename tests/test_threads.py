@@ -14,6 +14,7 @@ from scenes import Doubled, Net, leaf, plain
 from torch import nn
 
 import hookviz as hv
+from hookviz.recorder import makers
 from hookviz.recorder.still import alone, no_collection
 
 THREADS = 8
@@ -160,3 +161,82 @@ def test_switches_of_the_interpreter_are_turned_back_by_the_last_to_leave() -> N
 
     together(work)
     assert gc.isenabled() and sys.getswitchinterval() == interval
+
+
+# -- which call made a node
+
+
+def in_a_thread(work: Callable[[], Any]) -> Any:
+    """What ``work`` returns in a thread of its own."""
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(work()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+def owned(trace: hv.Trace) -> dict[str, set[str]]:
+    """Kind of node → the calls that are said to have made one; leaves belong to modules and are left out."""
+    found: dict[str, set[str]] = {}
+    for node, call in trace.owners.items():
+        if trace.ops[node] != "AccumulateGrad":
+            found.setdefault(trace.ops[node], set()).add(trace.call(call))
+    return found
+
+
+def test_nodes_made_in_other_threads_belong_to_the_calls_that_made_them() -> None:
+    net = Net()
+    with hv.record(net) as trace:
+        for _ in range(3):
+            net(leaf(1.0))
+        outs = [in_a_thread(lambda: net(leaf(1.0))) for _ in range(2)]
+        torch.add(*outs).backward()
+    assert owned(trace) == {
+        "MulBackward0": {f"net.{name} (call {number})" for name in ("l1", "l2") for number in (4, 5)},
+        "ReluBackward0": {"net (call 4)", "net (call 5)"},
+    }
+    assert all(out.grad_fn.metadata == {} for out in outs)
+
+
+def test_a_node_that_another_thread_made_outside_of_any_call_has_no_owner() -> None:
+    net, x = Net(), leaf(1.0)
+
+    def prepared() -> torch.Tensor:
+        y = x.exp()
+        for _ in range(4):
+            y = y.sin()
+        return y
+
+    with hv.record(net) as trace:
+        net(leaf(1.0))
+        net(in_a_thread(prepared)).backward()
+        in_a_thread(lambda: net(leaf(1.0)))
+        torch.mul(net(in_a_thread(prepared)), 2).backward()
+    assert "ExpBackward0" in trace.ops and "ExpBackward0" not in owned(trace)
+    assert "SinBackward0" not in owned(trace)
+    assert "net.l2 (call 4)" in owned(trace)["MulBackward0"]
+
+
+def test_a_call_given_what_a_call_in_another_thread_made_owns_its_own_nodes_only() -> None:
+    first, second = Net(), Net()
+    with hv.record(first, second) as trace:
+        second(in_a_thread(lambda: first(leaf(1.0)))).backward()
+    nodes = [(trace.ops[node], trace.call(call)) for node, call in sorted(trace.owners.items())]
+    assert [call for op, call in nodes if op == "MulBackward0"] == ["first.l1", "first.l2", "second.l1", "second.l2"]
+    assert [call for op, call in nodes if op == "ReluBackward0"] == ["first", "second"]
+
+
+def test_marks_of_graphs_that_are_gone_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(makers, "_MANY", 8)
+    net, recording = Doubled(), makers.Makers(marking=True)
+    kept = [net(leaf(1.0)) for _ in range(20)]
+    for out in kept:
+        recording.returned([out], 0)
+    assert len(recording._marked) == 20
+    kept[5:] = []
+    for _ in range(40):
+        recording.returned([net(leaf(1.0))], 0)
+    assert len(recording._marked) < 20
+    assert all(makers.KEY in out.grad_fn.metadata for out in kept)
+    recording.close()
+    assert all(out.grad_fn.metadata == {} for out in kept)

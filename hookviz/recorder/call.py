@@ -37,6 +37,8 @@ class Call:
         """An exception that was being handled when the call began has nothing to do with it."""
         self.raised: int | None = None
         """The exception that was on its way when the call began, for ``Raised.leave``."""
+        self.since = 0
+        """The number of the first node that the outermost call around it could make, in its thread."""
         self.children = False
         """Whether it has called other modules."""
         self.broken = False

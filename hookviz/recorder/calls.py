@@ -2,9 +2,8 @@
 
 import threading
 import weakref
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +15,7 @@ from hookviz.later import Later
 from hookviz.measuring import measured
 from hookviz.recorder.call import Call, Module, ModuleStage
 from hookviz.recorder.glimpse import glimpse_of
+from hookviz.recorder.makers import Makers
 from hookviz.recorder.modules import Modules
 from hookviz.recorder.raised import text_of
 from hookviz.recorder.stage import Hook, Stage
@@ -42,12 +42,11 @@ class Calls:
         self._running: dict[int, list[Call]] = {}
         self._stages: dict[int, ModuleStage] = {}
         self._known: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
-        self._made: dict[int, tuple[list[int], list[int]]] = {}
-        """For each thread, which call was the innermost one from which sequence number of nodes on."""
         self.parameters: dict[int, int] = {}
         """``id`` of a parameter → the first call of its module."""
         self.follows = {id(module) for model in models for module in model.modules()}
         """``id`` of each module that was given; empty for all modules there are."""
+        self.makers = Makers(marking=bool(self.follows))
         self._given = [(self.modules.name(model), {id(module) for module in model.modules()}) for model in models]
 
     # -- a call begins and ends
@@ -57,7 +56,8 @@ class Calls:
         stack = self._running.setdefault(threading.get_ident(), [])
         number = self.modules.number(module)
         self.recording.notices.saved_hooks()
-        given, parameters = self.look(arguments(module, args, kwargs)), list(module._parameters.values())
+        things = list(arguments(module, args, kwargs))
+        given, parameters = self.look(things), list(module._parameters.values())
         call = Call(self, module, len(self.trace.calls))
         try:
             self._lay(call)
@@ -71,8 +71,11 @@ class Calls:
             stack[-1].children = True
         again = torch._C._current_graph_task_id() != -1
         self.trace.calls.append(CallRow(number, self._counts[number], parent, again))
+        if not stack:
+            self.makers.given(thing for _, thing in things)
         stack.append(call)
-        self._note(call.index)
+        number = self.makers.note(call.index)
+        call.since = number if parent is None else stack[0].since
         for parameter in parameters:
             self.parameters.setdefault(id(parameter), call.index)
         self.log("call", call.index, after=given)
@@ -87,6 +90,7 @@ class Calls:
         if not call.forwarded:
             call.forward(outputs)
         call.finish(outputs)
+        self.makers.returned((thing for _, thing in leaves("output", result)), call.since)
         self.recording.raised.leave(call.raised)
 
     def broke(self, call: Call, error: BaseException) -> None:
@@ -107,7 +111,7 @@ class Calls:
         stack = self._running.get(threading.get_ident(), [])
         if call in stack:
             del stack[stack.index(call) :]  # with any that an interrupt has left there
-        self._note(stack[-1].index if stack else -1)
+        self.makers.note(stack[-1].index if stack else -1)
 
     def _lift(self, call: Call) -> None:
         for stage in call.stages:
@@ -125,6 +129,7 @@ class Calls:
             stage.lift()
         self._stages.clear()
         self._running.clear()
+        self.makers.close()
 
     def compiled(self, name: str) -> None:
         """A compiled region begins: called after the module that was compiled, or after its function."""
@@ -193,26 +198,16 @@ class Calls:
 
     # -- who made a node
 
-    def _note(self, call: int) -> None:
-        numbers, calls = self._made.setdefault(threading.get_ident(), ([], []))
-        numbers.append(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
-        calls.append(call)
-
     def claim(self, survey: Survey) -> None:
         """Note which call made each node of a graph; a leaf's node belongs to the module whose parameter it is."""
-        for node in survey.nodes:
-            owner = self.maker(node)
-            if owner >= 0:
-                self.trace.owners[survey.numbers[id(node)]] = owner
+        for key, owner in self.owners(survey.nodes).items():
+            self.trace.owners[survey.numbers[key]] = owner
 
-    def maker(self, node: Node) -> int:
-        """The call that made ``node``, or -1."""
-        leaf = graph.leaf_of(node)
-        if leaf is not None:
-            return self.parameters.get(id(leaf), -1)
-        numbers, calls = self._made.get(threading.get_ident(), ([], []))
-        spot = bisect_right(numbers, node._sequence_nr())
-        return calls[spot - 1] if spot else -1
+    def owners(self, nodes: Sequence[Node]) -> dict[int, int]:
+        """``id`` of a node → the call that it belongs to, for those that belong to one."""
+        leaves = {id(node): leaf for node in nodes if (leaf := graph.leaf_of(node)) is not None}
+        known = {key: self.parameters[id(leaf)] for key, leaf in leaves.items() if id(leaf) in self.parameters}
+        return {**known, **self.makers.owners(nodes)}
 
     def call_of(self, module: Module, node: int) -> int:
         """The call that made ``node``, one of the two at which a module's full backward hooks run.
@@ -235,10 +230,7 @@ class Calls:
         """Calls and hooks got new numbers (old → new); what is not among them is forgotten."""
         self._known.clear()
         self.parameters = {key: calls[call] for key, call in self.parameters.items() if call in calls}
-        for thread, (numbers, made) in self._made.items():
-            made = [calls.get(call, -1) for call in made]
-            new = [i for i, call in enumerate(made) if call != (made[i - 1] if i else -1)]
-            self._made[thread] = [numbers[i] for i in new], [made[i] for i in new]
+        self.makers.renumber(calls)
         self.modules.renumber(hooks)
 
     # -- writing down

@@ -123,7 +123,7 @@ class Recording:
         """Whether a pass in another thread goes through a model that was given."""
         with suppress(Exception), self.lock, torch._C.DisableTorchFunction():
             nodes = graph.walk([node for node, _ in map(graph.edge_of, roots) if node is not None])
-            found = any(self.calls.maker(node) >= 0 for node in nodes)
+            found = bool(self.calls.owners(nodes))
             graph.release(nodes)
             return found
         return False
