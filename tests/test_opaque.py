@@ -241,6 +241,25 @@ def test_gradients_in_a_checkpoint_are_seen(use_reentrant: bool) -> None:
     assert net.weight.grad.item() == 300
 
 
+@pytest.mark.parametrize("use_reentrant", [True, False, None])
+def test_a_module_that_a_hook_calls_is_not_computed_again(use_reentrant: bool | None) -> None:
+    """Not even where it is called through checkpointing, for the first time."""
+    net, x = Doubled(), leaf(3.0)
+
+    def calls(grad: torch.Tensor) -> None:
+        given = grad.detach().requires_grad_()
+        if use_reentrant is None:
+            net(given)
+        else:
+            checkpoint(net, given, use_reentrant=use_reentrant)
+
+    x.register_hook(calls)
+    with hv.record(net) as trace:
+        (x * 2).backward()
+    assert [call.recomputed for call in trace.calls] == [False]
+    assert steps_of(trace, "call")[0].sentence == "net is called during backward, with 2."
+
+
 # -- recording changes nothing that is compiled
 
 

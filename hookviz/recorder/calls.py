@@ -16,6 +16,7 @@ from hookviz.measuring import measured
 from hookviz.recorder.call import Call, Module, ModuleStage
 from hookviz.recorder.glimpse import glimpse_of
 from hookviz.recorder.modules import Modules
+from hookviz.recorder.opaque import recomputing
 from hookviz.recorder.raised import text_of
 from hookviz.recorder.stage import Hook, Stage
 from hookviz.recorder.structure import Leaf, arguments, leaves, row_of
@@ -60,7 +61,8 @@ class Calls:
         parent = stack[-1].index if stack else None
         if stack:
             stack[-1].children = True
-        again = torch._C._current_graph_task_id() != -1
+        backward = torch._C._current_graph_task_id() != -1
+        again = backward and recomputing()
         self.trace.calls.append(CallRow(number, self._counts[number], parent, again))
         call = Call(self, module, len(self.trace.calls) - 1)
         call.raised = self.recording.raised.enter()
@@ -68,7 +70,8 @@ class Calls:
         self._note(call.index)
         for parameter in module._parameters.values():
             self.parameters.setdefault(id(parameter), call.index)
-        self.log("call", call.index, after=self.look(arguments(module, args, kwargs)))
+        of = "backward" if backward else None
+        self.log("call", call.index, after=self.look(arguments(module, args, kwargs)), of=of)
         self._lay(call)
         return call
 
