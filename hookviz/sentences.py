@@ -121,7 +121,8 @@ def _exception(step: Step, parts: dict[str, str | None]) -> str:
 
 def _call(step: Step, parts: dict[str, str | None]) -> str:
     again = step.row.call >= 0 and step.trace.calls[step.row.call].recomputed
-    return say("sentence.call.recomputed" if again else "sentence.call", **parts)
+    during = ".recomputed" if again else ".backward" if step.row.of == "backward" else ""
+    return say(f"sentence.call{during}", **parts)
 
 
 def _stepped(step: Step, parts: dict[str, str | None]) -> str:

@@ -241,6 +241,63 @@ def test_gradients_in_a_checkpoint_are_seen(use_reentrant: bool) -> None:
     assert net.weight.grad.item() == 300
 
 
+@pytest.mark.parametrize("use_reentrant", [True, False, None])
+def test_a_module_that_a_hook_calls_is_not_computed_again(use_reentrant: bool | None) -> None:
+    """Not even where it is called through checkpointing, for the first time."""
+    net, x = Doubled(), leaf(3.0)
+
+    def calls(grad: torch.Tensor) -> None:
+        given = grad.detach().requires_grad_()
+        if use_reentrant is None:
+            net(given)
+        else:
+            checkpoint(net, given, use_reentrant=use_reentrant)
+
+    x.register_hook(calls)
+    with hv.record(net) as trace:
+        (x * 2).backward()
+    assert [call.recomputed for call in trace.calls] == [False]
+    assert steps_of(trace, "call")[0].sentence == "net is called during backward, with 2."
+
+
+# -- hooks of a kind that is not followed
+
+
+def test_hooks_that_no_recording_follows_are_named() -> None:
+    net = nn.Sequential(*(nn.Linear(1, 1) for _ in range(5)))
+    optimizer = torch.optim.SGD(net.parameters())
+    for layer in net:
+        layer.register_state_dict_pre_hook(silent("saves"))
+    net.register_load_state_dict_post_hook(silent("loads"))
+    optimizer.register_state_dict_post_hook(silent("keeps"))
+    handle = torch.nn.modules.module.register_module_parameter_registration_hook(silent("sees"))
+    try:
+        with hv.record(net) as trace:
+            net.load_state_dict(net.state_dict())
+            optimizer.step()
+    finally:
+        handle.remove()
+    notes = [note for note in trace.notes if "not recorded" in note]
+    for kind, on in (
+        ("state_dict pre-hook", "net.0, net.1, net.2, …"),
+        ("load_state_dict hook", "net"),
+        ("state_dict hook", "optimizer"),
+        ("parameter registration hook", "all modules"),
+    ):
+        assert any(f"({kind}, on {on})" in note for note in notes), (kind, notes)
+    assert len(notes) == 4
+
+
+def test_hooks_of_a_module_that_was_only_called_are_named_too() -> None:
+    net = Net()
+    net.l1.register_load_state_dict_pre_hook(silent("loads"))
+    with hv.record() as trace:
+        net(leaf(3.0))
+    assert [note.partition(":")[0] for note in trace.notes] == [
+        "There are hooks of a kind that is not recorded (load_state_dict pre-hook, on net.l1)"
+    ]
+
+
 # -- recording changes nothing that is compiled
 
 

@@ -17,6 +17,7 @@ from hookviz.recorder.call import Call, Module, ModuleStage
 from hookviz.recorder.glimpse import glimpse_of
 from hookviz.recorder.makers import Makers
 from hookviz.recorder.modules import Modules
+from hookviz.recorder.opaque import recomputing
 from hookviz.recorder.raised import text_of
 from hookviz.recorder.stage import Hook, Stage
 from hookviz.recorder.structure import Leaf, arguments, leaves, row_of
@@ -69,7 +70,8 @@ class Calls:
         parent = stack[-1].index if stack else None
         if stack:
             stack[-1].children = True
-        again = torch._C._current_graph_task_id() != -1
+        backward = torch._C._current_graph_task_id() != -1
+        again = backward and recomputing()
         self.trace.calls.append(CallRow(number, self._counts[number], parent, again))
         if not stack:
             self.makers.given(thing for _, thing in things)
@@ -78,7 +80,7 @@ class Calls:
         call.since = number if parent is None else stack[0].since
         for parameter in parameters:
             self.parameters.setdefault(id(parameter), call.index)
-        self.log("call", call.index, after=given)
+        self.log("call", call.index, after=given, of="backward" if backward else None)
         return call
 
     def returned(self, call: Call, result: Any) -> None:

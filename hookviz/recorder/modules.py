@@ -1,7 +1,7 @@
 """The modules of a recording: what they are called, and the rows of their hooks."""
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -73,6 +73,13 @@ class Modules:
                 if parameter is not None:
                     found[f"{row.name}.{name}"] = parameter
         return found
+
+    def alive(self) -> Iterator[tuple[str, Module]]:
+        """(name, module) of every module that was called and is still there."""
+        for row, reference in zip(self.trace.modules, self._holders, strict=True):
+            module = reference()
+            if module is not None:
+                yield row.name, module
 
     def hook(self, kind: str, module: int, key: Any, function: Any, *, shared: bool, pass_id: int | None = None) -> int:
         """The number of a module's hook in the trace; one that is ``shared`` belongs to all modules."""

@@ -6,11 +6,13 @@ from types import FrameType
 from typing import Any
 
 import torch
+import torch.utils.checkpoint
 from torch._guards import TracingContext
 
 DYNAMO, SWITCH = "torch._dynamo.eval_frame", "_maybe_set_eval_frame"
 """The module that runs compiled functions (loaded when it is first needed), and what it calls before and after each."""
 
+_CHECKPOINT = torch.utils.checkpoint.__file__
 _WRAPPER = "compile_wrapper"
 _COMPILERS = tuple(
     os.path.join(os.path.dirname(torch.__file__), name, "") for name in ("_functorch", "_dynamo", "_inductor")
@@ -21,6 +23,17 @@ def compiling() -> bool:
     """Whether torch is compiling or tracing in this thread, so that nothing which seems to run is real."""
     state: Any = torch._C._get_tracing_state()
     return torch.compiler.is_compiling() or state is not None or TracingContext.try_get() is not None
+
+
+def recomputing() -> bool:
+    """Whether checkpointing, in the innermost backward pass of this thread, computes something a second time."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "_engine_run_backward":
+        # In this file nothing else is called so: the backward of its function, and what fills in saved tensors.
+        if frame.f_code.co_name in ("backward", "recompute_fn") and frame.f_code.co_filename == _CHECKPOINT:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def compiled(module: torch.nn.Module) -> bool:

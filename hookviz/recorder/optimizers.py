@@ -95,6 +95,13 @@ class Optimizers:
         self._log(kind, step, hook=self._hook(step), place=place, before=(), after=(), effect=effect, of=of)
         step.entry = None
 
+    def alive(self) -> Iterator[tuple[str, Optimizer]]:
+        """(name, optimizer) of every optimizer that was stepped and is still there."""
+        for reference, number in self._numbers.values():
+            optimizer = reference()
+            if optimizer is not None:
+                yield self.trace.optimizers[number].name, optimizer
+
     def _hook(self, step: Step) -> int:
         kind, shared, key, function, _ = step.entry or ()
         owner, flags = (-1, ("global",)) if shared else (step.number, ())

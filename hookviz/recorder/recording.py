@@ -23,6 +23,7 @@ from hookviz.recorder.passes import SMALL, Pass
 from hookviz.recorder.raised import Raised
 from hookviz.recorder.stage import ListStage, Observer, Stage
 from hookviz.recorder.still import no_collection
+from hookviz.recorder.unfollowed import Unfollowed
 from hookviz.recorder.watched import Watched
 from hookviz.survey import KEY, metadata_of
 from hookviz.trace import StepRow, Trace
@@ -50,6 +51,7 @@ class Recording:
         self.raised = Raised()
         self.notices = Notices(trace)
         self.calls = Calls(self, trace, models)
+        self._unfollowed = Unfollowed(self, tuple(models))
         self.optimizers = Optimizers(self)
         self.bound = Bound(self, keep)
         self.running: list[Watched] = []
@@ -171,6 +173,7 @@ class Recording:
         if not self.trace.rows and not self.trace.notes:
             self.trace.notes.append(say("trace.empty"))
         self.carefully(self.calls.close)
+        self.carefully(self._unfollowed.tell)
         settle(self.trace.values, self._settled)
         self.carefully(lambda: self.bound.check(last=True))
 

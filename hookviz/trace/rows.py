@@ -124,7 +124,7 @@ class StepRow(NamedTuple):
     error: str | None = None
     of: str | None = None
     """``data`` where before and after are the tensor's own numbers rather than its gradient's; ``settings``
-    where a hook changed those of an optimizer."""
+    where a hook changed those of an optimizer, ``backward`` where a module is called in a pass."""
     call: int = -1
     """The module call that the step is about."""
     optimizer: int = -1
