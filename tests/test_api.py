@@ -186,7 +186,7 @@ REGISTRATION = {
 
 
 @pytest.mark.parametrize("name", REGISTRATION)
-def test_register_module_registration_hooks_are_in_the_census_only(name: str) -> None:
+def test_register_module_registration_hooks_are_in_the_census_and_a_note_only(name: str) -> None:
     register, act = REGISTRATION[name]
     ran: list[str] = []
     with register(lambda module, key, value: ran.append(key)), hv.record() as trace:
@@ -194,11 +194,11 @@ def test_register_module_registration_hooks_are_in_the_census_only(name: str) ->
         act(net)
         net(leaf(3.0)).backward()
     assert len(ran) >= 1
-    assert len(trace.firings) == 0 and trace.notes == []
+    assert len(trace.firings) == 0 and [note.count("not recorded") for note in trace.notes] == [1]
 
 
 @pytest.mark.parametrize("name", ["register_state_dict_pre_hook", "register_state_dict_post_hook"])
-def test_module_register_state_dict_hooks_are_in_the_census_only(name: str) -> None:
+def test_module_register_state_dict_hooks_are_in_the_census_and_a_note_only(name: str) -> None:
     ran: list[str] = []
     net = Doubled()
     getattr(net, name)(lambda *given: ran.append(name))
@@ -206,11 +206,11 @@ def test_module_register_state_dict_hooks_are_in_the_census_only(name: str) -> N
         state = net.state_dict()
         net(leaf(3.0)).backward()
     assert ran == [name] and list(state) == ["weight"]
-    assert len(trace.firings) == 0 and trace.notes == []
+    assert len(trace.firings) == 0 and [note.count("not recorded") for note in trace.notes] == [1]
 
 
 @pytest.mark.parametrize("name", ["register_load_state_dict_pre_hook", "register_load_state_dict_post_hook"])
-def test_module_register_load_state_dict_hooks_are_in_the_census_only(name: str) -> None:
+def test_module_register_load_state_dict_hooks_are_in_the_census_and_a_note_only(name: str) -> None:
     ran: list[str] = []
     net = Doubled()
     getattr(net, name)(lambda *given: ran.append(name))
@@ -218,7 +218,7 @@ def test_module_register_load_state_dict_hooks_are_in_the_census_only(name: str)
         net.load_state_dict({"weight": torch.tensor(5.0)})
         net(leaf(3.0)).backward()
     assert ran == [name] and net.weight.item() == 5
-    assert len(trace.firings) == 0 and trace.notes == []
+    assert len(trace.firings) == 0 and [note.count("not recorded") for note in trace.notes] == [1]
 
 
 # -- nodes and several tensors
@@ -382,11 +382,13 @@ def test_register_optimizer_step_hook_for_all_optimizers(name: str, opt: torch.o
 @pytest.mark.parametrize(
     "name", [f"register_{what}_{when}_hook" for what in ("state_dict", "load_state_dict") for when in ("pre", "post")]
 )
-def test_optimizer_register_state_dict_hooks_are_in_the_census_only(name: str, opt: torch.optim.Optimizer) -> None:
+def test_optimizer_register_state_dict_hooks_are_in_the_census_and_a_note_only(
+    name: str, opt: torch.optim.Optimizer
+) -> None:
     ran: list[str] = []
     getattr(opt, name)(lambda *given: ran.append(name))
     with hv.record() as trace:
         opt.load_state_dict(opt.state_dict())
         opt.step()
     assert ran == [name]
-    assert len(trace.firings) == 0 and trace.notes == []
+    assert len(trace.firings) == 0 and [note.count("not recorded") for note in trace.notes] == [1]
