@@ -246,7 +246,7 @@ def added(net: Adds, *registered: Callable[..., Any]) -> list[tuple[Any, ...]]:
 
 
 def unseen(hook: str) -> tuple[Any, ...]:
-    sentence = f"{hook} was added while net ran, and nobody told of it: it was not observed, and what net returned may"
+    sentence = f"{hook} was added while net ran, and nobody told of it: it was not observed, and the output of net may"
     return "unobserved", f"{sentence} be its work.", None, None
 
 

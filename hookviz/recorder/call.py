@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 Module = torch.nn.Module
 
+_KINDS = ("backward_hooks", "backward_pre_hooks", "forward_hooks", "forward_pre_hooks")
+_OWN = tuple(f"_{kind}" for kind in _KINDS)
+_EVERYONES = tuple(getattr(torch_modules, f"_global_{kind}") for kind in _KINDS)
+"""The dicts of hooks that torch looks into before it runs a module without any."""
+
 
 class Call:
     """One call of a module, while it runs."""
@@ -43,7 +48,7 @@ class Call:
         """Whether it has called other modules."""
         self.broken = False
         """Whether an exception is on its way, and torch runs the hooks that are always called."""
-        self.plain = not any(hooks for name in _DICTS for hooks in _both(module, name))
+        self.plain = not (any(map(len, _EVERYONES)) or any(map(module.__dict__.get, _OWN)))
         """Whether the module had no hook of any kind when the call began: then torch looks for none later."""
 
     # -- what the observers report
@@ -208,14 +213,6 @@ class ModuleStage(Stage):
                 for flags in (self.kwargs, self.always):
                     if flags:
                         flags.pop(key, None)
-
-
-_DICTS = ("backward_hooks", "backward_pre_hooks", "forward_hooks", "forward_pre_hooks")
-
-
-def _both(module: Module, name: str) -> tuple[Any, Any]:
-    """The dict of a module's own hooks of one kind, and that of all modules."""
-    return getattr(module, f"_{name}", None), getattr(torch_modules, f"_global_{name}")
 
 
 def _passed(error: BaseException, hook: Hook) -> bool:

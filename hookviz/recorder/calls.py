@@ -202,8 +202,10 @@ class Calls:
 
     def claim(self, survey: Survey) -> None:
         """Note which call made each node of a graph; a leaf's node belongs to the module whose parameter it is."""
-        for key, owner in self.owners(survey.nodes).items():
-            self.trace.owners[survey.numbers[key]] = owner
+        owners = self.owners(survey.nodes)
+        for node in survey.nodes:
+            if id(node) in owners:
+                self.trace.owners[survey.numbers[id(node)]] = owners[id(node)]
 
     def owners(self, nodes: Sequence[Node]) -> dict[int, int]:
         """``id`` of a node → the call that it belongs to, for those that belong to one."""
