@@ -452,3 +452,17 @@ with hv.record():
 assert torch._dynamo.utils.unpatched_nn_module_call is torch.nn.Module.__call__ is call
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_compiler_leaves_our_own_functions_alone_without_a_warning() -> None:
+    net = nn.Sequential(nn.Tanh(), nn.Tanh())
+    net[1].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * 2,))
+    run = torch.compile(net, backend="eager")
+
+    def warned(watch: Any) -> list[str]:
+        with warnings.catch_warnings(record=True, action="always") as caught, watch():
+            run(torch.ones(2, requires_grad=True)).sum().backward()
+        return [str(warning.message) for warning in caught]
+
+    plain = warned(nullcontext)
+    assert [warned(hv.record), warned(nullcontext)] == [plain, plain]

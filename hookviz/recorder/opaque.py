@@ -36,6 +36,15 @@ def recomputing() -> bool:
     return False
 
 
+def leave_alone(package: str) -> None:
+    """Have the compiler run the functions of ``package`` as they are, instead of compiling them with a warning."""
+    rules: Any = sys.modules.get(f"{DYNAMO.rpartition('.')[0]}.trace_rules")
+    folders = getattr(rules, "SKIP_DIRS", ())
+    here = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+    if not any(here == folder for folder in folders) and hasattr(rules, "add"):
+        rules.add(package)
+
+
 def compiled(module: torch.nn.Module) -> bool:
     """Whether ``module`` is a graph that the compiler made and that compiled code calls; one of the user's is not."""
     if not isinstance(module, torch.fx.GraphModule):

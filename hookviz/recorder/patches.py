@@ -17,7 +17,7 @@ from torch.autograd.function import _HookMixin
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.recorder import copies
-from hookviz.recorder.opaque import DYNAMO, SWITCH, Regions, compiled, compiling
+from hookviz.recorder.opaque import DYNAMO, SWITCH, Regions, compiled, compiling, leave_alone
 from hookviz.recorder.optimizers import Between, OnOptimizer, in_step
 from hookviz.recorder.stage import Observer
 
@@ -233,6 +233,7 @@ def _watch_dynamo() -> None:
     switch = getattr(dynamo, SWITCH, None)
     if switch is None or any(owner is dynamo for owner, _, _ in _kept):
         return
+    leave_alone(__name__.partition(".")[0])
 
     def seen_switch(callback: Any) -> Any:
         # All of this comes before the switch: afterwards torch would compile it.
