@@ -332,3 +332,18 @@ def test_a_handle_made_in_one_recording_works_in_the_next(watch: Any) -> None:
         handle.remove()
         net(leaf(1.0))
     assert len(trace.firings) == 1 and ran == ["h", "h"]
+
+
+def test_where_the_last_hook_has_gone_torch_takes_its_short_cut_as_it_would() -> None:
+    class Breaks(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise ArithmeticError("no")
+
+    def frames(watch: Callable[[], Any]) -> list[str]:
+        net = nn.Sequential(Breaks())
+        handle = torch_modules.register_module_forward_pre_hook(lambda *given: handle.remove())
+        with pytest.raises(ArithmeticError) as raised, watch():
+            net(torch.ones(1))
+        return [entry.name for entry in raised.traceback]
+
+    assert frames(hv.record) == frames(nullcontext)

@@ -190,6 +190,9 @@ class Calls:
 
     def _observe(self, call: Call, kind: str, hooks: Any, flags: tuple[Any, ...]) -> None:
         stage = self._stages.get(id(hooks))
+        if stage is not None and not stage.user_hooks():
+            stage.lift()  # torch takes another way where there is no hook at all
+            return
         if stage is None:
             shared = any(hooks is known for known in _SHARED)
             stage = self._stages[id(hooks)] = ModuleStage(self.recording, kind, hooks, flags, shared)
