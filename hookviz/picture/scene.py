@@ -1,8 +1,9 @@
 """What a picture of one pass shows: boxes with pins, arrows between them, and what each step writes on them."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from hookviz.picture.calls import CallBox, call_boxes, called, chain, makers, mark_call
 from hookviz.picture.things import (
@@ -88,6 +89,30 @@ class Scene:
         return Mark([], {}) if node is None else _mark(self, node, step)
 
     @property
+    def likeness(self) -> tuple[Any, ...]:
+        """What two scenes must have in common to be shown in one picture."""
+        boxes = [(box.id, box.op, tuple(box.names), tuple(pin.id for pin in box.pins)) for box in self.boxes.values()]
+        calls = [(box.id, tuple(box.nodes), tuple(pin.id for pin in box.pins)) for box in self.calls.values()]
+        return tuple(sorted(boxes)), tuple(sorted(calls)), tuple(sorted(arrow.id for arrow in self.arrows.values()))
+
+    def make_room(self, others: "Sequence[Scene]", between: str) -> None:
+        """Keep room for the texts of ``others``, which look alike, and for two texts beside each other that differ."""
+        written = [scene._written() for scene in (self, *others)]
+        for spot in self._spots.keys() & {spot for there in written for spot in there}:
+            texts = [there.get(spot, {}) for there in written]
+            longest = sorted({text for there in texts for text in there.values()}, key=len)[-2:]
+            differ = any(there != texts[0] for there in texts)
+            self._keep(spot, self._spots[spot], between.join(longest) if differ else "".join(longest[-1:]))
+
+    def _written(self) -> dict[str, dict[int, str]]:
+        """Id of a text → step's index → what it writes there."""
+        found: dict[str, dict[int, str]] = {}
+        for index, mark in self.marks.items():
+            for spot, text in mark.texts.items():
+                found.setdefault(spot, {})[index] = text
+        return found
+
+    @property
     def shown(self) -> int:
         """How many boxes are drawn."""
         return len(self.boxes) + len(self.calls)
@@ -115,9 +140,14 @@ class Scene:
         self.marks[index] = mark
         for spot, text in mark.texts.items():
             thing = self._spots.get(spot)
-            longest = "input" if spot.endswith("-i") else "final"
-            if thing is not None and len(text) > len(getattr(thing, longest)):
-                setattr(thing, longest, text)
+            if thing is not None:
+                self._keep(spot, thing, text)
+
+    def _keep(self, spot: str, thing: Pin | Box | Arrow | CallBox, text: str) -> None:
+        """Keep room for a text."""
+        longest = "input" if spot.endswith("-i") else "final"
+        if len(text) > len(getattr(thing, longest)):
+            setattr(thing, longest, text)
 
     def _silence(self) -> None:
         """At the end of a pass, a hook that did not fire says so."""

@@ -38,20 +38,21 @@ def state(trace: Trace) -> dict[str, Any]:
     hooks = sorted({step.row.hook for step in steps if step.row.hook is not None})
     return {
         "svgs": [dot(scene, None, final=True).pipe("svg", encoding="utf-8") for scene in scenes],
-        "frames": [{**_frame(step, steps, marks, hooks), "picture": pictures[step.pass_id]} for step in steps],
-        "hooks": [_hook(trace, index) for index in hooks],
-        "firings": [_firing(step) for step in steps if step.kind in HOOK_KINDS],
+        "frames": [{**frame_of(step, steps, marks, hooks), "picture": pictures[step.pass_id]} for step in steps],
+        "hooks": [hook_of(trace, index) for index in hooks],
+        "firings": [firing_of(step) for step in steps if step.kind in HOOK_KINDS],
         "notes": [*trace.notes, *cut],
         "words": section("player"),
     }
 
 
-def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: list[int]) -> dict[str, Any]:
+def frame_of(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: list[int]) -> dict[str, Any]:
+    """One step as the player shows it."""
     mark = marks.get(step.index, Mark([], {}))
     before, after = _cards(step)
     return {
         "kind": step.kind,
-        "glyph": _glyph(step),
+        "glyph": glyph_of(step),
         "forward": step.kind in ("call", "forward", *FORWARD_HOOK_KINDS),
         "title": title(step),
         "sentence": sentence(step),
@@ -69,7 +70,8 @@ def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: lis
     }
 
 
-def _glyph(step: Step) -> str:
+def glyph_of(step: Step) -> str:
+    """The shape of a step on the timeline."""
     if step.kind in HOOK_KINDS:
         return "hook"
     return "note" if step.kind in _NOTES else _GLYPHS.get(step.kind, "node")
@@ -134,7 +136,8 @@ def _next(step: Step, steps: Sequence[Step]) -> str:
     return say("next.hook", hook=label, on=following.on, value=brief(following.before))
 
 
-def _hook(trace: Trace, index: int) -> dict[str, Any]:
+def hook_of(trace: Trace, index: int) -> dict[str, Any]:
+    """A hook's name, place and source."""
     hook, row = trace.hook(index), trace.hook_rows[index]
     missing = None if row.text is not None else say("hook.source.none", name=hook.name)
     first = None if row.text is None else row.line
@@ -148,7 +151,8 @@ def _hook(trace: Trace, index: int) -> dict[str, Any]:
     }
 
 
-def _firing(step: Step) -> dict[str, Any]:
+def firing_of(step: Step) -> dict[str, Any]:
+    """A row of the table of hooks."""
     hook = step.hook
     assert hook is not None  # a firing has its hook
     nothing = step.before == () == step.after  # a hook that is given no gradient

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from hookviz.compare.matching import matched
 from hookviz.sentences import brief
 from hookviz.table import Table
-from hookviz.trace import HOOK_KINDS, Place, Step, Trace
+from hookviz.trace import HOOK_KINDS, Step, Trace
 from hookviz.values import Value, flat, number, same
 from hookviz.words import say
 
 GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
 """The kinds of step in which a gradient stands somewhere to be compared."""
-
-_SEEN_THROUGH = "BackwardHookFunctionBackward"
-"""The node that torch puts around a module with full backward hooks; gradients pass through it as they are."""
 
 Where = tuple[Any, ...]
 """What tells a step from the others of its trace, in terms that two traces of one program share."""
@@ -74,12 +72,9 @@ def compare(this: Trace, other: Trace) -> Comparison:
     """
     if not isinstance(other, Trace):
         raise TypeError(say("error.diff.type", kind=type(other).__name__))
-    if len(this.roots) != len(other.roots):
-        raise ValueError(say("error.diff.passes", here=len(this.roots), there=len(other.roots)))
-    one, two = _Graph(this), _Graph(other)
-    matched = [_match(one, two, pass_id) for pass_id in range(len(this.roots))]
-    own = [{ours: ours for ours in numbers.values()} for numbers in matched]
-    here, there = _Told(this, own), _Told(other, matched)
+    numbers = matched(this, other)
+    own = [{ours: ours for ours in there.values()} for there in numbers]
+    here, there = _Told(this, own), _Told(other, numbers)
     rows = _differences(here, there)
     first, caused = _first(list(here.firings.items()), list(there.firings.items())) if rows else (None, False)
     if first is not None:
@@ -104,74 +99,6 @@ def _sentence(this: Trace, rows: Sequence[Difference], first: Step | None, cause
     which = say("diff.this" if first.trace is this else "diff.other")
     where = {"hook": first.hook.label, "on": first.on, "step": first.index + 1, "which": which}
     return say("diff.first" if caused else "diff.already", count=len(rows), **where)
-
-
-# -- which node of the one graph is which of the other
-
-
-class _Graph:
-    """The graph of a trace, without the nodes that torch puts around modules with full backward hooks."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self._slots: dict[int, dict[int, Place]] = {}
-        for (node, slot), place in trace.edges.items():
-            self._slots.setdefault(node, {})[slot] = place
-
-    def roots(self, pass_id: int) -> list[Place | None]:
-        """Where a pass starts."""
-        return [self._through(place) for place in self.trace.roots[pass_id]]
-
-    def below(self, node: int) -> dict[int, Place | None]:
-        """Where the gradients that a node computes go, by their slots."""
-        return {slot: self._through(place) for slot, place in self._slots.get(node, {}).items()}
-
-    def end(self, place: Place | None) -> str:
-        """What stands at a place, in words."""
-        if place is None:
-            return say("diff.nothing")
-        op = self.trace.ops[place[0]]
-        return op if place[1] == 0 else say("diff.output", op=op, output=place[1] + 1)
-
-    def _through(self, place: Place | None) -> Place | None:
-        while place is not None and self.trace.ops[place[0]] == _SEEN_THROUGH:
-            place = self._slots.get(place[0], {}).get(place[1])
-        return place
-
-
-def _match(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
-    """Number of a node in ``two`` → its number in ``one``, by a walk from the roots of one pass in step.
-
-    Raises:
-        ValueError: the walk comes to a place where the graphs are not alike; which one, in words.
-    """
-    roots = one.roots(pass_id), two.roots(pass_id)
-    if len(roots[0]) != len(roots[1]):
-        raise ValueError(say("error.diff.roots", number=pass_id + 1, here=len(roots[0]), there=len(roots[1])))
-    pairs = [(*pair, say("diff.root", number=pass_id + 1)) for pair in zip(*roots, strict=True)]
-    numbers: dict[int, int] = {}
-    taken: set[int] = set()
-    for here, there, where in pairs:  # the list grows while it is gone through
-        if here is None or there is None or one.end(here) != two.end(there):
-            if here is None and there is None:
-                continue
-            raise ValueError(say("error.diff.shape", where=where, here=one.end(here), there=two.end(there)))
-        ours, theirs = here[0], there[0]
-        if theirs in numbers or ours in taken:
-            if numbers.get(theirs) != ours:
-                raise ValueError(say("error.diff.shared", where=where, op=one.end(here)))
-            continue
-        numbers[theirs] = ours
-        taken.add(ours)
-        pairs += _next(one, two, ours, theirs)
-    return numbers
-
-
-def _next(one: _Graph, two: _Graph, ours: int, theirs: int) -> list[tuple[Place | None, Place | None, str]]:
-    mine, yours = one.below(ours), two.below(theirs)
-    on = one.trace.name(ours)
-    slots = sorted(mine.keys() | yours.keys())
-    return [(mine.get(slot), yours.get(slot), say("diff.slot", slot=slot + 1, on=on)) for slot in slots]
 
 
 # -- what a trace tells, in terms that both share

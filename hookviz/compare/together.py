@@ -1,0 +1,213 @@
+"""Several traces of one program in the numbers of the first, row beside row: one picture and one timeline serve all."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
+
+from hookviz.compare.matching import matched
+from hookviz.trace import CallRow, HookRow, ModuleRow, StepRow, Trace
+
+ABSENT = "absent"
+"""The kind of a row that stands where other traces have a step and this one has none."""
+
+Key = tuple[Any, ...]
+
+
+class _Numbers(NamedTuple):
+    """What a trace's own numbers are in the numbers of all."""
+
+    nodes: dict[int, int]
+    modules: dict[int, int]
+    calls: dict[int, int]
+    optimizers: dict[int, int]
+    hooks: dict[int, int]
+
+
+def together(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]] | None = None) -> list[Trace]:
+    """``traces`` of one program in common numbers, each with a row in every place where one of them has a step.
+
+    Nodes are matched by their places in the graph, as ``Trace.diff`` does; where the graphs differ, the places of
+    tensors of the same name are one, and all else is not. Hooks are matched by where they are kept and what they are
+    called; ``known`` says of each trace which hook (its row) is which (anything hashable), where that is known better.
+    Where a trace has nothing to show in a place, its row's kind is ``ABSENT``.
+    """
+    common = _Common(traces[0])
+    told = known or [{} for _ in traces]
+    moved = [common.move(trace, hooks) for trace, hooks in zip(traces, told, strict=True)]
+    keys = [_keys(trace) for trace in moved]
+    order = _merged(keys)
+    for trace in moved:
+        common.finish(trace)
+    return [_spread(trace, theirs, order) for trace, theirs in zip(moved, keys, strict=True)]
+
+
+class _Common:
+    """The numbers that all traces share; it grows as traces bring more."""
+
+    def __init__(self, first: Trace) -> None:
+        self.first = first
+        self.ops = list(first.ops)
+        self.hook_rows: list[HookRow] = []
+        self.modules: list[ModuleRow] = []
+        self.optimizers: list[ModuleRow] = []
+        self.calls: list[CallRow] = []
+        self._hooks: dict[Key, int] = {}
+        self._nodes: dict[Key, int] = {}
+        self.hooked: list[dict[int, None]] = []
+        """For each pass, the hooks that were there in one of the traces."""
+
+    def move(self, trace: Trace, known: Mapping[int, Hashable]) -> Trace:
+        """``trace`` in the numbers of all."""
+        numbers = self._numbers(trace, known)
+        for pass_id, there in enumerate(trace.hooked):
+            if pass_id == len(self.hooked):
+                self.hooked.append({})
+            self.hooked[pass_id].update((numbers.hooks[hook], None) for hook in there)
+        nodes = numbers.nodes
+        return replace(
+            trace,
+            edges={(nodes[start], slot): (nodes[end], output) for (start, slot), (end, output) in trace.edges.items()},
+            tensors=[row._replace(node=nodes[row.node]) for row in trace.tensors],
+            rows=[_step(row, numbers) for row in trace.rows],
+            owners={nodes[node]: numbers.calls[call] for node, call in trace.owners.items()},
+            roots=[[(nodes[node], output) for node, output in places] for places in trace.roots],
+        )
+
+    def finish(self, trace: Trace) -> None:
+        """Give ``trace`` the tables of all, once they are complete."""
+        trace.ops, trace.hook_rows = list(self.ops), list(self.hook_rows)
+        trace.modules, trace.calls, trace.optimizers = list(self.modules), list(self.calls), list(self.optimizers)
+        trace.hooked = [list(there) for there in self.hooked[: len(trace.roots)]]
+        trace.forget()
+
+    def _numbers(self, trace: Trace, known: Mapping[int, Hashable]) -> _Numbers:
+        modules = _places(self.modules, trace.modules)
+        calls = self._calls(trace, modules)
+        optimizers = _places(self.optimizers, trace.optimizers)
+        nodes = self._match(trace)
+        moved = _Numbers(nodes, modules, calls, optimizers, {})
+        seen: Counter[Key] = Counter()
+        for index, row in enumerate(trace.hook_rows):
+            row = _hook(row, moved)
+            identity = known.get(index), *row.dict, row.name, row.file, row.line
+            seen[identity] += 1
+            key = (*identity, seen[identity])
+            if key not in self._hooks:
+                self._hooks[key] = len(self.hook_rows)
+                self.hook_rows.append(row)
+            moved.hooks[index] = self._hooks[key]
+        return moved
+
+    def _match(self, trace: Trace) -> dict[int, int]:
+        """Number of a node in ``trace`` → its number in all traces."""
+        try:
+            found = {theirs: ours for numbers in matched(self.first, trace) for theirs, ours in numbers.items()}
+        except ValueError:  # a hook can make another graph, as one that replaces a module's output does
+            found = _by_name(self.first, trace)
+        seen: Counter[str] = Counter()
+        for node, op in enumerate(trace.ops):
+            if node not in found:
+                name = trace.name(node)
+                seen[name] += 1
+                found[node] = self._nodes.setdefault((name, seen[name]), len(self.ops))
+                if found[node] == len(self.ops):
+                    self.ops.append(op)
+        return found
+
+    def _calls(self, trace: Trace, modules: Mapping[int, int]) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for index, row in enumerate(trace.calls):
+            parent = None if row.parent is None else found[row.parent]
+            moved = row._replace(module=modules[row.module], parent=parent)
+            if moved not in self.calls:
+                self.calls.append(moved)
+            found[index] = self.calls.index(moved)
+        return found
+
+
+def _places(common: list[ModuleRow], rows: Iterable[ModuleRow]) -> dict[int, int]:
+    """Where each of ``rows`` is in ``common``, to which new ones are added."""
+    found = {}
+    for index, row in enumerate(rows):
+        if row not in common:
+            common.append(row)
+        found[index] = common.index(row)
+    return found
+
+
+def _by_name(first: Trace, trace: Trace) -> dict[int, int]:
+    """The nodes at which tensors of the same name and op stand, where no other pair claims one of them."""
+    pairs = {
+        (theirs.node, ours.node)
+        for theirs in trace.tensors
+        for ours in first.tensors
+        if theirs.name and theirs[:1] + theirs[2:5] == ours[:1] + ours[2:5]
+    }
+    pairs = {pair for pair in pairs if trace.ops[pair[0]] == first.ops[pair[1]]}
+    count = Counter(node for pair in pairs for node in (("theirs", pair[0]), ("ours", pair[1])))
+    return {theirs: ours for theirs, ours in pairs if count["theirs", theirs] == count["ours", ours] == 1}
+
+
+def _hook(row: HookRow, numbers: _Numbers) -> HookRow:
+    holders = numbers.optimizers if row.kind in ("step_pre_hook", "step_post_hook") else numbers.modules
+    return row._replace(node=numbers.nodes.get(row.node, -1), module=holders.get(row.module, -1))
+
+
+def _step(row: StepRow, numbers: _Numbers) -> StepRow:
+    return row._replace(
+        node=numbers.nodes.get(row.node, -1),
+        hook=None if row.hook is None else numbers.hooks[row.hook],
+        parts=tuple((numbers.nodes.get(node, -1), slot, value) for node, slot, value in row.parts),
+        call=numbers.calls.get(row.call, -1),
+        optimizer=numbers.optimizers.get(row.optimizer, -1),
+    )
+
+
+# -- one timeline
+
+
+def _keys(trace: Trace) -> list[Key]:
+    """What tells each step of a trace in common numbers from the others."""
+    seen: Counter[Key] = Counter()
+    keys = []
+    for row in trace.rows:
+        key = (row.pass_id, row.kind, row.node, row.output, row.hook, row.call, row.optimizer)
+        seen[key] += 1
+        keys.append((*key, seen[key]))
+    return keys
+
+
+def _merged(lists: Sequence[Sequence[Key]]) -> list[Key]:
+    """One order in which every key of every list has a place; keys whose order is not the same have several."""
+    order = list(lists[0])
+    for keys in lists[1:]:
+        merged: list[Key] = []
+        for kind, i, j, k, m in SequenceMatcher(None, order, keys, autojunk=False).get_opcodes():
+            merged += order[i:j]
+            if kind != "equal":
+                merged += keys[k:m]
+        order = merged
+    return order
+
+
+def _spread(trace: Trace, keys: Sequence[Key], order: Sequence[Key]) -> Trace:
+    """``trace`` with its rows in their places among those of all."""
+    places = _placed(keys, order)
+    rows = [StepRow(pass_id=key[0], kind=ABSENT, node=key[2], output=key[3], call=key[5]) for key in order]
+    for row, place in zip(trace.rows, places, strict=True):
+        rows[place] = row._replace(cause=None if row.cause is None else places[row.cause])
+    trace.rows = rows
+    return trace
+
+
+def _placed(keys: Sequence[Key], order: Sequence[Key]) -> list[int]:
+    """The place of each key in the merged order, of which the keys are a part in the same order."""
+    places, at = [], 0
+    for key in keys:
+        while order[at] != key:
+            at += 1
+        places.append(at)
+        at += 1
+    return places

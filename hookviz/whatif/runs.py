@@ -1,0 +1,87 @@
+"""Running one function again and again under the same circumstances, each time with other hooks switched off."""
+
+import random
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import torch
+
+from hookviz.recorder import record
+from hookviz.trace import Trace
+from hookviz.whatif.switches import Sign, Switches, switched
+from hookviz.words import say
+
+ALL = 5
+"""For up to so many hooks every combination is recorded: 32 passes. For more, each hook off alone."""
+MOST = 40
+"""No more hooks than this can be switched: each is a pass to record."""
+
+
+@dataclass
+class Run:
+    """One recorded run of the function."""
+
+    trace: Trace
+    signs: Mapping[int, Sign]
+    """A hook's key in its dict → which registration it was."""
+    error: str | None
+    """What it raised."""
+
+    @property
+    def hooks(self) -> dict[int, Sign]:
+        """The hooks in the trace (by their rows) that were registered while the function ran."""
+        return {i: self.signs[row.key] for i, row in enumerate(self.trace.hook_rows) if row.key in self.signs}
+
+
+def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Collection[Sign] = ()) -> Run:
+    """Record ``function`` with the hooks in ``off`` left out. What it raises is kept as text, with the trace so far."""
+    switches, error = Switches(off), None
+    with record() as trace, switched(switches):
+        try:
+            function(**given)
+        except Exception as raised:  # a hook may be what keeps the pass from failing
+            error = f"{type(raised).__name__}: {raised}"
+    if error is not None and not any(row.kind == "exception" for row in trace.rows):
+        trace.notes.append(say("whatif.raised", error=error))
+    return Run(trace, switches.signs, error)
+
+
+def subsets(count: int) -> list[frozenset[int]]:
+    """Which hooks to switch off together: none first, and then everything else that is recorded.
+
+    >>> [sorted(off) for off in subsets(2)]
+    [[], [0], [1], [0, 1]]
+    >>> len(subsets(5)), len(subsets(6))
+    (32, 7)
+    """
+    most = count if count <= ALL else 1
+    return [frozenset(off) for size in range(most + 1) for off in combinations(range(min(count, MOST)), size)]
+
+
+@contextmanager
+def same_luck() -> Iterator[Callable[[], None]]:
+    """Gives a function that puts the random number generators back to where they were at the beginning."""
+    before = _generators()
+
+    def again() -> None:
+        for put, state in before:
+            put(state)
+
+    yield again
+
+
+def _generators() -> list[tuple[Callable[[Any], Any], Any]]:
+    found: list[tuple[Callable[[Any], Any], Any]] = [
+        (random.setstate, random.getstate()),
+        (torch.random.set_rng_state, torch.random.get_rng_state()),
+    ]
+    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        found.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        found.append((numpy.random.set_state, numpy.random.get_state()))
+    return found

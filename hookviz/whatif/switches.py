@@ -1,0 +1,139 @@
+"""Hooks that can be switched off: while a function runs, the registration of some hooks is not carried out."""
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import torch
+import torch.nn.modules.module as torch_modules
+import torch.optim.optimizer as torch_optimizer
+from torch.autograd.function import _HookMixin
+from torch.utils.hooks import RemovableHandle
+
+from hookviz.recorder.behind import behind
+from hookviz.recorder.stage import Observer
+from hookviz.source import describe
+
+Sign = tuple[Any, ...]
+"""What tells a registration from the others in the same function: how, of what, and the how-manieth such one."""
+
+_METHODS = (
+    (torch.Tensor, "register_hook"),
+    (torch.Tensor, "register_post_accumulate_grad_hook"),
+    (torch.nn.Module, "register_forward_pre_hook"),
+    (torch.nn.Module, "register_forward_hook"),
+    (torch.nn.Module, "register_full_backward_pre_hook"),
+    (torch.nn.Module, "register_full_backward_hook"),
+    (torch.nn.Module, "register_backward_hook"),
+    (torch.optim.Optimizer, "register_step_pre_hook"),
+    (torch.optim.Optimizer, "register_step_post_hook"),
+)
+"""Called as (whose, hook)."""
+_FUNCTIONS = (
+    (torch_modules, "register_module_forward_pre_hook"),
+    (torch_modules, "register_module_forward_hook"),
+    (torch_modules, "register_module_full_backward_pre_hook"),
+    (torch_modules, "register_module_full_backward_hook"),
+    (torch_modules, "register_module_backward_hook"),
+    (torch_optimizer, "register_optimizer_step_pre_hook"),
+    (torch_optimizer, "register_optimizer_step_post_hook"),
+)
+"""Called as (hook)."""
+
+
+class Switches:
+    """What was registered while a function ran, and what of it was switched off."""
+
+    def __init__(self, off: Collection[Sign] = ()) -> None:
+        self.off = off
+        self.signs: dict[int, Sign] = {}
+        """A handle's number, which is the hook's key in its dict → which registration it was."""
+        self.left_out: list[Sign] = []
+        """The registrations that were not carried out."""
+        self._count: Counter[Sign] = Counter()
+        self._groups: dict[int, tuple[Any, Sign]] = {}
+        """``id`` of what the parts of a multi-grad hook share → it and its sign."""
+
+    def sign(self, how: str, hook: Any) -> Sign:
+        """Which registration this is. All parts of a multi-grad hook are one."""
+        found = behind(hook)
+        if found is not None and id(found.state) in self._groups:
+            return self._groups[id(found.state)][1]
+        described = describe(hook if found is None else found.function)
+        same = (how, described[0], described[1], described[2])
+        self._count[same] += 1
+        sign = (*same, self._count[same])
+        if found is not None:
+            self._groups[id(found.state)] = found.state, sign
+        return sign
+
+    def registers(self, how: str, hook: Any, register: Callable[[], Any]) -> Any:
+        """Carry the registration out, or hand out a handle that holds nothing."""
+        sign = self.sign(how, hook)
+        if sign in self.off:
+            self.left_out.append(sign)
+            return RemovableHandle(OrderedDict())
+        handle = register()
+        self.signs[handle.id] = sign
+        return handle
+
+
+@contextmanager
+def switched(switches: Switches) -> Iterator[None]:
+    """Registrations of this thread go through ``switches``; to be entered inside ``record()``, whose own come first."""
+    here = threading.get_ident()
+    put = [*_replacements(switches, here)]
+    before = [(owner, name, vars(owner)[name]) for owner, name, _ in put]
+    for owner, name, ours in put:
+        setattr(owner, name, ours)
+    try:
+        yield
+    finally:
+        for owner, name, theirs in before:
+            setattr(owner, name, theirs)
+
+
+def _replacements(switches: Switches, here: int) -> Iterator[tuple[Any, str, Any]]:
+    for owners, position in ((_METHODS, 1), (_FUNCTIONS, 0)):
+        for owner, name in owners:
+            yield owner, name, _seen(switches, here, name, vars(owner)[name], position)
+    yield _HookMixin, "_register_hook", staticmethod(_seen_node(switches, here, _HookMixin._register_hook))
+
+
+def _seen(switches: Switches, here: int, name: str, register: Callable[..., Any], position: int) -> Callable[..., Any]:
+    @wraps(register)
+    def registered(*given: Any, **options: Any) -> Any:
+        hook = given[position] if len(given) > position else options.get("hook")
+        if threading.get_ident() != here or not _users(hook):
+            return register(*given, **options)
+        return switches.registers(name, hook, lambda: register(*given, **options))
+
+    return registered
+
+
+def _seen_node(switches: Switches, here: int, register: Callable[..., Any]) -> Callable[..., Any]:
+    """Torch hands over the dict of a node, or None, and wants the dict back beside the handle."""
+
+    def registered(hooks: Any, hook: Any) -> Any:
+        if threading.get_ident() != here or type(hook) is Observer or not _users(hook):
+            return register(hooks, hook)
+        kept = hooks
+
+        def carry_out() -> Any:
+            nonlocal kept
+            kept, handle = register(hooks, hook)
+            return handle
+
+        handle = switches.registers("register_node_hook", hook, carry_out)
+        return OrderedDict() if kept is None else kept, handle
+
+    return registered
+
+
+def _users(hook: Any) -> bool:
+    """Whether a person registers ``hook``, rather than torch to call the hooks of a module."""
+    found = behind(hook)
+    return found is None or found.kind == "multi_grad_hook"

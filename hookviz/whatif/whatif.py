@@ -1,0 +1,182 @@
+"""The same pass with its hooks switched off and on, recorded for every combination."""
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from hookviz.compare.together import together
+from hookviz.trace import Hook, Trace
+from hookviz.whatif.runs import ALL, MOST, Run, run_once, same_luck, subsets
+from hookviz.whatif.switches import Sign
+from hookviz.words import say
+
+Range = tuple[float, float]
+Off = frozenset[int]
+"""Which hooks are off, by their places in ``WhatIf.hooks``."""
+
+
+class WhatIf:
+    """The passes of one function, recorded for every combination of its hooks on and off.
+
+    ``hooks`` are those that can be switched, in the order in which they were registered; ``traces`` says for each
+    combination what happened, and ``without`` finds one. ``values`` are what the function was given. In Jupyter it
+    shows itself as a player in which each hook is a switch.
+    """
+
+    def __init__(self, function: Callable[..., Any], ranges: Mapping[str, Range], values: Mapping[str, float]) -> None:
+        self._function, self._ranges = function, dict(ranges)
+        self.values = dict(values)
+        self.notes: list[str] = []
+        """What the switches cannot show, and why, in sentences."""
+        self._signs: list[Sign] = []
+        self._runs: dict[Off, Run] = {}
+        self._before: dict[Off, Run] = {}
+        self._record()
+
+    def change(self, **values: float) -> None:
+        """Record everything afresh with other ``values``, as the sliders do.
+
+        Raises:
+            TypeError: the function has no parameter of that name.
+        """
+        for name in values:
+            if name not in self.values:
+                raise TypeError(say("error.whatif.name", name=name, names=", ".join(self.values) or say("name.none")))
+        self.values.update(values)
+        before = self._runs
+        self._record()
+        self._before = before
+
+    def _record(self) -> None:
+        with same_luck() as again:
+            first = run_once(self._function, self.values)
+            if not first.trace.rows:
+                raise ValueError(say("error.whatif.nothing", error=first.error or say("error.whatif.no_pass")))
+            self._signs = list(dict.fromkeys(sign for sign in first.signs.values() if sign in first.hooks.values()))
+            self._runs = {off: first if not off else self._again(off, again) for off in subsets(len(self._signs))}
+            again()
+            last = run_once(self._function, self.values)
+        self.notes = [*self._limits(), *_doubts(first, last)]
+
+    def _again(self, off: Off, again: Callable[[], None]) -> Run:
+        again()
+        return run_once(self._function, self.values, [self._signs[i] for i in off])
+
+    def _limits(self) -> Iterable[str]:
+        """Which combinations there are not."""
+        count = len(self._signs)
+        if count > MOST:
+            yield say("whatif.most", count=count, most=MOST)
+        if count > ALL:
+            yield say("whatif.alone", count=count)
+
+    @property
+    def hooks(self) -> list[Hook]:
+        """The hooks that can be switched, in the order in which they were registered."""
+        first = self._runs[frozenset()]
+        rows = {sign: row for row, sign in reversed(first.hooks.items())}
+        return [first.trace.hook(rows[sign]) for sign in self._signs[:MOST]]
+
+    @property
+    def traces(self) -> dict[Off, Trace]:
+        """Which hooks are off, by their places in ``hooks`` → the trace of that pass."""
+        return {off: run.trace for off, run in self._runs.items()}
+
+    def without(self, *hooks: str | int) -> Trace:
+        """The trace of the pass without ``hooks``, given by their names, or by their places in ``hooks``.
+
+        A name stands for every hook of that name.
+
+        Raises:
+            ValueError: there is no such hook, or that combination was not recorded.
+        """
+        off = frozenset(index for hook in hooks for index in self._places(hook))
+        if off not in self._runs:
+            raise ValueError(say("error.whatif.alone", count=len(self._signs)))
+        return self._runs[off].trace
+
+    def _places(self, hook: str | int) -> Collection[int]:
+        known = self.hooks
+        found = [i for i, other in enumerate(known) if hook in (i, other.name, other.label)]
+        if not found:
+            names = ", ".join(other.label for other in known)
+            raise ValueError(say("error.whatif.hook", hook=hook, names=names or say("name.none")))
+        return found
+
+    def __repr__(self) -> str:
+        return " ".join([say("whatif.summary", hooks=len(self.hooks), passes=len(self._runs)), *self.notes])
+
+
+def _doubts(first: Run, last: Run) -> Iterable[str]:
+    """What is not as the switches make it seem, after two runs with every hook on."""
+    fired = {step.row.hook for step in first.trace.firings} - first.hooks.keys()
+    before = dict.fromkeys(first.trace.hook(index).label for index in sorted(i for i in fired if i is not None))
+    if before:
+        yield say("whatif.before", hooks=", ".join(before))
+    once, twice = together([first.trace, last.trace], [first.hooks, last.hooks])
+    differ = next((i for i in range(len(once.rows)) if _seen(once, i) != _seen(twice, i)), None)
+    if differ is not None:
+        yield say("whatif.differs", on=once.steps[differ].on or twice.steps[differ].on)
+
+
+def _seen(trace: Trace, index: int) -> str:
+    """What a step shows; NaN is like NaN."""
+    step = trace.steps[index]
+    return repr((step.kind, step.before, step.after, step.effect, step.row.error))
+
+
+def whatif(run: Callable[..., Any], /, **ranges: Range) -> WhatIf:
+    """Record the pass that ``run`` builds and runs, once for every combination of its hooks on and off.
+
+    ``run`` makes its tensors, registers its hooks and runs its pass; a hook is switched off by not carrying out its
+    registration, so that each trace is that of a real pass. Up to five hooks make up to 32 passes; of more, each is
+    switched off alone. Random numbers begin anew for each pass. Hooks that are registered before ``run`` stay on.
+
+    Args:
+        run: a function whose arguments, if it has any, are numbers.
+        ranges: for each argument that is to have a slider, the smallest and the largest number. It begins at the
+            argument's default, or in the middle.
+
+    Raises:
+        TypeError: ``run`` cannot be called, has no such argument, or wants one for which there is no number.
+        ValueError: a range is no pair of numbers, the smaller one first; or ``run`` ran no module and no backward pass.
+
+    >>> import torch
+    >>> def run(x=3.0):
+    ...     x = torch.tensor(x, requires_grad=True)
+    ...     x.register_hook(lambda grad: grad * 10)
+    ...     (x * x).backward()
+    >>> both = whatif(run, x=(-5, 5))
+    >>> both.traces[frozenset()].steps[-1].after.tolist(), both.without(0).steps[-1].after.tolist()
+    (60.0, 6.0)
+    """
+    if not callable(run):
+        raise TypeError(say("error.whatif.type", kind=type(run).__name__))
+    for name, given in ranges.items():
+        if not _is_range(given):
+            raise ValueError(say("error.whatif.range", name=name, given=repr(given)))
+    return WhatIf(run, ranges, _beginning(run, ranges))
+
+
+def _is_range(given: Any) -> bool:
+    numbers = isinstance(given, (tuple, list)) and len(given) == 2 and all(isinstance(x, (int, float)) for x in given)
+    return numbers and given[0] < given[1]
+
+
+def _beginning(run: Callable[..., Any], ranges: Mapping[str, Range]) -> dict[str, float]:
+    """What ``run`` is given at first."""
+    parameters = inspect.signature(run).parameters
+    names = ", ".join(parameters) or say("name.none")
+    values: dict[str, float] = {}
+    for name in ranges:
+        if name not in parameters:
+            raise TypeError(say("error.whatif.name", name=name, names=names))
+    for name, parameter in parameters.items():
+        default = parameter.default
+        if name in ranges:
+            low, high = ranges[name]
+            given = isinstance(default, (int, float))
+            values[name] = float(min(max(default, low), high)) if given else (low + high) / 2
+        elif default is parameter.empty and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise TypeError(say("error.whatif.argument", name=name))
+    return values
