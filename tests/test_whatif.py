@@ -312,10 +312,10 @@ def test_bad_input_is_told_what_to_do(run: Any, ranges: Any, error: type[Excepti
 def test_an_unknown_hook_or_value_is_told_what_there_is() -> None:
     both = whatif(a_to_e)
     with pytest.raises(
-        ValueError, match="There is no hook x_hook to switch off. There are: c_hook, look, plus_hundred"
+        ValueError, match=r"There is no hook x_hook to switch off. There are: c_hook, look, plus_hundred"
     ):
         both.without("x_hook")
-    with pytest.raises(TypeError, match="has no argument q. It has: None"):
+    with pytest.raises(TypeError, match=r"has no argument q. It has: None"):
         both.change(q=1.0)
 
 

@@ -31,7 +31,7 @@ def together(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]] | 
     Nodes are matched by their places in the graph, as ``Trace.diff`` does; where the graphs differ, the places of
     tensors of the same name are one, and all else is not. Hooks are matched by where they are kept and what they are
     called; ``known`` says of each trace which hook (its row) is which (anything hashable), where that is known better.
-    Where a trace has nothing to show in a place, its row's kind is ``ABSENT``.
+    The first trace keeps its numbers. Where a trace has nothing to show in a place, its row's kind is ``ABSENT``.
     """
     common = _Common(traces[0])
     told = known or [{} for _ in traces]
@@ -101,7 +101,9 @@ class _Common:
         return moved
 
     def _match(self, trace: Trace) -> dict[int, int]:
-        """Number of a node in ``trace`` → its number in all traces."""
+        """Number of a node in ``trace`` → its number in all traces; the first keeps its own."""
+        if trace is self.first:
+            return {node: node for node in range(len(trace.ops))}
         try:
             found = {theirs: ours for numbers in matched(self.first, trace) for theirs, ours in numbers.items()}
         except ValueError:  # a hook can make another graph, as one that replaces a module's output does

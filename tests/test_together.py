@@ -1,0 +1,190 @@
+"""Several traces of one program in common numbers, row beside row."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from scenes import c_hook, hook_everything, leaf, plain, scene
+from torch import nn
+
+import hookviz as hv
+from hookviz.compare.together import ABSENT, together
+
+
+def passed(*hooks: str, backward: Callable[[Any], Any] = lambda tensors: tensors.e.backward()) -> hv.Trace:
+    """The picture with c_hook on some of its tensors."""
+    tensors = scene()
+    for name in hooks:
+        getattr(tensors, name).register_hook(c_hook)
+    with hv.record(names=tensors._asdict()) as trace:
+        backward(tensors)
+    return trace
+
+
+def lines(trace: hv.Trace) -> list[tuple[Any, ...]]:
+    """What is told of each step that is there; of a node without a name, not its number."""
+    there = [step for step in trace.steps if step.kind != ABSENT]
+    label = [step.hook and (step.hook.label, step.hook.on) for step in there]
+    return [
+        (step.kind, unnumbered(step.on), hook, repr(step.before), repr(step.after), unnumbered(repr(step.parts)))
+        for step, hook in zip(there, label, strict=True)
+    ]
+
+
+def unnumbered(text: str) -> str:
+    return re.sub(r" #\d+", "", text)
+
+
+PAIRS = {
+    "the same": ((), ()),
+    "a hook more": ((), ("c",)),
+    "a hook less": (("c", "d"), ("d",)),
+    "another hook": (("c",), ("e",)),
+    "hooks of all": (("a", "b", "c", "d", "e"), ("e", "d")),
+}
+
+
+@pytest.mark.parametrize(("one", "two"), PAIRS.values(), ids=PAIRS)
+def test_each_trace_tells_what_it_told_before(one: tuple[str, ...], two: tuple[str, ...]) -> None:
+    traces = [passed(*one), passed(*two)]
+    told = [lines(trace) for trace in traces]
+    moved = together(traces)
+    assert [lines(trace) for trace in moved] == told
+    assert len({len(trace.rows) for trace in moved}) == 1
+
+
+@pytest.mark.parametrize(("one", "two"), PAIRS.values(), ids=PAIRS)
+def test_steps_side_by_side_are_of_the_same_kind_on_the_same_tensor(one: Any, two: Any) -> None:
+    first, second = together([passed(*one), passed(*two)])
+    for here, there in zip(first.steps, second.steps, strict=True):
+        if ABSENT not in (here.kind, there.kind):
+            assert (here.kind, here.on, here.node, here.row.hook) == (there.kind, there.on, there.node, there.row.hook)
+    only = [step.hook for pair in zip(first.steps, second.steps, strict=True) for step in pair if ABSENT in kinds(pair)]
+    assert {hook.on for hook in only if hook is not None} == set(one) ^ set(two)
+
+
+def kinds(pair: tuple[hv.Step, hv.Step]) -> set[str]:
+    return {step.kind for step in pair}
+
+
+def test_the_traces_themselves_are_left_alone() -> None:
+    traces = [passed("c"), passed("e")]
+    before = [repr((trace.rows, trace.hook_rows, trace.edges, trace.ops, trace.hooked)) for trace in traces]
+    together(traces)
+    assert before == [repr((trace.rows, trace.hook_rows, trace.edges, trace.ops, trace.hooked)) for trace in traces]
+
+
+def test_every_hook_is_known_to_all_and_has_one_number() -> None:
+    first, second = together([passed("c"), passed("c", "d")])
+    assert first.hook_rows == second.hook_rows
+    assert [first.hook(i).on for i in first.hooked[0]] == ["c", "d"] == [second.hook(i).on for i in second.hooked[0]]
+
+
+def test_equal_hooks_are_told_apart_by_who_knows_better() -> None:
+    def twice() -> hv.Trace:
+        x = leaf(3.0)
+        x.register_hook(c_hook)
+        x.register_hook(c_hook)
+        with hv.record() as trace:
+            (x * 1).backward()
+        return trace
+
+    whole, rest = twice(), twice()
+    rest.hook_rows = rest.hook_rows[1:]  # as if the first had not been registered
+    rest.hooked = [[0]]
+    rest.rows = [row._replace(hook=row.hook - 1) if row.hook else row for row in rest.rows if row.hook != 0]
+    _, guessed = together([whole, rest])
+    _, told = together([whole, rest], [{0: "one", 1: "two"}, {0: "two"}])
+    assert [step.row.hook for step in guessed.firings] == [0]
+    assert [step.row.hook for step in told.firings] == [1]
+
+
+def test_steps_in_another_order_have_a_place_each() -> None:
+    a, b = leaf(2.0), leaf(3.0)
+
+    def trace_of(*order: torch.Tensor) -> hv.Trace:
+        with hv.record(names={"a": a, "b": b}) as trace:
+            for tensor in order:
+                (tensor * 1).backward()
+        return trace
+
+    traces = [trace_of(a, b), trace_of(a, b)]
+    traces[1].rows = [*traces[1].rows[4:], *traces[1].rows[:4]]
+    told = [lines(trace) for trace in traces]
+    moved = together(traces)
+    assert [lines(trace) for trace in moved] == told
+    assert len(moved[0].rows) > len(traces[0].rows)
+
+
+def test_the_cause_of_an_aliased_gradient_is_still_its_cause() -> None:
+    def corrupted(*more: str) -> hv.Trace:
+        a, b = leaf(2.0), leaf(3.0)
+        c, d = a * 1, b * 1
+        e = c + d
+        d.register_hook(lambda grad: grad.mul_(100))
+        for name in more:
+            {"e": e, "c": c}[name].register_hook(lambda grad: None)
+        with hv.record(names={"a": a, "b": b, "c": c, "d": d, "e": e}) as trace:
+            e.backward()
+        return trace
+
+    for trace in together([corrupted(), corrupted("e", "c")]):
+        aliased = [step for step in trace.steps if step.kind == "aliased"]
+        for step in aliased:
+            assert step.row.cause is not None
+            assert trace.steps[step.row.cause].effect == "edited"
+        assert aliased
+
+
+class Doubled(nn.Module):
+    """A layer whose output a hook can replace, which makes another graph."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """A product."""
+        return x * 3
+
+
+def module_trace(*, hook: bool) -> hv.Trace:
+    net, x = Doubled(), leaf(2.0)
+    if hook:
+        net.register_forward_hook(lambda module, args, output: output + 1)
+    with hv.record(net, names={"x": x}) as trace:
+        y = net(x)
+        y.backward()
+    return trace
+
+
+def test_where_the_graphs_differ_tensors_of_one_name_and_calls_of_one_module_are_one() -> None:
+    traces = [module_trace(hook=False), module_trace(hook=True)]
+    told = [lines(trace) for trace in traces]
+    moved = together(traces)
+    assert [lines(trace) for trace in moved] == told
+    leaves = [{step.node for step in trace.steps if step.kind == "accumulate"} for trace in moved]
+    assert leaves[0] == leaves[1]
+    assert moved[0].calls == moved[1].calls
+    assert moved[0].edges != moved[1].edges
+
+
+def test_a_pass_that_only_one_of_them_has_stays() -> None:
+    def passes(count: int) -> hv.Trace:
+        x = leaf(3.0)
+        with hv.record(names={"x": x}) as trace:
+            for _ in range(count):
+                (x * x).backward()
+        return trace
+
+    traces = [passes(1), passes(2)]
+    told = [lines(trace) for trace in traces]
+    assert [lines(trace) for trace in together(traces)] == told
+
+
+def test_values_are_those_of_each_trace() -> None:
+    tensors = scene()
+    hook_everything(tensors)
+    with hv.record(names=tensors._asdict()) as hooked:
+        tensors.e.backward()
+    first, second = together([passed(), hooked])
+    grads = [{s.on: plain(s.after) for s in trace.steps if s.kind == "accumulate"} for trace in (first, second)]
+    assert grads == [{"a": 12.0, "b": 8.0, "d": 6.0}, {"a": 30.0, "b": 20.0, "d": 112.0}]
