@@ -89,15 +89,20 @@ class Scene:
         return Mark([], {}) if node is None else _mark(self, node, step)
 
     @property
-    def likeness(self) -> tuple[Any, ...]:
-        """What two scenes must have in common to be shown in one picture."""
-        boxes = [(box.id, box.op, tuple(box.names), tuple(pin.id for pin in box.pins)) for box in self.boxes.values()]
-        calls = [(box.id, tuple(box.nodes), tuple(pin.id for pin in box.pins)) for box in self.calls.values()]
-        return tuple(sorted(boxes)), tuple(sorted(calls)), tuple(sorted(arrow.id for arrow in self.arrows.values()))
+    def shape(self) -> tuple[Any, ...]:
+        """Which boxes, pins and arrows of which pass there are: two scenes of one shape have the same ids."""
+        boxes = sorted((box.id, box.op, *(pin.id for pin in box.pins)) for box in self.boxes.values())
+        calls = sorted((box.id, *(pin.id for pin in box.pins), *box.nodes) for box in self.calls.values())
+        return self.pass_id, tuple(boxes), tuple(calls), tuple(sorted(arrow.id for arrow in self.arrows.values()))
 
-    def make_room(self, others: "Sequence[Scene]", between: str) -> None:
-        """Keep room for the texts of ``others``, which look alike, and for two texts beside each other that differ."""
-        written = [scene._written() for scene in (self, *others)]
+    @property
+    def look(self) -> tuple[Any, ...]:
+        """All that no step changes: two scenes that look alike can be shown in one picture."""
+        return (*self.shape, tuple((node, *box.names) for node, box in sorted(self.boxes.items())))
+
+    def make_room(self, scenes: "Sequence[Scene]", between: str) -> None:
+        """Keep room for the texts of ``scenes``, which have one shape, and for two beside each other."""
+        written = [scene._written() for scene in scenes]
         for spot in self._spots.keys() & {spot for there in written for spot in there}:
             texts = [there.get(spot, {}) for there in written]
             longest = sorted({text for there in texts for text in there.values()}, key=len)[-2:]

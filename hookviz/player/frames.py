@@ -1,6 +1,6 @@
 """A trace as the player shows it: a picture for each pass, and for each step what to mark and what to say."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hookviz.picture.dot import dot
@@ -34,16 +34,21 @@ def state(trace: Trace) -> dict[str, Any]:
     scenes = [Scene.of(trace, pass_id) for pass_id in sorted({step.pass_id for step in steps})]
     pictures = {scene.pass_id: picture for picture, scene in enumerate(scenes)}
     marks = {index: mark for scene in scenes for index, mark in scene.marks.items()}
-    cut = [say("trace.long", steps=f"{len(trace.rows):,}", shown=f"{LONGEST:,}")] if len(trace.rows) > LONGEST else []
     hooks = sorted({step.row.hook for step in steps if step.row.hook is not None})
     return {
         "svgs": [dot(scene, None, final=True).pipe("svg", encoding="utf-8") for scene in scenes],
         "frames": [{**frame_of(step, steps, marks, hooks), "picture": pictures[step.pass_id]} for step in steps],
         "hooks": [hook_of(trace, index) for index in hooks],
         "firings": [firing_of(step) for step in steps if step.kind in HOOK_KINDS],
-        "notes": [*trace.notes, *cut],
+        "notes": [*trace.notes, *too_long(trace)],
         "words": section("player"),
     }
+
+
+def too_long(trace: Trace) -> Iterator[str]:
+    """Say so where not every step is shown."""
+    if len(trace.rows) > LONGEST:
+        yield say("trace.long", steps=f"{len(trace.rows):,}", shown=f"{LONGEST:,}")
 
 
 def frame_of(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: list[int]) -> dict[str, Any]:

@@ -1,122 +1,147 @@
 """Several passes of one program as the player shows them: one timeline, one picture where the graphs are alike."""
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from hookviz.compare.together import ABSENT
+from hookviz.compare.together import ABSENT, together
 from hookviz.picture.dot import dot
 from hookviz.picture.scene import Scene
-from hookviz.player.frames import LONGEST, firing_of, frame_of, glyph_of, hook_of
+from hookviz.picture.things import Mark
+from hookviz.player.frames import LONGEST, firing_of, frame_of, glyph_of, hook_of, too_long
 from hookviz.sentences import title
 from hookviz.trace import HOOK_KINDS, Step, Trace
 from hookviz.words import section
 
-_STRUCK = " "
-"""Stands between an old number, struck through, and the new one."""
+_BETWEEN = " "
+"""Stands between an old text, struck through, and the new one."""
 
 
-def variants(traces: Sequence[Trace], missing: Sequence[str]) -> dict[str, Any]:
-    """All that the player needs of ``traces``, which are in common numbers, as plain data.
+class Variant(NamedTuple):
+    """One of several passes of the same program."""
 
-    Frames that several traces share are there once: each trace has the list of the numbers of its own. ``missing`` says
-    for each trace why a step of another one is not in it.
+    trace: Trace
+    label: str
+    """Which one it is."""
+    missing: str
+    """Why a step of another one is not in it."""
+    beside: int | None = None
+    """The place of the variant with which its numbers are compared."""
+    known: Mapping[int, Any] = {}
+    """Which hook each of its hooks is, where that is known."""
+    shown: bool = True
+    """Whether it is shown itself, rather than only compared with."""
+
+
+def variants(given: Sequence[Variant]) -> dict[str, Any]:
+    """All that the player needs of several variants, as plain data.
+
+    Frames that several variants share are there once: each variant has the list of the numbers of its own.
     """
+    traces = together([variant.trace for variant in given], [variant.known for variant in given])
     steps = [list(trace.steps[:LONGEST]) for trace in traces]
-    pictures = _Pictures(traces)
+    pictures = _Pictures(traces, [variant.shown for variant in given])
     hooks = sorted({step.row.hook for theirs in steps for step in theirs if step.row.hook is not None})
     pool = _Pool()
-    shown = []
-    for number, (trace, theirs) in enumerate(zip(traces, steps, strict=True)):
-        marks = pictures.marks(number)
-        frames = [
-            _absent(_shown_there(steps, step.index), missing[number], marks)
-            if step.kind == ABSENT
-            else frame_of(step, theirs, marks, hooks)
-            for step in theirs
-        ]
-        numbered = [
-            pool.add({**one, "picture": pictures.of(number, step)}) for one, step in zip(frames, theirs, strict=True)
-        ]
-        firings = [firing_of(step) for step in theirs if step.kind in HOOK_KINDS]
-        shown.append({"frames": numbered, "firings": firings, "notes": list(trace.notes)})
+    for number, variant in enumerate(given):
+        told = _Told(steps, number, variant.missing, pictures, hooks)
+        pool.put(variant, told.frames(), [firing_of(step) for step in steps[number] if step.kind in HOOK_KINDS])
     return {
         "svgs": pictures.svgs(),
         "frames": pool.frames,
-        "hooks": [{**hook_of(traces[0], index), "row": index} for index in hooks],
-        "variants": shown,
+        "hooks": [hook_of(traces[0], index) for index in hooks],
+        "variants": pool.variants,
+        "notes": list(too_long(traces[0])),
         "words": section("player"),
     }
 
 
-def _shown_there(steps: Iterable[Sequence[Step]], index: int) -> Step:
-    """The step that another trace has in a place."""
-    return next(theirs[index] for theirs in steps if theirs[index].kind != ABSENT)
+class _Told:
+    """The frames of one variant among others."""
 
+    def __init__(
+        self, steps: Sequence[Sequence[Step]], number: int, missing: str, pictures: "_Pictures", hooks: list[int]
+    ) -> None:
+        self._all, self._steps = steps, steps[number]
+        self._number, self._missing = number, missing
+        self._pictures, self._hooks = pictures, hooks
+        self._marks = pictures.marks(number)
 
-def _absent(there: Step, missing: str, marks: dict[int, Any]) -> dict[str, Any]:
-    """The frame of a step that does not happen."""
-    mark = marks.get(there.index)
-    return {
-        "kind": ABSENT,
-        "glyph": glyph_of(there),
-        "forward": False,
-        "title": title(there),
-        "sentence": missing,
-        "before": None,
-        "after": None,
-        "before_label": "",
-        "after_label": "",
-        "parts": [],
-        "hook": None,
-        "kept": "",
-        "next": "",
-        "on": [] if mark is None else mark.on,
-        "near": (),
-        "texts": {} if mark is None else mark.texts,
-    }
+    def frames(self) -> Iterator[dict[str, Any]]:
+        """One for each place on the timeline."""
+        for step in self._steps:
+            frame = self._absent(step.index) if step.kind == ABSENT else self._frame(step)
+            yield {**frame, "picture": self._pictures.of(self._number, step)}
+
+    def _frame(self, step: Step) -> dict[str, Any]:
+        return frame_of(step, self._steps, self._marks, self._hooks)
+
+    def _absent(self, index: int) -> dict[str, Any]:
+        """The frame of a step that does not happen here: the title is that of another variant, in which it does."""
+        there = next(theirs[index] for theirs in self._all if theirs[index].kind != ABSENT)
+        mark = self._marks.get(index, Mark([], {}))
+        return {
+            "kind": ABSENT,
+            "glyph": glyph_of(there),
+            "forward": False,
+            "title": title(there),
+            "sentence": self._missing,
+            **dict.fromkeys(("before", "after", "hook")),
+            **dict.fromkeys(("before_label", "after_label", "kept", "next"), ""),
+            "parts": [],
+            "on": mark.on,
+            "near": (),
+            "texts": mark.texts,
+        }
 
 
 class _Pool:
-    """Frames, each there once."""
+    """Frames, each there once, and the variants that are made of them."""
 
     def __init__(self) -> None:
         self.frames: list[dict[str, Any]] = []
+        self.variants: list[dict[str, Any]] = []
         self._known: dict[str, int] = {}
 
-    def add(self, made: dict[str, Any]) -> int:
-        """The number of a frame."""
-        text = json.dumps(made, sort_keys=True)
+    def put(self, variant: Variant, frames: Iterable[dict[str, Any]], firings: list[dict[str, Any]]) -> None:
+        """Add a variant."""
+        numbers = [self._number(frame) for frame in frames]
+        told = {"label": variant.label, "beside": variant.beside, "notes": list(variant.trace.notes)}
+        self.variants.append({"frames": numbers, "firings": firings, **told})
+
+    def _number(self, frame: dict[str, Any]) -> int:
+        text = json.dumps(frame, sort_keys=True)
         if text not in self._known:
             self._known[text] = len(self.frames)
-            self.frames.append(made)
+            self.frames.append(frame)
         return self._known[text]
 
 
 class _Pictures:
-    """One picture for each pass of each graph; passes of several traces over graphs that look alike share theirs."""
+    """One picture for each pass of each graph; passes of several variants over graphs that look alike share theirs."""
 
-    def __init__(self, traces: Sequence[Trace]) -> None:
+    def __init__(self, traces: Sequence[Trace], shown: Sequence[bool]) -> None:
         self._scenes: list[dict[int, Scene]] = []
-        self._shared: dict[Any, list[Scene]] = {}
-        for trace in traces:
+        self._shared: dict[Any, Scene] = {}
+        for trace, drawn in zip(traces, shown, strict=True):
             passes = sorted({row.pass_id for row in trace.rows[:LONGEST]})
             scenes = {pass_id: Scene.of(trace, pass_id) for pass_id in passes}
             self._scenes.append(scenes)
-            for scene in scenes.values():
-                self._shared.setdefault(scene.likeness, []).append(scene)
-        self._numbers = {likeness: number for number, likeness in enumerate(self._shared)}
+            if drawn:
+                self._shared.update({scene.look: scene for scene in scenes.values() if scene.look not in self._shared})
+        self._numbers = {look: number for number, look in enumerate(self._shared)}
 
-    def marks(self, number: int) -> dict[int, Any]:
-        """What each step of a trace marks."""
+    def marks(self, number: int) -> dict[int, Mark]:
+        """What each step of a variant marks."""
         return {index: mark for scene in self._scenes[number].values() for index, mark in scene.marks.items()}
 
     def of(self, number: int, step: Step) -> int:
         """Which picture a step is shown in."""
-        return self._numbers[self._scenes[number][step.pass_id].likeness]
+        return self._numbers.get(self._scenes[number][step.pass_id].look, 0)
 
     def svgs(self) -> list[str]:
-        """The pictures, with room for the texts of all that share them, beside each other where they differ."""
-        for first, *others in self._shared.values():
-            first.make_room(others, _STRUCK)
-        return [dot(scenes[0], None, final=True).pipe("svg", encoding="utf-8") for scenes in self._shared.values()]
+        """The pictures, with room for the texts of all that have one shape."""
+        every = [scene for scenes in self._scenes for scene in scenes.values()]
+        for scene in self._shared.values():
+            scene.make_room([other for other in every if other.shape == scene.shape], _BETWEEN)
+        return [dot(scene, None, final=True).pipe("svg", encoding="utf-8") for scene in self._shared.values()]

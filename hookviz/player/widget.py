@@ -1,5 +1,6 @@
 """The player as an anywidget: a trace's frames go to the browser once, and stepping needs no kernel."""
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -55,6 +56,11 @@ class Player(anywidget.AnyWidget):
     firings = traitlets.List(traitlets.Dict()).tag(sync=True)
     notes = traitlets.List(traitlets.Unicode()).tag(sync=True)
     words = traitlets.Dict().tag(sync=True)
+    variants = traitlets.List(traitlets.Dict()).tag(sync=True)
+    switches = traitlets.List(traitlets.Dict()).tag(sync=True)
+    combinations = traitlets.Dict().tag(sync=True)
+    shown = traitlets.Int(0).tag(sync=True)
+    split = traitlets.Bool(False).tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
     steps = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
@@ -63,8 +69,13 @@ class Player(anywidget.AnyWidget):
     @classmethod
     def of(cls, trace: Trace) -> "Player":
         """The player of ``trace``."""
-        shown = state(trace)
-        return cls(_esm=script(), _css=_read("player.css"), steps=len(shown["frames"]), **shown)
+        return cls.showing(state(trace))
+
+    @classmethod
+    def showing(cls, state: Mapping[str, Any]) -> "Player":
+        """The player of what ``frames`` or ``variants`` has made."""
+        steps = state["variants"][0]["frames"] if "variants" in state else state["frames"]
+        return cls(_esm=script(), _css=_read("player.css"), steps=len(steps), **state)
 
     @traitlets.validate("step")
     def _in_range(self, proposal: Any) -> int:

@@ -1,10 +1,12 @@
 """The same pass with its hooks switched off and on, recorded for every combination."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from hookviz.compare.together import together
+from hookviz.player import Player
+from hookviz.player.variants import Variant, variants
 from hookviz.trace import Hook, Trace
 from hookviz.whatif.runs import ALL, MOST, Run, run_once, same_luck, subsets
 from hookviz.whatif.switches import Sign
@@ -102,6 +104,45 @@ class WhatIf:
             names = ", ".join(other.label for other in known)
             raise ValueError(say("error.whatif.hook", hook=hook, names=names or say("name.none")))
         return found
+
+    def player(self) -> Player:
+        """The widget that steps through these passes; its trait ``shown`` is the place of one in ``traces``."""
+        return Player.showing(self.state())
+
+    def state(self) -> dict[str, Any]:
+        """All that the player needs, as plain data."""
+        shown = variants([*self._variants()])
+        combinations = {",".join(map(str, sorted(off))): place for place, off in enumerate(self._runs)}
+        return {
+            **shown,
+            "switches": self._switches(),
+            "combinations": combinations,
+            "notes": [*self.notes, *shown["notes"]],
+        }
+
+    def _variants(self) -> Iterator[Variant]:
+        """The passes as they are, and behind them those before the last change, if they have the same hooks."""
+        changed = self._before.keys() == self._runs.keys()
+        for place, (off, run) in enumerate(self._runs.items()):
+            beside = len(self._runs) + place if changed else 0 if off else None
+            yield Variant(run.trace, *self._words(off), beside, run.hooks)
+        for off, run in self._before.items() if changed else ():
+            yield Variant(run.trace, *self._words(off), None, run.hooks, shown=False)
+
+    def _words(self, off: Off) -> tuple[str, str]:
+        """Which variant this is, and why it lacks a step that another one has."""
+        labels = ", ".join(hook.label for place, hook in enumerate(self.hooks) if place in off)
+        if not off:
+            return say("variant.all"), say("absent.all")
+        return say("variant.without", hooks=labels), say("absent.without", hooks=labels)
+
+    def _switches(self) -> list[dict[str, Any]]:
+        """What can be switched: its name, whose hook it is, and its numbers among the hooks."""
+        hooks = self._runs[frozenset()].hooks
+        rows = [[row for row, sign in hooks.items() if sign == switch] for switch in self._signs[:MOST]]
+        return [
+            {"label": hook.label, "on": hook.on, "rows": there} for hook, there in zip(self.hooks, rows, strict=True)
+        ]
 
     def __repr__(self) -> str:
         return " ".join([say("whatif.summary", hooks=len(self.hooks), passes=len(self._runs)), *self.notes])
