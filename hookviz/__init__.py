@@ -7,6 +7,7 @@ from hookviz.quiz import Verdict, check
 from hookviz.recorder import HookvizWarning, record
 from hookviz.trace import Hook, Step, Trace
 from hookviz.values import Value
+from hookviz.whatif import WhatIf, whatif
 
 __all__ = [
     "Figure",
@@ -16,11 +17,13 @@ __all__ = [
     "Trace",
     "Value",
     "Verdict",
+    "WhatIf",
     "check",
     "draw",
     "hooks",
     "load",
     "record",
     "render",
+    "whatif",
 ]
 __version__ = "0.1.0"

@@ -2,10 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookviz.compare.matching import matched
 from hookviz.sentences import brief
@@ -13,6 +13,9 @@ from hookviz.table import Table
 from hookviz.trace import HOOK_KINDS, Step, Trace
 from hookviz.values import Value, flat, number, same
 from hookviz.words import say
+
+if TYPE_CHECKING:
+    from hookviz.player import Player
 
 GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
 """The kinds of step in which a gradient stands somewhere to be compared."""
@@ -41,13 +44,46 @@ class Difference:
 class Comparison(Table[Difference]):
     """The gradients that differ between two traces, and the first firing that differs."""
 
-    def __init__(self, rows: list[Difference], first: Step | None, sentence: str) -> None:
+    def __init__(self, pair: tuple[Trace, Trace], rows: list[Difference], first: Step | None, sentence: str) -> None:
+        self.traces = pair
+        """This trace and the other."""
         self.first = first
         """The first firing from which they differ, in the other trace unless only this one has it; None when equal."""
         self.sentence = sentence
         """The whole in plain English."""
         head = [say(f"table.{name}") for name in ("on", "gradient", "this", "other", "difference", "step")]
         super().__init__(rows, head, _cells, nothing=sentence)
+
+    def player(self) -> "Player":
+        """The widget that steps through both at once, beside each other, and marks what differs."""
+        from hookviz.player import Player
+
+        return Player.showing(self.state())
+
+    def state(self) -> dict[str, Any]:
+        """All that the player needs, as plain data."""
+        from hookviz.player.variants import Variant, variants
+
+        this, other = self.traces
+        one = Variant(this, say("diff.this"), say("absent.this"))
+        two = Variant(other, say("diff.other"), say("absent.other"), beside=0)
+        shown = variants([one, two])
+        return {
+            **shown,
+            "shown": 1,
+            "split": True,
+            "notes": [self.sentence, *shown["notes"]],
+            "mark": self._mark(shown),
+        }
+
+    def _mark(self, shown: Mapping[str, Any]) -> int:
+        """The place on the common timeline of the first firing that differs; -1 if there is none."""
+        if self.first is None:
+            return -1
+        side = 0 if self.first.trace is self.traces[0] else 1
+        place = [step.index for step in self.first.trace.firings].index(self.first.index)
+        firings = shown["variants"][side]["firings"]  # of a long trace not all
+        return int(firings[place]["step"]) if place < len(firings) else -1
 
     def __repr__(self) -> str:
         return f"{self.sentence}\n{super().__repr__()}" if len(self) else self.sentence
@@ -84,7 +120,7 @@ def compare(this: Trace, other: Trace) -> Comparison:
     hidden = sum(here.hides(where) or there.hides(where) for where in {**here.gradients, **there.gradients})
     if hidden:
         sentences.append(say("diff.hidden", count=hidden))
-    return Comparison(rows, first, " ".join(sentences))
+    return Comparison((this, other), rows, first, " ".join(sentences))
 
 
 def _precedes(step: int | None, first: Step) -> bool:

@@ -51,6 +51,7 @@ def variants(given: Sequence[Variant]) -> dict[str, Any]:
         "frames": pool.frames,
         "hooks": [hook_of(traces[0], index) for index in hooks],
         "variants": pool.variants,
+        "firings": pool.variants[0]["firings"],
         "notes": list(too_long(traces[0])),
         "words": section("player"),
     }

@@ -61,6 +61,7 @@ class Player(anywidget.AnyWidget):
     combinations = traitlets.Dict().tag(sync=True)
     shown = traitlets.Int(0).tag(sync=True)
     split = traitlets.Bool(False).tag(sync=True)
+    mark = traitlets.Int(-1).tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
     steps = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
@@ -74,12 +75,24 @@ class Player(anywidget.AnyWidget):
     @classmethod
     def showing(cls, state: Mapping[str, Any]) -> "Player":
         """The player of what ``frames`` or ``variants`` has made."""
-        steps = state["variants"][0]["frames"] if "variants" in state else state["frames"]
-        return cls(_esm=script(), _css=_read("player.css"), steps=len(steps), **state)
+        return cls(_esm=script(), _css=_read("player.css"), steps=_length(state), **state)
+
+    def show(self, state: Mapping[str, Any]) -> None:
+        """Show something else, at the same step."""
+        with self.hold_sync():
+            self.steps = _length(state)
+            for name, value in state.items():
+                setattr(self, name, value)
+            self.step = min(self.step, max(self.steps - 1, 0))
 
     @traitlets.validate("step")
     def _in_range(self, proposal: Any) -> int:
         return max(0, min(int(proposal["value"]), max(self.steps - 1, 0)))
+
+
+def _length(state: Mapping[str, Any]) -> int:
+    """How many steps the timeline has."""
+    return len(state["variants"][0]["frames"] if "variants" in state else state["frames"])
 
 
 def bundle(trace: Trace) -> dict[str, Any]:

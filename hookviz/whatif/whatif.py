@@ -2,15 +2,17 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookviz.compare.together import together
-from hookviz.player import Player
-from hookviz.player.variants import Variant, variants
 from hookviz.trace import Hook, Trace
 from hookviz.whatif.runs import ALL, MOST, Run, run_once, same_luck, subsets
 from hookviz.whatif.switches import Sign
 from hookviz.words import say
+
+if TYPE_CHECKING:
+    from hookviz.player import Player
+    from hookviz.player.variants import Variant
 
 Range = tuple[float, float]
 Off = frozenset[int]
@@ -26,7 +28,7 @@ class WhatIf:
     """
 
     def __init__(self, function: Callable[..., Any], ranges: Mapping[str, Range], values: Mapping[str, float]) -> None:
-        self._function, self._ranges = function, dict(ranges)
+        self._function, self.ranges = function, dict(ranges)
         self.values = dict(values)
         self.notes: list[str] = []
         """What the switches cannot show, and why, in sentences."""
@@ -105,12 +107,21 @@ class WhatIf:
             raise ValueError(say("error.whatif.hook", hook=hook, names=names or say("name.none")))
         return found
 
-    def player(self) -> Player:
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        from hookviz.whatif.live import bundle
+
+        return bundle(self)
+
+    def player(self) -> "Player":
         """The widget that steps through these passes; its trait ``shown`` is the place of one in ``traces``."""
+        from hookviz.player import Player
+
         return Player.showing(self.state())
 
     def state(self) -> dict[str, Any]:
         """All that the player needs, as plain data."""
+        from hookviz.player.variants import variants
+
         shown = variants([*self._variants()])
         combinations = {",".join(map(str, sorted(off))): place for place, off in enumerate(self._runs)}
         return {
@@ -120,8 +131,10 @@ class WhatIf:
             "notes": [*self.notes, *shown["notes"]],
         }
 
-    def _variants(self) -> Iterator[Variant]:
+    def _variants(self) -> Iterator["Variant"]:
         """The passes as they are, and behind them those before the last change, if they have the same hooks."""
+        from hookviz.player.variants import Variant
+
         changed = self._before.keys() == self._runs.keys()
         for place, (off, run) in enumerate(self._runs.items()):
             beside = len(self._runs) + place if changed else 0 if off else None

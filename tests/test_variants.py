@@ -1,0 +1,191 @@
+"""Several passes as the player shows them: what-ifs, comparisons, sliders."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets
+import pytest
+import torch
+from scenes import c_hook, leaf, scene
+from test_whatif import a_to_e
+
+import hookviz as hv
+from hookviz.player import Player
+from hookviz.player.frames import LONGEST, state
+from hookviz.player.variants import Variant, variants
+from hookviz.whatif import WhatIf, whatif
+from hookviz.whatif.live import bundle, sliders
+
+State = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def both() -> WhatIf:
+    return whatif(a_to_e, a=(-3, 3), d=(0, 10))
+
+
+@pytest.fixture(scope="module")
+def shown(both: WhatIf) -> State:
+    return both.state()
+
+
+def frames_of(shown: State, place: int) -> list[Any]:
+    return [shown["frames"][number] for number in shown["variants"][place]["frames"]]
+
+
+def told(frames: list[Any]) -> list[tuple[Any, ...]]:
+    there = [frame for frame in frames if frame["kind"] != "absent"]
+    return [(frame["kind"], frame["title"], frame["sentence"], frame["before"], frame["after"]) for frame in there]
+
+
+def test_every_variant_tells_what_its_own_player_would_tell(both: WhatIf, shown: State) -> None:
+    for place, trace in enumerate(both.traces.values()):
+        assert told(frames_of(shown, place)) == told(state(trace)["frames"])
+
+
+def test_all_variants_share_one_timeline_and_one_picture(shown: State) -> None:
+    assert len(shown["svgs"]) == 1
+    assert {len(variant["frames"]) for variant in shown["variants"]} == {16}
+    titles = [[frame["title"].split(" on ")[-1] for frame in frames_of(shown, place)] for place in range(16)]
+    assert all(there == titles[0] for there in titles)
+
+
+def test_a_step_that_is_not_there_says_why(shown: State) -> None:
+    place = shown["combinations"]["0,2"]
+    missing = [frame for frame in frames_of(shown, place) if frame["kind"] == "absent"]
+    assert [frame["sentence"] for frame in missing] == ["This step is not there without c_hook, plus_hundred."] * 2
+    assert [frame["glyph"] for frame in missing] == ["hook", "hook"]
+    assert shown["variants"][place]["label"] == "without c_hook, plus_hundred"
+    assert shown["variants"][0]["label"] == "every hook is on"
+
+
+def test_switches_know_their_pins(shown: State) -> None:
+    assert [switch["label"] for switch in shown["switches"]] == ["c_hook", "look", "plus_hundred", "times_two"]
+    pins = {row: f"-p{row}" for switch in shown["switches"] for row in switch["rows"]}
+    assert len(pins) == 4
+    assert all(f'{pin}"' in shown["svgs"][0] for pin in pins.values())
+
+
+def test_every_combination_has_its_variant(shown: State) -> None:
+    assert sorted(shown["combinations"].values()) == list(range(16))
+    assert [variant["beside"] for variant in shown["variants"]] == [None] + [0] * 15
+
+
+def test_frames_are_there_once_and_few(shown: State) -> None:
+    texts = [json.dumps(frame, sort_keys=True) for frame in shown["frames"]]
+    assert len(set(texts)) == len(texts) < 110
+    assert len(json.dumps(shown)) < 70_000
+
+
+def test_texts_that_differ_have_room_beside_each_other(both: WhatIf) -> None:
+    def width(svg: str) -> float:
+        return float(svg.partition('viewBox="')[2].split('"')[0].split()[2])
+
+    alone = state(next(iter(both.traces.values())))["svgs"][0]
+    assert width(both.state()["svgs"][0]) > width(alone)
+
+
+def test_after_a_change_each_variant_is_compared_with_what_it_was() -> None:
+    both = whatif(a_to_e, a=(-3, 3))
+    before = both.state()
+    both.change(a=1.5)
+    after = both.state()
+    assert len(after["variants"]) == 32
+    assert [variant["beside"] for variant in after["variants"]] == [*range(16, 32), *[None] * 16]
+    for place in range(16):
+        assert told(frames_of(after, place + 16)) == told(frames_of(before, place))
+    assert len(after["svgs"]) == 1, "what was is only compared with, and needs no picture"
+    assert "= 1.5<" in after["svgs"][0].replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_sliders_record_afresh_and_tell_the_player() -> None:
+    both = whatif(a_to_e, a=(-3, 3), d=(0, 10))
+    player = both.player()
+    first, second = sliders(both, player)
+    assert (first.min, first.max, first.step, first.value) == (-3, 3, 0.06, 2.0)
+    assert (second.description, second.value) == ("d", 4.0)
+    player.step = 12
+    second.value = 5.0
+    assert both.values == {"a": 2.0, "d": 5.0}
+    assert player.step == 12
+    assert len(player.variants) == 32
+
+
+def test_jupyter_shows_sliders_and_player(both: WhatIf) -> None:
+    shown = bundle(both)
+    box = ipywidgets.widget_serialization["from_json"](
+        f"IPY_MODEL_{shown['application/vnd.jupyter.widget-view+json']['model_id']}", None
+    )
+    assert [type(child).__name__ for child in box.children] == ["FloatSlider", "FloatSlider", "Player"]
+    assert isinstance(whatif(a_to_e).player(), Player)
+
+
+def passed(hook: Callable[[torch.Tensor], Any] | None, *, on: str = "c") -> hv.Trace:
+    tensors = scene()
+    if hook is not None:
+        getattr(tensors, on).register_hook(hook)
+    with hv.record(names=tensors._asdict()) as trace:
+        tensors.e.backward()
+    return trace
+
+
+def test_a_comparison_shows_both_traces_and_where_they_part() -> None:
+    this, other = passed(None), passed(c_hook)
+    shown = this.diff(other).state()
+    assert told(frames_of(shown, 0)) == told(state(this)["frames"])
+    assert told(frames_of(shown, 1)) == told(state(other)["frames"])
+    assert (shown["shown"], shown["split"]) == (1, True)
+    assert frames_of(shown, 1)[shown["mark"]]["sentence"] == "c_hook on c replaced the gradient: 4 → 6."
+    assert frames_of(shown, 0)[shown["mark"]]["sentence"] == "This step is only in the other trace."
+    assert shown["notes"][0].startswith("Gradients that differ: 2. The difference begins with c_hook on c")
+
+
+def test_a_comparison_the_other_way_round_marks_the_same_firing() -> None:
+    shown = passed(c_hook).diff(passed(None)).state()
+    assert frames_of(shown, 0)[shown["mark"]]["sentence"] == "c_hook on c replaced the gradient: 4 → 6."
+    assert frames_of(shown, 1)[shown["mark"]]["sentence"].startswith("This step is only in this trace;")
+
+
+def test_equal_traces_have_no_mark() -> None:
+    shown = passed(c_hook).diff(passed(c_hook)).state()
+    assert shown["mark"] == -1
+    assert isinstance(passed(c_hook).diff(passed(c_hook)).player(), Player)
+
+
+def test_a_graph_that_a_hook_changes_gets_a_picture_of_its_own() -> None:
+    def run() -> None:
+        net, x = torch.nn.Identity(), leaf(2.0)
+        net.register_forward_hook(lambda module, args, output: output * 3)
+        y = net(x * 1)
+        y.backward()
+
+    shown = whatif(run).state()
+    assert len(shown["svgs"]) == 2
+    pictures = [{frame["picture"] for frame in frames_of(shown, place)} for place in (0, 1)]
+    assert pictures == [{0}, {1}]
+
+
+def test_passes_over_one_graph_keep_their_pictures_apart() -> None:
+    def run() -> None:
+        x = leaf(3.0)
+        x.register_hook(c_hook)
+        y = x * x
+        y.backward(retain_graph=True)
+        y.backward()
+
+    shown = whatif(run).state()
+    assert len(shown["svgs"]) == 2
+    assert {frame["picture"] for frame in frames_of(shown, 1)} == {0, 1}
+
+
+def test_more_steps_than_are_shown_are_said() -> None:
+    x = leaf(1.0)
+    y = x
+    for _ in range(LONGEST // 2 + 10):
+        y = y * 1
+    with hv.record() as trace:
+        y.backward()
+    shown = variants([Variant(trace, "this", "", known={})])
+    assert len(shown["variants"][0]["frames"]) == LONGEST
+    assert len(shown["notes"]) == 1
