@@ -131,14 +131,16 @@ class _Pictures:
             if drawn:
                 self._shared.update({scene.look: scene for scene in scenes.values() if scene.look not in self._shared})
         self._numbers = {look: number for number, look in enumerate(self._shared)}
+        self._alike = {scene.shape: number for number, scene in enumerate(self._shared.values())}
 
     def marks(self, number: int) -> dict[int, Mark]:
         """What each step of a variant marks."""
         return {index: mark for scene in self._scenes[number].values() for index, mark in scene.marks.items()}
 
     def of(self, number: int, step: Step) -> int:
-        """Which picture a step is shown in."""
-        return self._numbers.get(self._scenes[number][step.pass_id].look, 0)
+        """Which picture a step is shown in, or could be; -1 for none."""
+        scene = self._scenes[number][step.pass_id]
+        return self._numbers.get(scene.look, self._alike.get(scene.shape, -1))
 
     def svgs(self) -> list[str]:
         """The pictures, with room for the texts of all that have one shape."""
