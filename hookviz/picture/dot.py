@@ -21,7 +21,7 @@ from hookviz.picture.cells import (
 from hookviz.picture.clusters import draw_calls
 from hookviz.picture.engine import Rendered, tidy
 from hookviz.picture.scene import Scene
-from hookviz.picture.tensors import layered
+from hookviz.picture.tensors import layered, pre_hooks
 from hookviz.picture.things import Arrow, Box
 from hookviz.words import say
 
@@ -40,8 +40,11 @@ class Figure(Rendered):
         return tidy(svg)
 
 
-def dot(scene: Scene, step: int | None, *, tensors: bool = False, final: bool = False) -> Figure:
-    """The figure of ``scene`` at ``step``; with ``final``, every text is laid out at its longest (for the player)."""
+def dot(scene: Scene, step: int | None, *, tensors: bool = False, nodes: bool = False, final: bool = False) -> Figure:
+    """The figure of ``scene`` at ``step``; with ``final``, every text is laid out at its longest (for the player).
+
+    ``tensors`` adds the layer of tensors, and ``nodes`` the nodes' lists of pre-hooks, which that layer has anyway.
+    """
     look = Look(scene, step, final)
     figure: Figure = Figure("hookviz", format="svg")
     # A label takes a rank of its own, and so twice the distance.
@@ -52,7 +55,8 @@ def dot(scene: Scene, step: int | None, *, tensors: bool = False, final: bool = 
 
     def draw_node(graph: graphviz.Digraph, node: int) -> None:
         box = scene.boxes[node]
-        label = layered(scene, box, look, _frame) if tensors else _frame(box, look, _rows(box, look))
+        plain = [*_rows(box, look), row(pre_hooks(scene, box))] if nodes else _rows(box, look)
+        label = layered(scene, box, look, _frame) if tensors else _frame(box, look, "".join(plain))
         graph.node(box.id, f"<{label}>", id=box.id, **{"class": "hv-node hv-leaf" if box.leaf else "hv-node"})
 
     draw_calls(figure, scene, look, draw_node)
@@ -84,7 +88,7 @@ def _around(table: str, color: str, border: int, padding: int) -> str:
     return f'<TABLE {frame} CELLPADDING="{padding}"><TR><TD>{table}</TD></TR></TABLE>'
 
 
-def _rows(box: Box, look: Look) -> str:
+def _rows(box: Box, look: Look) -> list[str]:
     """Name, value and gradient in one row where they have room; then the op, and the pins."""
     heads = [(f"{box.id}-t", title(*name)) for name in box.names]
     heads.append((f"{box.id}-o", small(say("picture.leaf", op=box.op) if box.leaf else box.op)))
@@ -94,7 +98,7 @@ def _rows(box: Box, look: Look) -> str:
     if beside:
         rows[0] = row(cell(*heads[0]), gradient)
     rows += [row(pin(shown, look)) for shown in box.pins]
-    return "".join(rows if beside or not gradient else [*rows, row(gradient)])
+    return rows if beside or not gradient else [*rows, row(gradient)]
 
 
 def _has_room(box: Box) -> bool:

@@ -1,6 +1,7 @@
 """The layer of Python tensors: each stands on top of its node, and every hook stands where it is kept."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 
 from hookviz.picture.cells import QUIET, SMALL, SPACE, Look, cell, pin, room_for, row, small, words
 from hookviz.picture.scene import Scene
@@ -31,11 +32,11 @@ def _on_tensor(scene: Scene, shown: Pin, tensor: TensorRow) -> bool:
 def _node(scene: Scene, box: Box, pins: list[Pin], look: Look) -> str:
     """The node's op, its list of pre-hooks, and the hooks that it calls."""
     rows = [row(cell(f"{box.id}-o", small(say("picture.node", op=box.op)), colspan=2))]
-    rows.append(row(cell(f"{box.id}-x", small(_pre_hooks(scene, box)), colspan=2)))
+    rows.append(row(pre_hooks(scene, box)))
     return "".join([*rows, *(row(pin(shown, look)) for shown in pins)])
 
 
-def _pre_hooks(scene: Scene, box: Box) -> str:
+def pre_hooks(scene: Scene, box: Box) -> str:
     """The node's list of pre-hooks: the dict of an intermediate tensor's hooks is one of them, a leaf's is not."""
     hooks = [hook for hook in scene.trace.hook_rows if hook.node == box.node]
     owners = {
@@ -43,7 +44,8 @@ def _pre_hooks(scene: Scene, box: Box) -> str:
     }
     listed = [] if box.leaf else [f"{owner}._backward_hooks" for owner in sorted(owners)]
     listed += [short(hook.name, LABEL_ROOM) for hook in hooks if hook.kind == "node_pre_hook"]
-    return say("picture.pre_hooks", hooks=", ".join(listed)) if listed else say("picture.no_pre_hooks")
+    text = say("picture.pre_hooks", hooks=", ".join(listed)) if listed else say("picture.no_pre_hooks")
+    return cell(f"{box.id}-x", small(text), colspan=2)
 
 
 def _tensor(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], look: Look) -> str:
@@ -51,24 +53,28 @@ def _tensor(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], look: Lo
     before = say("name.none") if tensor.grad is None else tiny(scene.trace.value(tensor.grad))
     room = room_for(max([before, *(_written(final) or "" for _, final in _grads(box, tensor))], key=len))
     facts = [
-        ("data", tiny(scene.trace.value(tensor.data)), 0),
-        ("grad", _grad(box, tensor, look) or before, room),
-        ("grad_fn", say("name.none") if tensor.leaf else box.op, 0),
-        ("is_leaf", str(tensor.leaf), 0),
-        ("requires_grad", "True", 0),
-        ("_backward_hooks", _hooks(scene, tensor), 0),
+        _fact("data", tiny(scene.trace.value(tensor.data))),
+        # The player begins with the first value, and writes the others by itself.
+        _fact("grad", before, room, f"{box.id}-f{tensor.output}")
+        if look.final
+        else _fact("grad", _grad(box, tensor, look) or before, room),
+        _fact("grad_fn", say("name.none") if tensor.leaf else box.op),
+        _fact("is_leaf", str(tensor.leaf)),
+        _fact("requires_grad", "True"),
+        _fact("_backward_hooks", _hooks(scene, tensor)),
     ]
     name = words(say("picture.tensor", name=short(tensor.name, NAME_ROOM)), point_size=17)
     rows = [row(cell(f"{box.id}-t", f"<B>{name}</B>", colspan=2))]
-    rows += [row(_fact(*left), _fact(*right)) for left, right in zip(facts[::2], facts[1::2], strict=True)]
+    rows += [row(left, right) for left, right in zip(facts[::2], facts[1::2], strict=True)]
     rows += [row(pin(shown, look)) for shown in pins]
     return f'<TABLE BORDER="1" COLOR="{QUIET}" CELLBORDER="0" CELLSPACING="2" CELLPADDING="1">{"".join(rows)}</TABLE>'
 
 
-def _fact(name: str, value: str, room: int) -> str:
+def _fact(name: str, value: str, room: int = 0, spot: str = "") -> str:
     """A cell ``name value``, with room for a value that may grow."""
     width = room_for(name) + room if room else 0
-    return f'<TD ALIGN="LEFT" WIDTH="{width}">{small(name + 2 * SPACE)}{words(value + SPACE, point_size=SMALL)}</TD>'
+    text = f"{small(name + 2 * SPACE)}{words(value + SPACE, point_size=SMALL)}"
+    return cell(spot, text, width=width) if spot else f'<TD ALIGN="LEFT" WIDTH="{width}">{text}</TD>'
 
 
 def _hooks(scene: Scene, tensor: TensorRow) -> str:
@@ -88,6 +94,19 @@ def _grads(box: Box, tensor: TensorRow) -> list[tuple[str, str]]:
     """The spots that tell of a tensor's ``.grad``, each with the longest text that it shows."""
     retained = [(f"{p.id}-v", p.final) for p in box.pins if p.id == f"{box.id}-r{tensor.output}"]
     return [*retained, (f"{box.id}-g", box.final)] if box.leaf else retained
+
+
+def grads(texts: Mapping[str, str]) -> dict[str, str]:
+    """What the texts of a step say of ``.grad``: id of the tensor's fact → its value from now on.
+
+    >>> grads({"n1-r0-v": ".grad = 10", "n1-p0-v": "8 → 10", "n2-g": "gradient 12"})
+    {'n1-f0': '10'}
+    """
+    told = (
+        (re.sub(r"-g$|-r(\d+)-v$", lambda end: f"-f{end[1] or 0}", spot), _written(text))
+        for spot, text in texts.items()
+    )
+    return {spot: text for spot, text in told if text is not None}
 
 
 def _written(text: str) -> str | None:

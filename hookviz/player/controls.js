@@ -1,7 +1,7 @@
 // The buttons below the timeline, and the list of keys.
 
 import { say } from "./logic.js";
-import { listen, make, mark, shape } from "./dom.js";
+import { listen, make, mark, shape, textButton } from "./dom.js";
 
 const ICONS = {
   first: "M-6,-6V6M6,-6L-3,0L6,6z",
@@ -11,35 +11,26 @@ const ICONS = {
   next: "M-4,-6L5,0L-4,6z",
   last: "M-6,-6L3,0L-6,6zM6,-6V6",
 };
-const SPEEDS = [[0.5, "speed_half"], [1, "speed_one"], [2, "speed_two"]];
 
 /** A press acts by the name of an action, as a key does. */
-export function makeControls({ words, act, setSpeed, legend, signal }) {
+export function makeControls({ words, act, between, after, signal }) {
   const pane = make("div", "hv-controls");
   const buttons = make("div", "hv-buttons");
   const press = (action) => iconButton(action, words, () => act(action), signal);
   const [first, previous, play, next, last] = ["first", "previous", "play", "next", "last"].map(press);
-  const speeds = makeSpeeds(words, setSpeed, signal);
   const help = textButton("?", () => act("help"), signal);
   mark(help, { "aria-label": say(words, "help") });
   help.classList.add("hv-help-button");
   play.classList.add("hv-play");
   buttons.append(first, previous, play, next, last);
-  pane.append(buttons, speeds.pane, legend, help);
-  const paint = ({ step, count, playing, speed }) => {
+  pane.append(buttons, ...between, ...after, help);
+  const paint = ({ step, count, playing }) => {
     // Not the disabled attribute: it would throw away the focus of the one who pressed the button.
     for (const button of [first, previous]) mark(button, { "aria-disabled": step <= 0 });
     for (const button of [next, last]) mark(button, { "aria-disabled": step >= count - 1 });
     paintPlay(play, playing ? "pause" : "play", words);
-    speeds.paint(speed);
   };
   return { pane, paint };
-}
-
-function textButton(text, act, signal) {
-  const button = make("button", "hv-button", text, { type: "button" });
-  listen(button, "click", act, signal);
-  return button;
 }
 
 function iconButton(action, words, act, signal) {
@@ -56,25 +47,11 @@ function paintPlay(button, action, words) {
   button.replaceChildren(shape(ICONS[action], "hv-icon"), make("span", "", say(words, action)));
 }
 
-function makeSpeeds(words, setSpeed, signal) {
-  const pane = make("div", "hv-speeds", "", { role: "group", "aria-label": say(words, "speed") });
-  const buttons = SPEEDS.map(([speed, word]) => {
-    const button = textButton(say(words, word), () => setSpeed(speed), signal);
-    button.dataset.speed = speed;
-    return button;
-  });
-  pane.append(...buttons);
-  const paint = (speed) => {
-    for (const button of buttons) mark(button, { "aria-pressed": Number(button.dataset.speed) === speed });
-  };
-  return { pane, paint };
-}
-
 /** A dialog of the browser's own keeps the focus inside, and gives it back on closing. */
 export function makeHelp({ words, signal }) {
   const dialog = make("dialog", "hv-help", "", { "aria-label": say(words, "help") });
   const list = make("dl");
-  for (const key of ["step", "hook", "ends", "play", "help", "close"]) {
+  for (const key of ["step", "hook", "ends", "play", "predict", "answer", "stop", "layers", "large", "full", "help", "close"]) {
     const keys = make("dt");
     keys.append(...say(words, `keys_${key}`).split(" ").map((name) => make("kbd", "", name)));
     list.append(keys, make("dd", "", say(words, `does_${key}`)));

@@ -27,6 +27,15 @@ export function shape(d, name) {
   return svg;
 }
 
+export function textButton(text, act, signal) {
+  const button = make("button", "hv-button", text, { type: "button" });
+  listen(button, "click", act, signal);
+  return button;
+}
+
+/** What has the keyboard, also where the page keeps the player in a tree of its own. */
+export const focused = (root) => root.getRootNode().activeElement;
+
 /** Listen until the signal ends it. */
 export function listen(target, type, act, signal) {
   target.addEventListener(type, act, { signal });

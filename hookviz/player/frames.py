@@ -1,11 +1,16 @@
 """A trace as the player shows it: a picture for each pass, and for each step what to mark and what to say."""
 
+import base64
+import json
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hookviz.picture.dot import dot
 from hookviz.picture.scene import Scene
+from hookviz.picture.tensors import grads
 from hookviz.picture.things import Mark
+from hookviz.predict import questions
 from hookviz.sentences import brief, numeral, sends, sentence, title
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Step, Trace, Values
 from hookviz.values import Value
@@ -24,6 +29,9 @@ _NOTES = ("aliased", "unknown_hook", "compiled", "fast_path", "unobserved")
 LONGEST = 2_000
 """The player takes along no more steps than this: each is some 0.5 KB of the notebook that it is saved in."""
 
+LARGEST = 60
+"""The layers of tensors and nodes are drawn of no more boxes than this: beyond, one would only scroll."""
+
 _ONE_CARD = ("call", "forward", "seed", "arrive", "retain_grad", "accumulate", "returned", "optimizer_step")
 """Kinds in which there is no before to compare with, unless something was there already."""
 
@@ -34,12 +42,18 @@ def state(trace: Trace) -> dict[str, Any]:
     scenes = [Scene.of(trace, pass_id) for pass_id in sorted({step.pass_id for step in steps})]
     pictures = {scene.pass_id: picture for picture, scene in enumerate(scenes)}
     marks = {index: mark for scene in scenes for index, mark in scene.marks.items()}
+    asked = questions(steps)
     hooks = sorted({step.row.hook for step in steps if step.row.hook is not None})
     return {
         "svgs": [dot(scene, None, final=True).pipe("svg", encoding="utf-8") for scene in scenes],
-        "frames": [{**frame_of(step, steps, marks, hooks), "picture": pictures[step.pass_id]} for step in steps],
+        "frames": [
+            {**frame_of(step, steps, marks, hooks), "picture": pictures[step.pass_id]}
+            | ({"ask": asked[step.index]} if step.index in asked else {})
+            for step in steps
+        ],
         "hooks": [hook_of(trace, index) for index in hooks],
         "firings": [firing_of(step) for step in steps if step.kind in HOOK_KINDS],
+        "layers": layers(scenes),
         "notes": [*trace.notes, *too_long(trace)],
         "words": section("player"),
     }
@@ -49,6 +63,15 @@ def too_long(trace: Trace) -> Iterator[str]:
     """Say so where not every step is shown."""
     if len(trace.rows) > LONGEST:
         yield say("trace.long", steps=f"{len(trace.rows):,}", shown=f"{LONGEST:,}")
+
+
+def layers(scenes: list[Scene]) -> str:
+    """All pictures with the lists of pre-hooks, and with the tensors besides: packed, since few ask for them."""
+    if sum(scene.shown for scene in scenes) > LARGEST:
+        return ""
+    ways: tuple[dict[str, bool], ...] = ({"nodes": True}, {"tensors": True})
+    drawn = [[dot(scene, None, final=True, **way).pipe("svg", encoding="utf-8") for scene in scenes] for way in ways]
+    return base64.b64encode(zlib.compress(json.dumps(drawn).encode(), 9)).decode()
 
 
 def frame_of(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: list[int]) -> dict[str, Any]:
@@ -72,6 +95,7 @@ def frame_of(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: l
         "on": mark.on,
         "near": mark.near,
         "texts": mark.texts,
+        **({"facts": facts} if (facts := grads(mark.texts)) else {}),
     }
 
 

@@ -3,31 +3,58 @@
 import { indexFrames, nextOf, scaleFor, sendingSteps, stateAt, textAt } from "./logic.js";
 import { atEnd, listen, make, mark } from "./dom.js";
 
-/** All passes of the recording, of which one is shown. */
-export function makeGraph({ svgs, frames, label, go, signal }) {
+/** All passes of the recording, of which one is shown; and the same with layers, once somebody asks for them. */
+export function makeGraph({ model, svgs, frames, label, go, driver, signal }) {
   const pane = make("div", "hv-graph");
-  const pictures = svgs.map((svg, k) => makePicture(svg, label, frames.map((frame) => inPass(frame, k))));
-  const shownAt = (step) => Math.min(frames[step].picture ?? 0, pictures.length - 1);
-  let now = 0;
+  const put = (drawn, texts) => drawn.map((svg, k) => {
+    const picture = makePicture(svg, label, frames.map((frame) => inPass(frame, k, texts)));
+    pane.append(picture.holder);
+    return picture;
+  });
+  const sets = [put(svgs, (frame) => frame.texts)];
+  let now = driver.now().step;
+  // Both layers are in the same drawing; without the nodes, their lists are left out of it.
+  const wanted = () => (model.get("tensors") ? 2 : model.get("nodes") ? 1 : 0);
+  const pictures = () => sets[wanted()] ?? sets[0];
+  const picture = () => pictures()[Math.min(frames[now].picture ?? 0, svgs.length - 1)];
   const paint = (step) => {
     now = step;
-    pictures.forEach((picture, k) => picture.holder.hidden = k !== shownAt(step));
-    pictures[shownAt(step)]?.paint(step);
-    pictures[shownAt(step)]?.align();
-    follow(pane, pictures[shownAt(step)]?.elements.get(frames[step].on[0]));
+    for (const other of sets.flat()) other.holder.hidden = other !== picture();
+    picture()?.paint(step);
+    picture()?.align();
+    follow(pane, picture()?.elements.get(frames[step].on[0]));
   };
-  pane.append(...pictures.map((picture) => picture.holder));
-  fitPictures(pane, pictures, () => paint(now), signal);
+  const smallest = () => (model.get("large") ? 18 : 12);
+  const fit = fitPictures(pane, pictures, smallest, () => paint(now), signal);
+  const show = async () => {
+    pane.classList.toggle("hv-no-lists", !model.get("nodes"));
+    if (wanted() && !sets[1]) {
+      const drawn = await unpack(model.get("layers"));
+      sets[1] ??= put(drawn[0], (frame) => frame.texts);
+      sets[2] ??= put(drawn[1], (frame) => ({ ...frame.texts, ...frame.facts }));
+    }
+    fit();
+  };
+  driver.onChange("change:tensors change:nodes change:large", show);
+  show();
   listen(pane, "click", (event) => {
-    const step = pictures[shownAt(now)]?.stepAt(event.target, now);
+    const step = picture()?.stepAt(event.target, now);
     if (step !== undefined) go(step);
   }, signal);
   return { pane, paint };
 }
 
+/** The drawings of the layers, packed by frames.py. */
+async function unpack(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
 /** A node has the same id in every pass: what another pass does to it is none of this picture's business. */
-function inPass(frame, pass) {
-  return (frame.picture ?? 0) === pass ? frame : { ...frame, on: [], near: [], texts: {} };
+function inPass(frame, pass, texts) {
+  const mine = (frame.picture ?? 0) === pass;
+  return mine ? { ...frame, texts: texts(frame) } : { ...frame, on: [], near: [], texts: {} };
 }
 
 function makePicture(svg, label, frames) {
@@ -42,19 +69,22 @@ function makePicture(svg, label, frames) {
     const id = namedAt(target, index);
     return id ? nextOf(sendingSteps(frames, index.steps.get(id), id), now) : undefined;
   };
-  return { holder, picture, elements, stepAt, align: aligner(picture), paint: painter(elements, index, frames) };
+  return { holder, picture, size: sizeOfPicture(picture), elements, stepAt, align: aligner(picture), paint: painter(elements, index, frames) };
 }
 
 /** Ids would clash where a page holds several players. */
 function takeIds(picture) {
   const elements = new Map();
   for (const element of picture.querySelectorAll("[id]")) {
-    elements.set(element.id, element);
+    // What is known of a tensor stands behind the name of the fact.
+    elements.set(element.id, isFact(element.id) ? element.lastElementChild : element);
     element.dataset.id = element.id;
     element.removeAttribute("id");
   }
   return elements;
 }
+
+const isFact = (id) => /-f\d+$/.test(id);
 
 /** The halo, a leaf's second outline and a wide target for the pointer are copies of the outline. */
 function addLayers(element) {
@@ -79,7 +109,8 @@ function painter(elements, index, frames) {
   for (const [id, element] of elements) {
     if (!index.steps.has(id) && element.matches(".hv-node, .hv-edge, .hv-pin, .hv-module")) restate(element, "", "todo");
   }
-  const texts = [...elements].filter(([id]) => /-[vgai]$/.test(id));
+  const texts = [...elements].filter(([id]) => /-[vgai]$/.test(id) || isFact(id));
+  const first = new Map(texts.map(([id, element]) => [id, isFact(id) ? element.textContent : ""]));
   return (step) => {
     for (const [id, steps] of states) {
       const state = stateAt(steps, step);
@@ -90,7 +121,7 @@ function painter(elements, index, frames) {
     near = frames[step].near.map((id) => elements.get(id));
     for (const element of near) element?.classList.add("hv-near");
     for (const [id, element] of texts) {
-      const text = textAt(index.texts.get(id) ?? [], step);
+      const text = textAt(index.texts.get(id) ?? [], step) || first.get(id);
       if (shown.get(element) !== text) element.textContent = text;
       shown.set(element, text);
     }
@@ -129,19 +160,19 @@ function alignRight(element) {
 }
 
 /** Keeps the pictures at a readable size as the pane changes. */
-function fitPictures(pane, pictures, repaint, signal) {
-  const sizes = pictures.map(sizeOfPicture);
+function fitPictures(pane, pictures, smallest, repaint, signal) {
   const fit = () => {
     const { paddingLeft, maxHeight } = getComputedStyle(pane);
+    const sizes = pictures().map((picture) => picture.size);
     const [width, height] = [pane.clientWidth, parseFloat(maxHeight)].map((size) => size - 2 * parseFloat(paddingLeft));
     if (!(width > 0 && height > 0)) return;
     sizes.forEach((size, k) => {
-      const scale = scaleFor(size, { width, height });
-      pictures[k].picture.style.width = `${size.width * scale}px`;
-      pictures[k].picture.style.height = `${size.height * scale}px`;
+      const scale = scaleFor(size, { width, height, smallest: smallest() });
+      pictures()[k].picture.style.width = `${size.width * scale}px`;
+      pictures()[k].picture.style.height = `${size.height * scale}px`;
     });
     // What the widest picture leaves free is the panel's.
-    const widest = Math.max(...pictures.map(({ picture }) => parseFloat(picture.style.width)));
+    const widest = Math.max(...pictures().map(({ picture }) => parseFloat(picture.style.width)));
     pane.parentElement.style.setProperty("--hv-picture", `${widest}px`);
     // A pane that scrolls must be reachable from the keyboard.
     if (overflows(pane)) pane.tabIndex = 0;
@@ -151,9 +182,10 @@ function fitPictures(pane, pictures, repaint, signal) {
   const observer = new ResizeObserver(fit);
   observer.observe(pane);
   atEnd(signal, () => observer.disconnect());
+  return fit;
 }
 
-function sizeOfPicture({ picture }) {
+function sizeOfPicture(picture) {
   const { width, height } = picture.viewBox.baseVal;
   const sizes = [...picture.querySelectorAll("text")].map((text) => parseFloat(text.getAttribute("font-size")) || 16);
   return { width, height, smallest: Math.min(16, ...sizes) };

@@ -76,6 +76,12 @@ export const KEYS = {
   End: "last",
   " ": "play",
   "?": "help",
+  p: "predict",
+  b: "stop",
+  t: "tensors",
+  n: "nodes",
+  l: "large",
+  f: "full",
   Escape: "leave",
 };
 
@@ -86,7 +92,8 @@ export function actionOf(event, onControl) {
   if (!typed && (event.ctrlKey || event.metaKey || event.altKey)) return null;
   if (onControl && event.key === " ") return null;
   if (event.shiftKey && event.key === "Enter") return "leave";
-  return Object.hasOwn(KEYS, event.key) ? KEYS[event.key] : null;
+  const key = event.key.length > 1 ? event.key : event.key.toLowerCase();
+  return Object.hasOwn(KEYS, key) ? KEYS[key] : null;
 }
 
 /** What happens when the time of a step is over. */
@@ -137,7 +144,7 @@ export function sizeOfSentence(sentence) {
 /** How large to draw a picture: as the pane allows, not blown up, and its letters never too small to read. */
 export function scaleFor(picture, pane) {
   const fitting = Math.min(pane.width / picture.width, pane.height / picture.height, 1.6);
-  return Math.max(fitting, 12 / picture.smallest);
+  return Math.max(fitting, (pane.smallest ?? 12) / picture.smallest);
 }
 
 /** Jupyter's word counts, then an editor's or Colab's, then the system's. */

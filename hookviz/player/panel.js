@@ -16,9 +16,10 @@ export function makePanel({ frames, hooks, words }) {
     pane.replaceChildren(...panelParts(frame, step));
     pane.scrollTop = 0;
   };
+  const speak = (text) => heard.textContent = text;
   /** Something to say that is no step. */
-  const tell = (text) => {
-    heard.textContent = text;
+  const tell = (text, spoken = text) => {
+    speak(spoken);
     pane.querySelector(".hv-told").textContent = text;
     pane.scrollTop = 0;
   };
@@ -32,7 +33,7 @@ export function makePanel({ frames, hooks, words }) {
     make("p", "hv-kept", frame.kept),
     make("p", "hv-next", frame.next),
   ];
-  return { pane, heard, paint, tell };
+  return { pane, heard, paint, tell, say: speak };
 }
 
 function headOf(frame, count) {
@@ -80,7 +81,7 @@ function partsOf(parts) {
 }
 
 /** Whose code ran: its name, its place and its lines. */
-function hookOf(hook) {
+export function hookOf(hook) {
   const where = make("p", "hv-where");
   where.append(make("code", "hv-hook-name", hook.name), make("span", "", hook.where));
   if (hook.source === null) return [where, make("p", "hv-kept", hook.missing)];

@@ -8,7 +8,8 @@ from hookviz.compare.together import ABSENT, together
 from hookviz.picture.dot import dot
 from hookviz.picture.scene import Scene
 from hookviz.picture.things import Mark
-from hookviz.player.frames import LONGEST, firing_of, frame_of, glyph_of, hook_of, too_long
+from hookviz.player.frames import LONGEST, firing_of, frame_of, glyph_of, hook_of, layers, too_long
+from hookviz.predict import questions
 from hookviz.sentences import title
 from hookviz.trace import HOOK_KINDS, Step, Trace
 from hookviz.words import section
@@ -31,6 +32,8 @@ class Variant(NamedTuple):
     """Which hook each of its hooks is, where that is known."""
     shown: bool = True
     """Whether it is shown itself, rather than only compared with."""
+    asks: bool = False
+    """Whether there are questions about it."""
 
 
 def variants(given: Sequence[Variant]) -> dict[str, Any]:
@@ -44,10 +47,11 @@ def variants(given: Sequence[Variant]) -> dict[str, Any]:
     hooks = sorted({step.row.hook for theirs in steps for step in theirs if step.row.hook is not None})
     pool = _Pool()
     for number, variant in enumerate(given):
-        told = _Told(steps, number, variant.missing, pictures, hooks)
+        told = _Told(steps, number, variant, pictures, hooks)
         pool.put(variant, told.frames(), [firing_of(step) for step in steps[number] if step.kind in HOOK_KINDS])
     return {
         "svgs": pictures.svgs(),
+        "layers": pictures.layers(),
         "frames": pool.frames,
         "hooks": [hook_of(traces[0], index) for index in hooks],
         "variants": pool.variants,
@@ -61,10 +65,11 @@ class _Told:
     """The frames of one variant among others."""
 
     def __init__(
-        self, steps: Sequence[Sequence[Step]], number: int, missing: str, pictures: "_Pictures", hooks: list[int]
+        self, steps: Sequence[Sequence[Step]], number: int, variant: Variant, pictures: "_Pictures", hooks: list[int]
     ) -> None:
         self._all, self._steps = steps, steps[number]
-        self._number, self._missing = number, missing
+        self._number, self._missing = number, variant.missing
+        self._asked = questions(self._steps) if variant.asks else {}
         self._pictures, self._hooks = pictures, hooks
         self._marks = pictures.marks(number)
 
@@ -72,7 +77,8 @@ class _Told:
         """One for each place on the timeline."""
         for step in self._steps:
             frame = self._absent(step.index) if step.kind == ABSENT else self._frame(step)
-            yield {**frame, "picture": self._pictures.of(self._number, step)}
+            asked = {"ask": self._asked[step.index]} if step.index in self._asked else {}
+            yield {**frame, "picture": self._pictures.of(self._number, step), **asked}
 
     def _frame(self, step: Step) -> dict[str, Any]:
         return frame_of(step, self._steps, self._marks, self._hooks)
@@ -130,6 +136,9 @@ class _Pictures:
             self._scenes.append(scenes)
             if drawn:
                 self._shared.update({scene.look: scene for scene in scenes.values() if scene.look not in self._shared})
+        every = [scene for scenes in self._scenes for scene in scenes.values()]
+        for scene in self._shared.values():
+            scene.make_room([other for other in every if other.shape == scene.shape], _BETWEEN)
         self._numbers = {look: number for number, look in enumerate(self._shared)}
         self._alike = {scene.shape: number for number, scene in enumerate(self._shared.values())}
 
@@ -143,8 +152,9 @@ class _Pictures:
         return self._numbers.get(scene.look, self._alike.get(scene.shape, -1))
 
     def svgs(self) -> list[str]:
-        """The pictures, with room for the texts of all that have one shape."""
-        every = [scene for scenes in self._scenes for scene in scenes.values()]
-        for scene in self._shared.values():
-            scene.make_room([other for other in every if other.shape == scene.shape], _BETWEEN)
+        """The pictures, with room for the texts of all that have their shape."""
         return [dot(scene, None, final=True).pipe("svg", encoding="utf-8") for scene in self._shared.values()]
+
+    def layers(self) -> str:
+        """The same with the layers, packed."""
+        return layers(list(self._shared.values()))

@@ -5,6 +5,9 @@ import { atEnd, followTheme, listen, make } from "./dom.js";
 import { makeGraph } from "./graph.js";
 import { makeFirings, makeNotes, makePanel } from "./panel.js";
 import { makeLegend, makeTimeline } from "./timeline.js";
+import { makePredict } from "./predict.js";
+import { makeStops } from "./stops.js";
+import { isFull, makeView } from "./view.js";
 import { makeControls, makeHelp } from "./controls.js";
 
 const NOWHERE = { nextHook: "no_next_hook", previousHook: "no_previous_hook" };
@@ -48,31 +51,37 @@ function makeRoot(model) {
 function fillRoot(root, model, signal) {
   const words = model.get("words");
   const frames = model.get("frames");
+  const hooks = model.get("hooks");
   const driver = makeDriver(model, frames, signal);
-  const tools = { words, frames, go: driver.go, signal };
+  const tools = { model, words, frames, hooks, root, driver, go: driver.go, signal };
   const help = makeHelp(tools);
-  const act = (action) => {
-    const before = driver.now().step;
-    if (action === "help") help.toggle();
-    else if (action === "leave") leave(root);
-    else driver.act(action);
-    if (action in NOWHERE && driver.now().step === before) panel.tell(say(words, NOWHERE[action]));
-  };
   const graph = makeGraph({ ...tools, svgs: model.get("svgs"), label: say(words, "graph") });
-  const panel = makePanel({ ...tools, hooks: model.get("hooks") });
+  const panel = makePanel(tools);
   const firings = makeFirings({ ...tools, firings: model.get("firings") });
   const timeline = makeTimeline(tools);
-  const controls = makeControls({ ...tools, act, setSpeed: driver.setSpeed, legend: makeLegend(tools) });
+  const predict = makePredict({ ...tools, panel });
+  const stops = makeStops({ ...tools, panel });
+  const view = makeView({ ...tools, panel });
+  const actions = { help: help.toggle, leave: () => (isFull(root) ? document.exitFullscreen() : leave(root)), ...predict.actions, ...stops.actions, ...view.actions };
+  const act = (action) => {
+    const before = driver.now().step;
+    if (actions[action]) actions[action]();
+    else driver.act(action);
+    if (action in NOWHERE && driver.now().step === before && !predict.asks()) panel.tell(say(words, NOWHERE[action]));
+  };
+  const controls = makeControls({ ...tools, act, between: [makeLegend(tools), predict.score], after: [predict.button, view.pane] });
+  driver.rules.push(predict, stops);
   root.append(layOut(graph, panel, firings, timeline, controls), makeNotes(model.get("notes")), help.dialog);
   listenToKeys(root, help.dialog, act, signal);
   const paintControls = () => controls.paint(driver.now());
   const paintStep = () => {
     const { step } = driver.now();
-    for (const part of [graph, panel, firings, timeline]) part.paint(step);
+    if (predict.holds(step)) return;
+    for (const part of [graph, panel, firings, timeline, predict, stops]) part.paint(step);
     paintControls();
   };
   driver.onChange("change:step", paintStep);
-  driver.onChange("change:playing change:speed", paintControls);
+  driver.onChange("change:playing", paintControls);
   paintStep();
 }
 
@@ -83,7 +92,7 @@ function layOut(graph, panel, firings, timeline, controls) {
   return frame;
 }
 
-/** Moves the model, and plays it. */
+/** Moves the model, and plays it. Its rules may have a word in where it goes, and hear when it is there. */
 function makeDriver(model, frames, signal) {
   const count = frames.length;
   const now = () => ({
@@ -92,10 +101,13 @@ function makeDriver(model, frames, signal) {
     playing: model.get("playing"),
     speed: model.get("speed"),
   });
+  const rules = [];
   const put = (changes) => {
+    const allowed = rules.reduce((wanted, rule) => rule.limit(wanted, now()), changes);
     // Setting paints, since the views listen to the model; only then is the kernel told.
-    for (const [name, value] of Object.entries(changes)) model.set(name, value);
+    for (const [name, value] of Object.entries(allowed)) model.set(name, value);
     model.save_changes();
+    for (const rule of rules) rule.settle?.();
   };
   const go = (step) => put({ step });
   const play = () => {
@@ -110,7 +122,7 @@ function makeDriver(model, frames, signal) {
   };
   keepTime(now, put, onChange, signal);
   const act = (action) => (action === "play" ? play() : go(stepFor(action, frames, now().step)));
-  return { now, go, act, onChange, setSpeed: (speed) => put({ speed }) };
+  return { now, go, put, act, onChange, rules };
 }
 
 /** Every view of a model has a timer, set anew at each change: the first to ring moves the model and so resets the others. */

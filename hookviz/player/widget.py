@@ -13,15 +13,29 @@ from hookviz.picture.notebook import shown
 from hookviz.player.frames import state
 from hookviz.trace import Trace
 
-SCRIPTS = ("logic.js", "dom.js", "graph.js", "panel.js", "timeline.js", "controls.js", "widget.js")
+SCRIPTS = (
+    "logic.js",
+    "dom.js",
+    "graph.js",
+    "panel.js",
+    "timeline.js",
+    "asking.js",
+    "predict.js",
+    "stops.js",
+    "view.js",
+    "controls.js",
+    "widget.js",
+)
 """Joined in this order into the one module that anywidget loads; node's tests import the same files."""
 
 
 @cache
 def script() -> str:
-    """The player's JavaScript as one module: it is saved with every player, so imports and comments stay behind."""
-    lines = (line for name in SCRIPTS for line in _read(name).splitlines())
-    return "\n".join(line.removeprefix("export ") if _plain(line) else line for line in lines if not _left_out(line))
+    """The player's JavaScript as one module, saved with every player: imports, comments and indents stay behind."""
+    lines = (line.rstrip() for name in SCRIPTS for line in _read(name).splitlines())
+    return "\n".join(
+        (line.removeprefix("export ") if _plain(line) else line).lstrip() for line in lines if not _left_out(line)
+    )
 
 
 def _left_out(line: str) -> bool:
@@ -41,7 +55,8 @@ class Player(anywidget.AnyWidget):
     """Steps through a trace.
 
     ``step`` is counted from 0; ``playing`` and ``speed`` (steps per 1.2 s) can be set and linked like it:
-    ``ipywidgets.jslink((player, "step"), (slider, "value"))``.
+    ``ipywidgets.jslink((player, "step"), (slider, "value"))``. So can ``predict``, with ``right`` and ``asked``, the
+    score; ``breakpoints``, by the places of hooks in ``hooks``; and what is shown: ``large``, ``tensors``, ``nodes``.
 
     >>> from hookviz.trace import Trace
     >>> Player.of(Trace()).steps
@@ -55,6 +70,7 @@ class Player(anywidget.AnyWidget):
     hooks = traitlets.List(traitlets.Dict()).tag(sync=True)
     firings = traitlets.List(traitlets.Dict()).tag(sync=True)
     notes = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    layers = traitlets.Unicode().tag(sync=True)
     words = traitlets.Dict().tag(sync=True)
     variants = traitlets.List(traitlets.Dict()).tag(sync=True)
     switches = traitlets.List(traitlets.Dict()).tag(sync=True)
@@ -66,6 +82,14 @@ class Player(anywidget.AnyWidget):
     steps = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
     speed = traitlets.Float(1.0).tag(sync=True)
+    predict = traitlets.Bool(False).tag(sync=True)
+    answered = traitlets.Dict().tag(sync=True)
+    asked = traitlets.Int(0).tag(sync=True)
+    right = traitlets.Int(0).tag(sync=True)
+    breakpoints = traitlets.List(traitlets.Int()).tag(sync=True)
+    large = traitlets.Bool(False).tag(sync=True)
+    tensors = traitlets.Bool(False).tag(sync=True)
+    nodes = traitlets.Bool(False).tag(sync=True)
 
     @classmethod
     def of(cls, trace: Trace) -> "Player":

@@ -138,7 +138,7 @@ class WhatIf:
         changed = self._before.keys() == self._runs.keys()
         for place, (off, run) in enumerate(self._runs.items()):
             beside = len(self._runs) + place if changed else 0 if off else None
-            yield Variant(run.trace, *self._words(off), beside, run.hooks)
+            yield Variant(run.trace, *self._words(off), beside, run.hooks, asks=not off)
         for off, run in self._before.items() if changed else ():
             yield Variant(run.trace, *self._words(off), None, run.hooks, shown=False)
 

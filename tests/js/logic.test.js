@@ -95,6 +95,9 @@ test("keys ask for what the list of keys says", () => {
   const asked = ["ArrowLeft", "ArrowRight", "[", "]", "Home", "End", " ", "?"].map((key) => logic.actionOf({ key }, false));
   assert.deepEqual(asked, ["previous", "next", "previousHook", "nextHook", "first", "last", "play", "help"]);
   assert.deepEqual(["a", "Enter", "Tab", "toString"].map((key) => logic.actionOf({ key }, false)), [null, null, null, null]);
+  const letters = ["p", "b", "t", "n", "l", "f"].map((key) => logic.actionOf({ key }, true));
+  assert.deepEqual(letters, ["predict", "stop", "tensors", "nodes", "large", "full"]);
+  assert.equal(logic.actionOf({ key: "P", shiftKey: true }, false), "predict");
   assert.equal(logic.actionOf({ key: "Escape" }, false), "leave");
   assert.equal(logic.actionOf({ key: "Enter", shiftKey: true }, true), "leave");
 });
@@ -133,7 +136,7 @@ test("words are filled, and a missing one shows its key", () => {
 });
 
 test("every word that the parts ask for is there", () => {
-  const parts = ["graph", "panel", "timeline", "controls", "widget"];
+  const parts = ["graph", "panel", "timeline", "predict", "stops", "view", "controls", "widget"];
   const source = parts.map((name) => readFileSync(new URL(`../../hookviz/player/${name}.js`, import.meta.url), "utf8")).join("\n");
   const asked = [...source.matchAll(/say\((?:words|model\.get\("words"\)), "(\w+)"/g)].map(([, key]) => key);
   const shapes = [...source.matchAll(/^  (\w+): (?:ROUND|"M)/gm)].map(([, glyph]) => glyph);
@@ -172,6 +175,7 @@ test("a picture fits its pane, is not blown up, and stays readable", () => {
   assert.equal(logic.scaleFor(size, { width: 600, height: 800 }), 1.2);
   assert.equal(logic.scaleFor(size, { width: 2000, height: 2000 }), 1.6);
   assert.equal(logic.scaleFor(size, { width: 100, height: 100 }), 1);
+  assert.equal(logic.scaleFor(size, { width: 100, height: 100, smallest: 18 }), 1.5);
 });
 
 test("Jupyter's theme wins over an editor's, Colab's and the system's", () => {

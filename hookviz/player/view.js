@@ -1,0 +1,79 @@
+// How the player is shown: speed, layers, larger text, full screen, in a menu of their own.
+
+import { say } from "./logic.js";
+import { listen, make, mark, textButton } from "./dom.js";
+
+const SPEEDS = [[0.5, "speed_half"], [1, "speed_one"], [2, "speed_two"]];
+const SWITCHES = [["tensors", "T"], ["nodes", "N"], ["large", "L"], ["full", "F"]];
+
+export function makeView({ model, words, panel, root, driver, signal }) {
+  const pane = make("details", "hv-view");
+  const menu = make("div", "hv-menu", "", { role: "group", "aria-label": say(words, "view") });
+  const actions = {
+    tensors: () => layer("tensors"),
+    nodes: () => layer("nodes"),
+    large: () => driver.put({ large: !model.get("large") }),
+    full: () => full(root, () => panel.tell(say(words, "no_full"))),
+  };
+  const layer = (name) => {
+    if (model.get("layers")) driver.put({ [name]: !model.get(name) });
+    else panel.tell(say(words, "no_layers"));
+  };
+  const switches = SWITCHES.map(([name, key]) => switchOf(name, key, words, actions[name], signal));
+  pane.append(make("summary", "hv-button", say(words, "view")), menu);
+  menu.append(...switches, makeSpeeds(words, driver, signal));
+  closing(pane, root, signal);
+  const paint = () => {
+    root.classList.toggle("hv-large", Boolean(model.get("large")));
+    SWITCHES.forEach(([name], i) => mark(switches[i], { "aria-pressed": name === "full" ? isFull(root) : Boolean(model.get(name)) }));
+  };
+  driver.onChange("change:large change:tensors change:nodes", paint);
+  listen(root, "fullscreenchange", paint, signal);
+  paint();
+  return { pane, actions };
+}
+
+function switchOf(name, key, words, act, signal) {
+  const button = textButton(say(words, name), act, signal);
+  mark(button, { "aria-keyshortcuts": key });
+  button.append(make("kbd", "", key));
+  return button;
+}
+
+/** Escape and a press elsewhere close the menu, as everywhere. */
+function closing(pane, root, signal) {
+  listen(pane, "keydown", (event) => {
+    if (event.key !== "Escape" || !pane.open) return;
+    event.stopPropagation();
+    pane.open = false;
+    pane.firstChild.focus();
+  }, signal);
+  listen(root, "pointerdown", (event) => {
+    if (!pane.contains(event.target)) pane.open = false;
+  }, signal);
+}
+
+export const isFull = (root) => root.getRootNode().fullscreenElement === root;
+
+function full(root, refused) {
+  if (isFull(root)) document.exitFullscreen();
+  else if (root.requestFullscreen) root.requestFullscreen().catch(refused);
+  else refused();
+}
+
+function makeSpeeds(words, driver, signal) {
+  const pane = make("div", "hv-speeds", "", { role: "group", "aria-label": say(words, "speed") });
+  const buttons = SPEEDS.map(([speed, word]) => {
+    const button = textButton(say(words, word), () => driver.put({ speed }), signal);
+    button.dataset.speed = speed;
+    return button;
+  });
+  pane.append(...buttons);
+  const paint = () => {
+    const { speed } = driver.now();
+    for (const button of buttons) mark(button, { "aria-pressed": Number(button.dataset.speed) === speed });
+  };
+  driver.onChange("change:speed", paint);
+  paint();
+  return pane;
+}

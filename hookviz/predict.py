@@ -1,0 +1,277 @@
+"""Questions about what a hook is about to do, with the answers and the reasons that a trace gives."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from hookviz.sentences import brief, labelled, numeral
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, Values
+from hookviz.values import flat, number
+from hookviz.words import say
+
+MOST = 100
+"""Nobody answers more questions than this about one recording, and each is saved with the player."""
+
+FEW = 4
+"""No more numbers than this are asked for at once."""
+
+NEAR = 1e-3
+"""Numbers that differ by less than this part are the same answer."""
+
+_CHOICES, _REASONS, _BACK = 6, 5, 40
+"""At most: hooks to choose from, wrong numbers that have a reason, steps looked back for those."""
+
+_WORDED = {
+    "forward_pre_hook": "ask.input",
+    "forward_hook": "ask.output",
+    "full_backward_pre_hook": "ask.grad_output",
+    "full_backward_hook": "ask.grad_input",
+    "backward_hook": "ask.grad_input",
+    "node_post_hook": "ask.sent",
+    "post_accumulate_hook": "ask.grad",
+}
+_EFFECTS = ("kept", "edited", "replaced")
+
+Question = dict[str, Any]
+Numbers = list[float | None]
+
+
+def questions(steps: Sequence[Step]) -> dict[int, Question]:
+    """What to ask before each of ``steps`` that a hook takes: index of the step that waits for it → the question.
+
+    A number is asked for, and which hook runs next, by turns. A question, plain data, has its ``text`` and either an
+    ``answer`` with ``reasons`` (pairs of a wrong answer and why), or ``choices``, the place of the ``right`` one, and
+    a reason for each.
+
+    >>> import torch, hookviz
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> with x.register_hook(lambda grad: grad * 10), hookviz.record() as trace:
+    ...     (x * x).backward()
+    >>> [question] = questions(trace.steps).values()
+    >>> question["text"], question["answer"]
+    ('λ grad * 10 is about to run on x; the gradient is 6. What comes out?', '60')
+    """
+    asked: dict[int, Question] = {}
+    fired = [step for step in steps if step.kind in HOOK_KINDS and step.index]
+    for count, step in enumerate(fired[:MOST]):
+        for way in (_which, _number, _effect) if count % 2 else (_number, _which, _effect):
+            question = way(step, steps)
+            if question is not None:
+                asked[_before(step, steps) if way is _which else step.index] = question
+                break
+    return asked
+
+
+def _before(step: Step, steps: Sequence[Step]) -> int:
+    """Where to ask which hook is next: before the gradient arrives, which would tell."""
+    index = step.index
+    while index > 1 and _leads_to(steps[index - 1], step):
+        index -= 1
+    return index
+
+
+def _leads_to(other: Step, step: Step) -> bool:
+    here = (other.node >= 0 and other.node == step.node) or (other.row.call >= 0 and other.row.call == step.row.call)
+    return here and other.pass_id == step.pass_id and other.row.hook is None
+
+
+# What comes out
+
+
+def _number(step: Step, steps: Sequence[Step]) -> Question | None:
+    given, made = numbers(step.before), numbers(step.after)
+    if step.kind in STEP_HOOK_KINDS or step.row.of or given is None or made is None:
+        return None
+    reasons: list[list[str]] = []
+    told: list[Numbers] = [made]
+    for wrong, text in _mistakes(step, steps, given, made):
+        if len(wrong) == len(made) and not any(near(wrong, other) for other in told) and len(reasons) < _REASONS:
+            told.append(wrong)
+            reasons.append([_written(wrong), text])
+    return {"text": _about(step), "answer": _written(made), "reasons": reasons}
+
+
+def _about(step: Step) -> str:
+    """The question for a number, in the words of this kind of hook."""
+    before = labelled(step.before, step.row.labels[0])
+    key = _WORDED.get(step.kind, "ask.gradient")
+    return say(key, hook=_hook(step), on=step.on, before=before)
+
+
+def _mistakes(step: Step, steps: Sequence[Step], given: Numbers, made: Numbers) -> Iterator[tuple[Numbers, str]]:
+    """Wrong answers that have a reason, and why they are wrong: the likeliest first."""
+    forward = step.kind in FORWARD_HOOK_KINDS
+    yield given, say("ask.before.value" if forward else "ask.before", value=brief(step.before), hook=_hook(step))
+    past = [other for other in steps[max(0, step.index - _BACK) : step.index] if other.pass_id == step.pass_id]
+    yield from _out_of_date(step, past, given, made)
+    for other in sorted(past, key=lambda other: (other.kind not in HOOK_KINDS, -other.index)):
+        after = numbers(other.after)
+        if after is not None and not other.row.of:
+            yield from ((after, text) for text in _told(other, step))
+
+
+def _told(other: Step, step: Step) -> Iterator[str]:
+    """What the value after ``other`` is, if that is worth telling to one who takes it for what ``step`` makes."""
+    value = brief(other.after)
+    if other.kind in HOOK_KINDS:
+        yield say("ask.made", value=value, hook=_hook(other), on=other.on, before=brief(other.before))
+    elif other.kind in ("call", "forward"):
+        yield say(f"ask.value.{other.kind}", value=value, on=other.on)
+    elif other.kind in ("seed", "arrive", "accumulate") and other.on != step.on:
+        yield say("ask.elsewhere", value=value, on=other.on)
+
+
+def _out_of_date(step: Step, past: list[Step], given: Numbers, made: Numbers) -> Iterator[tuple[Numbers, str]]:
+    """What would come out if the hook before this one had not run, where a sum or a product tells it."""
+    before = [other for other in past if other.kind in HOOK_KINDS and _where(other) == _where(step)]
+    old = numbers(before[-1].before) if before else None
+    if old is None or len(old) != len(given) or None in [*old, *given, *made]:
+        return
+    text = say("ask.old", hook=_hook(before[-1]), old=brief(before[-1].before), now=brief(step.before))
+    three: list[tuple[float, float, float]] = list(zip(old, given, made, strict=True))  # type: ignore[arg-type]
+    yield [a + (made - given) for a, given, made in three], text
+    if all(given for _, given, _ in three):
+        yield [a * (made / given) for a, given, made in three], text
+
+
+def numbers(values: Values) -> Numbers | None:
+    """The numbers of a gradient or of several, None for one that there is not; None where nobody could type them.
+
+    >>> import torch
+    >>> from hookviz.values import Value
+    >>> numbers((Value.of(torch.tensor([1.0, 2.0])), None))
+    [1.0, 2.0, None]
+    """
+    found: Numbers = []
+    for value in values if isinstance(values, tuple) else (values,):
+        held = [None] if value is None else None if value.note is not None else value.tolist()
+        if held is None:
+            return None
+        parts = list(flat(held))
+        if any(isinstance(part, complex) for part in parts):
+            return None
+        found += [part if part is None else float(part) for part in parts]  # type: ignore[arg-type]
+    return found if 0 < len(found) <= FEW else None
+
+
+def near(one: Numbers, other: Numbers) -> bool:
+    """Whether two answers of the same length are taken for the same."""
+    return all(_alike(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _alike(a: float | None, b: float | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=NEAR)
+
+
+def _written(answer: Numbers) -> str:
+    return ", ".join(say("name.none") if part is None else number(part) for part in answer)
+
+
+# Which hook is next
+
+
+class _Choice(NamedTuple):
+    """A hook on what it runs on, and the step that shows it: its next firing, else its last."""
+
+    hook: int
+    on: str
+    step: Step | None
+
+
+def _which(step: Step, steps: Sequence[Step]) -> Question | None:
+    ran: dict[tuple[int, str], Step] = {}
+    coming: dict[tuple[int, str], Step] = {}
+    for other in steps:
+        if other.pass_id == step.pass_id and other.row.hook is not None:
+            if other.index < step.index:
+                ran[other.row.hook, other.on] = other
+            else:
+                coming.setdefault((other.row.hook, other.on), other)
+    if len(coming) < 2:
+        return None  # whoever has watched so far knows which is left
+    known: dict[tuple[int, str], Step | None] = {**coming, **dict(reversed(ran.items())), **_silent(step, ran, coming)}
+    choices = [_Choice(*key, other) for key, other in list(known.items())[:_CHOICES]]
+    right = choices[0]
+    choices.sort(key=lambda choice: (choice.on, choice.hook))
+    return {
+        "text": say("ask.which"),
+        "choices": _labels(step, choices),
+        "right": choices.index(right),
+        "reasons": ["" if choice is right else _why_not(choice, step, steps) for choice in choices],
+    }
+
+
+def _silent(step: Step, *fired: Iterable[tuple[int, str]]) -> dict[tuple[int, str], None]:
+    """The hooks that were there in the pass and did not run."""
+    known = {hook for keys in fired for hook, _ in keys}
+    there = [index for hooks in step.trace.hooked[step.pass_id :][:1] for index in hooks]  # none where only forward ran
+    return {(index, step.trace.hook(index).on): None for index in there if index not in known}
+
+
+def _labels(step: Step, choices: list[_Choice]) -> list[str]:
+    """Hook and tensor; the kind as well where two would read alike."""
+    hooks = [choice.step.hook if choice.step else step.trace.hook(choice.hook) for choice in choices]
+    parts = [
+        {"hook": f"{numeral(hook.place)} {hook.label}", "on": choice.on, "kind": say(f"census.{hook.kind}")}
+        for hook, choice in zip(hooks, choices, strict=True)
+        if hook is not None
+    ]
+    plain = [say("ask.choice", hook=part["hook"], on=part["on"]) for part in parts]
+    return plain if len(set(plain)) == len(plain) else [say("ask.choice.kind", **part) for part in parts]
+
+
+def _why_not(choice: _Choice, step: Step, steps: Sequence[Step]) -> str:
+    other = choice.step
+    if other is None:
+        return say("ask.never")
+    if other.index < step.index:
+        return say("ask.ran", step=other.index + 1)
+    return _why_later(other, step, steps)
+
+
+def _why_later(other: Step, step: Step, steps: Sequence[Step]) -> str:
+    """Why ``other``, which is to come, is not there yet at ``step``."""
+    if _where(other) == _where(step):
+        return say("ask.later.order", on=step.on)
+    if other.kind in FORWARD_HOOK_KINDS or other.kind == "full_backward_hook":
+        return say(f"ask.later.{other.kind}", on=other.on)
+    if other.node < 0 or other.kind in STEP_HOOK_KINDS:
+        return say("ask.later")
+    if step.node >= 0 and step.trace.ops[step.node] == "AccumulateGrad" and step.node != other.node:
+        return say("ask.later.leaf", on=step.on)
+    if not _is_ready(other, step, steps):
+        return say("ask.later.not_yet", on=other.on)
+    return say("ask.later" if step.node in (other.node, -1) else "ask.later.sequence")
+
+
+def _is_ready(other: Step, step: Step, steps: Sequence[Step]) -> bool:
+    """Whether all that is sent to the node of ``other`` has been sent before ``step``."""
+    senders = {start for (start, _), (end, _) in step.trace.edges.items() if end == other.node}
+    between = steps[step.index + 1 : other.index]
+    return not any(found.kind == "compute" and found.node in senders for found in between)
+
+
+# What becomes of the tensor
+
+
+def _effect(step: Step, steps: Sequence[Step]) -> Question | None:
+    if step.effect not in _EFFECTS or step.before == () == step.after:
+        return None
+    return {
+        "text": say("ask.effect", hook=_hook(step), on=step.on),
+        "choices": [say(f"ask.effect.{effect}") for effect in _EFFECTS],
+        "right": _EFFECTS.index(step.effect),
+        "reasons": ["" if effect == step.effect else say(f"ask.not.{effect}") for effect in _EFFECTS],
+        "source": True,
+    }
+
+
+def _hook(step: Step) -> str:
+    return step.hook.label if step.hook else ""
+
+
+def _where(step: Step) -> tuple[Any, ...]:
+    """Hooks that run one after the other in the same place have this in common."""
+    return step.pass_id, step.kind, step.node, step.output, step.row.call
