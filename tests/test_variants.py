@@ -56,8 +56,8 @@ def test_a_step_that_is_not_there_says_why(shown: State) -> None:
     missing = [frame for frame in frames_of(shown, place) if frame["kind"] == "absent"]
     assert [frame["sentence"] for frame in missing] == ["This step is not there without c_hook, plus_hundred."] * 2
     assert [frame["glyph"] for frame in missing] == ["hook", "hook"]
-    assert shown["variants"][place]["label"] == "without c_hook, plus_hundred"
-    assert shown["variants"][0]["label"] == "every hook is on"
+    assert shown["variants"][place]["label"] == "Without c_hook, plus_hundred"
+    assert shown["variants"][0]["label"] == "With every hook on"
 
 
 def test_switches_know_their_pins(shown: State) -> None:
@@ -138,13 +138,26 @@ def test_a_comparison_shows_both_traces_and_where_they_part() -> None:
     assert (shown["shown"], shown["split"]) == (1, True)
     assert frames_of(shown, 1)[shown["mark"]]["sentence"] == "c_hook on c replaced the gradient: 4 → 6."
     assert frames_of(shown, 0)[shown["mark"]]["sentence"] == "This step is only in the other trace."
-    assert shown["notes"][0].startswith("Gradients that differ: 2. The difference begins with c_hook on c")
+    step = shown["mark"] + 1
+    assert shown["notes"] == [f"Gradients that differ: 2. The difference begins at step {step}, with c_hook on c."]
 
 
 def test_a_comparison_the_other_way_round_marks_the_same_firing() -> None:
     shown = passed(c_hook).diff(passed(None)).state()
     assert frames_of(shown, 0)[shown["mark"]]["sentence"] == "c_hook on c replaced the gradient: 4 → 6."
     assert frames_of(shown, 1)[shown["mark"]]["sentence"].startswith("This step is only in this trace;")
+
+
+def test_where_another_seed_makes_the_difference_the_note_says_so() -> None:
+    def seeded(seed: float) -> hv.Trace:
+        tensors = scene()
+        tensors.c.register_hook(c_hook)
+        with hv.record(names=tensors._asdict()) as trace:
+            tensors.e.backward(torch.tensor(seed))
+        return trace
+
+    [note] = seeded(1.0).diff(seeded(2.0)).state()["notes"]
+    assert "They differ before any hook has changed one; the first hook that sees it is c_hook on c, step" in note
 
 
 def test_equal_traces_have_no_mark() -> None:

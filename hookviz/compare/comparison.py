@@ -44,9 +44,12 @@ class Difference:
 class Comparison(Table[Difference]):
     """The gradients that differ between two traces, and the first firing that differs."""
 
-    def __init__(self, pair: tuple[Trace, Trace], rows: list[Difference], first: Step | None, sentence: str) -> None:
+    def __init__(
+        self, pair: tuple[Trace, Trace], rows: list[Difference], first: Step | None, caused: bool, sentence: str
+    ) -> None:
         self.traces = pair
         """This trace and the other."""
+        self._caused = caused
         self.first = first
         """The first firing from which they differ, in the other trace unless only this one has it; None when equal."""
         self.sentence = sentence
@@ -65,8 +68,8 @@ class Comparison(Table[Difference]):
         from hookviz.player.variants import Variant, variants
 
         this, other = self.traces
-        one = Variant(this, say("diff.this"), say("absent.this"))
-        two = Variant(other, say("diff.other"), say("absent.other"), beside=0)
+        one = Variant(this, say("variant.this"), say("absent.this"))
+        two = Variant(other, say("variant.other"), say("absent.other"), beside=0)
         shown = variants([one, two])
         return {
             **shown,
@@ -120,7 +123,7 @@ def compare(this: Trace, other: Trace) -> Comparison:
     hidden = sum(here.hides(where) or there.hides(where) for where in {**here.gradients, **there.gradients})
     if hidden:
         sentences.append(say("diff.hidden", count=hidden))
-    return Comparison((this, other), rows, first, " ".join(sentences))
+    return Comparison((this, other), rows, first, caused, " ".join(sentences))
 
 
 def _precedes(step: int | None, first: Step) -> bool:

@@ -15,6 +15,7 @@ from hookviz.picture.things import (
     Box,
     Mark,
     Pin,
+    both,
     short,
     tiny,
 )
@@ -100,14 +101,14 @@ class Scene:
         """All that no step changes: two scenes that look alike can be shown in one picture."""
         return (*self.shape, tuple((node, *box.names) for node, box in sorted(self.boxes.items())))
 
-    def make_room(self, scenes: "Sequence[Scene]", between: str) -> None:
+    def make_room(self, scenes: "Sequence[Scene]") -> None:
         """Keep room for the texts of ``scenes``, which have one shape, and for two beside each other."""
         written = [scene._written() for scene in scenes]
         for spot in self._spots.keys() & {spot for there in written for spot in there}:
             texts = [there.get(spot, {}) for there in written]
             longest = sorted({text for there in texts for text in there.values()}, key=len)[-2:]
             differ = any(there != texts[0] for there in texts)
-            self._keep(spot, self._spots[spot], between.join(longest) if differ else "".join(longest[-1:]))
+            self._keep(spot, self._spots[spot], both(longest[-1], longest[0]) if differ else longest[-1])
 
     def _written(self) -> dict[str, dict[int, str]]:
         """Id of a text → step's index → what it writes there."""

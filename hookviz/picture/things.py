@@ -76,3 +76,14 @@ def short(text: str, room: int) -> str:
     """
     text = " ".join(text.split())
     return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def both(old: str, new: str) -> str:
+    """Two texts beside each other, as the player shows what a switch has changed: what they begin with is said once.
+
+    >>> both("gradient 10", "gradient 8"), both("8 → 10", "9 → 9")
+    ('gradient 10 8', '8 → 10 9 → 9')
+    """
+    words, others = old.split(" "), new.split(" ")
+    alike = next((i for i, pair in enumerate(zip(words, others, strict=False)) if len(set(pair)) > 1), len(words))
+    return " ".join([*words, *others[alike:]])

@@ -1,13 +1,15 @@
 // The pictures, one a pass: which elements are to come, now and done, and what each text shows by now.
 
+import { parted, wasUnlike } from "./variants.js";
 import { indexFrames, nextOf, scaleFor, sendingSteps, stateAt, textAt } from "./logic.js";
 import { atEnd, listen, make, mark } from "./dom.js";
 
 /** All passes of the recording, of which one is shown; and the same with layers, once somebody asks for them. */
-export function makeGraph({ model, svgs, frames, label, go, driver, signal }) {
+export function makeGraph({ model, svgs, frames, beside, pins, struck, label, go, driver, signal }) {
   const pane = make("div", "hv-graph");
   const put = (drawn, texts) => drawn.map((svg, k) => {
-    const picture = makePicture(svg, label, frames.map((frame) => inPass(frame, k, texts)));
+    const own = (some) => some?.map((frame) => inPass(frame, k, texts));
+    const picture = makePicture(svg, label, own(frames), { was: own(beside?.frames), pins, struck });
     pane.append(picture.holder);
     return picture;
   });
@@ -38,7 +40,7 @@ export function makeGraph({ model, svgs, frames, label, go, driver, signal }) {
   driver.onChange("change:tensors change:nodes change:large", show);
   show();
   listen(pane, "click", (event) => {
-    const step = picture()?.stepAt(event.target, now);
+    const step = event.target.closest(".hv-switch-pin") ? undefined : picture()?.stepAt(event.target, now);
     if (step !== undefined) go(step);
   }, signal);
   return { pane, paint };
@@ -57,7 +59,7 @@ function inPass(frame, pass, texts) {
   return mine ? { ...frame, texts: texts(frame) } : { ...frame, on: [], near: [], texts: {} };
 }
 
-function makePicture(svg, label, frames) {
+function makePicture(svg, label, frames, { was, pins, struck }) {
   const holder = make("div", "hv-picture");
   holder.innerHTML = svg;
   const picture = holder.querySelector("svg");
@@ -65,11 +67,16 @@ function makePicture(svg, label, frames) {
   const elements = takeIds(picture);
   const index = indexFrames(frames);
   picture.querySelectorAll(".hv-node, .hv-edge, .hv-module").forEach(addLayers);
+  for (const pin of picture.querySelectorAll(".hv-pin")) {
+    pin.classList.toggle("hv-switch-pin", pins.placeOf(pin.dataset.id) >= 0);
+    pin.classList.toggle("hv-off", pins.isOff(pin.dataset.id));
+  }
+  const off = (id) => (id.endsWith("-v") && pins.isOff(id.slice(0, -2)) ? pins.off : undefined);
   const stepAt = (target, now) => {
     const id = namedAt(target, index);
     return id ? nextOf(sendingSteps(frames, index.steps.get(id), id), now) : undefined;
   };
-  return { holder, picture, size: sizeOfPicture(picture), elements, stepAt, align: aligner(picture), paint: painter(elements, index, frames) };
+  return { holder, picture, size: sizeOfPicture(picture), elements, stepAt, align: aligner(picture), paint: painter(elements, index, frames, { before: was && indexFrames(was).texts, struck, off }) };
 }
 
 /** Ids would clash where a page holds several players. */
@@ -101,7 +108,7 @@ function addLayers(element) {
 }
 
 /** Remembers what is shown and touches only what changes. */
-function painter(elements, index, frames) {
+function painter(elements, index, frames, { before, struck, off }) {
   const shown = new Map();
   let near = [];
   const states = [...index.steps].filter(([id]) => elements.has(id));
@@ -121,11 +128,24 @@ function painter(elements, index, frames) {
     near = frames[step].near.map((id) => elements.get(id));
     for (const element of near) element?.classList.add("hv-near");
     for (const [id, element] of texts) {
-      const text = textAt(index.texts.get(id) ?? [], step) || first.get(id);
-      if (shown.get(element) !== text) element.textContent = text;
-      shown.set(element, text);
+      const text = off(id) ?? (textAt(index.texts.get(id) ?? [], step) || first.get(id));
+      const was = before ? wasUnlike(textAt(before.get(id) ?? [], step), text) : "";
+      if (shown.get(element) !== `${was} ${text}`) write(element, text, was, struck);
+      shown.set(element, `${was} ${text}`);
     }
   };
+}
+
+/** A text that is another one in the pass beside: that one stands before it, struck through. */
+function write(element, text, was, struck) {
+  element.textContent = text;
+  element.classList.toggle("hv-changed", Boolean(was));
+  if (!was || !struck) return;
+  const [alike, gone, fresh] = parted(was, text);
+  const old = document.createElementNS(element.namespaceURI, "tspan");
+  mark(old, { class: "hv-was", "text-decoration": "line-through" });
+  old.textContent = gone;
+  element.replaceChildren(alike && `${alike} `, old, fresh && ` ${fresh}`);
 }
 
 function restate(element, old, state) {

@@ -82,6 +82,8 @@ export const KEYS = {
   n: "nodes",
   l: "large",
   f: "full",
+  s: "split",
+  ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((key) => [key, `flip${key}`])),
   Escape: "leave",
 };
 

@@ -1,20 +1,26 @@
 // The words beside the picture: what happens at a step, and the table of hooks that fired.
 
+import { wasUnlike } from "./variants.js";
 import { cardsOf, say, sizeOf, sizeOfSentence, sourceLines } from "./logic.js";
 import { listen, make, mark, shape } from "./dom.js";
 
 const ARROW = "M-7,0H5M0,-5L5,0L0,5";
 
 /** What is shown, and what a screen reader hears of it. */
-export function makePanel({ frames, hooks, words }) {
+export function makePanel({ frames, beside, hooks, words }) {
   const pane = make("section", "hv-panel", "", { "aria-label": say(words, "panel"), tabindex: 0 });
   const heard = make("div", "hv-heard", "", { "aria-live": "polite" });
   const paint = (step) => {
     const frame = frames[step];
     pane.classList.toggle("hv-forward", frame.forward);
-    heard.textContent = `${frame.title}. ${frame.sentence}`;
+    heard.textContent = `${frame.title}. ${frame.sentence} ${besideOf(step)}`;
     pane.replaceChildren(...panelParts(frame, step));
     pane.scrollTop = 0;
+  };
+  /** What happens there instead, in the pass that this one is compared with. */
+  const besideOf = (step) => {
+    const sentence = wasUnlike(beside?.frames[step].sentence, frames[step].sentence);
+    return sentence && say(words, "beside", { label: beside.label, sentence });
   };
   const speak = (text) => heard.textContent = text;
   /** Something to say that is no step. */
@@ -27,7 +33,8 @@ export function makePanel({ frames, hooks, words }) {
     headOf(frame, say(words, "step_of", { step: step + 1, steps: frames.length })),
     make("p", "hv-told"),
     make("p", `hv-sentence ${sizeOfSentence(frame.sentence)}`, frame.sentence),
-    valuesOf(cardsOf(frame)),
+    make("p", "hv-beside", besideOf(step)),
+    valuesOf(cardsOf(frame), beside ? cardsOf(beside.frames[step]) : []),
     partsOf(frame.parts),
     ...(hooks[frame.hook] ? hookOf(hooks[frame.hook]) : []),
     make("p", "hv-kept", frame.kept),
@@ -50,12 +57,15 @@ function titleOf(text) {
 }
 
 /** One card or two, with an arrow between; wide ones come below each other. */
-function valuesOf(cards) {
+function valuesOf(cards, before) {
   const row = make("div", "hv-values");
   cards.forEach(({ label, value }, i) => {
     const group = make("div", "hv-value-group");
     const card = make("div", "hv-card");
-    card.append(make("div", "hv-label", label), numberOf("div", value));
+    const was = wasUnlike(before.find((other) => other.label === label)?.value, value);
+    card.append(make("div", "hv-label", label));
+    if (was) card.append(make("s", "hv-was", was));
+    card.append(numberOf("div", value));
     if (i) group.append(shape(ARROW, "hv-arrow"));
     group.append(card);
     row.append(group);
@@ -111,7 +121,8 @@ export function makeFirings({ firings, words, go, signal }) {
   }, signal);
   return { pane, paint: (step) => rows.forEach((row, i) => {
     const ahead = firings[i].step - step;
-    markRow(pane, row, ahead, ahead > 0 ? say(words, "to_come") : firings[i].effect);
+    const { missing, effect } = firings[i];
+    markRow(pane, row, ahead, ahead > 0 ? say(words, "to_come") : missing ? say(words, "missing") : effect);
   }) };
 }
 
@@ -129,8 +140,15 @@ function rowOf(firing) {
   const place = make("td");
   place.append(make("button", "hv-row-step", String(firing.step + 1), { type: "button" }));
   row.append(place, make("td", "hv-user", firing.hook), make("td", "", firing.kind), make("td", "hv-user", firing.on));
-  row.append(make("td", "hv-change", firing.change), make("td", "hv-effect"));
+  row.append(changeOf(firing), make("td", "hv-effect"));
   return row;
+}
+
+function changeOf({ change, was, missing }) {
+  const cell = make("td", "hv-change", missing ? "" : change);
+  const old = missing ? change : was;
+  if (old) cell.prepend(make("s", "hv-was", old), " ");
+  return cell;
 }
 
 /** What a hook did stays hidden until its step, as in the picture. */

@@ -17,9 +17,11 @@ export const GLYPHS = {
 };
 
 /** A slider to a screen reader: one stop for the Tab key, however many ticks. */
-export function makeTimeline({ frames, words, go, signal }) {
+export function makeTimeline({ frames, first, words, go, signal }) {
   const track = make("div", "hv-track");
   const ticks = frames.map((frame) => glyphShape(frame.glyph, "hv-tick"));
+  ticks.forEach((tick, i) => tick.classList.toggle("hv-absent", frames[i].kind === "absent"));
+  ticks[first]?.classList.add("hv-first");
   const count = frames.length;
   const range = { "aria-valuemin": 1, "aria-valuemax": count };
   const pane = make("div", "hv-timeline", "", { role: "slider", tabindex: 0, "aria-label": say(words, "timeline"), ...range });

@@ -1,12 +1,13 @@
 // Several passes of one program: which one is shown, and what differs from the one that it is compared with.
 
 /** What is shown: frames and firings, what they are compared with, and the words for both. A plain trace has no variants. */
-export function chosen({ frames, firings, variants, shown, flipped }) {
-  const variant = variants[shown];
+export function chosen(model) {
+  const [frames, firings, variants, shown] = ["frames", "firings", "variants", "shown"].map((name) => model.get(name));
+  const variant = variants?.[shown];
   if (!variant) return { frames, firings, notes: [], label: "", beside: null };
   const take = (one) => ({ frames: one.frames.map((number) => frames[number]), firings: one.firings, label: one.label });
   // Once a switch was flipped, the world with every hook on is what one wants to compare with.
-  const beside = variants[flipped ? (shown ? 0 : null) : variant.beside];
+  const beside = variants[model.get("flipped") ? (shown ? 0 : null) : variant.beside];
   return { ...take(variant), notes: variant.notes, beside: beside ? take(beside) : null };
 }
 
@@ -36,4 +37,12 @@ export function rowsBeside(firings, beside) {
 /** The old text where it is not the same, else nothing. */
 export function wasUnlike(was, now) {
   return was && was !== now ? was : "";
+}
+
+/** What two texts begin with, what only the old one has, and what only the new one has. */
+export function parted(was, now) {
+  const [old, fresh] = [was.split(" "), now.split(" ")];
+  const end = fresh.findIndex((word, i) => word !== old[i]);
+  const alike = end < 0 ? fresh.length : end;
+  return [fresh.slice(0, alike), old.slice(alike), fresh.slice(alike)].map((words) => words.join(" "));
 }

@@ -14,9 +14,6 @@ from hookviz.sentences import title
 from hookviz.trace import HOOK_KINDS, Step, Trace
 from hookviz.words import section
 
-_BETWEEN = " "
-"""Stands between an old text, struck through, and the new one."""
-
 
 class Variant(NamedTuple):
     """One of several passes of the same program."""
@@ -138,7 +135,7 @@ class _Pictures:
                 self._shared.update({scene.look: scene for scene in scenes.values() if scene.look not in self._shared})
         every = [scene for scenes in self._scenes for scene in scenes.values()]
         for scene in self._shared.values():
-            scene.make_room([other for other in every if other.shape == scene.shape], _BETWEEN)
+            scene.make_room([other for other in every if other.shape == scene.shape])
         self._numbers = {look: number for number, look in enumerate(self._shared)}
         self._alike = {scene.shape: number for number, scene in enumerate(self._shared.values())}
 

@@ -1,44 +1,61 @@
 // The player as a widget: its parts, kept in step with the model.
 
 import { actionOf, afterPause, clampStep, pauseAt, playFrom, say, stepFor } from "./logic.js";
-import { atEnd, followTheme, listen, make } from "./dom.js";
-import { makeGraph } from "./graph.js";
+import { atEnd, focused, followTheme, listen, make } from "./dom.js";
+import { chosen, rowsBeside } from "./variants.js";
+import { makeGraphs } from "./graphs.js";
 import { makeFirings, makeNotes, makePanel } from "./panel.js";
 import { makeLegend, makeTimeline } from "./timeline.js";
 import { makePredict } from "./predict.js";
 import { makeStops } from "./stops.js";
 import { isFull, makeView } from "./view.js";
+import { makeSwitches } from "./switches.js";
 import { makeControls, makeHelp } from "./controls.js";
 
+const WHOLE = ["frames", "svgs", "variants", "shown", "split"];
 const NOWHERE = { nextHook: "no_next_hook", previousHook: "no_previous_hook" };
 
 /** anywidget's door: show the model in an element, and return what takes it away again. */
 function render({ model, el }) {
-  let stop = mount(model, el);
-  const remount = () => {
-    stop();
-    stop = mount(model, el);
-  };
-  model.on("change:frames", remount);
-  model.on("change:svgs", remount);
+  const life = new AbortController();
+  const root = makeRoot(model);
+  followTheme(root, life.signal);
+  el.replaceChildren(root);
+  let filled = fill(root, model);
+  const refill = soon(() => {
+    if (life.signal.aborted) return;
+    filled.abort();
+    filled = fill(root, model);
+  });
+  for (const name of WHOLE) model.on(`change:${name}`, refill);
   return () => {
-    model.off("change:frames", remount);
-    model.off("change:svgs", remount);
-    stop();
+    for (const name of WHOLE) model.off(`change:${name}`, refill);
+    life.abort();
+    filled.abort();
+    root.remove();
   };
 }
 
-function mount(model, el) {
+/** Several traits may change at once: acts when all have. */
+function soon(act) {
+  let due = false;
+  return () => {
+    if (!due) queueMicrotask(() => { due = false; act(); });
+    due = true;
+  };
+}
+
+/** Puts everything into the root, and the keyboard back to where it was. */
+function fill(root, model) {
   const ending = new AbortController();
-  const root = makeRoot(model);
-  followTheme(root, ending.signal);
-  el.replaceChildren(root);
+  const inside = focused(root);
+  const key = root.contains(inside) && inside !== root ? inside.dataset.key : undefined;
+  const had = root.contains(inside);
+  root.replaceChildren();
   if (model.get("frames").length) fillRoot(root, model, ending.signal);
   else root.append(make("p", "hv-empty", say(model.get("words"), "empty")), makeNotes(model.get("notes")));
-  return () => {
-    ending.abort();
-    root.remove();
-  };
+  if (had) (root.querySelector(`[data-key="${key}"]`) ?? root).focus({ preventScroll: true });
+  return ending;
 }
 
 function makeRoot(model) {
@@ -50,19 +67,20 @@ function makeRoot(model) {
 
 function fillRoot(root, model, signal) {
   const words = model.get("words");
-  const frames = model.get("frames");
   const hooks = model.get("hooks");
+  const { frames, firings: fired, notes, beside, label } = chosen(model);
   const driver = makeDriver(model, frames, signal);
-  const tools = { model, words, frames, hooks, root, driver, go: driver.go, signal };
+  const tools = { model, words, frames, beside, hooks, root, driver, go: driver.go, signal };
   const help = makeHelp(tools);
-  const graph = makeGraph({ ...tools, svgs: model.get("svgs"), label: say(words, "graph") });
+  const graph = makeGraphs({ ...tools, svgs: model.get("svgs"), label: say(words, "graph"), title: label });
   const panel = makePanel(tools);
-  const firings = makeFirings({ ...tools, firings: model.get("firings") });
-  const timeline = makeTimeline(tools);
+  const firings = makeFirings({ ...tools, firings: rowsBeside(fired, beside?.firings) });
+  const timeline = makeTimeline({ ...tools, first: model.get("mark") ?? -1 });
   const predict = makePredict({ ...tools, panel });
   const stops = makeStops({ ...tools, panel });
+  const switches = makeSwitches({ ...tools, panel });
   const view = makeView({ ...tools, panel });
-  const actions = { help: help.toggle, leave: () => (isFull(root) ? document.exitFullscreen() : leave(root)), ...predict.actions, ...stops.actions, ...view.actions };
+  const actions = { help: help.toggle, leave: () => (isFull(root) ? document.exitFullscreen() : leave(root)), ...predict.actions, ...stops.actions, ...view.actions, ...switches.actions };
   const act = (action) => {
     const before = driver.now().step;
     if (actions[action]) actions[action]();
@@ -71,7 +89,7 @@ function fillRoot(root, model, signal) {
   };
   const controls = makeControls({ ...tools, act, between: [makeLegend(tools), predict.score], after: [predict.button, view.pane] });
   driver.rules.push(predict, stops);
-  root.append(layOut(graph, panel, firings, timeline, controls), makeNotes(model.get("notes")), help.dialog);
+  root.append(layOut(graph, panel, firings, [switches, timeline, controls]), makeNotes([...model.get("notes"), ...notes]), help.dialog);
   listenToKeys(root, help.dialog, act, signal);
   const paintControls = () => controls.paint(driver.now());
   const paintStep = () => {
@@ -83,11 +101,12 @@ function fillRoot(root, model, signal) {
   driver.onChange("change:step", paintStep);
   driver.onChange("change:playing", paintControls);
   paintStep();
+  switches.greet();
 }
 
-function layOut(graph, panel, firings, timeline, controls) {
+function layOut(graph, panel, firings, below) {
   const [frame, bar] = [make("div", "hv-frame"), make("div", "hv-bar")];
-  bar.append(timeline.pane, controls.pane);
+  bar.append(...below.map((part) => part.pane));
   frame.append(graph.pane, panel.pane, bar, firings.pane, panel.heard);
   return frame;
 }

@@ -16,12 +16,15 @@ from hookviz.trace import Trace
 SCRIPTS = (
     "logic.js",
     "dom.js",
+    "variants.js",
     "graph.js",
     "panel.js",
     "timeline.js",
     "asking.js",
     "predict.js",
     "stops.js",
+    "switches.js",
+    "graphs.js",
     "view.js",
     "controls.js",
     "widget.js",
@@ -76,6 +79,7 @@ class Player(anywidget.AnyWidget):
     switches = traitlets.List(traitlets.Dict()).tag(sync=True)
     combinations = traitlets.Dict().tag(sync=True)
     shown = traitlets.Int(0).tag(sync=True)
+    flipped = traitlets.Bool(False).tag(sync=True)
     split = traitlets.Bool(False).tag(sync=True)
     mark = traitlets.Int(-1).tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
@@ -104,7 +108,7 @@ class Player(anywidget.AnyWidget):
     def show(self, state: Mapping[str, Any]) -> None:
         """Show something else, at the same step."""
         with self.hold_sync():
-            self.steps = _length(state)
+            self.steps, self.flipped = _length(state), False
             for name, value in state.items():
                 setattr(self, name, value)
             self.step = min(self.step, max(self.steps - 1, 0))

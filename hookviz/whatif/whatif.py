@@ -139,8 +139,8 @@ class WhatIf:
         for place, (off, run) in enumerate(self._runs.items()):
             beside = len(self._runs) + place if changed else 0 if off else None
             yield Variant(run.trace, *self._words(off), beside, run.hooks, asks=not off)
-        for off, run in self._before.items() if changed else ():
-            yield Variant(run.trace, *self._words(off), None, run.hooks, shown=False)
+        for run in self._before.values() if changed else ():
+            yield Variant(run.trace, say("variant.before"), "", None, run.hooks, shown=False)
 
     def _words(self, off: Off) -> tuple[str, str]:
         """Which variant this is, and why it lacks a step that another one has."""

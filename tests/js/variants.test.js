@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { chosen, flip, offAt, rowsBeside, wasUnlike } from "../../hookviz/player/variants.js";
+import { chosen, flip, offAt, parted, rowsBeside, wasUnlike } from "../../hookviz/player/variants.js";
 
 const POOL = [{ title: "seed" }, { title: "hook" }, { title: "absent" }];
 const VARIANTS = [
@@ -11,24 +11,28 @@ const VARIANTS = [
   { frames: [0, 2], firings: [], label: "without c_hook", beside: 0, notes: ["raised"] },
   { frames: [0, 0], firings: [], label: "before", beside: null, notes: [] },
 ];
+const model = (given) => {
+  const traits = { frames: POOL, firings: [], variants: VARIANTS, shown: 0, flipped: false, ...given };
+  return { get: (name) => traits[name] };
+};
 const ALL = { "": 0, 0: 1, 1: 2, "0,1": 3 };
 
 test("a plain trace shows its own frames", () => {
-  const shown = chosen({ frames: POOL, firings: [7], variants: [], shown: 0, flipped: false });
+  const shown = chosen(model({ firings: [7], variants: [] }));
   assert.deepEqual(shown, { frames: POOL, firings: [7], notes: [], label: "", beside: null });
 });
 
 test("a variant shows its frames out of those of all, and those it is compared with", () => {
-  const shown = chosen({ frames: POOL, firings: [], variants: VARIANTS, shown: 1, flipped: false });
+  const shown = chosen(model({ shown: 1 }));
   assert.deepEqual(shown.frames.map((frame) => frame.title), ["seed", "absent"]);
   assert.deepEqual(shown.beside.frames.map((frame) => frame.title), ["seed", "hook"]);
   assert.deepEqual([shown.label, shown.notes, shown.beside.label], ["without c_hook", ["raised"], "every hook is on"]);
-  assert.equal(chosen({ frames: POOL, firings: [], variants: VARIANTS, shown: 0, flipped: false }).beside, null);
+  assert.equal(chosen(model({})).beside, null);
 });
 
 test("after a flip everything is compared with every hook on, and that with nothing", () => {
   const moved = VARIANTS.map((variant) => ({ ...variant, beside: 2 }));
-  const at = (shown, flipped) => chosen({ frames: POOL, firings: [], variants: moved, shown, flipped }).beside?.label;
+  const at = (shown, flipped) => chosen(model({ variants: moved, shown, flipped })).beside?.label;
   assert.deepEqual([at(1, false), at(1, true), at(0, false), at(0, true)], ["before", "every hook is on", "before", undefined]);
 });
 
@@ -63,4 +67,12 @@ test("a row says what it was, and one that is missing stands in its place", () =
 
 test("a text was another one only if there was one", () => {
   assert.deepEqual([wasUnlike("8", "8"), wasUnlike("8", ""), wasUnlike("", "8"), wasUnlike(undefined, "8")], ["", "8", "", ""]);
+});
+
+test("what two texts begin with is said once", () => {
+  assert.deepEqual(parted("gradient 10", "gradient 8"), ["gradient", "10", "8"]);
+  assert.deepEqual(parted("8 → 10", "9 → 9"), ["", "8 → 10", "9 → 9"]);
+  assert.deepEqual(parted("8 → 10", "8 → 9"), ["8 →", "10", "9"]);
+  assert.deepEqual(parted("8 → 10", "off"), ["", "8 → 10", "off"]);
+  assert.deepEqual(parted("a b", "a"), ["a", "b", ""]);
 });

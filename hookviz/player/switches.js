@@ -1,0 +1,58 @@
+// What if: each hook is a switch, which shows the pass that was recorded without it. And two passes beside each other.
+
+import { say } from "./logic.js";
+import { flip, offAt } from "./variants.js";
+import { listen, make, mark, textButton } from "./dom.js";
+
+/** What the pins of a picture need to know: whether one is a switch, and whether its hook is off. */
+export function switchPins(model) {
+  const rows = (model.get("switches") ?? []).map((one) => one.rows);
+  const off = offAt(model.get("combinations") ?? {}, model.get("shown"));
+  const placeOf = (id) => rows.findIndex((numbers) => numbers.some((row) => id.endsWith(`-p${row}`)));
+  return { placeOf, isOff: (id) => off.includes(placeOf(id)), off: say(model.get("words"), "off") };
+}
+
+/** A row of switches, one a hook; the pins in the picture flip them, too. */
+export function makeSwitches({ model, words, panel, driver, root, signal }) {
+  const pane = make("div", "hv-switches", "", { role: "group", "aria-label": say(words, "switches") });
+  const [switches, pins] = [model.get("switches") ?? [], switchPins(model)];
+  const off = offAt(model.get("combinations") ?? {}, model.get("shown"));
+  const act = (place) => {
+    if (!switches[place]) return;
+    const { shown, alone } = flip(model.get("combinations"), model.get("shown"), place);
+    root.dataset.told = alone ? "flip_alone" : "";
+    driver.put({ shown, flipped: true });
+  };
+  const split = () => model.get("variants")?.length && driver.put({ split: !model.get("split") });
+  pane.hidden = !model.get("variants")?.length;
+  if (switches.length) pane.append(make("span", "hv-label", say(words, "switches")));
+  switches.forEach((one, place) => pane.append(hookSwitch(one, place, !off.includes(place), () => act(place), signal)));
+  pane.append(splitButton(model, words, split, signal));
+  listen(root, "click", ({ target }) => act(pins.placeOf(target.closest(".hv-switch-pin")?.dataset.id ?? "")), signal);
+  /** Once everything stands: what the last flip has to say. */
+  const greet = () => {
+    if (root.dataset.told) panel.tell(say(words, root.dataset.told));
+    root.dataset.told = "";
+  };
+  const flips = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((key) => [`flip${key}`, () => act(key - 1)]);
+  return { pane, greet, actions: { split, ...Object.fromEntries(flips) } };
+}
+
+function hookSwitch({ label, on }, place, isOn, act, signal) {
+  const button = textButton("", act, signal);
+  mark(button, { role: "switch", "aria-checked": isOn, "data-key": `switch ${place}` });
+  button.classList.add("hv-switch");
+  button.append(make("span", "hv-knob"), make("span", "hv-user", label), make("span", "hv-switch-on", on));
+  if (place < 9) {
+    mark(button, { "aria-keyshortcuts": place + 1 });
+    button.append(make("kbd", "", String(place + 1)));
+  }
+  return button;
+}
+
+function splitButton(model, words, act, signal) {
+  const button = textButton(say(words, "split"), act, signal);
+  button.append(make("kbd", "", "S"));
+  mark(button, { "aria-pressed": Boolean(model.get("split")), "data-key": "split", "aria-keyshortcuts": "S" });
+  return button;
+}
