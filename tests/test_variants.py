@@ -160,6 +160,22 @@ def test_where_another_seed_makes_the_difference_the_note_says_so() -> None:
     assert "They differ before any hook has changed one; the first hook that sees it is c_hook on c, step" in note
 
 
+def test_a_hook_that_only_the_other_has_is_not_there_and_one_that_did_not_fire_says_so() -> None:
+    def unreached(*, hooked: bool) -> hv.Trace:
+        x, y = leaf(3.0), leaf(4.0)
+        x.register_hook(c_hook)
+        if hooked:
+            y.register_hook(c_hook)
+        z = x * y
+        with hv.record(names={"x": x, "y": y}) as trace:
+            torch.autograd.grad(z, [z])
+        return trace
+
+    shown = unreached(hooked=False).diff(unreached(hooked=True)).state()
+    texts = [list(frames_of(shown, place)[-1]["texts"].values()) for place in (0, 1)]
+    assert [sorted(there)[:2] for there in texts] == [["did not fire", "not there"], ["did not fire", "did not fire"]]
+
+
 def test_equal_traces_have_no_mark() -> None:
     shown = passed(c_hook).diff(passed(c_hook)).state()
     assert shown["mark"] == -1

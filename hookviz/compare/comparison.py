@@ -71,13 +71,15 @@ class Comparison(Table[Difference]):
         one = Variant(this, say("variant.this"), say("absent.this"))
         two = Variant(other, say("variant.other"), say("absent.other"), beside=0)
         shown = variants([one, two])
-        return {
-            **shown,
-            "shown": 1,
-            "split": True,
-            "notes": [self.sentence, *shown["notes"]],
-            "mark": self._mark(shown),
-        }
+        mark = self._mark(shown)
+        return {**shown, "shown": 1, "split": True, "mark": mark, "notes": [self._begins(mark), *shown["notes"]]}
+
+    def _begins(self, mark: int) -> str:
+        """The sentence, with the step counted as the player counts them."""
+        if mark < 0 or self.first is None or self.first.hook is None:
+            return self.sentence
+        where = {"hook": self.first.hook.label, "on": self.first.on, "step": mark + 1}
+        return say("diff.begins" if self._caused else "diff.begun", count=len(self), **where)
 
     def _mark(self, shown: Mapping[str, Any]) -> int:
         """The place on the common timeline of the first firing that differs; -1 if there is none."""

@@ -33,14 +33,18 @@ def together(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]] | 
     called; ``known`` says of each trace which hook (its row) is which (anything hashable), where that is known better.
     The first trace keeps its numbers. Where a trace has nothing to show in a place, its row's kind is ``ABSENT``.
     """
+    return [trace for trace, _ in joined(traces, known or [{} for _ in traces])]
+
+
+def joined(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]]) -> list[tuple[Trace, set[int]]]:
+    """As ``together``, and which of the hooks of all are each trace's own."""
     common = _Common(traces[0])
-    told = known or [{} for _ in traces]
-    moved = [common.move(trace, hooks) for trace, hooks in zip(traces, told, strict=True)]
-    keys = [_keys(trace) for trace in moved]
+    moved = [common.move(trace, hooks) for trace, hooks in zip(traces, known, strict=True)]
+    keys = [_keys(trace) for trace, _ in moved]
     order = _merged(keys)
-    for trace in moved:
+    for trace, _ in moved:
         common.finish(trace)
-    return [_spread(trace, theirs, order) for trace, theirs in zip(moved, keys, strict=True)]
+    return [(_spread(trace, theirs, order), own) for (trace, own), theirs in zip(moved, keys, strict=True)]
 
 
 class _Common:
@@ -58,15 +62,15 @@ class _Common:
         self.hooked: list[dict[int, None]] = []
         """For each pass, the hooks that were there in one of the traces."""
 
-    def move(self, trace: Trace, known: Mapping[int, Hashable]) -> Trace:
-        """``trace`` in the numbers of all."""
+    def move(self, trace: Trace, known: Mapping[int, Hashable]) -> tuple[Trace, set[int]]:
+        """``trace`` in the numbers of all, and the numbers of its hooks."""
         numbers = self._numbers(trace, known)
         for pass_id, there in enumerate(trace.hooked):
             if pass_id == len(self.hooked):
                 self.hooked.append({})
             self.hooked[pass_id].update((numbers.hooks[hook], None) for hook in there)
         nodes = numbers.nodes
-        return replace(
+        moved = replace(
             trace,
             edges={(nodes[start], slot): (nodes[end], output) for (start, slot), (end, output) in trace.edges.items()},
             tensors=[row._replace(node=nodes[row.node]) for row in trace.tensors],
@@ -74,6 +78,7 @@ class _Common:
             owners={nodes[node]: numbers.calls[call] for node, call in trace.owners.items()},
             roots=[[(nodes[node], output) for node, output in places] for places in trace.roots],
         )
+        return moved, set(numbers.hooks.values())
 
     def finish(self, trace: Trace) -> None:
         """Give ``trace`` the tables of all, once they are complete."""

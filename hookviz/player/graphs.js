@@ -11,7 +11,7 @@ export function makeGraphs(tools) {
   const graph = makeGraph({ ...tools, pins: switchPins(model), struck: !split });
   if (!split) return graph;
   const plain = { placeOf: () => -1, isOff: () => false };
-  const other = makeGraph({ ...tools, frames: beside.frames, beside: null, pins: plain });
+  const other = makeGraph({ ...tools, frames: beside.frames, beside: tools, pins: plain, struck: false });
   const pane = make("div", "hv-pair");
   pane.append(captioned(other.pane, beside.label), captioned(graph.pane, title));
   return { pane, paint: (step) => [other, graph].forEach((one) => one.paint(step)) };

@@ -4,6 +4,7 @@ import { say, stateAt } from "./logic.js";
 import { listen, make, mark, shape } from "./dom.js";
 
 const ROUND = "M-5,0a5,5 0 1 0 10,0a5,5 0 1 0 -10,0z";
+const RING = "M-10,0a10,10 0 1 0 20,0a10,10 0 1 0 -20,0z";
 export const GLYPHS = {
   node: ROUND,
   seed: ROUND,
@@ -21,7 +22,7 @@ export function makeTimeline({ frames, first, words, go, signal }) {
   const track = make("div", "hv-track");
   const ticks = frames.map((frame) => glyphShape(frame.glyph, "hv-tick"));
   ticks.forEach((tick, i) => tick.classList.toggle("hv-absent", frames[i].kind === "absent"));
-  ticks[first]?.classList.add("hv-first");
+  if (ticks[first]) addRing(ticks[first]);
   const count = frames.length;
   const range = { "aria-valuemin": 1, "aria-valuemax": count };
   const pane = make("div", "hv-timeline", "", { role: "slider", tabindex: 0, "aria-label": say(words, "timeline"), ...range });
@@ -35,6 +36,13 @@ export function makeTimeline({ frames, first, words, go, signal }) {
 function glyphShape(glyph, name) {
   const known = glyph in GLYPHS ? glyph : "note";
   return shape(GLYPHS[known], `${name} hv-glyph-${known}`);
+}
+
+/** Where the difference begins. */
+function addRing(tick) {
+  const ring = tick.querySelector("path").cloneNode();
+  mark(ring, { d: RING, class: "hv-ring" });
+  tick.prepend(ring);
 }
 
 function tickPainter(pane, track, ticks, frames, words) {

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hookviz.compare.together import ABSENT, together
+from hookviz.compare.together import ABSENT, joined
 from hookviz.picture.dot import dot
 from hookviz.picture.scene import Scene
 from hookviz.picture.things import Mark
@@ -12,7 +12,7 @@ from hookviz.player.frames import LONGEST, firing_of, frame_of, glyph_of, hook_o
 from hookviz.predict import questions
 from hookviz.sentences import title
 from hookviz.trace import HOOK_KINDS, Step, Trace
-from hookviz.words import section
+from hookviz.words import say, section
 
 
 class Variant(NamedTuple):
@@ -38,13 +38,15 @@ def variants(given: Sequence[Variant]) -> dict[str, Any]:
 
     Frames that several variants share are there once: each variant has the list of the numbers of its own.
     """
-    traces = together([variant.trace for variant in given], [variant.known for variant in given])
+    found = joined([variant.trace for variant in given], [variant.known for variant in given])
+    traces = [trace for trace, _ in found]
     steps = [list(trace.steps[:LONGEST]) for trace in traces]
     pictures = _Pictures(traces, [variant.shown for variant in given])
     hooks = sorted({step.row.hook for theirs in steps for step in theirs if step.row.hook is not None})
     pool = _Pool()
-    for number, variant in enumerate(given):
+    for number, (variant, (_, own)) in enumerate(zip(given, found, strict=True)):
         told = _Told(steps, number, variant, pictures, hooks)
+        told.without(set(range(len(traces[0].hook_rows))) - own)
         pool.put(variant, told.frames(), [firing_of(step) for step in steps[number] if step.kind in HOOK_KINDS])
     return {
         "svgs": pictures.svgs(),
@@ -69,6 +71,16 @@ class _Told:
         self._asked = questions(self._steps) if variant.asks else {}
         self._pictures, self._hooks = pictures, hooks
         self._marks = pictures.marks(number)
+
+    def without(self, hooks: set[int]) -> None:
+        """Of a hook that only other variants have, do not say that it did not fire."""
+        spots = tuple(f"-p{hook}-v" for hook in hooks)
+        silent, gone = say("picture.silent"), say("picture.gone")
+        for index, mark in self._marks.items():
+            texts = {
+                spot: gone if text == silent and spot.endswith(spots) else text for spot, text in mark.texts.items()
+            }
+            self._marks[index] = mark._replace(texts=texts)
 
     def frames(self) -> Iterator[dict[str, Any]]:
         """One for each place on the timeline."""
