@@ -10,6 +10,7 @@ from hookviz.trace.rows import (
     HookRow,
     ModuleRow,
     Place,
+    SavedRow,
     StepRow,
     TensorRow,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "ModuleRow",
     "Part",
     "Place",
+    "SavedRow",
     "Step",
     "StepRow",
     "Steps",

@@ -59,6 +59,21 @@ class TensorRow(NamedTuple):
     grad: int | None
 
 
+class SavedRow(NamedTuple):
+    """What a node saved for its formula, as it was when a pass began."""
+
+    pass_id: int
+    node: int
+    name: str
+    """Torch's name for it, without ``_saved_``; ``backward`` for where a Function of one's own has its backward."""
+    value: Any
+    """The number of the value of a tensor; several for a list of tensors; else None."""
+    plain: Any
+    """A setting: a number, a text, None, or a tuple of such."""
+    why: str | None = None
+    """Why nothing is known of it: ``hooks``, ``changed``, ``large`` or ``none``; else None."""
+
+
 class ModuleRow(NamedTuple):
     """A module that was called, or an optimizer that took a step."""
 
