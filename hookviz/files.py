@@ -9,6 +9,7 @@ from typing import Any
 from hookviz.trace import (
     HOOK_KINDS,
     KINDS,
+    MISSING,
     MODULE_HOOK_KINDS,
     STEP_HOOK_KINDS,
     CallRow,
@@ -159,7 +160,8 @@ def _faults(trace: Trace) -> Iterator[str]:
         if row.pass_id not in passes or row.node not in nodes or not _known([row.data, row.grad], values):
             yield f"the tensor {row.name}"
     for saved in trace.saved:
-        if saved.pass_id not in passes or saved.node not in nodes or not _known([saved.value], values):
+        placed = saved.pass_id in passes and saved.node in nodes
+        if not placed or saved.why not in MISSING or not _known([saved.value], values):
             yield f"what node {saved.node} saved"
     for call in trace.calls:
         if call.module not in modules or not (call.parent is None or call.parent in calls):

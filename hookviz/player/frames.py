@@ -9,6 +9,7 @@ from hookviz.picture.things import Mark
 from hookviz.sentences import brief, numeral, sends, sentence, title
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Step, Trace, Values
 from hookviz.values import Value
+from hookviz.why import Explainer
 from hookviz.words import say, section
 
 _GLYPHS = {
@@ -35,10 +36,14 @@ def state(trace: Trace) -> dict[str, Any]:
     pictures = {scene.pass_id: picture for picture, scene in enumerate(scenes)}
     marks = {index: mark for scene in scenes for index, mark in scene.marks.items()}
     cut = [say("trace.long", steps=f"{len(trace.rows):,}", shown=f"{LONGEST:,}")] if len(trace.rows) > LONGEST else []
+    explainer = Explainer(trace)
     hooks = sorted({step.row.hook for step in steps if step.row.hook is not None})
     return {
         "svgs": [dot(scene, None, final=True).pipe("svg", encoding="utf-8") for scene in scenes],
-        "frames": [{**_frame(step, steps, marks, hooks), "picture": pictures[step.pass_id]} for step in steps],
+        "frames": [
+            {**_frame(step, steps, marks, hooks), **_why(explainer, step), "picture": pictures[step.pass_id]}
+            for step in steps
+        ],
         "hooks": [_hook(trace, index) for index in hooks],
         "firings": [_firing(step) for step in steps if step.kind in HOOK_KINDS],
         "notes": [*trace.notes, *cut],
@@ -67,6 +72,15 @@ def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: lis
         "near": mark.near,
         "texts": mark.texts,
     }
+
+
+def _why(explainer: Explainer, step: Step) -> dict[str, Any]:
+    """The reasons for what a node computes, or for what arrives; of several that are sent, each with where it goes."""
+    reasons = explainer.reasons(step.index) if step.kind in ("compute", "arrive") else []
+    named = step.kind == "compute" and len(reasons) > 1
+    texts = [say("part.why", on=reason.on, why=reason.text) if named else reason.text for reason in reasons]
+    told = [[text, reason.source or "", reason.note] for text, reason in zip(texts, reasons, strict=True)]
+    return {"why": told} if told else {}
 
 
 def _glyph(step: Step) -> str:

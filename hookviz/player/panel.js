@@ -2,6 +2,7 @@
 
 import { cardsOf, say, sizeOf, sizeOfSentence, sourceLines } from "./logic.js";
 import { listen, make, mark, shape } from "./dom.js";
+import { whyOf } from "./why.js";
 
 const ARROW = "M-7,0H5M0,-5L5,0L0,5";
 
@@ -28,6 +29,7 @@ export function makePanel({ frames, hooks, words }) {
     make("p", `hv-sentence ${sizeOfSentence(frame.sentence)}`, frame.sentence),
     valuesOf(cardsOf(frame)),
     partsOf(frame.parts),
+    whyOf(frame, words),
     ...(hooks[frame.hook] ? hookOf(hooks[frame.hook]) : []),
     make("p", "hv-kept", frame.kept),
     make("p", "hv-next", frame.next),

@@ -12,7 +12,7 @@ from hookviz.picture.notebook import shown
 from hookviz.player.frames import state
 from hookviz.trace import Trace
 
-SCRIPTS = ("logic.js", "dom.js", "graph.js", "panel.js", "timeline.js", "controls.js", "widget.js")
+SCRIPTS = ("logic.js", "dom.js", "graph.js", "why.js", "panel.js", "timeline.js", "controls.js", "widget.js")
 """Joined in this order into the one module that anywidget loads; node's tests import the same files."""
 
 

@@ -59,6 +59,10 @@ class TensorRow(NamedTuple):
     grad: int | None
 
 
+MISSING = (None, "hooks", "changed", "large", "none")
+"""Why nothing is known of what a node saved."""
+
+
 class SavedRow(NamedTuple):
     """What a node saved for its formula, as it was when a pass began."""
 
@@ -71,7 +75,7 @@ class SavedRow(NamedTuple):
     plain: Any
     """A setting: a number, a text, None, or a tuple of such."""
     why: str | None = None
-    """Why nothing is known of it: ``hooks``, ``changed``, ``large`` or ``none``; else None."""
+    """One of ``MISSING``: a hook would have to unpack it, it was changed in place or freed, it is large, not there."""
 
 
 class ModuleRow(NamedTuple):

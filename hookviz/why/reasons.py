@@ -78,7 +78,7 @@ class Explainer:
             thing = list(value) if isinstance(value, tuple) else thing
             self._saved.setdefault((row.pass_id, row.node), {})[short(row.name)] = thing
         self._computed: dict[int, list[Reason | None]] = {}
-        self._last: dict[int, dict[tuple[int, int], int]] = {}
+        self._steps = {(row.pass_id, row.node): i for i, row in enumerate(trace.rows) if row.kind == "compute"}
 
     def reasons(self, step: int) -> list[Reason]:
         """Those for a step in which a node computes, or a gradient arrives or is accumulated; none for any other."""
@@ -141,7 +141,7 @@ class Explainer:
     def _contribution(self, step: Step, node: int, slot: int, index: int | None) -> Reason:
         value = self.trace.value(index)
         assert not isinstance(value, tuple)  # an edge carries one gradient
-        sent = self._before(step.index, node)
+        sent = self._steps.get((step.pass_id, node))
         reason = None if node < 0 or sent is None else self._of_node(sent)[slot]
         if reason is None:
             note = say("part.seed" if node < 0 else "why.unseen")
@@ -150,14 +150,6 @@ class Explainer:
             return reason
         changed = say("why.changed_later", before=brief(reason.value), after=brief(value), op=self.trace.name(node))
         return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=changed)
-
-    def _before(self, step: int, node: int) -> int | None:
-        """The last step before ``step`` in which ``node`` computed, in the same pass."""
-        pass_id = self.trace.rows[step].pass_id
-        if pass_id not in self._last:
-            computed = ((i, row) for i, row in enumerate(self.trace.rows) if row.kind == "compute")
-            self._last[pass_id] = {(row.node, 0): i for i, row in computed if row.pass_id == pass_id}
-        return self._last[pass_id].get((node, 0))
 
     def _accumulated(self, step: int) -> Reason:
         """The old ``.grad`` and the gradient that came last."""
@@ -225,8 +217,8 @@ def _sum(on: str, formula: str, parts: Sequence[Any], after: Any) -> Reason:
         if agrees(reduce(add, terms), goal.tensor) is None:
             return replace(reason, verdict=UNEXPLAINED, note=say("why.differs", formula=formula))
     pieces = [text_of(part) for part in parts]
-    filled = " + ".join(piece.within(SUMMAND) for piece in pieces) if all(piece.fits for piece in pieces) else ""
-    return replace(reason, filled=filled, verdict=EXPLAINED)
+    filled = " + ".join(piece.within(SUMMAND) for piece in pieces) if len(pieces) > 1 else pieces[0].text
+    return replace(reason, filled=filled if all(piece.fits for piece in pieces) else "", verdict=EXPLAINED)
 
 
 @contextmanager
