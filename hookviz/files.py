@@ -9,11 +9,13 @@ from typing import Any
 from hookviz.trace import (
     HOOK_KINDS,
     KINDS,
+    MISSING,
     MODULE_HOOK_KINDS,
     STEP_HOOK_KINDS,
     CallRow,
     HookRow,
     ModuleRow,
+    SavedRow,
     StepRow,
     TensorRow,
     Trace,
@@ -25,6 +27,7 @@ FORMAT, VERSION = "hookviz", 1
 
 _ROWS: dict[str, Callable[..., Any]] = {
     "tensors": TensorRow,
+    "saved": SavedRow,
     "hook_rows": HookRow,
     "modules": ModuleRow,
     "optimizers": ModuleRow,
@@ -52,7 +55,15 @@ def encode(trace: Trace) -> dict[str, Any]:
 
 
 def _columns(rows: list[Any], kind: Any) -> dict[str, list[Any]]:
-    return {name: [getattr(row, name) for row in rows] for name in kind._fields}
+    return {name: [_marked(getattr(row, name)) for row in rows] for name in kind._fields}
+
+
+def _marked(x: Any) -> Any:
+    """A setting of an op may be a number that JSON does not have; unlike a value's it may also be a text."""
+    if isinstance(x, tuple):
+        return [_marked(part) for part in x]
+    known = _encode(x)
+    return {"number": known} if isinstance(known, str) and not isinstance(x, str) else x
 
 
 def _encode_value(row: Row) -> list[Any]:
@@ -70,7 +81,7 @@ def _encode(x: Any) -> Any:
 
 def decode(data: dict[str, Any]) -> Trace:
     """The trace that ``encode`` wrote."""
-    rows = {name: _decode_rows(data[name], kind) for name, kind in _ROWS.items()}
+    rows = {name: _decode_rows(data[name], kind) for name, kind in _ROWS.items() if name != "saved" or name in data}
     edges = {(a, b): (c, d) for a, b, c, d in data["edges"]}
     roots = [[(node, output) for node, output in places] for places in data["roots"]]
     values = [_decode_value(row) for row in data["values"]]
@@ -84,6 +95,8 @@ def _decode_rows(columns: dict[str, list[Any]], kind: Any) -> list[Any]:
 
 
 def _tuples(x: Any) -> Any:
+    if isinstance(x, dict):
+        return _decode(x["number"])
     return tuple(_tuples(part) for part in x) if isinstance(x, list) else x
 
 
@@ -146,6 +159,10 @@ def _faults(trace: Trace) -> Iterator[str]:
     for row in trace.tensors:
         if row.pass_id not in passes or row.node not in nodes or not _known([row.data, row.grad], values):
             yield f"the tensor {row.name}"
+    for saved in trace.saved:
+        placed = saved.pass_id in passes and saved.node in nodes
+        if not placed or saved.why not in MISSING or not _known([saved.value], values):
+            yield f"what node {saved.node} saved"
     for call in trace.calls:
         if call.module not in modules or not (call.parent is None or call.parent in calls):
             yield f"call {call.number} of a module"

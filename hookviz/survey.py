@@ -41,6 +41,8 @@ class Survey:
         self.unpack_hooks: dict[int, Any] = {}
         """``id`` → hook: those that will unpack what the nodes saved; known once ``hooks_of_tensors`` has gone by."""
         self._named: list[Kept] = []
+        self._known: dict[Any, int] | None = {}
+        """What a tensor shows → the number of its value; None as soon as something runs that could write to it."""
         self._numbering = numbering
         trace.roots.append([])
         trace.hooked.append([])
@@ -77,6 +79,10 @@ class Survey:
             return self.place_of(tensor.grad_fn, tensor.output_nr) if tensor.requires_grad else None
         except RuntimeError:
             return None
+
+    def begun(self) -> None:
+        """The pass is about to run: what was read of a tensor may not be so for long."""
+        self._known = None
 
     def release(self) -> None:
         """Let go of the nodes."""
@@ -125,7 +131,9 @@ class Survey:
 
     def _data(self, tensor: torch.Tensor, leaf: bool) -> int:
         """The number of a tensor's own value. A large leaf's is its shape: to read all parameters costs too much."""
-        if not leaf or tensor.is_nested or tensor.numel() <= FEW:
+        if not tensor.is_nested and tensor.numel() <= FEW:
+            return self.known(tensor)
+        if not leaf or tensor.is_nested:
             return self.value(tensor)
         self.trace.values.append(unread(tensor))
         return len(self.trace.values) - 1
@@ -140,6 +148,19 @@ class Survey:
         """The number of the value of ``tensor`` in the trace."""
         self.trace.values.append(measured(tensor))
         return len(self.trace.values) - 1
+
+    def known(self, tensor: torch.Tensor) -> int:
+        """As ``value``, for a tensor that the graph or the caller holds; the same numbers are kept once."""
+        if self._known is None:
+            return self.value(tensor)
+        try:
+            place = (tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride())
+            key = (*place, tensor.dtype, tensor.is_conj(), tensor.is_neg(), type(tensor))
+        except (RuntimeError, NotImplementedError):  # sparse, functorch: no place in memory to tell it by
+            return self.value(tensor)
+        if key not in self._known:
+            self._known[key] = self.value(tensor)
+        return self._known[key]
 
     def hooks_of_tensors(self, marked: bool) -> Iterator[Kept]:
         """The dicts with hooks of tensors: named ones, leaves, and those that only nodes still hold.

@@ -13,7 +13,7 @@ from scenes import hook_everything, leaf, scene
 
 import hookviz as hv
 from hookviz.files import VERSION, decode, encode
-from hookviz.trace import HookRow, StepRow, TensorRow
+from hookviz.trace import HookRow, SavedRow, StepRow, TensorRow
 from hookviz.values import measure
 
 
@@ -104,8 +104,13 @@ steps = st.builds(
     parts=st.lists(st.tuples(st.integers(-1, 9), st.integers(0, 9), indexes), max_size=3).map(tuple),
     error=st.none() | st.text(),
 )
+plain = (
+    st.none() | st.text() | numbers | st.recursive(numbers, lambda x: st.lists(x, max_size=3).map(tuple), max_leaves=8)
+)
+saved = st.builds(SavedRow, pass_id=st.integers(0, 3), value=several, plain=plain, why=st.none() | st.text())
 traces = st.builds(
     hv.Trace,
+    saved=st.lists(saved, max_size=3),
     ops=st.lists(st.text(), max_size=3),
     edges=st.dictionaries(st.tuples(*[st.integers(0, 9)] * 2), st.tuples(*[st.integers(0, 9)] * 2), max_size=4),
     tensors=st.lists(st.builds(TensorRow), max_size=3),
@@ -123,6 +128,22 @@ traces = st.builds(
 def test_every_trace_comes_back_exactly(trace: hv.Trace) -> None:
     text = json.dumps(encode(trace), ensure_ascii=False, allow_nan=False)
     same_text(decode(json.loads(text)), trace)
+
+
+def test_what_nodes_saved_comes_back_with_its_reasons(tmp_path: Path) -> None:
+    x = leaf(1.0, -2.0)
+    with hv.record() as trace:
+        (x.clamp(-math.inf, 1.5).prod() * torch.tensor(2j)).real.backward()
+    assert any(row.plain == -math.inf for row in trace.saved)
+    back = there_and_back(trace, tmp_path / "t.json")
+    same_text(back, trace)
+    assert [back.why(i) for i in range(len(back.steps))] == [trace.why(i) for i in range(len(trace.steps))]
+
+
+def test_a_file_from_before_nodes_were_asked_what_they_saved_is_read(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(broken(lambda data: data.pop("saved")))
+    back = hv.load(tmp_path / "t.json")
+    assert back.saved == [] and back.why(1)[0].verdict == "symbols only"
 
 
 def test_a_file_is_versioned_strict_json(trace: hv.Trace, tmp_path: Path) -> None:
@@ -223,6 +244,9 @@ DAMAGES = {
     "an unknown node": put("node", 99),
     "an unknown hook": put("hook", 99),
     "an unknown value": put("after", 99),
+    "an unknown saved value": lambda data: data["saved"].update(value=[99] * len(data["saved"]["value"])),
+    "a saved value of no node": lambda data: data["saved"].update(node=[99] * len(data["saved"]["node"])),
+    "no reason why a value is missing": lambda data: data["saved"].update(why=["?"] * len(data["saved"]["why"])),
 }
 
 

@@ -141,6 +141,17 @@ def test_a_node_that_computes_lists_what_it_sends(player: Player) -> None:
     assert frame["parts"] == [["to c", "8"], ["to d", "12"]]
 
 
+def test_what_arrives_and_what_is_computed_has_its_reasons(player: Player) -> None:
+    source = "mul_tensor_backward(grad, other, self.scalar_type())"
+    assert player.frames[7]["why"] == [["grad × other = 2 × 4 = 8", source, ""]]
+    assert [text for text, *_ in player.frames[3]["why"]] == [
+        "c: grad × other = 2 × 4 = 8",
+        "d: grad × self = 2 × 6 = 12",
+    ]
+    assert {frame["kind"] for frame in player.frames if "why" in frame} == {"arrive", "compute"}
+    assert sum(size(frame["why"]) for frame in player.frames if "why" in frame) <= 2_000
+
+
 def test_the_hook_of_another_pass_is_not_the_next_to_see_a_gradient() -> None:
     tensors, x = scene(), leaf(7.0)
     y = x * x

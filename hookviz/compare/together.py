@@ -73,6 +73,7 @@ class _Common:
         moved = replace(
             trace,
             edges={(nodes[start], slot): (nodes[end], output) for (start, slot), (end, output) in trace.edges.items()},
+            saved=[row._replace(node=nodes[row.node]) for row in trace.saved],
             tensors=[row._replace(node=nodes[row.node]) for row in trace.tensors],
             rows=[_step(row, numbers) for row in trace.rows],
             owners={nodes[node]: numbers.calls[call] for node, call in trace.owners.items()},

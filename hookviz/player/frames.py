@@ -14,6 +14,7 @@ from hookviz.predict import questions
 from hookviz.sentences import brief, numeral, sends, sentence, title
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Step, Trace, Values
 from hookviz.values import Value
+from hookviz.why import Explainer
 from hookviz.words import say, section
 
 _GLYPHS = {
@@ -42,15 +43,11 @@ def state(trace: Trace) -> dict[str, Any]:
     scenes = [Scene.of(trace, pass_id) for pass_id in sorted({step.pass_id for step in steps})]
     pictures = {scene.pass_id: picture for picture, scene in enumerate(scenes)}
     marks = {index: mark for scene in scenes for index, mark in scene.marks.items()}
-    asked = questions(steps)
     hooks = sorted({step.row.hook for step in steps if step.row.hook is not None})
+    telling = Telling(trace, steps, marks, hooks, asks=True)
     return {
         "svgs": [dot(scene, None, final=True).pipe("svg", encoding="utf-8") for scene in scenes],
-        "frames": [
-            {**frame_of(step, steps, marks, hooks), "picture": pictures[step.pass_id]}
-            | ({"ask": asked[step.index]} if step.index in asked else {})
-            for step in steps
-        ],
+        "frames": [{**telling.frame(step), "picture": pictures[step.pass_id]} for step in steps],
         "hooks": [hook_of(trace, index) for index in hooks],
         "firings": [firing_of(step) for step in steps if step.kind in HOOK_KINDS],
         "layers": layers(scenes),
@@ -74,8 +71,23 @@ def layers(scenes: list[Scene]) -> str:
     return base64.b64encode(zlib.compress(json.dumps(drawn).encode(), 9)).decode()
 
 
-def frame_of(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: list[int]) -> dict[str, Any]:
-    """One step as the player shows it."""
+class Telling:
+    """Tells the steps of a trace, with the reasons for their gradients and the questions about them."""
+
+    def __init__(
+        self, trace: Trace, steps: Sequence[Step], marks: dict[int, Mark], hooks: list[int], *, asks: bool
+    ) -> None:
+        self._steps, self._marks, self._hooks = steps, marks, hooks
+        self._explainer = Explainer(trace)
+        self._asked = questions(steps) if asks else {}
+
+    def frame(self, step: Step) -> dict[str, Any]:
+        """One step as the player shows it."""
+        asked = {"ask": self._asked[step.index]} if step.index in self._asked else {}
+        return {**_frame(step, self._steps, self._marks, self._hooks), **_why(self._explainer, step), **asked}
+
+
+def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: list[int]) -> dict[str, Any]:
     mark = marks.get(step.index, Mark([], {}))
     before, after = _cards(step)
     return {
@@ -97,6 +109,15 @@ def frame_of(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: l
         "texts": mark.texts,
         **({"facts": facts} if (facts := grads(mark.texts)) else {}),
     }
+
+
+def _why(explainer: Explainer, step: Step) -> dict[str, Any]:
+    """The reasons for what a node computes, or for what arrives; of several that are sent, each with where it goes."""
+    reasons = explainer.reasons(step.index) if step.kind in ("compute", "arrive") else []
+    named = step.kind == "compute" and len(reasons) > 1
+    texts = [say("part.why", on=reason.on, why=reason.text) if named else reason.text for reason in reasons]
+    told = [[text, reason.source or "", reason.note] for text, reason in zip(texts, reasons, strict=True)]
+    return {"why": told} if told else {}
 
 
 def glyph_of(step: Step) -> str:

@@ -3,6 +3,7 @@
 import { wasUnlike } from "./variants.js";
 import { cardsOf, say, sizeOf, sizeOfSentence, sourceLines } from "./logic.js";
 import { listen, make, mark, shape } from "./dom.js";
+import { whyOf } from "./why.js";
 
 const ARROW = "M-7,0H5M0,-5L5,0L0,5";
 
@@ -36,6 +37,7 @@ export function makePanel({ frames, beside, hooks, words }) {
     make("p", "hv-beside", besideOf(step)),
     valuesOf(cardsOf(frame), beside ? cardsOf(beside.frames[step]) : []),
     partsOf(frame.parts),
+    whyOf(frame, words),
     ...(hooks[frame.hook] ? hookOf(hooks[frame.hook]) : []),
     make("p", "hv-kept", frame.kept),
     make("p", "hv-next", frame.next),

@@ -8,8 +8,7 @@ from hookviz.compare.together import ABSENT, joined
 from hookviz.picture.dot import dot
 from hookviz.picture.scene import Scene
 from hookviz.picture.things import Mark
-from hookviz.player.frames import LONGEST, firing_of, frame_of, glyph_of, hook_of, layers, too_long
-from hookviz.predict import questions
+from hookviz.player.frames import LONGEST, Telling, firing_of, glyph_of, hook_of, layers, too_long
 from hookviz.sentences import title
 from hookviz.trace import HOOK_KINDS, Step, Trace
 from hookviz.words import say, section
@@ -68,9 +67,8 @@ class _Told:
     ) -> None:
         self._all, self._steps = steps, steps[number]
         self._number, self._missing = number, variant.missing
-        self._asked = questions(self._steps) if variant.asks else {}
-        self._pictures, self._hooks = pictures, hooks
-        self._marks = pictures.marks(number)
+        self._pictures, self._marks = pictures, pictures.marks(number)
+        self._telling = Telling(self._steps[0].trace, self._steps, self._marks, hooks, asks=variant.asks)
 
     def without(self, hooks: set[int]) -> None:
         """Of a hook that only other variants have, do not say that it did not fire."""
@@ -85,12 +83,8 @@ class _Told:
     def frames(self) -> Iterator[dict[str, Any]]:
         """One for each place on the timeline."""
         for step in self._steps:
-            frame = self._absent(step.index) if step.kind == ABSENT else self._frame(step)
-            asked = {"ask": self._asked[step.index]} if step.index in self._asked else {}
-            yield {**frame, "picture": self._pictures.of(self._number, step), **asked}
-
-    def _frame(self, step: Step) -> dict[str, Any]:
-        return frame_of(step, self._steps, self._marks, self._hooks)
+            frame = self._absent(step.index) if step.kind == ABSENT else self._telling.frame(step)
+            yield {**frame, "picture": self._pictures.of(self._number, step)}
 
     def _absent(self, index: int) -> dict[str, Any]:
         """The frame of a step that does not happen here: the title is that of another variant, in which it does."""

@@ -18,6 +18,7 @@ SCRIPTS = (
     "dom.js",
     "variants.js",
     "graph.js",
+    "why.js",
     "panel.js",
     "timeline.js",
     "asking.js",

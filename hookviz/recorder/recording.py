@@ -21,6 +21,7 @@ from hookviz.recorder.notices import Notices
 from hookviz.recorder.optimizers import Optimizers
 from hookviz.recorder.passes import SMALL, Pass
 from hookviz.recorder.raised import Raised
+from hookviz.recorder.saved import capture
 from hookviz.recorder.stage import ListStage, Observer, Stage
 from hookviz.recorder.still import no_collection
 from hookviz.recorder.unfollowed import Unfollowed
@@ -208,6 +209,7 @@ class Recording:
         for reference in self._retaining:
             survey.retains(reference())
         seen.careful = len(survey.nodes) <= SMALL
+        capture(survey)
         self.calls.claim(survey)
         for kept in survey.hooks_of_tensors(marked=bool(self._metadata)):
             self._observe(watched, *kept)

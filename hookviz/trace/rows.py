@@ -59,6 +59,25 @@ class TensorRow(NamedTuple):
     grad: int | None
 
 
+MISSING = (None, "hooks", "changed", "large", "none")
+"""Why nothing is known of what a node saved."""
+
+
+class SavedRow(NamedTuple):
+    """What a node saved for its formula, as it was when a pass began."""
+
+    pass_id: int
+    node: int
+    name: str
+    """Torch's name for it, without ``_saved_``; ``backward`` for where a Function of one's own has its backward."""
+    value: Any
+    """The number of the value of a tensor; several for a list of tensors; else None."""
+    plain: Any
+    """A setting: a number, a text, None, or a tuple of such."""
+    why: str | None = None
+    """One of ``MISSING``: a hook would have to unpack it, it was changed in place or freed, it is large, not there."""
+
+
 class ModuleRow(NamedTuple):
     """A module that was called, or an optimizer that took a step."""
 

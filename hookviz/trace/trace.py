@@ -17,6 +17,7 @@ from hookviz.trace.rows import (
     HookRow,
     ModuleRow,
     Place,
+    SavedRow,
     StepRow,
     TensorRow,
 )
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from hookviz.compare import Comparison
     from hookviz.picture import Figure
     from hookviz.player import Player
+    from hookviz.why import Reason
 
 
 @dataclass(repr=False)
@@ -42,6 +44,7 @@ class Trace:
     edges: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     """(node, which of its inputs) → (node, which of its outputs): the way of gradients."""
     tensors: list[TensorRow] = field(default_factory=list)
+    saved: list[SavedRow] = field(default_factory=list)
     hook_rows: list[HookRow] = field(default_factory=list)
     values: list[Row] = field(default_factory=list)
     rows: list[StepRow] = field(default_factory=list)
@@ -232,6 +235,27 @@ class Trace:
         from hookviz.compare import compare
 
         return compare(self, other)
+
+    def why(self, step: int) -> "Table[Reason]":
+        """Why gradients are what they are at ``step`` (counted from 0): PyTorch's formulas, with the values in them.
+
+        For a node that computes there is a reason for each gradient that it sends; for one that arrives, a reason for
+        each contribution, and for their sum. A formula is believed only if it comes to what was recorded; what has
+        more than 64 numbers, or a graph of more than 256 nodes, is told in symbols.
+
+        Raises:
+            IndexError: there is no such step.
+
+        >>> import torch, hookviz
+        >>> c, d = (torch.tensor(x, requires_grad=True) for x in (6.0, 4.0))
+        >>> with hookviz.record() as trace:
+        ...     (c * d).backward(torch.tensor(2.0))
+        >>> [reason.text for reason in trace.why(1)]
+        ['grad × other = 2 × 4 = 8', 'grad × self = 2 × 6 = 12']
+        """
+        from hookviz.why import why
+
+        return why(self, self.at(step))
 
     def save(self, path: str | Path) -> None:
         """Write the trace as JSON, to be read again by ``hookviz.load``."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from hookviz.trace.rows import CallRow, StepRow, TensorRow
+from hookviz.trace.rows import CallRow, SavedRow, StepRow, TensorRow
 from hookviz.trace.trace import Trace
 
 Row = TypeVar("Row")
@@ -28,22 +28,25 @@ def let_go(trace: Trace, count: int) -> Renumbered:
     """
     rows = [row for row in trace.rows if row.pass_id >= count]
     tensors = [row for row in trace.tensors if row.pass_id >= count]
+    saved = [row for row in trace.saved if row.pass_id >= count]
     trace.owners = _owners(trace, rows)
     hooked = {i for there in trace.hooked[count:] for i in there}
     hooks = _numbers(hooked | {row.hook for row in rows})
     named = {row.node for row in rows} | {row.node for row in tensors} | {trace.hook_rows[i].node for i in hooks}
     starts = {node for places in trace.roots[count:] for node, _ in places}
     nodes = _numbers(_nodes(trace, named | starts | {part[0] for row in rows for part in row.parts}))
+    told = {i for row in rows for i in _values_of(row)} | {i for row in saved for i in _several(row.value)}
     move = _Move(
         count,
         nodes,
         hooks=hooks,
         calls=_numbers(_calls(trace, rows, nodes)),
-        values=_numbers({i for row in rows for i in _values_of(row)} | {i for t in tensors for i in (t.data, t.grad)}),
+        values=_numbers(told | {i for t in tensors for i in (t.data, t.grad)}),
         steps=_numbers(i for i, row in enumerate(trace.rows) if row.pass_id >= count),
     )
     trace.rows = [move.step(row) for row in rows]
     trace.tensors = [move.tensor(row) for row in tensors]
+    trace.saved = [move.saved(row) for row in saved]
     move.rest(trace)
     trace.dropped += count
     trace.forget()
@@ -94,9 +97,13 @@ def _calls(trace: Trace, rows: list[StepRow], nodes: Numbers) -> set[int]:
 
 def _values_of(row: StepRow) -> Iterator[int | None]:
     for values in (row.before, row.after):
-        yield from values if isinstance(values, tuple) else (values,)
+        yield from _several(values)
     for _, _, value in row.parts:
         yield value
+
+
+def _several(values: Any) -> tuple[int | None, ...]:
+    return values if isinstance(values, tuple) else (values,)
 
 
 class _Move(NamedTuple):
@@ -132,6 +139,10 @@ class _Move(NamedTuple):
         """A tensor with its new numbers."""
         data, grad = self.value(row.data), self.value(row.grad)
         return row._replace(pass_id=row.pass_id - self.passes, node=self.nodes[row.node], data=data, grad=grad)
+
+    def saved(self, row: SavedRow) -> SavedRow:
+        """What a node saved, with its new numbers."""
+        return row._replace(pass_id=row.pass_id - self.passes, node=self.nodes[row.node], value=self.value(row.value))
 
     def rest(self, trace: Trace) -> None:
         """Everything that is kept because a step, a tensor or a graph needs it."""

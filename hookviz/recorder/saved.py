@@ -1,0 +1,79 @@
+"""What the nodes of a small graph saved for their formulas, as far as it can be read without running anybody's code."""
+
+from typing import Any
+
+import torch
+from torch.autograd.graph import Node
+
+from hookviz import graph
+from hookviz.measuring import FEW
+from hookviz.recorder.passes import SMALL
+from hookviz.source import describe
+from hookviz.survey import Survey
+from hookviz.trace import SavedRow
+from hookviz.why.formulas import needs
+
+_PLAIN = (bool, int, float, complex, str, type(None))
+_UNSIGNED = 2**63
+"""torch shows a negative dimension as the unsigned number with the same bits."""
+
+
+def capture(survey: Survey) -> None:
+    """Write down what the formulas of this graph's nodes name; in a graph of more than ``SMALL`` nodes, nothing."""
+    rows = survey.trace.saved
+    for node in survey.nodes if len(survey.nodes) <= SMALL else ():
+        number = survey.numbers[id(node)]
+        for name in needs(graph.op_of(node)):
+            rows.append(SavedRow(survey.pass_id, number, name, *_seen(survey, node, name)))
+        if isinstance(node, torch.autograd.function.BackwardCFunction):
+            rows += [SavedRow(survey.pass_id, number, "backward", None, where) for where in _written(node)]
+    survey.begun()
+
+
+def _seen(survey: Survey, node: Node, name: str) -> tuple[Any, Any, str | None]:
+    """(number of the value, or plain value, or why there is neither) of what ``node`` saved under ``name``."""
+    try:
+        raw = getattr(node, f"_raw_saved_{name}", None)
+        hooks = [part.unpack_hook for part in (raw if isinstance(raw, tuple) else (raw,)) if part is not None]
+        if any(hook is not None for hook in hooks):
+            return None, None, "hooks"
+        thing = getattr(node, f"_saved_{name}")
+    except AttributeError:  # a torch that saves something else
+        return None, None, "none"
+    except RuntimeError:  # changed in place since, or freed already: backward will say so itself
+        return None, None, "changed"
+    if isinstance(thing, tuple) and raw is not None:
+        found = [_value(survey, part) for part in thing]
+        why = next((why for _, why in found if why), None)
+        return (None if why else tuple(value for value, _ in found)), None, why
+    if isinstance(thing, torch.Tensor):
+        value, why = _value(survey, thing)
+        return value, None, why
+    return (None, _signed(thing), None) if _is_plain(thing) else (None, None, "none")
+
+
+def _value(survey: Survey, thing: torch.Tensor | None) -> tuple[int | None, str | None]:
+    if thing is None:
+        return None, None
+    if thing.is_nested or thing.numel() > FEW:
+        return None, "large"
+    return survey.known(thing), None
+
+
+def _is_plain(thing: Any) -> bool:
+    return all(map(_is_plain, thing)) if isinstance(thing, tuple) else isinstance(thing, _PLAIN)
+
+
+def _signed(thing: Any) -> Any:
+    if isinstance(thing, tuple):
+        return tuple(map(_signed, thing))
+    return thing - 2 * _UNSIGNED if type(thing) is int and thing >= _UNSIGNED else thing
+
+
+def _written(node: Any) -> list[str]:
+    """Where the backward of a Function in Python was written; torch's own have formulas, or none to be read."""
+    function = getattr(type(node), "_forward_cls", None)
+    if function is None or function.__module__.startswith("torch."):
+        return []
+    _, file, line, *_ = describe(function.backward)
+    return [] if file is None else [f"{file}:{line}"]

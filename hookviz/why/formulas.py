@@ -1,0 +1,147 @@
+"""Which formula belongs to which node: our readings, and the text of PyTorch's own that each is a reading of."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+COMPUTED = frozenset({"grad", "grads", "slot", "first", "length", "pi"})
+"""Names in formulas that are not saved by a node."""
+_SHORT = {"shape": "self_sym_sizes"}
+"""Names in formulas that stand for a saved value with a longer name."""
+
+
+class Formula(NamedTuple):
+    """What one input of an op gets, and the entry in ``derivatives.yaml`` that this is a reading of."""
+
+    text: str
+    """An expression in torch's terms."""
+    entry: str | None
+    """``mul.Tensor``; None for a node that torch wrote by hand."""
+    key: str
+    """The input: ``self``, ``other``, …"""
+    cited: str | None
+    """The entry's formula for this input, as it was when the reading was made."""
+
+    @property
+    def tree(self) -> ast.expr:
+        """The expression, parsed."""
+        return parsed(self.text)
+
+    @property
+    def source(self) -> str | None:
+        """The entry's formula in the torch that is installed; None where it has no such file or entry."""
+        return None if self.entry is None else derivatives().get(self.entry, {}).get(self.key)
+
+
+@cache
+def parsed(text: str) -> ast.expr:
+    """An expression as a tree; it is never run as Python."""
+    return ast.parse(text, mode="eval").body
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    text = files(__package__).joinpath("formulas.json").read_text(encoding="utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table
+
+
+def ops() -> list[str]:
+    """The ops that have an entry.
+
+    >>> "MulBackward0" in ops()
+    True
+    """
+    return list(_table())
+
+
+def formula(op: str, slot: int) -> Formula | None:
+    """What the input in ``slot`` of ``op`` gets; None where nobody wrote it down.
+
+    >>> formula("MulBackward0", 0).text
+    'grad * conj(other)'
+    """
+    op_row = _table().get(op)
+    if op_row is None:
+        return None
+    slots = list(op_row["slots"].items())
+    if not op_row.get("list") and slot >= len(slots):
+        return None
+    key, (text, cited) = slots[0 if op_row.get("list") else slot]
+    return Formula(text, op_row["entry"], key, cited)
+
+
+def passes_each(op: str) -> bool:
+    """Whether ``op`` has as many outputs as inputs, each with its own gradient."""
+    return bool(_table()[op].get("each"))
+
+
+@cache
+def needs(op: str) -> tuple[str, ...]:
+    """The saved values that the formulas of ``op`` name, without the ``_saved_`` that torch puts before them.
+
+    >>> needs("MulBackward0"), needs("NoSuchBackward0")
+    (('other', 'self'), ())
+    """
+    slots = _table().get(op, {}).get("slots", {}).values()
+    found = {name for text, _ in slots for name in names_in(parsed(text))}
+    return tuple(sorted(_SHORT.get(name, name) for name in found - COMPUTED))
+
+
+def names_in(tree: ast.expr) -> Iterator[str]:
+    """The names of values in an expression, those of functions left out."""
+    functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    yield from (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in functions)
+
+
+def short(saved: str) -> str:
+    """What a saved value is called in formulas."""
+    return next((name for name, long in _SHORT.items() if long == saved), saved)
+
+
+@cache
+def derivatives() -> Mapping[str, Mapping[str, str]]:
+    """Entry → input → formula, as ``derivatives.yaml`` of the installed torch has them; empty where it is missing."""
+    try:
+        text = files("torchgen").joinpath("packaged/autograd/derivatives.yaml").read_text(encoding="utf-8")
+    except (ImportError, OSError):
+        return {}
+    return read(text)
+
+
+def read(text: str) -> dict[str, dict[str, str]]:
+    """The formulas in a file written as ``derivatives.yaml`` is; of several for one input the default one.
+
+    No more of YAML is understood than that file needs, so that nothing has to be installed to read it.
+
+    >>> read('- name: mul(Tensor self) -> Tensor\\n  self, other: "a ? b\\n    : c"')
+    {'mul': {'self': 'a ? b : c', 'other': 'a ? b : c'}}
+    """
+    found: dict[str, dict[str, str]] = {}
+    entry: dict[str, str] = {}
+    keys: list[str] = []
+    for line in text.splitlines():
+        started = re.match(r"- name: +([\w.]+)\(", line)
+        field = re.match(r"\s+(\w+(?:, \w+)*):(?: +(.*))?$", line)
+        if started:
+            entry, keys = found.setdefault(started[1], {}), []
+        elif line.lstrip().startswith("#") or not line.strip():
+            continue
+        elif field:
+            keys = [key for key in field[1].split(", ") if key not in entry]
+            entry.update(dict.fromkeys(keys, field[2] or ""))
+        else:
+            entry.update({key: f"{entry[key]} {line.strip()}" for key in keys})
+    return {name: {key: _plain(text) for key, text in fields.items()} for name, fields in found.items()}
+
+
+def _plain(text: str) -> str:
+    """A scalar of YAML without its quotes, or without the comment behind it."""
+    quote = text[:1]
+    if quote in ('"', "'"):
+        return text[1 : text.rindex(quote)] if text.rindex(quote) else text
+    return text.split(" #")[0].strip()
