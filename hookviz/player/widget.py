@@ -1,5 +1,6 @@
 """The player as an anywidget: a trace's frames go to the browser once, and stepping needs no kernel."""
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -7,8 +8,6 @@ from typing import Any
 import anywidget
 import traitlets
 
-from hookviz.picture import figure
-from hookviz.picture.notebook import shown
 from hookviz.player.frames import state
 from hookviz.trace import Trace
 
@@ -19,16 +18,23 @@ SCRIPTS = ("logic.js", "dom.js", "graph.js", "panel.js", "timeline.js", "control
 @cache
 def script() -> str:
     """The player's JavaScript as one module: it is saved with every player, so imports and comments stay behind."""
-    lines = (line for name in SCRIPTS for line in _read(name).splitlines())
-    return "\n".join(line.removeprefix("export ") if _plain(line) else line for line in lines if not _left_out(line))
+    return compact("\n".join(_read(name) for name in SCRIPTS))
 
 
-def _left_out(line: str) -> bool:
-    return not line.strip() or line.startswith("import ") or line.lstrip().startswith(("//", "/*", "* ", "*/"))
+@cache
+def style() -> str:
+    """The player's CSS, without what only its readers need."""
+    return compact(_read("player.css"))
 
 
-def _plain(line: str) -> bool:
-    return line.startswith(("export function ", "export const ", "export class ", "export async "))
+def compact(code: str) -> str:
+    """``code`` of ours, JavaScript or CSS, without comments, imports, exports by name, indents and empty lines.
+
+    Every line stands for itself: no text in these files goes on in a second line.
+    """
+    code = re.sub(r"^\s*/\*.*?\*/$", "", code, flags=re.DOTALL | re.MULTILINE)
+    lines = (re.sub(r"^export (?=function|const|class|async)", "", line.strip()) for line in code.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith(("import ", "//")))
 
 
 @cache
@@ -64,18 +70,8 @@ class Player(anywidget.AnyWidget):
     def of(cls, trace: Trace) -> "Player":
         """The player of ``trace``."""
         shown = state(trace)
-        return cls(_esm=script(), _css=_read("player.css"), steps=len(shown["frames"]), **shown)
+        return cls(_esm=script(), _css=style(), steps=len(shown["frames"]), **shown)
 
     @traitlets.validate("step")
     def _in_range(self, proposal: Any) -> int:
         return max(0, min(int(proposal["value"]), max(self.steps - 1, 0)))
-
-
-def bundle(trace: Trace) -> dict[str, Any]:
-    """What Jupyter shows for a trace: the player; where no widget runs, the picture of its last step."""
-    if not trace.rows:
-        return {"text/plain": repr(trace)}
-    picture = shown(figure(trace, len(trace.rows) - 1).pipe("svg", encoding="utf-8"))
-    widget: Any = Player.of(trace)._repr_mimebundle_() or {}
-    data = dict(widget[0] if isinstance(widget, tuple) else widget)
-    return {**data, "image/svg+xml": picture, "text/plain": repr(trace)}
