@@ -119,12 +119,15 @@ def load(path: str | Path) -> Trace:
 
     Raises:
         FileNotFoundError: there is no such file.
+        OSError: it cannot be read: it is a folder, say.
         ValueError: the file is no trace, a damaged one, or one of a newer version; the message says which.
     """
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileNotFoundError(say("error.load.missing", path=path)) from None
+    except OSError as error:
+        raise type(error)(say("error.load.read", path=path, why=error.strerror)) from None
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(say("error.load.json", path=path, why=error)) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("version"), int):

@@ -434,6 +434,7 @@ def test_another_number_of_passes_is_refused() -> None:
         recorded({}).diff(hv.Trace())
 
 
-def test_jupyter_gets_the_sentence_and_the_table() -> None:
-    html = recorded({"c": c_hook}).diff(recorded({}))._repr_html_()
-    assert html.startswith("<p>Gradients that differ: 3.") and "<table" in html
+def test_jupyter_shows_both_side_by_side_and_the_sentence() -> None:
+    html = recorded({"c": c_hook}).diff(recorded({}))._repr_mimebundle_()["text/html"]
+    assert "hv-state" in html
+    assert "Gradients that differ: 3." in html

@@ -4,18 +4,15 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hookviz.compare.matching import matched
+from hookviz.played import Played
 from hookviz.sentences import brief
 from hookviz.table import Table
 from hookviz.trace import HOOK_KINDS, Step, Trace
 from hookviz.values import Value, flat, number, same
 from hookviz.words import say
-
-if TYPE_CHECKING:
-    from hookviz.player import Player
 
 GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
 """The kinds of step in which a gradient stands somewhere to be compared."""
@@ -41,8 +38,11 @@ class Difference:
     """The step in this trace, and the step in the other."""
 
 
-class Comparison(Table[Difference]):
-    """The gradients that differ between two traces, and the first firing that differs."""
+class Comparison(Played, Table[Difference]):
+    """The gradients that differ between two traces, and the first firing that differs.
+
+    In Jupyter it shows both side by side; printed, it is a table.
+    """
 
     def __init__(
         self, pair: tuple[Trace, Trace], rows: list[Difference], first: Step | None, caused: bool, sentence: str
@@ -56,12 +56,6 @@ class Comparison(Table[Difference]):
         """The whole in plain English."""
         head = [say(f"table.{name}") for name in ("on", "gradient", "this", "other", "difference", "step")]
         super().__init__(rows, head, _cells, nothing=sentence)
-
-    def player(self) -> "Player":
-        """The widget that steps through both at once, beside each other, and marks what differs."""
-        from hookviz.player import Player
-
-        return Player.showing(self.state())
 
     def state(self) -> dict[str, Any]:
         """All that the player needs, as plain data."""
@@ -92,10 +86,6 @@ class Comparison(Table[Difference]):
 
     def __repr__(self) -> str:
         return f"{self.sentence}\n{super().__repr__()}" if len(self) else self.sentence
-
-    def _repr_html_(self) -> str:
-        table = super()._repr_html_()
-        return f"<p>{escape(self.sentence)}</p>{table}" if len(self) else table
 
 
 def _cells(row: Difference) -> tuple[str, ...]:

@@ -18,12 +18,22 @@ def shown(svg: str) -> str:
     >>> shown('<svg viewBox="0 0 500 200"><text font-size="13">loss</text></svg>')[:54]
     '<svg width="600px" height="240px" viewBox="0 0 500 200'
     """
+    head, _, body = sized(svg).partition(">")
+    return f"{head}>{DARK}{body}"
+
+
+def sized(svg: str) -> str:
+    """``svg`` with a size for a page or a notebook.
+
+    >>> sized('<svg viewBox="0 0 500 200"></svg>')
+    '<svg width="600px" height="240px" viewBox="0 0 500 200"></svg>'
+    """
     head, _, body = svg[svg.index("<svg") :].partition(">")
     head = re.sub(r'\s(?:width|height)="[^"]*"', "", head)
     width, height = map(float, head.partition('viewBox="')[2].partition('"')[0].split()[2:])
     types = [float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)]
     size = _size(width, height, min(types, default=READABLE))
-    return f"{head.replace('<svg', f'<svg {size}', 1)}>{DARK}{body}"
+    return f"{head.replace('<svg', f'<svg {size}', 1)}>{body}"
 
 
 def _size(width: float, height: float, smallest: float) -> str:

@@ -1,5 +1,5 @@
 """The widget that steps through a trace, in the browser alone."""
 
-from hookviz.player.widget import Player, bundle
+from hookviz.player.widget import Player
 
-__all__ = ["Player", "bundle"]
+__all__ = ["Player"]

@@ -1,5 +1,6 @@
 """The player as an anywidget: a trace's frames go to the browser once, and stepping needs no kernel."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -8,8 +9,6 @@ from typing import Any
 import anywidget
 import traitlets
 
-from hookviz.picture import figure
-from hookviz.picture.notebook import shown
 from hookviz.player.frames import state
 from hookviz.trace import Trace
 
@@ -35,19 +34,24 @@ SCRIPTS = (
 
 @cache
 def script() -> str:
-    """The player's JavaScript as one module, saved with every player: imports, comments and indents stay behind."""
-    lines = (line.rstrip() for name in SCRIPTS for line in _read(name).splitlines())
-    return "\n".join(
-        (line.removeprefix("export ") if _plain(line) else line).lstrip() for line in lines if not _left_out(line)
-    )
+    """The player's JavaScript as one module: it is saved with every player, so imports and comments stay behind."""
+    return compact("\n".join(_read(name) for name in SCRIPTS))
 
 
-def _left_out(line: str) -> bool:
-    return not line.strip() or line.startswith("import ") or line.lstrip().startswith(("//", "/*", "* ", "*/"))
+@cache
+def style() -> str:
+    """The player's CSS, without what only its readers need."""
+    return compact(_read("player.css"))
 
 
-def _plain(line: str) -> bool:
-    return line.startswith(("export function ", "export const ", "export class ", "export async "))
+def compact(code: str) -> str:
+    """``code`` of ours, JavaScript or CSS, without comments, imports, exports by name, indents and empty lines.
+
+    Every line stands for itself: no text in these files goes on in a second line.
+    """
+    code = re.sub(r"^\s*/\*.*?\*/$", "", code, flags=re.DOTALL | re.MULTILINE)
+    lines = (re.sub(r"^export (?=function|const|class|async)", "", line.strip()) for line in code.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith(("import ", "//")))
 
 
 @cache
@@ -104,12 +108,12 @@ class Player(anywidget.AnyWidget):
     @classmethod
     def showing(cls, state: Mapping[str, Any]) -> "Player":
         """The player of what ``frames`` or ``variants`` has made."""
-        return cls(_esm=script(), _css=_read("player.css"), steps=_length(state), **state)
+        return cls(_esm=script(), _css=style(), steps=length(state), **state)
 
     def show(self, state: Mapping[str, Any]) -> None:
         """Show something else, at the same step."""
         with self.hold_sync():
-            self.steps, self.flipped = _length(state), False
+            self.steps, self.flipped = length(state), False
             for name, value in state.items():
                 setattr(self, name, value)
             self.step = min(self.step, max(self.steps - 1, 0))
@@ -119,16 +123,6 @@ class Player(anywidget.AnyWidget):
         return max(0, min(int(proposal["value"]), max(self.steps - 1, 0)))
 
 
-def _length(state: Mapping[str, Any]) -> int:
+def length(state: Mapping[str, Any]) -> int:
     """How many steps the timeline has."""
     return len(state["variants"][0]["frames"] if "variants" in state else state["frames"])
-
-
-def bundle(trace: Trace) -> dict[str, Any]:
-    """What Jupyter shows for a trace: the player; where no widget runs, the picture of its last step."""
-    if not trace.rows:
-        return {"text/plain": repr(trace)}
-    picture = shown(figure(trace, len(trace.rows) - 1).pipe("svg", encoding="utf-8"))
-    widget: Any = Player.of(trace)._repr_mimebundle_() or {}
-    data = dict(widget[0] if isinstance(widget, tuple) else widget)
-    return {**data, "image/svg+xml": picture, "text/plain": repr(trace)}

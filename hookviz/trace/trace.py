@@ -264,6 +264,33 @@ class Trace:
         text = json.dumps(encode(self), allow_nan=False)  # all of it, before an older file of that name is touched
         Path(path).write_text(text, encoding="utf-8")
 
+    def to_html(self, path: str | Path, title: str | None = None) -> None:
+        """Write a page that plays this trace: one file, for which no Python, server or network is needed.
+
+        Without JavaScript, and on paper, it is a picture with the table of firings. A file that is there stays as it
+        is if anything fails.
+
+        Args:
+            path: where to, such as ``lesson.html``.
+            title: the heading of the page.
+
+        Raises:
+            ValueError: nothing was recorded.
+            OSError: the file cannot be written; the message says why.
+
+        >>> import tempfile, torch, hookviz
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> with hookviz.record() as trace:
+        ...     (x * x).backward()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     trace.to_html(f"{folder}/square.html", title="The square of 3")
+        ...     "The square of 3" in Path(folder, "square.html").read_text(encoding="utf-8")
+        True
+        """
+        from hookviz.page import page, write
+
+        write(page(self, title), path)
+
     def __repr__(self) -> str:
         if not self.rows:
             return " ".join(self.notes or [say("trace.empty")])
@@ -271,9 +298,13 @@ class Trace:
         return " ".join([summary, *self.notes])
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        from hookviz.player import bundle
+        from hookviz.page import bundle
 
         return bundle(self)
+
+    def _display_(self) -> "Player":
+        """What marimo shows: it runs no scripts in HTML, but widgets."""
+        return self.player()
 
 
 def _firing_cells(step: Step) -> tuple[str, ...]:

@@ -31,8 +31,7 @@ def _slider(name: str, bounds: Range, value: float) -> ipywidgets.FloatSlider:
 
 
 def bundle(whatif: WhatIf) -> dict[str, Any]:
-    """What Jupyter shows: the sliders, if there are any, above the player."""
+    """What Jupyter shows where widgets run: the sliders above the player."""
     player = whatif.player()
-    box = ipywidgets.VBox([*sliders(whatif, player), player]) if whatif.ranges else player
-    widget: Any = box._repr_mimebundle_() or {}
-    return dict(widget[0] if isinstance(widget, tuple) else widget)
+    widget: Any = ipywidgets.VBox([*sliders(whatif, player), player])._repr_mimebundle_()
+    return {kind: data for kind, data in widget.items() if kind != "text/plain"}

@@ -5,13 +5,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookviz.compare.together import together
+from hookviz.played import Played
 from hookviz.trace import Hook, Trace
 from hookviz.whatif.runs import ALL, MOST, Run, run_once, same_luck, subsets
 from hookviz.whatif.switches import Sign
 from hookviz.words import say
 
 if TYPE_CHECKING:
-    from hookviz.player import Player
     from hookviz.player.variants import Variant
 
 Range = tuple[float, float]
@@ -19,7 +19,7 @@ Off = frozenset[int]
 """Which hooks are off, by their places in ``WhatIf.hooks``."""
 
 
-class WhatIf:
+class WhatIf(Played):
     """The passes of one function, recorded for every combination of its hooks on and off.
 
     ``hooks`` are those that can be switched, in the order in which they were registered; ``traces`` says for each
@@ -110,13 +110,8 @@ class WhatIf:
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         from hookviz.whatif.live import bundle
 
-        return bundle(self)
-
-    def player(self) -> "Player":
-        """The widget that steps through these passes; its trait ``shown`` is the place of one in ``traces``."""
-        from hookviz.player import Player
-
-        return Player.showing(self.state())
+        shown = super()._repr_mimebundle_()
+        return {**shown, **bundle(self)} if self.ranges else shown
 
     def state(self) -> dict[str, Any]:
         """All that the player needs, as plain data."""

@@ -1,0 +1,122 @@
+"""A player's state as one HTML file that plays, and as the output of a notebook's cell that does."""
+
+import base64
+import hashlib
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from hookviz.page.still import State, still, text
+from hookviz.player.frames import state as state_of
+from hookviz.player.widget import Player, compact, length, script, style
+from hookviz.trace import Trace
+from hookviz.words import say
+
+_PLAIN = re.compile("[<\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Written as escapes in JSON: what could end a script, break or turn a line, or has no bytes."""
+
+
+def sheet(state: State, title: str | None = None) -> str:
+    """A page that plays ``state``, whole in one text: nothing is loaded from elsewhere, and nothing could be.
+
+    Args:
+        state: what a player shows, as ``hookviz.player.frames.state`` makes it; whatever else it holds is handed to
+            the player, too.
+        title: the heading; a general one if None.
+
+    >>> import torch, hookviz
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> with hookviz.record() as trace:
+    ...     (x * x).backward()
+    >>> "<h1>x &lt; 4</h1>" in sheet(state_of(trace), "x < 4")
+    True
+    """
+    from hookviz import __version__
+
+    heading = text(say("page.title") if title is None else title)
+    css, js = "\n".join([style(), _css("still.css"), _css("page.css")]), _script()
+    policy = (
+        f"default-src 'none'; script-src '{_hash(js)}'; style-src '{_hash(css)}'; base-uri 'none'; form-action 'none'"
+    )
+    head = [
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{heading}</title>",
+        f"<style>{css}</style>",
+    ]
+    how = f'<p class="hv-how">{say("page.how")}</p>'
+    inside = f"<h1>{heading}</h1>{how}{_body(state, js, say('page.hint'), packed=False)}"
+    foot = f"<footer>{say('page.made', version=__version__)}</footer>"
+    body = f'<main class="hv-page">{inside}</main>{foot}'
+    return f'<!DOCTYPE html>\n<html lang="en">\n<head>{"".join(head)}</head>\n<body>{body}</body>\n</html>\n'
+
+
+def page(trace: Trace, title: str | None = None) -> str:
+    """A page that plays ``trace``.
+
+    Raises:
+        ValueError: nothing was recorded.
+    """
+    if not trace.rows:
+        raise ValueError(say("error.page.empty", why=repr(trace)))
+    return sheet(state_of(trace), title)
+
+
+def output(state: State) -> str:
+    """``state`` as the HTML of a cell's output: it plays where scripts run, and needs no kernel for it.
+
+    Where they do not, as in a notebook that is not trusted, the still picture is seen.
+    """
+    css = "\n".join([style(), _css("still.css")])
+    inside = _body(state, _script(), say("page.hint.notebook"), packed=True)
+    # MathJax, which some notebooks load, leaves this class alone: a dollar sign in a hook is no formula.
+    return f'<div class="hv-output tex2jax_ignore mathjax_ignore"><style>{css}</style>{inside}</div>'
+
+
+def bundle(trace: Trace) -> dict[str, str]:
+    """What Jupyter shows for a trace: a player that needs no kernel; else the picture of its end; else a line."""
+    if not trace.rows:
+        return {"text/plain": repr(trace)}
+    from hookviz.picture import figure
+    from hookviz.picture.notebook import shown
+
+    picture = shown(figure(trace, len(trace.rows) - 1).pipe("svg", encoding="utf-8"))
+    return {"text/html": output(state_of(trace)), "image/svg+xml": picture, "text/plain": repr(trace)}
+
+
+def _body(state: State, js: str, hint: str, *, packed: bool) -> str:
+    """The still picture, what the player needs beside it, and the script that puts the player in its place."""
+    traits = {name: trait.default() for name, trait in Player.class_own_traits(sync=True).items() if name[0] != "_"}
+    values = {**traits, **state, "steps": length(state)}
+    if not state.get("variants"):
+        del values["svgs"]  # they are in the still pictures
+    data = f'<script type="application/json" class="hv-state">{_json(values)}</script>'
+    return f"{still(state, hint, packed=packed)}{data}<script>{js}</script>"
+
+
+def _json(values: Any) -> str:
+    written = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
+@cache
+def _script() -> str:
+    """The player and what starts it, closed off from whatever else is in the page."""
+    player = script().replace("export default { render };", "")
+    return f'(() => {{\n"use strict";\n{player}\n{compact(_read("page.js"))}\n}})();'
+
+
+@cache
+def _css(name: str) -> str:
+    return compact(_read(name))
+
+
+def _read(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(source: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"

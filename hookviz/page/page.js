@@ -1,0 +1,41 @@
+// The player without a kernel: a model that only remembers, and its place in a page.
+
+/** What anywidget hands to render, as far as the player asks for it. */
+function makeModel(values) {
+  const heard = new Map();
+  const listeners = (event) => heard.get(event) ?? heard.set(event, new Set()).get(event);
+  return {
+    get: (name) => values[name],
+    set: (name, value) => {
+      if (values[name] === value) return;
+      values[name] = value;
+      for (const act of [...listeners(`change:${name}`)]) act();
+    },
+    on: (event, act) => listeners(event).add(act),
+    off: (event, act) => listeners(event).delete(act),
+    save_changes: () => {},
+  };
+}
+
+/** The pictures are in the page already, for where no script runs: drawn, or packed into an image. */
+function pictureOf(shown) {
+  if (!shown.matches("img")) return shown.outerHTML;
+  const bytes = Uint8Array.from(atob(shown.src.split(",")[1]), (byte) => byte.charCodeAt(0));
+  return new TextDecoder().decode(bytes);
+}
+
+function play(root) {
+  const still = root.querySelector(".hv-still");
+  const values = JSON.parse(root.querySelector(".hv-state").textContent);
+  values.svgs ??= [...still.querySelectorAll(":is(svg, img)")].map(pictureOf);
+  const live = make("div", "hv-live");
+  still.before(live);
+  // Jupyter dresses the tables, code and pictures in such an output for reading; the player dresses its own.
+  root.closest(".jp-RenderedHTMLCommon")?.classList.remove("jp-RenderedHTMLCommon");
+  render({ model: makeModel(values), el: live });
+  root.classList.add("hv-plays");
+  // In a page of its own the keys are the player's from the start.
+  if (root.matches("main")) live.firstChild.focus({ preventScroll: true });
+}
+
+play(document.currentScript.parentElement);

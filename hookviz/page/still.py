@@ -1,0 +1,95 @@
+"""What stands where no script runs, and on paper: the pictures as the passes left them, and the hooks that fired."""
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from hookviz.picture.notebook import sized
+from hookviz.words import say
+
+State = Mapping[str, Any]
+"""What a player shows, as ``hookviz.player.frames.state`` makes it."""
+
+COLUMNS = ("step", "hook", "kind", "on", "change", "effect")
+
+
+def still(state: State, hint: str, *, packed: bool) -> str:
+    """The end of what ``state`` shows, as HTML; ``hint`` says how to make it play.
+
+    Where HTML is cleaned of what might be dangerous, as in a notebook that is not trusted, drawings do not survive.
+    So there they are ``packed`` into images.
+    """
+    state = plain(state)
+    pictures = [_figure(state, k, packed) for k in range(len(state["svgs"])) if state["svgs"][k]]
+    about = say("page.about", steps=f"{len(state['frames']):,}", firings=f"{len(state['firings']):,}")
+    notes = [f"<li>{text(note)}</li>" for note in state["notes"]]
+    listed = f'<ul class="hv-notes">{"".join(notes)}</ul>' if notes else ""
+    parts = [f"<p>{about} {hint}</p>", listed, *pictures, _table(state["firings"])]
+    return f'<section class="hv-still">{"".join(parts)}</section>'
+
+
+def plain(state: State) -> State:
+    """Of several variants the one that is shown first, with the pictures that it is shown in."""
+    variants = state.get("variants")
+    if not variants:
+        return state
+    shown = variants[state.get("shown", 0)]
+    frames = [state["frames"][number] for number in shown["frames"]]
+    used = {frame["picture"] for frame in frames}
+    svgs = [svg if k in used else "" for k, svg in enumerate(state["svgs"])]
+    notes = [*state["notes"], *shown["notes"]]
+    return {**state, "frames": frames, "firings": shown["firings"], "svgs": svgs, "notes": notes}
+
+
+def text(shown: Any) -> str:
+    """User text for HTML: it stays text, and what cannot be seen or would turn the line around is shown as �.
+
+    >>> text("<b>\u202e")
+    '&lt;b&gt;\ufffd'
+    """
+    line = " ".join(str(shown).split())
+    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line))
+
+
+def _figure(state: State, k: int, packed: bool) -> str:
+    caption = ""
+    if len(state["svgs"]) > 1:
+        caption = f"<figcaption>{say('page.pass', number=k + 1, count=len(state['svgs']))}</figcaption>"
+    svg = sized(finished(state["svgs"][k], [frame for frame in state["frames"] if frame["picture"] == k]))
+    return f"<figure>{caption}{_packed(svg) if packed else _named(svg)}</figure>"
+
+
+def finished(svg: str, frames: Sequence[Mapping[str, Any]]) -> str:
+    """A player's picture with the last text that the frames write in each place."""
+    last = {spot: shown for frame in frames for spot, shown in frame["texts"].items()}
+    return re.sub(
+        r'(<text\b[^>]*\sid="([^"]*)"[^>]*>)([^<]*)',
+        lambda found: found[1] + (text(last[found[2]]) if found[2] in last else found[3]),
+        svg,
+    )
+
+
+def _named(svg: str) -> str:
+    return svg.replace("<svg", f'<svg role="img" aria-label="{say("page.picture")}"', 1)
+
+
+def _packed(svg: str) -> str:
+    data = base64.b64encode(svg.encode()).decode()
+    return f'<img alt="{say("page.picture")}" src="data:image/svg+xml;base64,{data}">'
+
+
+def _table(firings: Sequence[Mapping[str, Any]]) -> str:
+    if not firings:
+        return ""
+    head = "".join(f'<th scope="col">{say(f"player.col_{column}")}</th>' for column in COLUMNS)
+    rows = "".join(f"<tr>{''.join(_cell(firing, column) for column in COLUMNS)}</tr>" for firing in firings)
+    caption = f"<caption>{say('player.firings')}</caption>"
+    table = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<div class="hv-scroll">{table}</div>'
+
+
+def _cell(firing: Mapping[str, Any], column: str) -> str:
+    shown = firing["step"] + 1 if column == "step" else firing[column]
+    return f"<td>{text(shown)}</td>"

@@ -1,0 +1,158 @@
+"""What if and comparison in a page from disk, with the network off and by keyboard alone."""
+
+import struct
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+from scenes import c_hook, scene
+from test_whatif import a_to_e
+
+import hookviz as hv
+from tests.browser.conftest import _note
+
+GRADS = """() => [...document.querySelectorAll(".hv-live .hv-node")].map((node) => {
+  const text = node.querySelector(".hv-grad"), fresh = text.cloneNode(true);
+  for (const was of fresh.querySelectorAll(".hv-was")) was.remove();
+  return [node.querySelector("text").textContent, fresh.textContent.replace(/^.* /, "")];
+})"""
+"""What each box of the picture says of its gradient, without what is struck through."""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whatif")
+    hv.whatif(a_to_e).to_html(folder / "whatif.html", title="What if")
+    traces = []
+    for hooked in (False, True):
+        tensors = scene()
+        if hooked:
+            tensors.c.register_hook(c_hook)
+        with hv.record(names=tensors._asdict()) as trace:
+            tensors.e.backward()
+        traces.append(trace)
+    traces[0].diff(traces[1]).to_html(folder / "diff.html")
+    return folder
+
+
+@pytest.fixture
+def opened(chrome: Browser, pages: Path) -> Iterator[Any]:
+    """Opens a page in a browser that has no network."""
+    context = chrome.new_context(viewport={"width": 1280, "height": 800}, offline=True)
+
+    def open_it(name: str, width: int = 1280) -> Page:
+        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": 800})
+        page.errors = []  # type: ignore[attr-defined]
+        page.on("console", lambda message: _note(page, message))
+        page.on("pageerror", lambda error: page.errors.append(str(error)))  # type: ignore[attr-defined]
+        page.goto((pages / f"{name}.html").as_uri())
+        page.wait_for_selector(".hv-player")
+        return page
+
+    yield open_it
+    context.close()
+
+
+def bits(x: float) -> bytes:
+    return struct.pack("<f", x)
+
+
+def test_all_sixteen_states_in_the_page_are_sixteen_fresh_runs(opened: Any) -> None:
+    page = opened("whatif")
+    page.keyboard.press("End")
+    off: set[int] = set()
+    for on in product((True, False), repeat=4):
+        for place in range(4):
+            if (place in off) == on[place]:
+                page.keyboard.press(str(place + 1))
+                off ^= {place}
+        page.wait_for_function("n => document.querySelectorAll('[aria-checked=false]').length === n", arg=len(off))
+        fresh = {name: t.grad.item() for name, t in a_to_e(on=on).items() if t.grad is not None}
+        shown = {name: float(number) for name, number in page.evaluate(GRADS)}
+        assert {name: bits(x) for name, x in shown.items()} == {name: bits(x) for name, x in fresh.items()}
+    assert page.errors == []
+
+
+def test_a_flip_stays_at_its_step_and_keeps_the_keyboard(opened: Any) -> None:
+    page = opened("whatif")
+    for _ in range(8):
+        page.keyboard.press("ArrowRight")
+    assert page.locator(".hv-title").inner_text() == "tensor hook ① on c"
+    page.keyboard.press("1")
+    page.wait_for_selector("[aria-checked=false]")
+    assert page.locator(".hv-count").inner_text() == "Step 9 of 16"
+    assert page.locator(".hv-sentence").inner_text() == "This step is not there without c_hook."
+    told = "With every hook on: c_hook on c replaced the gradient: 8 → 10."
+    assert page.locator(".hv-beside").inner_text() == told
+    assert told in page.locator(".hv-heard").inner_text()
+    page.keyboard.press("End")
+    assert page.locator(".hv-count").inner_text() == "Step 16 of 16", "the player still has the keyboard"
+
+
+def test_every_changed_number_is_marked_with_what_it_was(opened: Any) -> None:
+    page = opened("whatif")
+    page.keyboard.press("End")
+    assert page.locator(".hv-was").count() == 0
+    page.keyboard.press("1")
+    page.wait_for_selector("[aria-checked=false]")
+    texts = page.locator(".hv-graph .hv-changed").all_text_contents()
+    assert sorted(" ".join(text.split()) for text in texts) == sorted(
+        [
+            "gradient 10 8",
+            "8 → 10 off",
+            "10 → 10 8 → 8",
+            ".grad = 10 8",
+            "30 24",
+            "20 16",
+            ".grad = 30 24",
+            ".grad = 20 16",
+        ]
+    )
+    rows = page.locator(".hv-live tbody tr").all_inner_texts()
+    assert [row for row in rows if "c_hook" in row] == ["9\t① c_hook\ttensor hook\tc\t8 → 10\tnot here"]
+    assert page.locator(".hv-card .hv-was").inner_text() == "20"
+
+
+def test_switches_work_with_tab_and_space_and_a_pin_with_the_mouse(opened: Any) -> None:
+    page = opened("whatif")
+    switch = page.get_by_role("switch", name="look")
+    switch.focus()
+    page.keyboard.press("Space")
+    page.wait_for_selector("[aria-checked=false]")
+    assert page.evaluate("document.activeElement.dataset.key") == "switch 1"
+    page.locator(".hv-live .hv-pin", has_text="times_two").click()
+    page.wait_for_function("document.querySelectorAll('[aria-checked=false]').length === 2")
+    assert page.locator(".hv-count").inner_text() == "Step 1 of 16", "a pin that is a switch leads nowhere"
+    assert page.locator(".hv-off").count() == 2
+
+
+def test_two_passes_stand_beside_each_other_and_step_together(opened: Any) -> None:
+    page = opened("diff")
+    sides = page.locator(".hv-side")
+    assert page.locator(".hv-live figcaption").all_inner_texts() == ["This trace", "The other trace"]
+    page.keyboard.press("]")
+    assert page.locator(".hv-sentence").inner_text() == "c_hook on c replaced the gradient: 4 → 6."
+    marked = [[text for text in side.locator(".hv-changed").all_text_contents() if text] for side in sides.all()]
+    assert marked == [["gradient 4"], ["gradient 6"]]
+    assert page.locator(".hv-ring").count() == 1
+    assert "The difference begins at step 6, with c_hook on c." in page.locator(".hv-live .hv-notes").inner_text()
+    page.keyboard.press("s")
+    page.wait_for_function("!document.querySelector('.hv-pair')")
+    assert page.locator(".hv-graph .hv-was").all_text_contents() == ["4"]
+    assert page.errors == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", ["whatif", "diff"])
+def test_nothing_reaches_beyond_the_window_and_axe_finds_nothing_serious(opened: Any, name: str, width: int) -> None:
+    page = opened(name, width)
+    page.keyboard.press("1")
+    page.keyboard.press("End")
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    found = Axe().run(page).response["violations"]
+    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
