@@ -1,11 +1,12 @@
-"""Questions about what a hook is about to do, with the answers and the reasons that a trace gives."""
+"""Questions about what a hook or a node is about to do, with the answers and the reasons that a trace gives."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
-from hookviz.sentences import brief, labelled, numeral
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, Values
+from hookviz.sentences import brief, labelled, numeral, sends
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Part, Step, Values
 from hookviz.values import flat, number
 from hookviz.words import say
 
@@ -39,9 +40,9 @@ Numbers = list[float | None]
 def questions(steps: Sequence[Step]) -> dict[int, Question]:
     """What to ask before each of ``steps`` that a hook takes: index of the step that waits for it → the question.
 
-    A number is asked for, and which hook runs next, by turns. A question, plain data, has its ``text`` and either an
-    ``answer`` with ``reasons`` (pairs of a wrong answer and why), or ``choices``, the place of the ``right`` one, and
-    a reason for each.
+    A number is asked for, and which hook runs next, by turns. Where no hook runs at all, it is asked before each node
+    what it sends on. A question, plain data, has its ``text`` and either an ``answer`` with ``reasons`` (pairs of a
+    wrong answer and why), or ``choices``, the place of the ``right`` one, and a reason for each.
 
     >>> import torch, hookviz
     >>> x = torch.tensor(3.0, requires_grad=True)
@@ -51,6 +52,8 @@ def questions(steps: Sequence[Step]) -> dict[int, Question]:
     >>> question["text"], question["answer"]
     ('λ grad * 10 is about to run on x; the gradient is 6. What comes out?', '60')
     """
+    if not any(step.kind in HOOK_KINDS for step in steps):
+        return _of_nodes(steps)
     asked: dict[int, Question] = {}
     fired = [step for step in steps if step.kind in HOOK_KINDS and step.index]
     for count, step in enumerate(fired[:MOST]):
@@ -266,6 +269,45 @@ def _effect(step: Step, steps: Sequence[Step]) -> Question | None:
         "reasons": ["" if effect == step.effect else say(f"ask.not.{effect}") for effect in _EFFECTS],
         "source": True,
     }
+
+
+# What a node sends on
+
+
+def _of_nodes(steps: Sequence[Step]) -> dict[int, Question]:
+    found = ((step.index, _sent(step)) for step in steps if step.kind == "compute")
+    return dict(islice(((index, question) for index, question in found if question is not None), MOST))
+
+
+def _sent(step: Step) -> Question | None:
+    """Which number goes where, if one number comes and one goes to each; where all ways are alike nothing is asked."""
+    parts = sends(step)
+    given, made = numbers(step.before), numbers(tuple(part.value for part in parts))
+    if given is None or made is None or None in [*given, *made]:
+        return None
+    if len(given) != 1 or len(made) != len(parts):
+        return None
+    reasons: dict[str, str] = {_ways(parts, made): ""}
+    for wrong, reason in _missent(given[0], made):
+        reasons.setdefault(_ways(parts, wrong), reason)
+    choices = sorted(reasons)
+    if len(choices) < 2:
+        return None
+    right = choices.index(_ways(parts, made))
+    text = say("ask.sends", on=step.on, before=brief(step.before))
+    return {"text": text, "choices": choices, "right": right, "reasons": [reasons[choice] for choice in choices]}
+
+
+def _missent(given: Any, made: list[Any]) -> Iterator[tuple[Numbers, str]]:
+    yield made[::-1], say("ask.sends.turned")
+    yield [given] * len(made), say("ask.sends.given", value=number(given))
+    if given:
+        yield [sent / given for sent in made], say("ask.sends.seed", value=number(given))
+
+
+def _ways(parts: Sequence[Part], sent: Numbers) -> str:
+    pairs = zip(parts, sent, strict=True)
+    return ", ".join(say("sentence.send", value=_written([value]), on=part.source) for part, value in pairs)
 
 
 def _hook(step: Step) -> str:

@@ -272,12 +272,56 @@ def test_a_module_with_several_inputs_shows_them_by_name() -> None:
     assert "is called with a=1, b=2, c=3." in question["text"] and question["answer"] == "2, 2, 3"
 
 
-def test_nothing_is_asked_where_no_hook_runs() -> None:
+# -- where no hook runs
+
+
+def without_hooks(seed: float | None = None) -> hv.Trace:
     tensors = scene()
+    with hv.record(names=tensors._asdict()) as trace:
+        tensors.e.backward(None if seed is None else torch.tensor(seed))
+    return trace
+
+
+def test_where_no_hook_runs_it_is_asked_what_each_node_sends_on() -> None:
+    at_e, at_c = asked(without_hooks()).values()
+    assert at_e["text"] == "MulBackward0 (e) takes the gradient 1. What does it send on?"
+    assert at_e["choices"] == ["1 to c, 1 to d", "4 to c, 6 to d", "6 to c, 4 to d"]
+    assert (at_e["choices"][at_e["right"]], at_c["choices"][at_c["right"]]) == ("4 to c, 6 to d", "12 to a, 8 to b")
+
+
+def test_a_wrong_way_to_send_is_told_what_it_is() -> None:
+    _, at_c = asked(without_hooks()).values()
+    assert why(at_c, "8 to a, 12 to b") == "Those are the right numbers, but they go the other way round."
+    assert why(at_c, "4 to a, 4 to b").startswith("4 is the gradient that comes in.")
+    assert why(at_c, "3 to a, 2 to b") == "That would be sent if the gradient 1 came in. It is 4."
+    assert why(at_c, "12 to a, 8 to b") == ""
+
+
+def test_what_a_node_sends_is_asked_at_the_step_in_which_it_computes() -> None:
+    trace = without_hooks(0.0)
+    assert [trace.steps[index].kind for index in asked(trace)] == ["compute"] * len(asked(trace))
+    frames = without_hooks().player().frames
+    assert [index for index, frame in enumerate(frames) if "ask" in frame] == [1, 5]
+
+
+def test_a_node_that_leaves_no_choice_is_not_asked_about() -> None:
+    x = leaf(3.0)
     with hv.record() as trace:
-        tensors.e.backward()
+        (x + x).backward()  # 1 comes, and 1 goes each way
     assert asked(trace) == {}
+    with hv.record() as several:
+        (leaf(1.0, 2.0) * 2).sum().backward()
+    assert asked(several) == {}
     assert questions([]) == {}
+
+
+def test_no_more_nodes_are_asked_about_than_somebody_answers() -> None:
+    y = leaf(1.0)
+    for _ in range(MOST + 20):
+        y = y * 1.01
+    with hv.record() as trace:
+        y.backward()
+    assert len(asked(trace)) == MOST
 
 
 def test_complex_numbers_are_not_asked_for() -> None:
