@@ -285,6 +285,12 @@ def test_other_values_are_recorded_afresh() -> None:
         assert gradients(trace) == {name: bits(t.grad.item()) for name, t in fresh.items() if t.grad is not None}
 
 
+def test_a_whole_number_is_as_good_as_one_with_a_point() -> None:
+    both = whatif(a_to_e, d=(0, 10))
+    both.change(d=0)
+    assert (both.values, both.without().steps[-1].after.tolist()) == ({"d": 0.0}, 4.0)  # type: ignore[union-attr]
+
+
 def test_a_slider_begins_at_the_default_or_in_the_middle() -> None:
     def run(a: float, b: float = 9.0) -> None:
         (torch.tensor(a, requires_grad=True) * b).backward()

@@ -46,7 +46,7 @@ class WhatIf(Played):
         for name in values:
             if name not in self.values:
                 raise TypeError(say("error.whatif.name", name=name, names=", ".join(self.values) or say("name.none")))
-        self.values.update(values)
+        self.values.update({name: float(value) for name, value in values.items()})
         before = self._runs
         self._record()
         self._before = before
