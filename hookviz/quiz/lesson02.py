@@ -21,7 +21,7 @@ from hookviz.quiz.judges import (
 
 
 def _hooked(*, c_hook: bool) -> Grads:
-    """The picture of lesson 02, with ``c_hook`` or after it was removed."""
+    """The picture of lesson 02, with ``c_hook`` or without it."""
     return gradients({"c": [add_two] if c_hook else [], "e": [double]})
 
 
@@ -36,7 +36,7 @@ def _diamond() -> float:
 
 
 def _changed(answer: Any) -> Found:
-    """Which gradients differ once ``c_hook`` is removed."""
+    """Which gradients differ once ``c_hook`` is off."""
     names = names_in(answer)
     if names is None:
         return Found("names")
