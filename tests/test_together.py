@@ -188,3 +188,46 @@ def test_values_are_those_of_each_trace() -> None:
     first, second = together([passed(), hooked])
     grads = [{s.on: plain(s.after) for s in trace.steps if s.kind == "accumulate"} for trace in (first, second)]
     assert grads == [{"a": 12.0, "b": 8.0, "d": 6.0}, {"a": 30.0, "b": 20.0, "d": 112.0}]
+
+
+# -- where a hook makes another graph
+
+
+def two_layers(*, cut: bool) -> hv.Trace:
+    """A pass through two layers, of which the first may be cut off by a hook."""
+    net = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
+    if cut:
+        net[0].register_forward_hook(lambda module, args, output: output.detach())
+    with hv.record(net) as trace:
+        net(torch.ones(1, 1)).backward()
+    return trace
+
+
+def test_what_a_module_makes_in_both_is_one_where_the_graphs_differ() -> None:
+    cut, whole = together([two_layers(cut=True), two_layers(cut=False)])
+    only_one = [here for here, there in zip(cut.steps, whole.steps, strict=True) if there.kind == ABSENT]
+    only_other = [there for here, there in zip(cut.steps, whole.steps, strict=True) if here.kind == ABSENT]
+    assert [step.kind for step in only_one] == ["forward_hook"]
+    assert {step.on for step in only_other if not step.on.startswith(("Addmm", "TBack"))} == {
+        "net.0.weight",
+        "net.0.bias",
+    }
+    assert sum(step.kind == "compute" for step in only_other) == 2  # of the four, two are of the layer that is cut off
+
+
+def test_where_a_module_makes_another_number_of_nodes_they_stay_apart() -> None:
+    class Sum(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + 1
+
+    def passed_on(*, more: bool) -> hv.Trace:
+        net, x = Sum(), leaf(1.0)
+        if more:
+            net.register_forward_hook(lambda module, args, output: output + 100)
+        with hv.record(net, names={"x": x}) as trace:
+            net(x).backward()
+        return trace
+
+    two, one = together([passed_on(more=True), passed_on(more=False)])
+    computed = [pair for pair in zip(two.steps, one.steps, strict=True) if "compute" in kinds(pair)]
+    assert len(computed) == 3 and all(ABSENT in kinds(pair) for pair in computed)
