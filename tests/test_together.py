@@ -231,3 +231,19 @@ def test_where_a_module_makes_another_number_of_nodes_they_stay_apart() -> None:
     two, one = together([passed_on(more=True), passed_on(more=False)])
     computed = [pair for pair in zip(two.steps, one.steps, strict=True) if "compute" in kinds(pair)]
     assert len(computed) == 3 and all(ABSENT in kinds(pair) for pair in computed)
+
+
+def test_the_nodes_that_torch_puts_around_a_module_are_one_in_both() -> None:
+    def passed_by(*, pre: bool) -> hv.Trace:
+        net, x = nn.Linear(1, 1, bias=False), leaf(1.0)
+        net.register_full_backward_hook(lambda module, into, out: (into[0] * 2,))
+        if pre:
+            net.register_full_backward_pre_hook(lambda module, out: (out[0] * 3,))
+        with hv.record(net, names={"x": x}) as trace:
+            net(x.reshape(1, 1)).backward()
+        return trace
+
+    both, one = together([passed_by(pre=True), passed_by(pre=False)])
+    apart = [pair for pair in zip(both.steps, one.steps, strict=True) if ABSENT in kinds(pair)]
+    assert [step.kind for step, _ in apart] == ["full_backward_pre_hook"]
+    assert "BackwardHookFunctionBackward" in both.ops

@@ -29,8 +29,8 @@ def together(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]] | 
     """``traces`` of one program in common numbers, each with a row in every place where one of them has a step.
 
     Nodes are matched by their places in the graph, as ``Trace.diff`` does; where the graphs differ, the places of
-    tensors of the same name are one, and those of a module's call that made as many nodes of that op in both, and all
-    else is not. Hooks are matched by where they are kept and what they are
+    tensors of the same name are one. Of the others, those are one that the same call of a module made, if it made as
+    many of that op in both. Hooks are matched by where they are kept and what they are
     called; ``known`` says of each trace which hook (its row) is which (anything hashable), where that is known better.
     The first trace keeps its numbers. Where a trace has nothing to show in a place, its row's kind is ``ABSENT``.
     """
@@ -118,7 +118,7 @@ class _Common:
             found = {theirs: ours for numbers in matched(self.first, trace) for theirs, ours in numbers.items()}
         except ValueError:  # a hook can make another graph, as one that replaces a module's output does
             found = _by_name(self.first, trace)
-            found |= _by_call(self._made, _made(trace, calls), found)
+        found |= _by_call(self._made, _made(trace, calls), found)
         seen: Counter[str] = Counter()
         for node, op in enumerate(trace.ops):
             if node not in found:
