@@ -344,6 +344,19 @@ def test_a_full_backward_hook_and_the_nodes_that_torch_adds_for_it_are_no_other_
     assert sorted(ends) == [("net.l1.weight", [[16]], [[8]], 8), ("x", [[16]], [[8]], 8)]
 
 
+def test_where_backward_starts_inside_such_nodes_nothing_differs() -> None:
+    def of_linear(register: Callable[[nn.Module], Any]) -> hv.Trace:
+        layer = nn.Linear(1, 1)
+        nn.init.constant_(layer.weight, 3.0)
+        register(layer)
+        with hv.record(layer) as trace:
+            layer(torch.ones(1, 1, requires_grad=True)).backward()
+        return trace
+
+    full = of_linear(lambda layer: layer.register_full_backward_hook(silent("look")))
+    assert str(full.diff(of_linear(lambda layer: None))) == "No gradient differs between the two traces."
+
+
 def test_a_forward_hook_that_changes_numbers_only_is_found() -> None:
     def added(module: nn.Module, args: Any, output: torch.Tensor) -> None:
         output.data += 1

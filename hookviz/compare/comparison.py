@@ -152,7 +152,9 @@ class _Told:
         node = self._numbers[row.pass_id].get(row.node) if row.pass_id < len(self._numbers) else None
         place = (row.pass_id, node, row.output)
         if row.kind in GRADIENT_KINDS and node is not None:
-            self.gradients[self._counted(*place, row.kind)] = index
+            # Where a full backward hook put a node before the root, what is the seed otherwise arrives there.
+            kind = "arrive" if row.kind == "seed" else row.kind
+            self.gradients[self._counted(*place, kind)] = index
         elif row.kind in HOOK_KINDS:
             step = self.trace.steps[index]
             where = place if row.call < 0 and node is not None else (row.pass_id, step.on)
@@ -171,6 +173,11 @@ class _Told:
         after = None if index is None else self.trace.value(self.trace.rows[index].after)
         return after if isinstance(after, Value) else None
 
+    def kinds(self) -> dict[Where, str]:
+        """For each gradient the kind of step at which it was seen."""
+        seeds = {where for where, index in self.gradients.items() if self.trace.rows[index].kind == "seed"}
+        return {where: "seed" if where in seeds else where[3] for where in self.gradients}
+
     def hides(self, where: Where) -> bool:
         """Whether the numbers of the gradient at a place are not known, as those of a sparse one."""
         value = self.value(where)
@@ -180,14 +187,15 @@ class _Told:
 def _differences(here: _Told, there: _Told) -> list[Difference]:
     """A row for each gradient that differs, in the order of the one trace and then of the other."""
     rows, said = [], set()
-    for where in sorted({**here.gradients, **there.gradients}, key=lambda where: where[3] == "arrive"):
+    kinds = {**there.kinds(), **here.kinds()}
+    for where, kind in sorted(kinds.items(), key=lambda item: item[1] == "arrive"):
         before, after = here.value(where), there.value(where)
-        if _same(before, after) or (where[3] == "arrive" and (*where[:3], repr(before), repr(after)) in said):
+        if _same(before, after) or (kind == "arrive" and (*where[:3], repr(before), repr(after)) in said):
             continue  # what arrives at a leaf and is then written need not be said twice
         said.add((*where[:3], repr(before), repr(after)))
         steps = (here.gradients.get(where), there.gradients.get(where))
         on = here.trace.name(where[1], where[2])
-        rows.append(Difference(on, where[3], before, after, _amount(before, after), steps))
+        rows.append(Difference(on, kind, before, after, _amount(before, after), steps))
     return sorted(rows, key=lambda row: max(-1 if step is None else step for step in row.steps))
 
 
