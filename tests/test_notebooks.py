@@ -101,6 +101,11 @@ def test_it_asks_for_a_prediction_three_times_and_explains_each(lesson: Any) -> 
     assert prose(lesson).count("**Explain.**") >= 3
 
 
+def test_one_pass_is_predicted_in_the_player_and_one_is_run_with_something_changed(lesson: Any) -> None:
+    assert re.search(r"[Pp]ress (?:\*\*)?P\b", prose(lesson))
+    assert "hv.whatif(" in "\n".join(code(lesson))
+
+
 def test_each_of_its_questions_has_a_check_and_waits_for_an_answer(lesson: Any, request: pytest.FixtureRequest) -> None:
     number = request.node.callspec.id[:2]
     asked = re.findall(r'hv\.check\("(\d\d\.\d)", answer\)', "\n".join(code(lesson)))
