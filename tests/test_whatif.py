@@ -291,6 +291,15 @@ def test_a_whole_number_is_as_good_as_one_with_a_point() -> None:
     assert (both.values, both.without().steps[-1].after.tolist()) == ({"d": 0.0}, 4.0)  # type: ignore[union-attr]
 
 
+def test_without_hooks_the_values_are_what_it_is_about() -> None:
+    def run(x: float = 3.0) -> None:
+        (torch.tensor(x, requires_grad=True) * 2).backward()
+
+    about = "What if: one recorded pass, without hooks to switch off. Values: "
+    assert repr(whatif(run, x=(0, 4.5))) == f"{about}x=3."
+    assert repr(whatif(run)) == f"{about}None."
+
+
 def test_a_slider_begins_at_the_default_or_in_the_middle() -> None:
     def run(a: float, b: float = 9.0) -> None:
         (torch.tensor(a, requires_grad=True) * b).backward()

@@ -153,7 +153,9 @@ class WhatIf(Played):
         ]
 
     def __repr__(self) -> str:
-        return " ".join([say("whatif.summary", hooks=len(self.hooks), passes=len(self._runs)), *self.notes])
+        values = ", ".join(f"{name}={value:g}" for name, value in self.values.items()) or say("name.none")
+        summary = say("whatif.summary", hooks=len(self.hooks), passes=len(self._runs))
+        return " ".join([summary if self.hooks else say("whatif.summary.values", values=values), *self.notes])
 
 
 def _doubts(first: Run, last: Run) -> Iterable[str]:
