@@ -29,8 +29,7 @@ def together(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]] | 
     """``traces`` of one program in common numbers, each with a row in every place where one of them has a step.
 
     Nodes are matched by their places in the graph, as ``Trace.diff`` does; where the graphs differ, the places of
-    tensors of the same name are one. Of the others, those are one that the same call of a module made, if it made as
-    many of that op in both. Hooks are matched by where they are kept and what they are
+    tensors of the same name are one, and all else is not. Hooks are matched by where they are kept and what they are
     called; ``known`` says of each trace which hook (its row) is which (anything hashable), where that is known better.
     The first trace keeps its numbers. Where a trace has nothing to show in a place, its row's kind is ``ABSENT``.
     """
@@ -59,8 +58,6 @@ class _Common:
         self.optimizers: list[ModuleRow] = []
         self.calls: list[CallRow] = []
         self._hooks: dict[Key, int] = {}
-        self._made: dict[tuple[int, str], list[int]] = {}
-        """The nodes of the first trace, by the call that made them and their op."""
         self._nodes: dict[Key, int] = {}
         self.hooked: list[dict[int, None]] = []
         """For each pass, the hooks that were there in one of the traces."""
@@ -95,7 +92,7 @@ class _Common:
         modules = _places(self.modules, trace.modules)
         calls = self._calls(trace, modules)
         optimizers = _places(self.optimizers, trace.optimizers)
-        nodes = self._match(trace, calls)
+        nodes = self._match(trace)
         moved = _Numbers(nodes, modules, calls, optimizers, {})
         seen: Counter[Key] = Counter()
         for index, row in enumerate(trace.hook_rows):
@@ -109,16 +106,14 @@ class _Common:
             moved.hooks[index] = self._hooks[key]
         return moved
 
-    def _match(self, trace: Trace, calls: Mapping[int, int]) -> dict[int, int]:
+    def _match(self, trace: Trace) -> dict[int, int]:
         """Number of a node in ``trace`` → its number in all traces; the first keeps its own."""
         if trace is self.first:
-            self._made = _made(trace, calls)
             return {node: node for node in range(len(trace.ops))}
         try:
             found = {theirs: ours for numbers in matched(self.first, trace) for theirs, ours in numbers.items()}
         except ValueError:  # a hook can make another graph, as one that replaces a module's output does
             found = _by_name(self.first, trace)
-        found |= _by_call(self._made, _made(trace, calls), found)
         seen: Counter[str] = Counter()
         for node, op in enumerate(trace.ops):
             if node not in found:
@@ -161,27 +156,6 @@ def _by_name(first: Trace, trace: Trace) -> dict[int, int]:
     pairs = {pair for pair in pairs if trace.ops[pair[0]] == first.ops[pair[1]]}
     count = Counter(node for pair in pairs for node in (("theirs", pair[0]), ("ours", pair[1])))
     return {theirs: ours for theirs, ours in pairs if count["theirs", theirs] == count["ours", ours] == 1}
-
-
-def _made(trace: Trace, calls: Mapping[int, int]) -> dict[tuple[int, str], list[int]]:
-    """The nodes that each call of a module made, by their op."""
-    made: dict[tuple[int, str], list[int]] = {}
-    for node, call in sorted(trace.owners.items()):
-        made.setdefault((calls[call], trace.ops[node]), []).append(node)
-    return made
-
-
-def _by_call(
-    ours: Mapping[Any, Sequence[int]], theirs: Mapping[Any, Sequence[int]], known: Mapping[int, int]
-) -> dict[int, int]:
-    """The nodes of a call that made as many of that op in both, but for those that are ``known``."""
-    found: dict[int, int] = {}
-    for key, nodes in theirs.items():
-        left = [node for node in nodes if node not in known]
-        there = [node for node in ours.get(key, ()) if node not in known.values()]
-        if len(left) == len(there):
-            found |= zip(left, there, strict=True)
-    return found
 
 
 def _hook(row: HookRow, numbers: _Numbers) -> HookRow:
