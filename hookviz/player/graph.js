@@ -24,7 +24,8 @@ export function makeGraph({ model, svgs, frames, label, go, driver, signal }) {
     picture()?.align();
     follow(pane, picture()?.elements.get(frames[step].on[0]));
   };
-  const smallest = () => (model.get("large") ? 18 : 12);
+  // A little more than 18, since sizes on the page are rounded.
+  const smallest = () => (model.get("large") ? 18.1 : 12);
   const fit = fitPictures(pane, pictures, smallest, () => paint(now), signal);
   const show = async () => {
     pane.classList.toggle("hv-no-lists", !model.get("nodes"));
@@ -34,6 +35,7 @@ export function makeGraph({ model, svgs, frames, label, go, driver, signal }) {
       sets[2] ??= put(drawn[1], (frame) => ({ ...frame.texts, ...frame.facts }));
     }
     fit();
+    pane.dispatchEvent(new Event("hv-drawn", { bubbles: true }));
   };
   driver.onChange("change:tensors change:nodes change:large", show);
   show();
