@@ -26,7 +26,8 @@ export function makeGraph({ model, svgs, frames, beside, pins, struck, label, go
     picture()?.align();
     follow(pane, picture()?.elements.get(frames[step].on[0]));
   };
-  const smallest = () => (model.get("large") ? 18 : 12);
+  // A little more than 18, since sizes on the page are rounded.
+  const smallest = () => (model.get("large") ? 18.1 : 12);
   const fit = fitPictures(pane, pictures, smallest, () => paint(now), signal);
   const show = async () => {
     pane.classList.toggle("hv-no-lists", !model.get("nodes"));
@@ -36,6 +37,7 @@ export function makeGraph({ model, svgs, frames, beside, pins, struck, label, go
       sets[2] ??= put(drawn[1], (frame) => ({ ...frame.texts, ...frame.facts }));
     }
     fit();
+    pane.dispatchEvent(new Event("hv-drawn", { bubbles: true }));
   };
   driver.onChange("change:tensors change:nodes change:large", show);
   show();

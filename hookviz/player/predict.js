@@ -26,7 +26,8 @@ export function makePredict({ model, words, frames, hooks, panel, root, driver, 
   /** What moved may have come from elsewhere, such as a linked slider: then it is held, too. */
   const holds = (step) => {
     if (!on() || questionBetween(frames, answered(), at, step) < 0) return false;
-    driver.go(step);
+    // A link between widgets passes nothing back while it passes something on.
+    queueMicrotask(() => driver.go(step));
     return true;
   };
   const settle = () => {

@@ -33,6 +33,7 @@ export function makeStops({ model, words, frames, hooks, panel, root, driver, si
     for (const pin of root.querySelectorAll(".hv-pin")) flag(pin, stops().includes(holders.get(pin.dataset.id)), onPin);
   };
   driver.onChange("change:breakpoints", paint);
+  listen(root, "hv-drawn", paint, signal);
   return { limit, paint, actions: { stop: toggle } };
 }
 
