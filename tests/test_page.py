@@ -118,7 +118,7 @@ def test_it_carries_all_that_a_widget_does_but_the_pictures_twice(made: Parsed, 
     synced = {name for name in Player.class_own_traits(sync=True) if not name.startswith("_")}
     assert set(values) == synced - {"svgs"}
     assert (values["steps"], values["step"], values["playing"], values["speed"]) == (16, 0, False, 1)
-    assert values["frames"] == state(trace)["frames"]
+    assert values["frames"] == json.loads(json.dumps(state(trace)["frames"]))
     assert len(made.all("svg")) == 1
 
 
