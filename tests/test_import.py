@@ -10,9 +10,9 @@ import hookviz as hv
 ROOT = Path(__file__).resolve().parent.parent
 TIMED = """
 import time, torch
-start = time.perf_counter()
+start = time.process_time()
 import hookviz
-print(time.perf_counter() - start)
+print(time.process_time() - start)
 """
 
 

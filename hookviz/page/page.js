@@ -24,9 +24,9 @@ function pictureOf(shown) {
   return new TextDecoder().decode(bytes);
 }
 
-function play(root) {
+async function play(root) {
   const still = root.querySelector(".hv-still");
-  const values = JSON.parse(root.querySelector(".hv-state").textContent);
+  const values = await unpack(root.querySelector(".hv-state").textContent);
   values.svgs ??= [...still.querySelectorAll(":is(svg, img)")].map(pictureOf);
   const live = make("div", "hv-live");
   still.before(live);

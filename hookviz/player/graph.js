@@ -2,7 +2,7 @@
 
 import { parted, wasUnlike } from "./variants.js";
 import { indexFrames, nextOf, scaleFor, sendingSteps, stateAt, textAt } from "./logic.js";
-import { atEnd, listen, make, mark } from "./dom.js";
+import { atEnd, listen, make, mark, unpack } from "./dom.js";
 
 /** All passes of the recording, of which one is shown; and the same with layers, once somebody asks for them. */
 export function makeGraph({ model, svgs, frames, beside, pins, struck, label, go, driver, signal }) {
@@ -46,13 +46,6 @@ export function makeGraph({ model, svgs, frames, beside, pins, struck, label, go
     if (step !== undefined) go(step);
   }, signal);
   return { pane, paint };
-}
-
-/** The drawings of the layers, packed by frames.py. */
-async function unpack(text) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
 }
 
 /** A node has the same id in every pass: what another pass does to it is none of this picture's business. */
