@@ -114,6 +114,7 @@ class _Common:
             found = {theirs: ours for numbers in matched(self.first, trace) for theirs, ours in numbers.items()}
         except ValueError:  # a hook can make another graph, as one that replaces a module's output does
             found = _by_name(self.first, trace)
+        _grow(self.first, trace, found)
         seen: Counter[str] = Counter()
         for node, op in enumerate(trace.ops):
             if node not in found:
@@ -156,6 +157,34 @@ def _by_name(first: Trace, trace: Trace) -> dict[int, int]:
     pairs = {pair for pair in pairs if trace.ops[pair[0]] == first.ops[pair[1]]}
     count = Counter(node for pair in pairs for node in (("theirs", pair[0]), ("ours", pair[1])))
     return {theirs: ours for theirs, ours in pairs if count["theirs", theirs] == count["ours", ours] == 1}
+
+
+def _grow(first: Trace, trace: Trace, found: dict[int, int]) -> None:
+    """Match, from the leaves on, what computes the same from what is matched already, where it is the only one."""
+    ours, theirs = _below(first), _below(trace)
+    taken = set(found.values())
+    while True:
+        free: dict[Key, list[int]] = {}
+        for node in ours.keys() - taken:
+            free.setdefault((first.ops[node], *sorted(ours[node])), []).append(node)
+        new = {}
+        for node in sorted(theirs.keys() - found.keys()):
+            ends = {(slot, found.get(end, -1), output) for slot, end, output in theirs[node]}
+            same = free.get((trace.ops[node], *sorted(ends)), [])
+            if len(same) == 1:
+                new[node] = same.pop()
+        if not new:
+            return
+        found |= new
+        taken |= set(new.values())
+
+
+def _below(trace: Trace) -> dict[int, set[tuple[int, int, int]]]:
+    """For each node that sends gradients: (which of its edges, to which node, to which of its outputs)."""
+    ends: dict[int, set[tuple[int, int, int]]] = {}
+    for (start, slot), (end, output) in trace.edges.items():
+        ends.setdefault(start, set()).add((slot, end, output))
+    return ends
 
 
 def _hook(row: HookRow, numbers: _Numbers) -> HookRow:
