@@ -24,10 +24,10 @@ function pictureOf(shown) {
   return new TextDecoder().decode(bytes);
 }
 
-async function play(root) {
-  const still = root.querySelector(".hv-still");
+async function play(still) {
+  const root = still.parentElement;
   const values = await unpack(root.querySelector(".hv-state").textContent);
-  values.svgs ??= [...still.querySelectorAll(":is(svg, img)")].map(pictureOf);
+  values.svgs ??= [...still.querySelectorAll("svg, img")].map(pictureOf);
   const live = make("div", "hv-live");
   still.before(live);
   // Jupyter dresses the tables, code and pictures in such an output for reading; the player dresses its own.
@@ -38,4 +38,5 @@ async function play(root) {
   if (root.matches("main")) live.firstChild.focus({ preventScroll: true });
 }
 
-play(document.currentScript.parentElement);
+// Not by the place of this script: some notebooks take scripts out of an output and run them elsewhere.
+document.querySelectorAll(":not(.hv-plays) > .hv-still:has(~ .hv-state)").forEach(play);

@@ -13,6 +13,8 @@ from playwright.sync_api import Browser, Page, expect
 from scenes import c_hook, leaf, recorded
 
 import hookviz as hv
+from hookviz.page import output
+from hookviz.player.frames import state
 from tests.browser.conftest import _note
 from tests.browser.test_screen import PIXEL
 
@@ -223,3 +225,39 @@ def test_on_paper_it_is_the_same_also_after_stepping(opened: Opener) -> None:
     page.emulate_media(media="screen")
     expect(page.locator(".hv-still")).not_to_be_visible()
     expect(page.locator(".hv-count")).to_have_text("Step 2 of 16")
+
+
+# -- the output of a cell, in a page that is not ours
+
+ELSEWHERE = """(html) => {
+  const cell = document.createElement("div");
+  cell.innerHTML = html;
+  document.body.append(cell);
+  for (const old of cell.querySelectorAll("script:not([type])")) {
+    const script = document.createElement("script");
+    script.textContent = old.textContent;
+    document.head.append(script);
+  }
+}"""
+"""As notebooks do that take scripts out of an output and run them in a place of their own."""
+
+
+def test_outputs_play_each_once_wherever_their_scripts_are_run(chrome: Browser) -> None:
+    page = chrome.new_page()
+    for _ in range(2):
+        page.evaluate(ELSEWHERE, output(state(recorded())))
+    players = page.locator(".hv-player")
+    expect(players).to_have_count(2)
+    players.nth(0).press("End")
+    expect(page.locator(".hv-count")).to_have_text(["Step 16 of 16", "Step 1 of 16"])
+    page.close()
+
+
+def test_one_that_was_cleaned_does_not_keep_another_from_playing(chrome: Browser) -> None:
+    page = chrome.new_page()
+    shown = output(state(recorded()))
+    page.evaluate("html => { document.body.innerHTML = html; }", shown[: shown.index("<script")])
+    page.evaluate(ELSEWHERE, shown)
+    expect(page.locator(".hv-player")).to_have_count(1)
+    expect(page.locator(".hv-still:visible img")).to_have_count(1)
+    page.close()

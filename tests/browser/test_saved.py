@@ -78,6 +78,9 @@ def steps(page: Page, player: Locator) -> None:
     expect(player.locator(".hv-count")).to_have_text("Step 16 of 16")
     expect(player.locator(".hv-panel")).to_contain_text("b.grad is written: 20.")
     expect(page.locator("body")).not_to_contain_text("Error displaying widget")
+    # Jupyter's own dress for an output's tables and drawings is off.
+    assert player.locator(".hv-timeline .hv-tick").first.evaluate("e => e.clientHeight") == 18
+    expect(player.locator("td").first).to_have_css("text-align", "left")
 
 
 def is_still(still: Locator) -> None:
