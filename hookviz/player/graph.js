@@ -29,7 +29,7 @@ export function makeGraph({ model, svgs, frames, label, go, driver, signal }) {
   const fit = fitPictures(pane, pictures, smallest, () => paint(now), signal);
   const show = async () => {
     pane.classList.toggle("hv-no-lists", !model.get("nodes"));
-    if (wanted() && !sets[1]) {
+    if (wanted() && !sets[1] && hasLayers(model)) {
       const drawn = await unpack(model.get("layers"));
       sets[1] ??= put(drawn[0], (frame) => frame.texts);
       sets[2] ??= put(drawn[1], (frame) => ({ ...frame.texts, ...frame.facts }));
@@ -45,6 +45,8 @@ export function makeGraph({ model, svgs, frames, label, go, driver, signal }) {
   }, signal);
   return { pane, paint };
 }
+
+export const hasLayers = (model) => Boolean(model.get("layers") && globalThis.DecompressionStream);
 
 /** The drawings of the layers, packed by frames.py. */
 async function unpack(text) {
