@@ -31,7 +31,7 @@ export function makeGraph({ model, svgs, frames, beside, pins, struck, label, go
   const fit = fitPictures(pane, pictures, smallest, () => paint(now), signal);
   const show = async () => {
     pane.classList.toggle("hv-no-lists", !model.get("nodes"));
-    if (wanted() && !sets[1]) {
+    if (wanted() && !sets[1] && hasLayers(model)) {
       const drawn = await unpack(model.get("layers"));
       sets[1] ??= put(drawn[0], (frame) => frame.texts);
       sets[2] ??= put(drawn[1], (frame) => ({ ...frame.texts, ...frame.facts }));
@@ -48,6 +48,18 @@ export function makeGraph({ model, svgs, frames, beside, pins, struck, label, go
   return { pane, paint };
 }
 
+<<<<<<< HEAD
+=======
+export const hasLayers = (model) => Boolean(model.get("layers") && globalThis.DecompressionStream);
+
+/** The drawings of the layers, packed by frames.py. */
+async function unpack(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+>>>>>>> teach
 /** A node has the same id in every pass: what another pass does to it is none of this picture's business. */
 function inPass(frame, pass, texts) {
   const mine = (frame.picture ?? 0) === pass;
