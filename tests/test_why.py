@@ -373,6 +373,13 @@ def test_half_precision_is_explained(make: Callable[..., Tensor], dtype: torch.d
     assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_python_numbers_do_not_make_it_more_exact_than_torch_is(dtype: torch.dtype) -> None:
+    x = torch.tensor(0.3, dtype=dtype, requires_grad=True)
+    trace = passed(((x * 0.1 / 0.7).exp2() ** 1.1).log10().lerp(x, 0.3))
+    assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
+
+
 def test_complex_numbers_are_explained_and_the_conjugate_is_told() -> None:
     x, y = (torch.tensor(n, requires_grad=True) for n in (1 + 2j, 3 - 1j))
     found = reasons(passed((x * y).exp()), "MulBackward0")
