@@ -48,18 +48,8 @@ export function makeGraph({ model, svgs, frames, beside, pins, struck, label, go
   return { pane, paint };
 }
 
-<<<<<<< HEAD
-=======
 export const hasLayers = (model) => Boolean(model.get("layers") && globalThis.DecompressionStream);
 
-/** The drawings of the layers, packed by frames.py. */
-async function unpack(text) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
-}
-
->>>>>>> teach
 /** A node has the same id in every pass: what another pass does to it is none of this picture's business. */
 function inPass(frame, pass, texts) {
   const mine = (frame.picture ?? 0) === pass;
