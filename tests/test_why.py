@@ -16,10 +16,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import hookviz as hv
 from hookviz.trace import SavedRow
 from hookviz.values import measure
-from hookviz.why import Reason, formulas
+from hookviz.why import formulas
 from hookviz.why.check import ROUNDINGS
 from hookviz.why.evaluate import evaluate
 from hookviz.why.functions import FUNCTIONS
+from hookviz.why.reasons import Reason
 
 Tensor = torch.Tensor
 

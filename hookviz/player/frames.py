@@ -12,7 +12,7 @@ from hookviz.predict import questions
 from hookviz.sentences import brief, numeral, sends, sentence, title
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Step, Trace, Values
 from hookviz.values import Value
-from hookviz.why import Explainer
+from hookviz.why.reasons import Explainer
 from hookviz.words import say, section
 
 _GLYPHS = {

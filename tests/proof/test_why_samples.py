@@ -11,7 +11,8 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 import hookviz as hv
-from hookviz.why import Reason, formulas
+from hookviz.why import formulas
+from hookviz.why.reasons import Reason
 
 from .compare import quiet
 from .test_operator_samples import operators
