@@ -109,8 +109,9 @@ class Value:
         line = self.line(digits)
         if line is not None and len(line) <= room:
             return line
-        norm = say("value.norm", norm=number(self.norm, min(digits, 4)))
-        return self._trouble(f"{self.shape} {norm}" if shape else norm)
+        found = self.statistics
+        norm = say("value.norm", norm=number(found[3], min(digits, 4)))
+        return _trouble(f"{self.shape} {norm}" if shape else norm, found)
 
     def line(self, digits: int = 6) -> str | None:
         """All numbers on one line; None when they were not kept."""
@@ -125,13 +126,15 @@ class Value:
         if self._numbers is not None:
             rows = _rows(self._numbers, len(self.shape))
             return rows if "\n" in rows else nested(self._numbers)  # a single row needs its brackets
-        low, high, mean, norm = map(number, self.statistics[:4])
+        found = self.statistics
+        low, high, mean, norm = map(number, found[:4])
         parts = {"shape": self.shape, "dtype": self.dtype, "min": low, "max": high, "mean": mean, "norm": norm}
-        return self._trouble(say("value.long", zero=self.zero, **parts))
+        return _trouble(say("value.long", zero=found[6], **parts), found)
 
-    def _trouble(self, line: str) -> str:
-        counts = ((self.nan, "NaN"), (self.inf, "Inf"))
-        return line + "".join(f" · {count} {name}" for count, name in counts if count)
+
+def _trouble(line: str, found: Statistics) -> str:
+    """The line, and how many numbers are none or infinite."""
+    return line + "".join(f" · {count} {name}" for count, name in zip(found[4:6], ("NaN", "Inf"), strict=True) if count)
 
 
 def same(one: Row | None, other: Row | None) -> bool:

@@ -4,11 +4,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import torch
 from playwright.sync_api import Browser, Page
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import hookviz as hv  # noqa: E402
 from tests.browser.conftest import SCRIPT  # noqa: E402
 from tests.browser.lab import Lab, browser, chromium, write_notebook  # noqa: E402
 
@@ -63,6 +65,35 @@ def keep(chrome: Browser, lab: Lab, target: Path, theme: str) -> None:
     page.close()
 
 
+def a_to_e() -> None:
+    """The pass of the picture, with its hooks."""
+    a, b, d = (torch.tensor(x, requires_grad=True) for x in (2.0, 3.0, 4.0))
+
+    def c_hook(grad: torch.Tensor) -> torch.Tensor:
+        return grad + 2
+
+    c = a * b
+    c.register_hook(c_hook)
+    d.register_hook(lambda grad: grad + 100)
+    e = c * d
+    e.register_hook(lambda grad: grad * 2)
+    e.backward()
+
+
+def switched(chrome: Browser, target: Path, made: Path) -> None:
+    """A what-if as a page, with the first hook off."""
+    hv.whatif(a_to_e).to_html(made / "whatif.html")
+    page = chrome.new_page(viewport={"width": 1000, "height": 800}, device_scale_factor=1.5)
+    page.goto((made / "whatif.html").as_uri())
+    page.wait_for_selector(".hv-player")
+    page.keyboard.press("End")
+    page.keyboard.press("1")
+    page.wait_for_selector("[aria-checked=false]")
+    page.locator("h1").click()
+    page.locator(".hv-player").screenshot(path=str(target / "whatif.png"))
+    page.close()
+
+
 def main(folder: Path | None) -> None:
     """Take all pictures into ``folder``, or only those that stay into ``images/``."""
     if chromium() is None:
@@ -80,6 +111,7 @@ def main(folder: Path | None) -> None:
             for theme in KEPT:
                 lab.set_theme(theme)
                 take(chrome, lab, target, theme)
+            switched(chrome, target, notebooks)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from hookviz.page import output, page, sheet, write
 from hookviz.page.build import _read as read_own
 from hookviz.page.still import finished, text
 from hookviz.player.frames import LONGEST, state
+from hookviz.player.packed import unpack
 from hookviz.player.widget import SCRIPTS, Player, compact, script, style
 from hookviz.player.widget import _read as read_players
 
@@ -73,8 +74,8 @@ def made(trace: hv.Trace) -> Parsed:
 
 
 def data(parsed: Parsed) -> dict[str, Any]:
-    ((_, written),) = parsed.all("script", type="application/json")
-    values: dict[str, Any] = json.loads(written)
+    ((_, written),) = parsed.all("script", type="text/plain")
+    values: dict[str, Any] = unpack(written)
     return values
 
 
@@ -118,7 +119,7 @@ def test_it_carries_all_that_a_widget_does_but_the_pictures_twice(made: Parsed, 
     synced = {name for name in Player.class_own_traits(sync=True) if not name.startswith("_")}
     assert set(values) == synced - {"svgs"}
     assert (values["steps"], values["step"], values["playing"], values["speed"]) == (16, 0, False, 1)
-    assert values["frames"] == state(trace)["frames"]
+    assert values["frames"] == json.loads(json.dumps(state(trace)["frames"]))
     assert len(made.all("svg")) == 1
 
 

@@ -1,7 +1,10 @@
 """The Python half of the player: what goes to the browser, how little of it, and what stands in its place."""
 
+import base64
 import json
+import re
 import xml.etree.ElementTree as ET
+import zlib
 from typing import Any
 
 import anywidget
@@ -12,6 +15,7 @@ from scenes import c_hook, leaf, recorded, scene
 
 import hookviz as hv
 from hookviz.player import Player
+from hookviz.player.frames import LARGEST
 from hookviz.player.widget import SCRIPTS, script
 
 
@@ -32,7 +36,20 @@ def state(player: Player) -> dict[str, Any]:
 
 def test_a_player_is_a_widget_with_traits_to_set_and_link(player: Player) -> None:
     assert isinstance(player, anywidget.AnyWidget)
-    assert {"step", "steps", "playing", "speed"} <= set(player.trait_names(sync=True))
+    linked = {
+        "step",
+        "steps",
+        "playing",
+        "speed",
+        "predict",
+        "right",
+        "asked",
+        "breakpoints",
+        "large",
+        "tensors",
+        "nodes",
+    }
+    assert linked <= set(player.trait_names(sync=True))
     assert (player.step, player.steps, player.playing, player.speed) == (0, 16, False, 1)
 
 
@@ -48,7 +65,14 @@ def test_a_step_of_an_empty_trace_is_0() -> None:
     assert (player.step, player.steps, player.frames, player.svgs) == (0, 0, [], [])
 
 
-CONTROLS = {"step": ipywidgets.IntSlider, "playing": ipywidgets.ToggleButton, "speed": ipywidgets.FloatSlider}
+CONTROLS = {
+    "step": ipywidgets.IntSlider,
+    "playing": ipywidgets.ToggleButton,
+    "speed": ipywidgets.FloatSlider,
+    "predict": ipywidgets.Checkbox,
+    "right": ipywidgets.IntProgress,
+    "large": ipywidgets.Checkbox,
+}
 
 
 @pytest.mark.parametrize("trait", CONTROLS)
@@ -88,6 +112,18 @@ def test_the_script_is_small_and_one_module() -> None:
     assert "export default { render }" in script()
 
 
+def test_no_two_files_of_javascript_give_the_same_name() -> None:
+    from hookviz.player import widget
+
+    top = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
+    names = [name for file in SCRIPTS for name in top.findall(widget._read(file))]
+    assert "makePredict" in names and len(names) == len(set(names))
+
+
+def test_no_text_of_the_script_goes_over_lines() -> None:
+    assert all(line.count("`") % 2 == 0 for line in script().splitlines())  # the indents of such a text would be lost
+
+
 def test_every_file_of_javascript_is_in_the_script() -> None:
     from hookviz.player import widget
 
@@ -112,6 +148,55 @@ def test_every_id_that_a_frame_marks_is_in_its_picture(player: Player) -> None:
         assert set(frame["on"]) <= found
         assert set(frame["texts"]) <= found
         assert frame["on"]
+
+
+def layers(player: Player) -> list[list[str]]:
+    """The pictures with the nodes' lists, and those with the tensors."""
+    drawn: list[list[str]] = json.loads(zlib.decompress(base64.b64decode(player.layers)))
+    return drawn
+
+
+def test_the_layers_have_every_id_that_the_frames_mark(player: Player) -> None:
+    plain, with_lists, with_tensors = player.svgs, *layers(player)
+    ids = [
+        {element.get("id") for element in ET.fromstring(svgs[0]).iter()} for svgs in (plain, with_lists, with_tensors)
+    ]
+    for frame in player.frames:
+        assert set(frame["on"]) <= ids[1] & ids[2]
+        assert set(frame.get("facts", {})) <= ids[2]
+        # In the layer of tensors the gradient of a node stands on the arrows and pins alone.
+        assert {spot for spot in frame["texts"] if not spot.endswith("-g")} <= ids[1] & ids[2]
+    assert ids[0] == ids[1]
+
+
+def test_the_layers_say_where_hooks_are_kept(player: Player) -> None:
+    with_lists, with_tensors = ("".join(ET.fromstring(svgs[0]).itertext()) for svgs in layers(player))
+    for text in (with_lists, with_tensors):
+        assert text.count("pre-hooks: ") == 5
+    assert "is_leaf" not in with_lists and with_tensors.count("is_leaf") == 5
+    assert "pre-hooks" not in "".join(ET.fromstring(player.svgs[0]).itertext())
+
+
+def test_the_layer_of_tensors_begins_with_the_grads_from_before() -> None:
+    x = leaf(2.0)
+    x.grad = torch.tensor(100.0)
+    with hv.record(names={"x": x}) as trace:
+        (x * 3).backward()
+    player = trace.player()
+    root = ET.fromstring(layers(player)[1][0])
+    [fact] = [group for group in root.iter() if group.get("id") == f"n{trace.ops.index('AccumulateGrad')}-f0"]
+    assert "".join(fact.itertext()).split() == ["grad", "100"]
+    assert [frame["facts"] for frame in player.frames if "facts" in frame] == [{fact.get("id"): "103"}]
+
+
+def test_a_large_graph_has_no_layers() -> None:
+    x = leaf(2.0)
+    y = x
+    for _ in range(LARGEST):
+        y = y.sin()
+    with hv.record() as trace:
+        y.backward()
+    assert trace.player().layers == ""
 
 
 def test_a_frame_of_a_hook_tells_its_source_and_where_it_is_kept(player: Player) -> None:

@@ -215,6 +215,6 @@ def test_more_steps_than_are_shown_are_said() -> None:
         y = y * 1
     with hv.record() as trace:
         y.backward()
-    shown = variants([Variant(trace, "this", "", known={})])
+    shown = variants([Variant(trace, "this", "", "")])
     assert len(shown["variants"][0]["frames"]) == LONGEST
     assert len(shown["notes"]) == 1

@@ -16,10 +16,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import hookviz as hv
 from hookviz.trace import SavedRow
 from hookviz.values import measure
-from hookviz.why import Reason, formulas
+from hookviz.why import formulas
 from hookviz.why.check import ROUNDINGS
 from hookviz.why.evaluate import evaluate
 from hookviz.why.functions import FUNCTIONS
+from hookviz.why.reasons import Reason
 
 Tensor = torch.Tensor
 
@@ -207,7 +208,9 @@ def test_a_function_of_ones_own_is_told_by_where_its_backward_is() -> None:
     (reason,) = reasons(passed(Tripled.apply(leaf(2.0))), "TripledBackward")
     line = Tripled.backward.__code__.co_firstlineno
     assert reason.verdict == "not explained"
-    assert re.fullmatch(rf"A Function of your own: its backward is in your code, .*test_why\.py:{line}\.", reason.note)
+    assert re.fullmatch(
+        rf"A Function of your own: its backward is in your code, at .*test_why\.py:{line}\.", reason.note
+    )
 
 
 def test_a_function_of_torchs_own_is_not_taken_for_ones_own() -> None:
@@ -301,14 +304,14 @@ def test_saved_tensor_hooks_are_never_called_for_it() -> None:
         calls = []
         x = leaf(2.0)
         with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: calls.append(1) or t):
-            y = x.sin() * x.exp()
+            y = x.sin() * x.exp() * x.unsqueeze(0)[torch.tensor([0])]
         with watch as trace:
             y.backward()
         return len(calls), trace
 
     plain, _ = run(nullcontext())
     count, trace = run(hv.record())
-    assert count == plain == 4
+    assert count == plain == 7
     assert symbols(reasons(trace, "SinBackward0")[0]) == (
         "grad × cos(self)",
         "No values: a saved-tensor hook would have to unpack them, and is not called for this.",
@@ -370,6 +373,13 @@ def test_half_precision_is_explained(make: Callable[..., Tensor], dtype: torch.d
     torch.manual_seed(3)
     x, y = (torch.rand(3, 3).to(dtype).requires_grad_() for _ in range(2))
     trace = passed(make(x, y))
+    assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_python_numbers_do_not_make_it_more_exact_than_torch_is(dtype: torch.dtype) -> None:
+    x = torch.tensor(0.3, dtype=dtype, requires_grad=True)
+    trace = passed(((x * 0.1 / 0.7).exp2() ** 1.1).log10().lerp(x, 0.3))
     assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
 
 

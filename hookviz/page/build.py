@@ -2,20 +2,15 @@
 
 import base64
 import hashlib
-import json
-import re
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from hookviz.page.still import State, still, text
 from hookviz.player.frames import state as state_of
-from hookviz.player.widget import Player, compact, length, script, style
+from hookviz.player.packed import pack
+from hookviz.player.widget import Player, compact, length, script, style, tight
 from hookviz.trace import Trace
 from hookviz.words import say
-
-_PLAIN = re.compile("[<\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Written as escapes in JSON: what could end a script, break or turn a line, or has no bytes."""
 
 
 def sheet(state: State, title: str | None = None) -> str:
@@ -93,13 +88,8 @@ def _body(state: State, js: str, hint: str, *, packed: bool) -> str:
     values = {**traits, **state, "steps": length(state)}
     if not state.get("variants"):
         del values["svgs"]  # they are in the still pictures
-    data = f'<script type="application/json" class="hv-state">{_json(values)}</script>'
+    data = f'<script type="text/plain" class="hv-state">{pack(values)}</script>'
     return f"{still(state, hint, packed=packed)}{data}<script>{js}</script>"
-
-
-def _json(values: Any) -> str:
-    written = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return _PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
 @cache
@@ -111,7 +101,7 @@ def _script() -> str:
 
 @cache
 def _css(name: str) -> str:
-    return compact(_read(name))
+    return tight(compact(_read(name)))
 
 
 def _read(name: str) -> str:

@@ -24,18 +24,23 @@ function pictureOf(shown) {
   return new TextDecoder().decode(bytes);
 }
 
-function play(root) {
-  const still = root.querySelector(".hv-still");
-  const values = JSON.parse(root.querySelector(".hv-state").textContent);
-  values.svgs ??= [...still.querySelectorAll(":is(svg, img)")].map(pictureOf);
+async function play(still) {
+  const root = still.parentElement;
+  // At once, before another output's script looks for what does not play yet.
+  root.classList.add("hv-plays");
+  const values = await unpack(root.querySelector(".hv-state").textContent).catch((error) => {
+    root.classList.remove("hv-plays");
+    throw error;
+  });
+  values.svgs ??= [...still.querySelectorAll("svg, img")].map(pictureOf);
   const live = make("div", "hv-live");
   still.before(live);
   // Jupyter dresses the tables, code and pictures in such an output for reading; the player dresses its own.
   root.closest(".jp-RenderedHTMLCommon")?.classList.remove("jp-RenderedHTMLCommon");
   render({ model: makeModel(values), el: live });
-  root.classList.add("hv-plays");
   // In a page of its own the keys are the player's from the start.
   if (root.matches("main")) live.firstChild.focus({ preventScroll: true });
 }
 
-play(document.currentScript.parentElement);
+// Not by the place of this script: some notebooks take scripts out of an output and run them elsewhere.
+document.querySelectorAll(":not(.hv-plays) > .hv-still:has(~ .hv-state)").forEach(play);

@@ -141,6 +141,15 @@ class Scene:
         yield from self.calls.values()
         yield from self.pins()
 
+    def unsay(self, spots: tuple[str, ...], text: str) -> None:
+        """Where an id ends in one of ``spots``, ``text`` stands instead of that a hook did not fire."""
+        silent = say("picture.silent")
+        for index, mark in self.marks.items():
+            changed = {spot for spot, old in mark.texts.items() if old == silent and spot.endswith(spots)}
+            self.marks[index] = mark._replace(texts=mark.texts | dict.fromkeys(changed, text))
+            for spot in changed:
+                self._spots[spot].final = text
+
     def _write(self, index: int, mark: Mark) -> None:
         """Note what a step marks, and keep room for its texts, so that no step moves anything."""
         self.marks[index] = mark

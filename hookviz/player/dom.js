@@ -46,6 +46,13 @@ export function atEnd(signal, act) {
   signal.addEventListener("abort", act);
 }
 
+/** What packed.py has packed. */
+export async function unpack(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
 /** Show the theme of the page around us, now and whenever it changes. */
 export function followTheme(root, signal) {
   const system = matchMedia("(prefers-color-scheme: dark)");

@@ -1,8 +1,5 @@
 """A trace as the player shows it: a picture for each pass, and for each step what to mark and what to say."""
 
-import base64
-import json
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,11 +7,12 @@ from hookviz.picture.dot import dot
 from hookviz.picture.scene import Scene
 from hookviz.picture.tensors import grads
 from hookviz.picture.things import Mark
+from hookviz.player.packed import pack
 from hookviz.predict import questions
 from hookviz.sentences import brief, numeral, sends, sentence, title
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Step, Trace, Values
 from hookviz.values import Value
-from hookviz.why import Explainer
+from hookviz.why.reasons import Explainer
 from hookviz.words import say, section
 
 _GLYPHS = {
@@ -68,7 +66,7 @@ def layers(scenes: list[Scene]) -> str:
         return ""
     ways: tuple[dict[str, bool], ...] = ({"nodes": True}, {"tensors": True})
     drawn = [[dot(scene, None, final=True, **way).pipe("svg", encoding="utf-8") for scene in scenes] for way in ways]
-    return base64.b64encode(zlib.compress(json.dumps(drawn).encode(), 9)).decode()
+    return pack(drawn)
 
 
 class Telling:

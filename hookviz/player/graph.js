@@ -2,7 +2,7 @@
 
 import { parted, wasUnlike } from "./variants.js";
 import { indexFrames, nextOf, scaleFor, sendingSteps, stateAt, textAt } from "./logic.js";
-import { atEnd, listen, make, mark } from "./dom.js";
+import { atEnd, listen, make, mark, unpack } from "./dom.js";
 
 /** All passes of the recording, of which one is shown; and the same with layers, once somebody asks for them. */
 export function makeGraph({ model, svgs, frames, beside, pins, struck, label, go, driver, signal }) {
@@ -26,16 +26,18 @@ export function makeGraph({ model, svgs, frames, beside, pins, struck, label, go
     picture()?.align();
     follow(pane, picture()?.elements.get(frames[step].on[0]));
   };
-  const smallest = () => (model.get("large") ? 18 : 12);
+  // A little more than 18, since sizes on the page are rounded.
+  const smallest = () => (model.get("large") ? 18.1 : 12);
   const fit = fitPictures(pane, pictures, smallest, () => paint(now), signal);
   const show = async () => {
     pane.classList.toggle("hv-no-lists", !model.get("nodes"));
-    if (wanted() && !sets[1]) {
+    if (wanted() && !sets[1] && hasLayers(model)) {
       const drawn = await unpack(model.get("layers"));
       sets[1] ??= put(drawn[0], (frame) => frame.texts);
       sets[2] ??= put(drawn[1], (frame) => ({ ...frame.texts, ...frame.facts }));
     }
     fit();
+    pane.dispatchEvent(new Event("hv-drawn", { bubbles: true }));
   };
   driver.onChange("change:tensors change:nodes change:large", show);
   show();
@@ -46,12 +48,7 @@ export function makeGraph({ model, svgs, frames, beside, pins, struck, label, go
   return { pane, paint };
 }
 
-/** The drawings of the layers, packed by frames.py. */
-async function unpack(text) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
-}
+export const hasLayers = (model) => Boolean(model.get("layers") && globalThis.DecompressionStream);
 
 /** A node has the same id in every pass: what another pass does to it is none of this picture's business. */
 function inPass(frame, pass, texts) {

@@ -7,11 +7,12 @@ import { hookOf } from "./panel.js";
 
 /** A rule of the driver: it keeps the player from going past a question. */
 export function makePredict({ model, words, frames, hooks, panel, root, driver, signal }) {
-  let [at, open, form, tried] = [driver.now().step, -1, null, false];
+  let [at, open, form, tried, moved] = [driver.now().step, -1, null, false, false];
   const on = () => Boolean(model.get("predict"));
   const answered = () => model.get("answered") ?? {};
   const limit = (changes) => {
-    if (!("step" in changes)) return changes;
+    moved = "step" in changes;
+    if (!moved) return changes;
     const next = on() ? questionBetween(frames, { ...answered(), ...changes.answered }, at, changes.step) : -1;
     if (next !== open) drop();
     open = next;
@@ -26,7 +27,8 @@ export function makePredict({ model, words, frames, hooks, panel, root, driver, 
   /** What moved may have come from elsewhere, such as a linked slider: then it is held, too. */
   const holds = (step) => {
     if (!on() || questionBetween(frames, answered(), at, step) < 0) return false;
-    driver.go(step);
+    // A link between widgets passes nothing back while it passes something on.
+    queueMicrotask(() => driver.go(step));
     return true;
   };
   const settle = () => {
@@ -36,10 +38,12 @@ export function makePredict({ model, words, frames, hooks, panel, root, driver, 
     panel.pane.classList.toggle("hv-asking", asking);
     if (asking) ask();
     else drop();
+    moved = false;
   };
   const ask = () => {
     form ??= newForm();
     if (!form.isConnected) panel.pane.querySelector(".hv-head-line").after(form);
+    if (!moved) return;
     if (root.contains(focused(root))) form.querySelector("input, button").focus();
     else panel.say(frames[open].ask.text);
   };

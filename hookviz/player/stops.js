@@ -26,6 +26,7 @@ export function makeStops({ model, words, frames, hooks, panel, root, driver, si
     const { step } = driver.now();
     const button = addButton(panel.pane, words, toggle, signal);
     if (button) mark(button, { "aria-pressed": isStop(step) });
+    if (!stops().length && !root.querySelector(".hv-sign")) return;
     root.querySelectorAll(".hv-timeline .hv-tick").forEach((tick, i) => flag(tick, isStop(i), onTick));
     root.querySelectorAll(".hv-firings tbody tr").forEach((row) => {
       flag(row, isStop(row.querySelector("button").textContent - 1), (cell) => onRow(cell, words));
@@ -33,6 +34,7 @@ export function makeStops({ model, words, frames, hooks, panel, root, driver, si
     for (const pin of root.querySelectorAll(".hv-pin")) flag(pin, stops().includes(holders.get(pin.dataset.id)), onPin);
   };
   driver.onChange("change:breakpoints", paint);
+  listen(root, "hv-drawn", paint, signal);
   return { limit, paint, actions: { stop: toggle } };
 }
 

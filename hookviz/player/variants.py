@@ -11,7 +11,7 @@ from hookviz.picture.things import Mark
 from hookviz.player.frames import LONGEST, Telling, firing_of, glyph_of, hook_of, layers, too_long
 from hookviz.sentences import title
 from hookviz.trace import HOOK_KINDS, Step, Trace
-from hookviz.words import say, section
+from hookviz.words import section
 
 
 class Variant(NamedTuple):
@@ -22,6 +22,8 @@ class Variant(NamedTuple):
     """Which one it is."""
     missing: str
     """Why a step of another one is not in it."""
+    gone: str
+    """What stands on a hook of another one that it has not."""
     beside: int | None = None
     """The place of the variant with which its numbers are compared."""
     known: Mapping[int, Any] = {}
@@ -39,13 +41,13 @@ def variants(given: Sequence[Variant]) -> dict[str, Any]:
     """
     found = joined([variant.trace for variant in given], [variant.known for variant in given])
     traces = [trace for trace, _ in found]
+    scenes = [_scenes(trace, own, variant.gone) for (trace, own), variant in zip(found, given, strict=True)]
     steps = [list(trace.steps[:LONGEST]) for trace in traces]
-    pictures = _Pictures(traces, [variant.shown for variant in given])
+    pictures = _Pictures(scenes, [variant.shown for variant in given])
     hooks = sorted({step.row.hook for theirs in steps for step in theirs if step.row.hook is not None})
     pool = _Pool()
-    for number, (variant, (_, own)) in enumerate(zip(given, found, strict=True)):
+    for number, variant in enumerate(given):
         told = _Told(steps, number, variant, pictures, hooks)
-        told.without(set(range(len(traces[0].hook_rows))) - own)
         pool.put(variant, told.frames(), [firing_of(step) for step in steps[number] if step.kind in HOOK_KINDS])
     return {
         "svgs": pictures.svgs(),
@@ -59,6 +61,15 @@ def variants(given: Sequence[Variant]) -> dict[str, Any]:
     }
 
 
+def _scenes(trace: Trace, own: set[int], gone: str) -> dict[int, Scene]:
+    """The scene of each pass. A hook that only other variants have is ``gone``, rather than one that did not fire."""
+    scenes = {pass_id: Scene.of(trace, pass_id) for pass_id in sorted({row.pass_id for row in trace.rows[:LONGEST]})}
+    spots = tuple(f"-p{hook}-v" for hook in range(len(trace.hook_rows)) if hook not in own)
+    for scene in scenes.values():
+        scene.unsay(spots, gone)
+    return scenes
+
+
 class _Told:
     """The frames of one variant among others."""
 
@@ -69,16 +80,6 @@ class _Told:
         self._number, self._missing = number, variant.missing
         self._pictures, self._marks = pictures, pictures.marks(number)
         self._telling = Telling(self._steps[0].trace, self._steps, self._marks, hooks, asks=variant.asks)
-
-    def without(self, hooks: set[int]) -> None:
-        """Of a hook that only other variants have, do not say that it did not fire."""
-        spots = tuple(f"-p{hook}-v" for hook in hooks)
-        silent, gone = say("picture.silent"), say("picture.gone")
-        for index, mark in self._marks.items():
-            texts = {
-                spot: gone if text == silent and spot.endswith(spots) else text for spot, text in mark.texts.items()
-            }
-            self._marks[index] = mark._replace(texts=texts)
 
     def frames(self) -> Iterator[dict[str, Any]]:
         """One for each place on the timeline."""
@@ -130,15 +131,12 @@ class _Pool:
 class _Pictures:
     """One picture for each pass of each graph; passes of several variants over graphs that look alike share theirs."""
 
-    def __init__(self, traces: Sequence[Trace], shown: Sequence[bool]) -> None:
-        self._scenes: list[dict[int, Scene]] = []
+    def __init__(self, scenes: Sequence[dict[int, Scene]], shown: Sequence[bool]) -> None:
+        self._scenes = scenes
         self._shared: dict[Any, Scene] = {}
-        for trace, drawn in zip(traces, shown, strict=True):
-            passes = sorted({row.pass_id for row in trace.rows[:LONGEST]})
-            scenes = {pass_id: Scene.of(trace, pass_id) for pass_id in passes}
-            self._scenes.append(scenes)
-            if drawn:
-                self._shared.update({scene.look: scene for scene in scenes.values() if scene.look not in self._shared})
+        for theirs, drawn in zip(scenes, shown, strict=True):
+            for scene in theirs.values() if drawn else ():
+                self._shared.setdefault(scene.look, scene)
         every = [scene for scenes in self._scenes for scene in scenes.values()]
         for scene in self._shared.values():
             scene.make_room([other for other in every if other.shape == scene.shape])

@@ -1,6 +1,7 @@
 // How the player is shown: speed, layers, larger text, full screen, in a menu of their own.
 
 import { say } from "./logic.js";
+import { hasLayers } from "./graph.js";
 import { listen, make, mark, textButton } from "./dom.js";
 
 const SPEEDS = [[0.5, "speed_half"], [1, "speed_one"], [2, "speed_two"]];
@@ -16,7 +17,7 @@ export function makeView({ model, words, panel, root, driver, signal }) {
     full: () => full(root, () => panel.tell(say(words, "no_full"))),
   };
   const layer = (name) => {
-    if (model.get("layers")) driver.put({ [name]: !model.get(name) });
+    if (hasLayers(model)) driver.put({ [name]: !model.get(name) });
     else panel.tell(say(words, "no_layers"));
   };
   const switches = SWITCHES.map(([name, key]) => switchOf(name, key, words, actions[name], signal));

@@ -41,7 +41,16 @@ def script() -> str:
 @cache
 def style() -> str:
     """The player's CSS, without what only its readers need."""
-    return compact(_read("player.css"))
+    return tight(compact(_read("player.css")))
+
+
+def tight(css: str) -> str:
+    """``css`` without the spaces that say nothing.
+
+    >>> tight(".a > .b, .c :is(.d, .e) { margin: 1px 2px; width: calc(1px + 2px) }")
+    '.a > .b,.c :is(.d,.e){margin:1px 2px;width:calc(1px + 2px)}'
+    """
+    return re.sub(r"(?<=[:;,{]) | (?=[{}])", "", css)
 
 
 def compact(code: str) -> str:

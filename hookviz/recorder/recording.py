@@ -209,7 +209,7 @@ class Recording:
         for reference in self._retaining:
             survey.retains(reference())
         seen.careful = len(survey.nodes) <= SMALL
-        capture(survey)
+        self.carefully(capture, survey)
         self.calls.claim(survey)
         for kept in survey.hooks_of_tensors(marked=bool(self._metadata)):
             self._observe(watched, *kept)

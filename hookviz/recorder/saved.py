@@ -20,35 +20,40 @@ _UNSIGNED = 2**63
 
 def capture(survey: Survey) -> None:
     """Write down what the formulas of this graph's nodes name; in a graph of more than ``SMALL`` nodes, nothing."""
+    try:
+        for node in survey.nodes if len(survey.nodes) <= SMALL else ():
+            _take(survey, node, survey.numbers[id(node)])
+    finally:
+        survey.begun()
+
+
+def _take(survey: Survey, node: Node, number: int) -> None:
     rows = survey.trace.saved
-    for node in survey.nodes if len(survey.nodes) <= SMALL else ():
-        number = survey.numbers[id(node)]
-        for name in needs(graph.op_of(node)):
-            rows.append(SavedRow(survey.pass_id, number, name, *_seen(survey, node, name)))
-        if isinstance(node, torch.autograd.function.BackwardCFunction):
-            rows += [SavedRow(survey.pass_id, number, "backward", None, where) for where in _written(node)]
-    survey.begun()
+    for name in needs(graph.op_of(node)):
+        rows.append(SavedRow(survey.pass_id, number, name, *_seen(survey, node, name)))
+    if isinstance(node, torch.autograd.function.BackwardCFunction):
+        rows += [SavedRow(survey.pass_id, number, "backward", None, where) for where in _written(node)]
 
 
 def _seen(survey: Survey, node: Node, name: str) -> tuple[Any, Any, str | None]:
     """(number of the value, or plain value, or why there is neither) of what ``node`` saved under ``name``."""
     try:
         raw = getattr(node, f"_raw_saved_{name}", None)
-        hooks = [part.unpack_hook for part in (raw if isinstance(raw, tuple) else (raw,)) if part is not None]
-        if any(hook is not None for hook in hooks):
+        parts = raw if isinstance(raw, tuple) else () if raw is None else (raw,)
+        if any(part.unpack_hook is not None for part in parts):
             return None, None, "hooks"
         thing = getattr(node, f"_saved_{name}")
     except AttributeError:  # a torch that saves something else
         return None, None, "none"
     except RuntimeError:  # changed in place since, or freed already: backward will say so itself
         return None, None, "changed"
-    if isinstance(thing, tuple) and raw is not None:
-        found = [_value(survey, part) for part in thing]
-        why = next((why for _, why in found if why), None)
-        return (None if why else tuple(value for value, _ in found)), None, why
     if isinstance(thing, torch.Tensor):
         value, why = _value(survey, thing)
         return value, None, why
+    if isinstance(raw, tuple):
+        found = [_value(survey, part) for part in thing]
+        why = next((why for _, why in found if why), None)
+        return (None if why else tuple(value for value, _ in found)), None, why
     return (None, _signed(thing), None) if _is_plain(thing) else (None, None, "none")
 
 
@@ -75,5 +80,6 @@ def _written(node: Any) -> list[str]:
     function = getattr(type(node), "_forward_cls", None)
     if function is None or function.__module__.startswith("torch."):
         return []
-    _, file, line, *_ = describe(function.backward)
+    inherited = function.backward is torch.autograd.Function.backward
+    _, file, line, *_ = describe(function.vjp if inherited else function.backward)
     return [] if file is None else [f"{file}:{line}"]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hookviz.compare import Comparison
     from hookviz.picture import Figure
     from hookviz.player import Player
-    from hookviz.why import Reason
+    from hookviz.why.reasons import Reason
 
 
 @dataclass(repr=False)
@@ -253,7 +253,7 @@ class Trace:
         >>> [reason.text for reason in trace.why(1)]
         ['grad × other = 2 × 4 = 8', 'grad × self = 2 × 6 = 12']
         """
-        from hookviz.why import why
+        from hookviz.why.reasons import why
 
         return why(self, self.at(step))
 

@@ -135,14 +135,14 @@ class WhatIf(Played):
             beside = len(self._runs) + place if changed else 0 if off else None
             yield Variant(run.trace, *self._words(off), beside, run.hooks, asks=not off)
         for run in self._before.values() if changed else ():
-            yield Variant(run.trace, say("variant.before"), "", None, run.hooks, shown=False)
+            yield Variant(run.trace, say("variant.before"), "", say("player.off"), None, run.hooks, shown=False)
 
-    def _words(self, off: Off) -> tuple[str, str]:
-        """Which variant this is, and why it lacks a step that another one has."""
+    def _words(self, off: Off) -> tuple[str, str, str]:
+        """Which variant it is, why it lacks a step of another one, and what stands on a hook that it has not."""
         labels = ", ".join(hook.label for place, hook in enumerate(self.hooks) if place in off)
         if not off:
-            return say("variant.all"), say("absent.all")
-        return say("variant.without", hooks=labels), say("absent.without", hooks=labels)
+            return say("variant.all"), say("absent.all"), say("player.off")
+        return say("variant.without", hooks=labels), say("absent.without", hooks=labels), say("player.off")
 
     def _switches(self) -> list[dict[str, Any]]:
         """What can be switched: its name, whose hook it is, and its numbers among the hooks."""

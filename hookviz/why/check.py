@@ -50,8 +50,10 @@ def agrees(found: Any, recorded: torch.Tensor) -> str | None:
         error = (error + rounded(value)).expand(value.shape).sum_to_size(recorded.shape)
         value = value.sum_to_size(recorded.shape)
         notes.append(say("why.summed", dims=", ".join(map(str, dims))))
-    value = value.to(recorded.dtype)
     limits = torch.finfo(recorded.dtype)
+    # A number without dimensions may be a Python number, with which torch computes in the dtype of the others.
+    error = error * max(1.0, limits.eps / torch.finfo(value.dtype).eps)
+    value = value.to(recorded.dtype)
     allowed = ROUNDINGS * (error + limits.smallest_normal * limits.eps)
     alike = (value == recorded) | (value.isnan() & recorded.isnan()) | (size_of(value - recorded) <= allowed)
     return " ".join(notes) if bool(alike.all()) else None

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from hookviz.why.terms import Term, linear, rounded, smooth, term
+from hookviz.why.terms import Term, conjugate, linear, rounded, smooth, term
 
 Dims = int | Sequence[int] | None
 aten: Any = torch.ops.aten
@@ -182,7 +182,6 @@ PLAIN: dict[str, Callable[..., Any]] = {"size": _size, "inverse": inverse, "oppo
 _SMOOTH = {name: smooth(getattr(torch, name)) for name in ("exp", "log", "sqrt", "rsqrt", "sin", "cos", "sinh", "cosh")}
 _SMOOTH |= {name: smooth(getattr(torch, name)) for name in ("tanh", "sigmoid", "erf", "sgn")}
 _MOVES: dict[str, Callable[..., torch.Tensor]] = {
-    "conj": lambda x: x.conj() if x.is_complex() else x,
     "t": _transposed,
     "transpose": torch.transpose,
     "permute": torch.permute,
@@ -228,6 +227,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **_SMOOTH,
     **{name: linear(function) for name, function in _MOVES.items()},
     **{name: linear(function, sums=True) for name, function in _SUMS.items()},
+    "conj": conjugate,
     "softplus": smooth(F.softplus),
     "outer": _outer,
     "product_of_others": _product,

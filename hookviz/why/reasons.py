@@ -166,8 +166,9 @@ def _part(dim: Any, shapes: Sequence[Any], slot: int) -> dict[str, Any]:
     """Where the part of ``slot`` lies in a concatenation along ``dim``; only the parts themselves tell how long."""
     shape = shapes[slot]
     if not isinstance(dim, int) or not shape or not -len(shape) <= dim < len(shape):
-        return {}
-    lengths = [None if before is None else before[dim] for before in shapes[:slot]]
+        return {"first": Unseen("part"), "length": Unseen("part")}
+    # A vector of no numbers may stand among tensors of any shape.
+    lengths = [0 if before == (0,) else None if before is None else before[dim] for before in shapes[:slot]]
     known = [length for length in lengths if length is not None]
     first = sum(known) if len(known) == slot else Unseen("part")
     return {"first": first, "length": shape[dim]}

@@ -17,7 +17,9 @@ class Term(NamedTuple):
     @property
     def tensor(self) -> torch.Tensor:
         """The value as a tensor."""
-        return self.value if isinstance(self.value, torch.Tensor) else torch.tensor(self.value, dtype=torch.float64)
+        if isinstance(self.value, torch.Tensor):
+            return self.value
+        return torch.tensor(self.value, dtype=torch.complex128 if isinstance(self.value, complex) else torch.float64)
 
 
 def term(x: Any) -> Term:
@@ -87,11 +89,15 @@ def power(a: Term, b: Term) -> Term:
     return Term(value, steps * rounded(value) + size_of(value) * relative)
 
 
-def smooth(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], Term]:
-    """A function of each number by itself; how it spreads an error is tried out at both ends of it."""
+def smooth(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], Any]:
+    """A function of each number by itself; how it spreads an error is tried out at both ends of it.
 
-    def of(x: Any) -> Term:
-        x = term(x)
+    Of a plain number it is a plain number: a tensor would be of a dtype, and others would become so, too.
+    """
+
+    def of(x: Any) -> Any:
+        if not isinstance(x, Term):
+            return function(term(x).tensor).item()
         value = function(x.tensor)
         error = 2 * rounded(value)
         if isinstance(x.error, torch.Tensor):
@@ -102,6 +108,15 @@ def smooth(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], 
         return Term(value, error)
 
     return of
+
+
+def conjugate(x: Any) -> Any:
+    """The complex conjugate."""
+    return Term(x.value.conj(), x.error) if isinstance(x, Term) and x.tensor.is_complex() else _plainly(x)
+
+
+def _plainly(x: Any) -> Any:
+    return x.conjugate() if isinstance(x, complex) else x
 
 
 def linear(function: Callable[..., torch.Tensor], *, sums: bool = False) -> Callable[..., Term]:

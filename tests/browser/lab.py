@@ -65,10 +65,10 @@ def write_notebook(path: Path, *cells: str) -> None:
 
 
 class Lab:
-    """A JupyterLab server over ``folder``, with the settings that ``make lab`` gives it."""
+    """A JupyterLab server (or Notebook's) over ``folder``, with the settings that ``make lab`` gives it."""
 
-    def __init__(self, folder: Path, home: Path) -> None:
-        self.folder, self.home = folder, home
+    def __init__(self, folder: Path, home: Path, app: str = "jupyterlab") -> None:
+        self.folder, self.home, self.app = folder, home, app
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -83,7 +83,7 @@ class Lab:
             "--allow-root",
             f"--LabApp.app_settings_dir={TOOLS}",
         ]
-        command = [sys.executable, "-m", "jupyterlab", *arguments, f"--ServerApp.root_dir={self.folder}"]
+        command = [sys.executable, "-m", self.app, *arguments, f"--ServerApp.root_dir={self.folder}"]
         self._server = subprocess.Popen(command, env=self._environment(), stdout=self._log, stderr=self._log)
         self._wait()
         return self
@@ -94,7 +94,7 @@ class Lab:
             "JUPYTERLAB_SETTINGS_DIR": "settings",
             "JUPYTERLAB_WORKSPACES_DIR": "work",
         }
-        own |= {"JUPYTER_RUNTIME_DIR": "run", "IPYTHONDIR": "ipython"}
+        own |= {"JUPYTER_RUNTIME_DIR": "run", "IPYTHONDIR": "ipython", "JUPYTER_DATA_DIR": "data"}
         return {**os.environ, **{name: str(self.home / folder) for name, folder in own.items()}}
 
     def _wait(self) -> None:
@@ -124,12 +124,16 @@ class Lab:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(setting))
 
+    def show(self, page: Page, notebook: str) -> None:
+        """Open ``notebook``, whether or not it gets a kernel."""
+        lab = f"lab/workspaces/auto-{time.monotonic_ns()}/tree"
+        where = "notebooks" if self.app == "notebook" else lab
+        page.goto(f"http://127.0.0.1:{self.port}/{where}/{notebook}?token={TOKEN}&reset")
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+
     def open(self, page: Page, notebook: str) -> None:
         """Open ``notebook`` and wait for its kernel."""
-        page.goto(
-            f"http://127.0.0.1:{self.port}/lab/workspaces/auto-{time.monotonic_ns()}/tree/{notebook}?token={TOKEN}&reset"
-        )
-        page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=90_000)
+        self.show(page, notebook)
         page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/", timeout=90_000)
 
     def run_all(self, page: Page) -> None:

@@ -1,0 +1,186 @@
+"""Predicting by keyboard alone: questions before each hook, reasons for what is wrong, and a score."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+Opener = Callable[..., Page]
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def page(request: pytest.FixtureRequest, open_page: Opener) -> Page:
+    return open_page("a_to_e.ipynb", theme=request.param, height=720)
+
+
+@pytest.fixture
+def player(page: Page) -> Locator:
+    """At the first step, with predicting switched on and nothing answered."""
+    found = page.locator(".hv-player").first
+    found.evaluate("player => player.scrollIntoView({ block: 'start' })")
+    found.focus()
+    if "hv-predicting" not in (found.get_attribute("class") or ""):
+        page.keyboard.press("p")
+    found.get_by_role("button", name="Start over").press("Enter")
+    found.focus()
+    expect(found.locator(".hv-score")).to_contain_text("Right at once: 0 of 0")
+    return found
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def answer(page: Page, text: str) -> None:
+    page.keyboard.type(text)
+    page.keyboard.press("Enter")
+
+
+def is_at(player: Locator, step: int) -> None:
+    expect(player.locator(".hv-count")).to_have_text(f"Step {step} of 16")
+
+
+def test_a_whole_run_with_right_and_wrong_answers(page: Page, player: Locator) -> None:
+    panel, score, question = (player.locator(f".hv-{part}") for part in ("panel", "score", "question"))
+    press(page, "ArrowRight")
+    expect(question).to_have_text("λ grad * 2 is about to run on e; the gradient is 1. What comes out?")
+    answer(page, "1")
+    expect(panel).to_contain_text("1 is the gradient before λ grad * 2. Try once more.")
+    is_at(player, 1)
+    answer(page, "2")  # what was typed first is selected, and is typed over
+    is_at(player, 2)
+    expect(panel).to_contain_text("λ grad * 2 on e replaced the gradient: 1 → 2.")
+    expect(player.locator(".hv-told")).to_have_text("Right.")
+    expect(score).to_contain_text("Right at once: 0 of 1")
+
+    press(page, *["ArrowRight"] * 3)
+    is_at(player, 4)
+    expect(question).to_have_text("Which hook runs next?")
+    press(page, "1")
+    expect(panel).to_contain_text(
+        "That hook runs later: d is a leaf, so its hook runs as soon as its gradient is ready."
+    )
+    press(page, "4")
+    is_at(player, 5)
+    expect(player.locator(".hv-told")).to_have_text("It has run already, at step 2. It is ① λ grad + 100 on d.")
+    expect(score).to_contain_text("Right at once: 0 of 2")
+
+    press(page, *["ArrowRight"] * 4)
+    is_at(player, 8)
+    expect(question).to_contain_text("c_hook is about to run on c; the gradient is 8.")
+    expect(panel).to_contain_text("return grad + 2")
+    answer(page, "10.0")
+    is_at(player, 9)
+    expect(score).to_contain_text("Right at once: 1 of 3")
+
+    press(page, "ArrowRight", "Tab", "Tab", "Enter")  # by way of Check to Show me
+    is_at(player, 10)
+    expect(panel).to_contain_text("looked at the gradient and kept it: 10.")
+    expect(score).to_contain_text("Right at once: 1 of 4")
+    press(page, "End")
+    is_at(player, 16)
+
+
+def test_what_was_answered_is_not_asked_again(page: Page, player: Locator) -> None:
+    press(page, "ArrowRight")
+    answer(page, "2")
+    press(page, "ArrowLeft", "ArrowRight")
+    is_at(player, 2)
+    expect(player.locator(".hv-ask")).to_have_count(0)
+    expect(player.locator(".hv-score")).to_contain_text("Right at once: 1 of 1")
+
+
+@pytest.mark.parametrize("key", ["ArrowRight", "]", "End", " "])
+def test_no_way_leads_past_a_question(page: Page, player: Locator, key: str) -> None:
+    press(page, key)
+    expect(player.locator(".hv-field")).to_be_focused()
+    is_at(player, 1)
+    expect(player.locator(".hv-play")).to_have_text("Play")
+
+
+def test_neither_a_click_on_a_pin_nor_on_the_timeline_leads_past_a_question(page: Page, player: Locator) -> None:
+    for place in (".hv-pin >> text=c_hook", ".hv-timeline"):
+        player.locator(place).click()
+        expect(player.locator(".hv-question")).to_contain_text("λ grad * 2 is about to run")
+        is_at(player, 1)
+
+
+def test_escape_leaves_the_field_and_an_arrow_comes_back(page: Page, player: Locator) -> None:
+    press(page, "ArrowRight", "Escape")
+    expect(player).to_be_focused()
+    press(page, "ArrowRight")
+    expect(player.locator(".hv-field")).to_be_focused()
+    is_at(player, 1)
+    press(page, "Escape", "p")
+    expect(player.locator(".hv-ask")).to_have_count(0)
+    press(page, "ArrowRight")
+    is_at(player, 2)
+
+
+def test_a_step_back_closes_the_question_and_keeps_the_keyboard(page: Page, player: Locator) -> None:
+    press(page, "ArrowRight")
+    answer(page, "2")
+    press(page, *["ArrowRight"] * 3)
+    expect(player.locator(".hv-choice").first).to_be_focused()
+    press(page, "ArrowLeft")
+    is_at(player, 3)
+    expect(player).to_be_focused()
+    expect(player.locator(".hv-ask")).to_have_count(0)
+
+
+def test_what_cannot_be_read_is_no_try(page: Page, player: Locator) -> None:
+    press(page, "ArrowRight")
+    for given, told in (("ten", "Type numbers such as 1.5"), ("1, 2", "How many numbers are asked for: 1.")):
+        page.locator(".hv-field").first.fill("")
+        answer(page, given)
+        expect(player.locator(".hv-reason")).to_contain_text(told)
+    page.locator(".hv-field").first.fill("")
+    answer(page, "2")
+    expect(player.locator(".hv-score")).to_contain_text("Right at once: 1 of 1")
+
+
+def test_what_is_to_come_is_nowhere_on_the_page(page: Page, player: Locator) -> None:
+    press(page, "ArrowRight")
+    shown = player.inner_text()
+    assert "112" not in shown and "→ 10" not in shown and "to come" not in shown
+    expect(player.locator(".hv-firings tbody tr:visible")).to_have_count(0)
+    answer(page, "2")
+    expect(player.locator(".hv-firings tbody tr:visible")).to_have_count(1)
+    expect(player.locator(".hv-next:visible")).to_have_count(0)
+
+
+def test_a_slider_in_the_notebook_cannot_go_past_a_question_either(page: Page) -> None:
+    linked = page.locator(".hv-player").nth(1)
+    handle = page.locator(".widget-slider .noUi-handle")
+    handle.scroll_into_view_if_needed()
+    linked.focus()
+    press(page, "Home", "p")
+    handle.press("End")
+    expect(linked.locator(".hv-question")).to_contain_text("is about to run on e")
+    is_at(linked, 1)
+    expect(page.locator(".widget-readout")).to_have_text("0")
+    linked.focus()
+    press(page, "p", "Home")
+
+
+def test_axe_finds_nothing_serious_in_a_question(page: Page, player: Locator) -> None:
+    press(page, "ArrowRight")
+    answer(page, "1")
+    for _ in range(2):
+        found = Axe().run(page, context=".hv-player").response["violations"]
+        assert [(rule["id"], rule["help"]) for rule in found if rule["impact"] in ("serious", "critical")] == []
+        answer(page, "2")
+        press(page, *["ArrowRight"] * 3)
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
+def test_a_question_is_whole_on_a_small_projector(page: Page, player: Locator) -> None:
+    press(page, "ArrowRight")
+    answer(page, "1")
+    for part in (".hv-question", ".hv-reason", ".hv-field", ".hv-row"):
+        low = player.locator(part).evaluate("part => part.getBoundingClientRect().bottom")
+        assert low <= player.locator(".hv-panel").evaluate("panel => panel.getBoundingClientRect().bottom")
+    expect(player.locator(".hv-count")).to_have_text(re.compile("Step 1 "))
