@@ -29,9 +29,8 @@ def together(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]] | 
     """``traces`` of one program in common numbers, each with a row in every place where one of them has a step.
 
     Nodes are matched by their places in the graph, as ``Trace.diff`` does; where the graphs differ, the places of
-    tensors of the same name are one, so is what computes the same from those, and what the same call of a module made,
-    if it made as many nodes of that op in both. Hooks are matched by where they are kept and what they are called;
-    ``known`` says of each trace which hook (its row) is which (anything hashable), where that is known better.
+    tensors of the same name are one, and all else is not. Hooks are matched by where they are kept and what they are
+    called; ``known`` says of each trace which hook (its row) is which (anything hashable), where that is known better.
     The first trace keeps its numbers. Where a trace has nothing to show in a place, its row's kind is ``ABSENT``.
     """
     return [trace for trace, _ in joined(traces, known or [{} for _ in traces])]
@@ -116,7 +115,6 @@ class _Common:
         except ValueError:  # a hook can make another graph, as one that replaces a module's output does
             found = _by_name(self.first, trace)
         _grow(self.first, trace, found)
-        found |= _by_call(_made(self.first), _made(trace), found)
         seen: Counter[str] = Counter()
         for node, op in enumerate(trace.ops):
             if node not in found:
@@ -179,27 +177,6 @@ def _grow(first: Trace, trace: Trace, found: dict[int, int]) -> None:
             return
         found |= new
         taken |= set(new.values())
-
-
-def _made(trace: Trace) -> dict[tuple[str, str], list[int]]:
-    """The nodes that each call of a module made, by their op."""
-    made: dict[tuple[str, str], list[int]] = {}
-    for node, call in sorted(trace.owners.items()):
-        made.setdefault((trace.call(call), trace.ops[node]), []).append(node)
-    return made
-
-
-def _by_call(
-    ours: Mapping[Any, Sequence[int]], theirs: Mapping[Any, Sequence[int]], known: Mapping[int, int]
-) -> dict[int, int]:
-    """The nodes of a call that made as many of that op in both, but for those that are ``known``."""
-    found: dict[int, int] = {}
-    for key, nodes in theirs.items():
-        left = [node for node in nodes if node not in known]
-        there = [node for node in ours.get(key, ()) if node not in known.values()]
-        if len(left) == len(there):
-            found |= zip(left, there, strict=True)
-    return found
 
 
 def _below(trace: Trace) -> dict[int, set[tuple[int, int, int]]]:
