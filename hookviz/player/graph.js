@@ -5,7 +5,7 @@ import { indexFrames, nextOf, scaleFor, sendingSteps, stateAt, textAt } from "./
 import { atEnd, listen, make, mark, unpack } from "./dom.js";
 
 /** All passes of the recording, of which one is shown; and the same with layers, once somebody asks for them. */
-export function makeGraph({ model, svgs, frames, beside, pins, struck, label, go, driver, signal }) {
+export function makeGraph({ model, root, svgs, frames, beside, pins, struck, label, go, driver, signal }) {
   const pane = make("div", "hv-graph");
   const put = (drawn, texts) => drawn.map((svg, k) => {
     const own = (some) => some?.map((frame) => inPass(frame, k, texts));
@@ -27,7 +27,8 @@ export function makeGraph({ model, svgs, frames, beside, pins, struck, label, go
     follow(pane, picture()?.elements.get(frames[step].on[0]));
   };
   // A little more than 18, since sizes on the page are rounded.
-  const smallest = () => (model.get("large") ? 18.1 : 12);
+  // Beside each other both are to be seen whole: there the smallest letters may be a little smaller.
+  const smallest = () => (model.get("large") ? 18.1 : root.classList.contains("hv-split") ? 11 : 12);
   const fit = fitPictures(pane, pictures, smallest, () => paint(now), signal);
   const show = async () => {
     pane.classList.toggle("hv-no-lists", !model.get("nodes"));
