@@ -70,6 +70,21 @@ def test_all_sixteen_states_are_sixteen_fresh_runs_bit_for_bit() -> None:
         assert len(trace.firings) == sum(on)
 
 
+def test_a_whole_number_is_as_good_as_one_with_a_point() -> None:
+    both = whatif(a_to_e, d=(0, 10))
+    both.change(d=0)
+    assert (both.values, both.without().steps[-1].after.tolist()) == ({"d": 0.0}, 4.0)  # type: ignore[union-attr]
+
+
+def test_without_hooks_the_values_are_what_it_is_about() -> None:
+    def run(x: float = 3.0) -> None:
+        (torch.tensor(x, requires_grad=True) * 2).backward()
+
+    about = "What if: one recorded pass, without hooks to switch off. Values: "
+    assert repr(whatif(run, x=(0, 4.5))) == f"{about}x=3."
+    assert repr(whatif(run)) == f"{about}None."
+
+
 def test_a_hook_that_is_off_leaves_nothing_behind() -> None:
     kept: list[Any] = []
 
@@ -283,21 +298,6 @@ def test_other_values_are_recorded_afresh() -> None:
         fresh = a_to_e(d=5.0, on=on)
         trace = both.traces[frozenset(i for i, wanted in enumerate(on) if not wanted)]
         assert gradients(trace) == {name: bits(t.grad.item()) for name, t in fresh.items() if t.grad is not None}
-
-
-def test_a_whole_number_is_as_good_as_one_with_a_point() -> None:
-    both = whatif(a_to_e, d=(0, 10))
-    both.change(d=0)
-    assert (both.values, both.without().steps[-1].after.tolist()) == ({"d": 0.0}, 4.0)  # type: ignore[union-attr]
-
-
-def test_without_hooks_the_values_are_what_it_is_about() -> None:
-    def run(x: float = 3.0) -> None:
-        (torch.tensor(x, requires_grad=True) * 2).backward()
-
-    about = "What if: one recorded pass, without hooks to switch off. Values: "
-    assert repr(whatif(run, x=(0, 4.5))) == f"{about}x=3."
-    assert repr(whatif(run)) == f"{about}None."
 
 
 def test_a_slider_begins_at_the_default_or_in_the_middle() -> None:

@@ -43,10 +43,11 @@ class WhatIf(Played):
         Raises:
             TypeError: the function has no parameter of that name.
         """
+        values = {name: float(value) for name, value in values.items()}
         for name in values:
             if name not in self.values:
                 raise TypeError(say("error.whatif.name", name=name, names=", ".join(self.values) or say("name.none")))
-        self.values.update({name: float(value) for name, value in values.items()})
+        self.values.update(values)
         before = self._runs
         self._record()
         self._before = before
