@@ -38,3 +38,7 @@ class Played:
         from hookviz.page import output
 
         return {"text/html": output(self.state()), "text/plain": repr(self)}
+
+    def _display_(self) -> "Player":
+        """What marimo shows: it runs no scripts in HTML, but widgets."""
+        return self.player()
