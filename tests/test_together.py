@@ -65,6 +65,24 @@ def test_steps_side_by_side_are_of_the_same_kind_on_the_same_tensor(one: Any, tw
     assert {hook.on for hook in only if hook is not None} == set(one) ^ set(two)
 
 
+@pytest.mark.parametrize(("one", "two"), [("uu", "uv"), ("uv", "uu"), ("uvu", "vvu")])
+def test_two_nodes_of_one_trace_are_never_one(one: str, two: str) -> None:
+    def went(way: str) -> hv.Trace:
+        x = leaf(2.0)
+        roots = {"u": x * 3, "v": x * 3}
+        with hv.record(names={"x": x, **roots}) as trace:
+            for name in way:
+                roots[name].backward(retain_graph=True)
+        return trace
+
+    traces = [went(one), went(two)]
+    told = [lines(trace) for trace in traces]
+    first, second = together(traces)
+    assert [lines(first), lines(second)] == told
+    numbers = {step.on: step.node for step in [*first.steps, *second.steps] if step.kind == "seed"}
+    assert len(set(numbers.values())) == len(numbers) == 2
+
+
 def kinds(pair: tuple[hv.Step, hv.Step]) -> set[str]:
     return {step.kind for step in pair}
 

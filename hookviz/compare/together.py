@@ -1,7 +1,7 @@
 """Several traces of one program in the numbers of the first, row beside row: one picture and one timeline serve all."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
@@ -111,8 +111,11 @@ class _Common:
         if trace is self.first:
             return {node: node for node in range(len(trace.ops))}
         try:
-            found = {theirs: ours for numbers in matched(self.first, trace) for theirs, ours in numbers.items()}
+            pairs = {pair for numbers in matched(self.first, trace) for pair in numbers.items()}
         except ValueError:  # a hook can make another graph, as one that replaces a module's output does
+            pairs = set()
+        found = _one_to_one(pairs)
+        if len(found) < len(pairs) or not pairs:  # or it leads a later pass to another node than the first trace's
             found = _by_name(self.first, trace)
         _grow(self.first, trace, found)
         seen: Counter[str] = Counter()
@@ -154,7 +157,11 @@ def _by_name(first: Trace, trace: Trace) -> dict[int, int]:
         for ours in first.tensors
         if theirs.name and theirs[:1] + theirs[2:5] == ours[:1] + ours[2:5]
     }
-    pairs = {pair for pair in pairs if trace.ops[pair[0]] == first.ops[pair[1]]}
+    return _one_to_one({pair for pair in pairs if trace.ops[pair[0]] == first.ops[pair[1]]})
+
+
+def _one_to_one(pairs: Set[tuple[int, int]]) -> dict[int, int]:
+    """Those of ``pairs`` of which no other pair claims a side."""
     count = Counter(node for pair in pairs for node in (("theirs", pair[0]), ("ours", pair[1])))
     return {theirs: ours for theirs, ours in pairs if count["theirs", theirs] == count["ours", ours] == 1}
 
