@@ -320,6 +320,19 @@ def test_other_values_are_recorded_afresh() -> None:
         assert gradients(trace) == {name: bits(t.grad.item()) for name, t in fresh.items() if t.grad is not None}
 
 
+def test_hooks_of_one_name_are_told_apart_in_words() -> None:
+    def run() -> None:
+        x, y = (torch.tensor(1.0, requires_grad=True) for _ in range(2))
+        for tensor in (x, y):
+            tensor.register_hook(times_two)
+        x.register_hook(look)
+        (x * y).backward()
+
+    shown = [variant["label"] for variant in whatif(run).state()["variants"]]
+    assert shown[1:5] == ["Without times_two on x", "Without times_two on y", "Without look", shown[4]]
+    assert shown[4] == "Without times_two on x, times_two on y"
+
+
 def test_where_other_values_show_nothing_all_stays_as_it_was() -> None:
     def run(a: float = 1.0) -> None:
         (torch.tensor(a, requires_grad=True) * [2.0][int(a) - 1]).backward()

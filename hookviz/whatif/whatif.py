@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -145,7 +146,12 @@ class WhatIf(Played):
 
     def _words(self, off: Off) -> tuple[str, str, str]:
         """Which variant it is, why it lacks a step of another one, and what stands on a hook that it has not."""
-        labels = ", ".join(hook.label for place, hook in enumerate(self.hooks) if place in off)
+        hooks = self.hooks
+        count = Counter(hook.label for hook in hooks)
+        labels = ", ".join(
+            hook.label if count[hook.label] == 1 else say("whatif.hook", hook=hook.label, on=hook.on)
+            for hook in (hooks[place] for place in sorted(off))
+        )
         if not off:
             return say("variant.all"), say("absent.all"), say("player.off")
         return say("variant.without", hooks=labels), say("absent.without", hooks=labels), say("player.off")
