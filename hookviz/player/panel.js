@@ -54,7 +54,7 @@ function headOf(frame, count) {
 /** A long name may break behind a dot. */
 function titleOf(text) {
   const title = make("strong", "hv-title");
-  text.split(/(?<=\.)/).forEach((part, i) => title.append(...(i ? [make("wbr")] : []), part));
+  legible(text).split(/(?<=\.)/).forEach((part, i) => title.append(...(i ? [make("wbr")] : []), part));
   return title;
 }
 
