@@ -134,6 +134,14 @@ def test_the_same_hooks_in_another_order() -> None:
     assert culprit(difference) == ("c_hook", "a")
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_where_each_has_a_hook_of_its_own_the_earlier_one_is_named(swapped: bool) -> None:
+    traces = [recorded({"c": double}, operator.add), recorded({"d": lambda grad: grad.mul_(100)}, operator.add)]
+    difference = traces[swapped].diff(traces[not swapped])
+    assert difference.first.on == "d"
+    assert f"The difference begins with λ grad.mul_(100) on d, step {difference.first.index + 1}" in difference.sentence
+
+
 def test_another_seed_differs_before_any_hook() -> None:
     difference = recorded({"e": double}).diff(recorded({"e": double}, seed=10.0))
     assert told(difference)[0] == ("e", "seed", 1, 10, 9)

@@ -65,6 +65,45 @@ def test_steps_side_by_side_are_of_the_same_kind_on_the_same_tensor(one: Any, tw
     assert {hook.on for hook in only if hook is not None} == set(one) ^ set(two)
 
 
+def test_a_forward_hook_that_computes_takes_no_other_step_out_of_its_place() -> None:
+    def went(scaled: bool) -> hv.Trace:
+        net = nn.Sequential(*(nn.Sequential(nn.Linear(1, 1), nn.Tanh()) for _ in range(3)), nn.ReLU())
+        for k in range(2):
+            if scaled:
+                net[k].register_forward_hook(lambda module, args, output: output * 2)
+        with hv.record() as trace:
+            net(torch.ones(1, 1)).sum().backward()
+        return trace
+
+    traces = [went(True), went(False)]
+    told = [lines(trace) for trace in traces]
+    first, second = together(traces)
+    assert [lines(first), lines(second)] == told
+    assert ABSENT not in [step.kind for step in first.steps]
+    away = [one for one, two in zip(first.steps, second.steps, strict=True) if two.kind == ABSENT]
+    of_hooks = [step for step in away if step.hook or (step.node >= 0 and first.ops[step.node] == "MulBackward0")]
+    assert away == of_hooks
+    assert len(away) == 6  # the hook runs, and its product passes on what arrives
+
+
+@pytest.mark.parametrize(("one", "two"), [("uu", "uv"), ("uv", "uu"), ("uvu", "vvu")])
+def test_two_nodes_of_one_trace_are_never_one(one: str, two: str) -> None:
+    def went(way: str) -> hv.Trace:
+        x = leaf(2.0)
+        roots = {"u": x * 3, "v": x * 3}
+        with hv.record(names={"x": x, **roots}) as trace:
+            for name in way:
+                roots[name].backward(retain_graph=True)
+        return trace
+
+    traces = [went(one), went(two)]
+    told = [lines(trace) for trace in traces]
+    first, second = together(traces)
+    assert [lines(first), lines(second)] == told
+    numbers = {step.on: step.node for step in [*first.steps, *second.steps] if step.kind == "seed"}
+    assert len(set(numbers.values())) == len(numbers) == 2
+
+
 def kinds(pair: tuple[hv.Step, hv.Step]) -> set[str]:
     return {step.kind for step in pair}
 

@@ -219,6 +219,41 @@ def test_equal_hooks_are_told_apart() -> None:
     }
 
 
+def test_a_hook_that_registers_another_is_not_mistaken_for_the_function() -> None:
+    def run() -> None:
+        x = torch.tensor(1.0, requires_grad=True)
+        y = x * 3
+        y.register_hook(lambda grad: x.register_hook(times_two) and None)
+        y.backward()
+        z = torch.tensor(1.0, requires_grad=True)
+        z.register_hook(times_two)
+        (z * 5).backward()
+
+    both = whatif(run)
+    assert [(hook.label, hook.on) for hook in both.hooks][1:] == [("times_two", "x"), ("times_two", "z")]
+    assert [step.on for step in both.without(0, 1).firings] == ["z"]
+    assert [step.on for step in both.without(0, 2).firings] == []
+    both.change()
+    assert {hook["name"] for hook in both.state()["hooks"]} == {hook.label for hook in both.hooks}
+    assert len(both.state()["hooks"]) == 3
+
+
+def test_what_the_function_leaves_registered_is_removed() -> None:
+    net = Scale()
+    outputs = []
+
+    def run() -> None:
+        net.register_forward_hook(lambda module, args, output: output * 2)
+        torch_modules.register_module_forward_hook(lambda module, args, output: output + 1)
+        outputs.append(net(torch.tensor(3.0)).item())
+
+    both = whatif(run)
+    assert outputs == [14.0, 7.0, 12.0, 6.0, 14.0]  # the hooks of all modules run first
+    assert both.notes == []
+    assert not net._forward_hooks
+    assert not torch_modules._global_forward_hooks
+
+
 def test_of_many_hooks_each_is_switched_off_alone() -> None:
     def run() -> None:
         x = torch.tensor(1.0, requires_grad=True)
@@ -300,6 +335,31 @@ def test_other_values_are_recorded_afresh() -> None:
         assert gradients(trace) == {name: bits(t.grad.item()) for name, t in fresh.items() if t.grad is not None}
 
 
+def test_hooks_of_one_name_are_told_apart_in_words() -> None:
+    def run() -> None:
+        x, y = (torch.tensor(1.0, requires_grad=True) for _ in range(2))
+        for tensor in (x, y):
+            tensor.register_hook(times_two)
+        x.register_hook(look)
+        (x * y).backward()
+
+    shown = [variant["label"] for variant in whatif(run).state()["variants"]]
+    assert shown[1:5] == ["Without times_two on x", "Without times_two on y", "Without look", shown[4]]
+    assert shown[4] == "Without times_two on x, times_two on y"
+
+
+def test_where_other_values_show_nothing_all_stays_as_it_was() -> None:
+    def run(a: float = 1.0) -> None:
+        (torch.tensor(a, requires_grad=True) * [2.0][int(a) - 1]).backward()
+
+    both = whatif(run, a=(1, 2))
+    traces = both.traces
+    with pytest.raises(ValueError, match="Nothing to show: IndexError: list index out of range"):
+        both.change(a=2.0)
+    assert both.values == {"a": 1.0}
+    assert both.traces == traces
+
+
 def test_a_slider_begins_at_the_default_or_in_the_middle() -> None:
     def run(a: float, b: float = 9.0) -> None:
         (torch.tensor(a, requires_grad=True) * b).backward()
@@ -317,6 +377,7 @@ def test_a_slider_begins_at_the_default_or_in_the_middle() -> None:
         (lambda a: None, {"b": (0, 1)}, TypeError, "has no argument b. It has: a."),
         (lambda a: None, {"a": 3}, ValueError, r"A range is two numbers, the smaller one first, .* a is 3."),
         (lambda a: None, {"a": (3, 1)}, ValueError, r"a is \(3, 1\)"),
+        (lambda a: None, {"a": (0, float("inf"))}, ValueError, r"a is \(0, inf\)"),
     ],
 )
 def test_bad_input_is_told_what_to_do(run: Any, ranges: Any, error: type[Exception], message: str) -> None:

@@ -230,19 +230,26 @@ def _first(here: Sequence[tuple[Where, Step]], there: Sequence[tuple[Where, Step
     spots = [{where: i for i, (where, _) in enumerate(firings)} for firings in (here, there)]
     i = j = 0
     while i < len(here) or j < len(there):
-        if i < len(here) and spots[1].get(here[i][0], -1) < j:
-            step, i = here[i][1], i + 1
-        elif j < len(there) and spots[0].get(there[j][0], -1) < i:
-            step, j = there[j][1], j + 1
+        mine = here[i][1] if i < len(here) and spots[1].get(here[i][0], -1) < j else None
+        yours = there[j][1] if j < len(there) and spots[0].get(there[j][0], -1) < i else None
+        if mine and not (yours and _moment(yours) < _moment(mine)):
+            step, i = mine, i + 1
+        elif yours:
+            step, j = yours, j + 1
         else:
-            (mine, one), (yours, other) = here[i], there[j]
-            if mine != yours or not _agree(one, other):
-                return other, mine != yours or _alike(one.before, other.before)
+            (place, one), (other_place, other) = here[i], there[j]
+            if place != other_place or not _agree(one, other):
+                return other, place != other_place or _alike(one.before, other.before)
             i, j = i + 1, j + 1
             continue
         if step.effect not in ("kept", "ran"):
             return step, True
     return None, False
+
+
+def _moment(step: Step) -> int:
+    """How much of the pass went before, besides hooks, of which two traces have not the same."""
+    return sum(row.kind not in HOOK_KINDS for row in step.trace.rows[: step.index])
 
 
 def _agree(one: Step, other: Step) -> bool:

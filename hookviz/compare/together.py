@@ -1,7 +1,7 @@
 """Several traces of one program in the numbers of the first, row beside row: one picture and one timeline serve all."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
@@ -92,7 +92,7 @@ class _Common:
         modules = _places(self.modules, trace.modules)
         calls = self._calls(trace, modules)
         optimizers = _places(self.optimizers, trace.optimizers)
-        nodes = self._match(trace)
+        nodes = self._match(trace, calls)
         moved = _Numbers(nodes, modules, calls, optimizers, {})
         seen: Counter[Key] = Counter()
         for index, row in enumerate(trace.hook_rows):
@@ -106,15 +106,21 @@ class _Common:
             moved.hooks[index] = self._hooks[key]
         return moved
 
-    def _match(self, trace: Trace) -> dict[int, int]:
+    def _match(self, trace: Trace, calls: Mapping[int, int]) -> dict[int, int]:
         """Number of a node in ``trace`` → its number in all traces; the first keeps its own."""
         if trace is self.first:
             return {node: node for node in range(len(trace.ops))}
         try:
-            found = {theirs: ours for numbers in matched(self.first, trace) for theirs, ours in numbers.items()}
+            pairs = {pair for numbers in matched(self.first, trace) for pair in numbers.items()}
         except ValueError:  # a hook can make another graph, as one that replaces a module's output does
+            pairs = set()
+        found = _one_to_one(pairs)
+        if len(found) < len(pairs) or not pairs:  # or it leads a later pass to another node than the first trace's
             found = _by_name(self.first, trace)
         _grow(self.first, trace, found)
+        owners = {node: calls[call] for node, call in trace.owners.items()}
+        if _in_calls(self.first, trace, owners, found):
+            _grow(self.first, trace, found)
         seen: Counter[str] = Counter()
         for node, op in enumerate(trace.ops):
             if node not in found:
@@ -154,7 +160,11 @@ def _by_name(first: Trace, trace: Trace) -> dict[int, int]:
         for ours in first.tensors
         if theirs.name and theirs[:1] + theirs[2:5] == ours[:1] + ours[2:5]
     }
-    pairs = {pair for pair in pairs if trace.ops[pair[0]] == first.ops[pair[1]]}
+    return _one_to_one({pair for pair in pairs if trace.ops[pair[0]] == first.ops[pair[1]]})
+
+
+def _one_to_one(pairs: Set[tuple[int, int]]) -> dict[int, int]:
+    """Those of ``pairs`` of which no other pair claims a side."""
     count = Counter(node for pair in pairs for node in (("theirs", pair[0]), ("ours", pair[1])))
     return {theirs: ours for theirs, ours in pairs if count["theirs", theirs] == count["ours", ours] == 1}
 
@@ -177,6 +187,25 @@ def _grow(first: Trace, trace: Trace, found: dict[int, int]) -> None:
             return
         found |= new
         taken |= set(new.values())
+
+
+def _in_calls(first: Trace, trace: Trace, owners: Mapping[int, int], found: dict[int, int]) -> bool:
+    """Match what is the only one of its op in the same call of a module; whether there was any."""
+    ours, theirs = _alone(first.ops, first.owners), _alone(trace.ops, owners)
+    taken = set(found.values())
+    new = {
+        theirs[key]: ours[key]
+        for key in theirs.keys() & ours.keys()
+        if theirs[key] not in found and ours[key] not in taken
+    }
+    found |= new
+    return bool(new)
+
+
+def _alone(ops: Sequence[str], owners: Mapping[int, int]) -> dict[Key, int]:
+    """(op, number of a call) → the node, where the call has no other of that op."""
+    count = Counter((ops[node], call) for node, call in owners.items())
+    return {(ops[node], call): node for node, call in owners.items() if count[ops[node], call] == 1}
 
 
 def _below(trace: Trace) -> dict[int, set[tuple[int, int, int]]]:

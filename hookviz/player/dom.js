@@ -8,10 +8,13 @@ const SVG = "http://www.w3.org/2000/svg";
 export function make(tag, name = "", text = "", attributes = {}) {
   const element = document.createElement(tag);
   if (name) element.className = name;
-  if (text) element.textContent = text;
+  if (text) element.textContent = legible(text);
   mark(element, attributes);
   return element;
 }
+
+/** What would turn a line around is shown as �, so that it reads as it was written. */
+export const legible = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 
 export function mark(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));

@@ -2,7 +2,7 @@
 
 import { wasUnlike } from "./variants.js";
 import { cardsOf, say, sizeOf, sizeOfSentence, sourceLines } from "./logic.js";
-import { listen, make, mark, shape } from "./dom.js";
+import { legible, listen, make, mark, shape } from "./dom.js";
 import { whyOf } from "./why.js";
 
 const ARROW = "M-7,0H5M0,-5L5,0L0,5";
@@ -14,7 +14,7 @@ export function makePanel({ frames, beside, hooks, words }) {
   const paint = (step) => {
     const frame = frames[step];
     pane.classList.toggle("hv-forward", frame.forward);
-    heard.textContent = `${frame.title}. ${frame.sentence} ${besideOf(step)}`;
+    speak(`${frame.title}. ${frame.sentence} ${besideOf(step)}`);
     pane.replaceChildren(...panelParts(frame, step));
     pane.scrollTop = 0;
   };
@@ -23,11 +23,11 @@ export function makePanel({ frames, beside, hooks, words }) {
     const sentence = wasUnlike(beside?.frames[step].sentence, frames[step].sentence);
     return sentence && say(words, "beside", { label: beside.label, sentence });
   };
-  const speak = (text) => heard.textContent = text;
+  const speak = (text) => heard.textContent = legible(text);
   /** Something to say that is no step. */
   const tell = (text, spoken = text) => {
     speak(spoken);
-    pane.querySelector(".hv-told").textContent = text;
+    pane.querySelector(".hv-told").textContent = legible(text);
     pane.scrollTop = 0;
   };
   const panelParts = (frame, step) => [
@@ -54,7 +54,7 @@ function headOf(frame, count) {
 /** A long name may break behind a dot. */
 function titleOf(text) {
   const title = make("strong", "hv-title");
-  text.split(/(?<=\.)/).forEach((part, i) => title.append(...(i ? [make("wbr")] : []), part));
+  legible(text).split(/(?<=\.)/).forEach((part, i) => title.append(...(i ? [make("wbr")] : []), part));
   return title;
 }
 

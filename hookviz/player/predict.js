@@ -72,12 +72,16 @@ export function makePredict({ model, words, frames, hooks, panel, root, driver, 
     form.querySelector("input")?.select();
   };
   const toggle = () => {
-    if (frames.some((frame) => frame.ask)) driver.put({ predict: !on(), step: at });
-    else panel.tell(say(words, "ask_none"));
+    if (on() || frames.some((frame) => frame.ask)) driver.put({ predict: !on(), step: at });
+    else panel.tell(say(words, model.get("variants")?.length ? "ask_elsewhere" : "ask_none"));
   };
-  listen(root, "keydown", ({ key, ctrlKey, metaKey, altKey }) => {
-    const plain = form?.isConnected && !(ctrlKey || metaKey || altKey);
-    if (plain && frames[open].ask.choices?.[key - 1]) answer(key - 1);
+  listen(root, "keydown", (event) => {
+    const { key, ctrlKey, metaKey, altKey } = event;
+    const choices = form?.isConnected && !(ctrlKey || metaKey || altKey) && frames[open].ask.choices;
+    if (!choices || !/^[1-9]$/.test(key)) return;
+    // Where hooks are switches, a digit flips one: not while it is an answer.
+    event.stopImmediatePropagation();
+    if (choices[key - 1]) answer(key - 1);
   }, signal);
   const paint = (step) => {
     at = step;

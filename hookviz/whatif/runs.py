@@ -45,6 +45,7 @@ def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Coll
             function(**given)
         except Exception as raised:  # a hook may be what keeps the pass from failing
             error = f"{type(raised).__name__}: {raised}"
+    switches.clear()
     if error is not None and not any(row.kind == "exception" for row in trace.rows):
         trace.notes.append(say("whatif.raised", error=error))
     return Run(trace, switches.signs, error)

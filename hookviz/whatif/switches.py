@@ -1,10 +1,12 @@
 """Hooks that can be switched off: while a function runs, the registration of some hooks is not carried out."""
 
+import sys
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from types import FrameType
 from typing import Any
 
 import torch
@@ -18,7 +20,10 @@ from hookviz.recorder.stage import Observer
 from hookviz.source import describe
 
 Sign = tuple[Any, ...]
-"""What tells a registration from the others in the same function: how, of what, and the how-manieth such one."""
+"""What tells a registration from the others in the same function: how, of what, where, and the how-manieth such one."""
+
+_RUNS = f"{__package__}.runs"
+"""The module that calls the function: who called that tells nothing of a registration."""
 
 _METHODS = (
     (torch.Tensor, "register_hook"),
@@ -53,6 +58,7 @@ class Switches:
         """A handle's number, which is the hook's key in its dict → which registration it was."""
         self.left_out: list[Sign] = []
         """The registrations that were not carried out."""
+        self._handles: list[Any] = []
         self._count: Counter[Sign] = Counter()
         self._groups: dict[int, tuple[Any, Sign]] = {}
         """``id`` of what the parts of a multi-grad hook share → it and its sign."""
@@ -63,7 +69,7 @@ class Switches:
         if found is not None and id(found.state) in self._groups:
             return self._groups[id(found.state)][1]
         described = describe(hook if found is None else found.function)
-        same = (how, described[0], described[1], described[2])
+        same = (how, *described[:3], _way())
         self._count[same] += 1
         sign = (*same, self._count[same])
         if found is not None:
@@ -78,7 +84,27 @@ class Switches:
             return RemovableHandle(OrderedDict())
         handle = register()
         self.signs[handle.id] = sign
+        self._handles.append(handle)
         return handle
+
+    def clear(self) -> None:
+        """Remove what is still registered, as on a model from outside the function: the next run registers its own."""
+        for handle in self._handles:
+            handle.remove()
+
+
+def _way() -> tuple[tuple[str, int], ...]:
+    """The lines of the user's code that led here: a hook that registers others must not be mistaken for the function.
+
+    Torch's own lines are left out, since they depend on which other hooks there are.
+    """
+    lines: list[tuple[str, int]] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") != _RUNS:
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in ("torch", "hookviz"):
+            lines.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(lines)
 
 
 @contextmanager

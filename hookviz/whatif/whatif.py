@@ -1,6 +1,8 @@
 """The same pass with its hooks switched off and on, recorded for every combination."""
 
 import inspect
+import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -42,14 +44,19 @@ class WhatIf(Played):
 
         Raises:
             TypeError: the function has no parameter of that name.
+            ValueError: with these values there is nothing to show; all stays as it was.
         """
         values = {name: float(value) for name, value in values.items()}
         for name in values:
             if name not in self.values:
                 raise TypeError(say("error.whatif.name", name=name, names=", ".join(self.values) or say("name.none")))
-        self.values.update(values)
-        before = self._runs
-        self._record()
+        kept, before = self.values, self._runs
+        self.values = {**kept, **values}
+        try:
+            self._record()
+        except BaseException:  # what is shown is still the pass of before
+            self.values = kept
+            raise
         self._before = before
 
     def _record(self) -> None:
@@ -140,7 +147,12 @@ class WhatIf(Played):
 
     def _words(self, off: Off) -> tuple[str, str, str]:
         """Which variant it is, why it lacks a step of another one, and what stands on a hook that it has not."""
-        labels = ", ".join(hook.label for place, hook in enumerate(self.hooks) if place in off)
+        hooks = self.hooks
+        count = Counter(hook.label for hook in hooks)
+        labels = ", ".join(
+            hook.label if count[hook.label] == 1 else say("whatif.hook", hook=hook.label, on=hook.on)
+            for hook in (hooks[place] for place in sorted(off))
+        )
         if not off:
             return say("variant.all"), say("absent.all"), say("player.off")
         return say("variant.without", hooks=labels), say("absent.without", hooks=labels), say("player.off")
@@ -182,12 +194,13 @@ def whatif(run: Callable[..., Any], /, **ranges: Range) -> WhatIf:
 
     ``run`` makes its tensors, registers its hooks and runs its pass; a hook is switched off by not carrying out its
     registration, so that each trace is that of a real pass. Up to five hooks make up to 32 passes; of more, each is
-    switched off alone. Random numbers begin anew for each pass. Hooks that are registered before ``run`` stay on.
+    switched off alone. Random numbers begin anew for each pass. Hooks that are registered before ``run`` stay on; what
+    ``run`` leaves registered, as on a model from outside it, is removed after each pass.
 
     Args:
         run: a function whose arguments, if it has any, are numbers.
         ranges: for each argument that is to have a slider, the smallest and the largest number. It begins at the
-            argument's default, or in the middle.
+            argument's default, or in the middle. ``run`` is given a float: ``int(n)`` makes a whole number of it.
 
     Raises:
         TypeError: ``run`` cannot be called, has no such argument, or wants one for which there is no number.
@@ -211,8 +224,12 @@ def whatif(run: Callable[..., Any], /, **ranges: Range) -> WhatIf:
 
 
 def _is_range(given: Any) -> bool:
-    numbers = isinstance(given, (tuple, list)) and len(given) == 2 and all(isinstance(x, (int, float)) for x in given)
+    numbers = isinstance(given, (tuple, list)) and len(given) == 2 and all(map(_is_number, given))
     return numbers and given[0] < given[1]
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, (int, float)) and math.isfinite(given)
 
 
 def _beginning(run: Callable[..., Any], ranges: Mapping[str, Range]) -> dict[str, float]:
@@ -227,8 +244,8 @@ def _beginning(run: Callable[..., Any], ranges: Mapping[str, Range]) -> dict[str
         default = parameter.default
         if name in ranges:
             low, high = ranges[name]
-            given = isinstance(default, (int, float))
-            values[name] = float(min(max(default, low), high)) if given else (low + high) / 2
+            middle = low / 2 + high / 2
+            values[name] = float(min(max(default, low), high)) if _is_number(default) else middle
         elif default is parameter.empty and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise TypeError(say("error.whatif.argument", name=name))
     return values

@@ -173,7 +173,8 @@ def test_hostile_names_and_sources_are_shown_as_text(opened: Opener, javascript:
     assert page.locator("main img").count() == 0
     if javascript:
         page.keyboard.press("]")
-        expect(page.locator(".hv-code")).to_contain_text(HOSTILE)
+        expect(page.locator(".hv-code")).to_contain_text(HOSTILE[:-1] + "\N{REPLACEMENT CHARACTER}")
+    assert "\u202e" not in page.locator("body").inner_text()
     assert page.errors == [] and len(page.requests) == 1  # type: ignore[attr-defined]
 
 

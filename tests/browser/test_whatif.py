@@ -118,6 +118,25 @@ def test_every_changed_number_is_marked_with_what_it_was(opened: Any) -> None:
     assert page.locator(".hv-card .hv-was").inner_text() == "20"
 
 
+def test_a_digit_that_answers_a_question_flips_no_switch(opened: Any) -> None:
+    page = opened("whatif")
+    for key in ("p", "ArrowRight", "2", "Enter", *["ArrowRight"] * 4):
+        page.keyboard.press(key)
+    page.wait_for_selector(".hv-choice")
+    for key in ("9", "1", "3"):  # no such choice, a wrong one, the right one
+        page.keyboard.press(key)
+    page.wait_for_selector(".hv-ask", state="detached")
+    assert "Right. It is ①" in page.inner_text(".hv-told")
+    assert page.locator("[aria-checked=false]").count() == 0
+    page.keyboard.press("3")
+    assert page.locator("[aria-checked=false]").count() == 1
+    page.keyboard.press("p")  # where nothing is asked, one can still leave
+    assert page.locator(".hv-predicting").count() == 0
+    page.keyboard.press("p")
+    assert "questions are about one pass with every hook on" in page.inner_text(".hv-told")
+    assert page.errors == []
+
+
 def test_switches_work_with_tab_and_space_and_a_pin_with_the_mouse(opened: Any) -> None:
     page = opened("whatif")
     switch = page.get_by_role("switch", name="look")
