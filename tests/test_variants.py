@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import ipywidgets
 import pytest
 import torch
 from scenes import c_hook, leaf, scene
@@ -14,8 +13,8 @@ import hookviz as hv
 from hookviz.player import Player
 from hookviz.player.frames import LONGEST, state
 from hookviz.player.variants import Variant, variants
-from hookviz.whatif import WhatIf, whatif
-from hookviz.whatif.live import bundle, sliders
+from hookviz.whatif import WhatIf, live, whatif
+from hookviz.whatif.live import show, sliders
 
 State = dict[str, Any]
 
@@ -112,13 +111,23 @@ def test_sliders_record_afresh_and_tell_the_player() -> None:
     assert len(player.variants) == 32
 
 
-def test_jupyter_shows_sliders_and_player(both: WhatIf) -> None:
-    shown = bundle(both)
-    box = ipywidgets.widget_serialization["from_json"](
-        f"IPY_MODEL_{shown['application/vnd.jupyter.widget-view+json']['model_id']}", None
-    )
+def test_jupyter_shows_sliders_and_before_them_what_stays_without_a_kernel(
+    both: WhatIf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr(live, "display", lambda thing, **_: shown.append(thing))
+    show(both)
+    still, box = shown
     assert [type(child).__name__ for child in box.children] == ["FloatSlider", "FloatSlider", "Player"]
-    assert isinstance(whatif(a_to_e).player(), Player)
+    assert f'data-twin="{box.children[-1].twin}"' in still["text/html"]
+    assert "hv-state" in still["text/html"]
+
+
+def test_a_what_if_without_sliders_is_shown_without_a_widget() -> None:
+    both = whatif(a_to_e)
+    assert not hasattr(both, "_ipython_display_")
+    assert set(both._repr_mimebundle_()) == {"text/html", "text/plain"}
+    assert isinstance(both.player(), Player)
 
 
 def passed(hook: Callable[[torch.Tensor], Any] | None, *, on: str = "c") -> hv.Trace:

@@ -21,6 +21,7 @@ function render({ model, el }) {
   const root = makeRoot(model);
   followTheme(root, life.signal);
   el.replaceChildren(root);
+  if (model.get("twin")) hideTwin(model.get("twin"));
   let filled = fill(root, model);
   const refill = soon(() => {
     if (life.signal.aborted) return;
@@ -34,6 +35,12 @@ function render({ model, el }) {
     filled.abort();
     root.remove();
   };
+}
+
+/** Where a kernel runs, the player that needs none gives way, also when the page draws it again. */
+function hideTwin(twin) {
+  (globalThis.hookvizLive ??= new Set()).add(twin);
+  for (const other of document.querySelectorAll(`[data-twin="${twin}"]`)) other.hidden = true;
 }
 
 /** Several traits may change at once: acts when all have. */

@@ -96,6 +96,7 @@ class Player(anywidget.AnyWidget):
     flipped = traitlets.Bool(False).tag(sync=True)
     split = traitlets.Bool(False).tag(sync=True)
     mark = traitlets.Int(-1).tag(sync=True)
+    twin = traitlets.Unicode().tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
     steps = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)

@@ -1,10 +1,12 @@
 """Sliders for the values that a function is given: each move records afresh."""
 
-from typing import Any
+import uuid
 
 import ipywidgets
+from IPython.display import display
 from traitlets import Bunch
 
+from hookviz.page import output
 from hookviz.player import Player
 from hookviz.whatif.whatif import Range, WhatIf
 
@@ -30,8 +32,13 @@ def _slider(name: str, bounds: Range, value: float) -> ipywidgets.FloatSlider:
     return ipywidgets.FloatSlider(value, min=low, max=high, step=step, description=name, readout_format=".4g")
 
 
-def bundle(whatif: WhatIf) -> dict[str, Any]:
-    """What Jupyter shows where widgets run: the sliders above the player."""
+def show(whatif: WhatIf) -> None:
+    """Show the sliders above the player in Jupyter, where they live as long as their kernel.
+
+    Before them stands a player that needs no kernel, for the time after: the living one hides it.
+    """
     player = whatif.player()
-    widget: Any = ipywidgets.VBox([*sliders(whatif, player), player])._repr_mimebundle_()
-    return {kind: data for kind, data in widget.items() if kind != "text/plain"}
+    player.twin = uuid.uuid4().hex
+    html = f'<div class="hv-twin" data-twin="{player.twin}">{output(whatif.state())}</div>'
+    display({"text/html": html, "text/plain": repr(whatif)}, raw=True)  # type: ignore[no-untyped-call]
+    display(ipywidgets.VBox([*sliders(whatif, player), player]))  # type: ignore[no-untyped-call]

@@ -115,12 +115,6 @@ class WhatIf(Played):
             raise ValueError(say("error.whatif.hook", hook=hook, names=names or say("name.none")))
         return found
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        from hookviz.whatif.live import bundle
-
-        shown = super()._repr_mimebundle_()
-        return {**shown, **bundle(self)} if self.ranges else shown
-
     def state(self) -> dict[str, Any]:
         """All that the player needs, as plain data."""
         from hookviz.player.variants import variants
@@ -169,6 +163,15 @@ class WhatIf(Played):
         values = ", ".join(f"{name}={value:g}" for name, value in self.values.items()) or say("name.none")
         summary = say("whatif.summary", hooks=len(self.hooks), passes=len(self._runs))
         return " ".join([summary if self.hooks else say("whatif.summary.values", values=values), *self.notes])
+
+
+class Sliding(WhatIf):
+    """A what-if whose values have sliders."""
+
+    def _ipython_display_(self, **_: Any) -> None:
+        from hookviz.whatif.live import show
+
+        show(self)
 
 
 def _doubts(first: Run, last: Run) -> Iterable[str]:
@@ -220,7 +223,7 @@ def whatif(run: Callable[..., Any], /, **ranges: Range) -> WhatIf:
     for name, given in ranges.items():
         if not _is_range(given):
             raise ValueError(say("error.whatif.range", name=name, given=repr(given)))
-    return WhatIf(run, ranges, _beginning(run, ranges))
+    return (Sliding if ranges else WhatIf)(run, ranges, _beginning(run, ranges))
 
 
 def _is_range(given: Any) -> bool:
