@@ -65,6 +65,20 @@ def test_steps_side_by_side_are_of_the_same_kind_on_the_same_tensor(one: Any, tw
     assert {hook.on for hook in only if hook is not None} == set(one) ^ set(two)
 
 
+def test_what_only_later_traces_have_is_one_where_it_computes_the_same() -> None:
+    def went(function: Callable[[torch.Tensor], torch.Tensor]) -> hv.Trace:
+        x = leaf(2.0)
+        with hv.record(names={"x": x}) as trace:
+            function(x).backward()
+        return trace
+
+    traces = together([went(f) for f in (torch.cos, lambda x: x.exp().exp(), lambda x: x.sin().exp(), torch.exp)])
+    roots = [next(step.node for step in trace.steps if step.kind == "seed") for trace in traces]
+    assert len(set(roots)) == 4
+    inner = [step.node for step in traces[1].steps if step.kind == "compute"][1]
+    assert inner == roots[3]  # the exponential of x is the same thing wherever it stands
+
+
 def test_a_forward_hook_that_computes_takes_no_other_step_out_of_its_place() -> None:
     def went(scaled: bool) -> hv.Trace:
         net = nn.Sequential(*(nn.Sequential(nn.Linear(1, 1), nn.Tanh()) for _ in range(3)), nn.ReLU())

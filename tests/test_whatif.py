@@ -15,6 +15,7 @@ from torch.optim import optimizer as torch_optimizer
 
 from hookviz.trace import Trace
 from hookviz.whatif import whatif
+from hookviz.whatif.live import sliders
 from hookviz.whatif.runs import subsets
 
 
@@ -358,6 +359,25 @@ def test_where_other_values_show_nothing_all_stays_as_it_was() -> None:
         both.change(a=2.0)
     assert both.values == {"a": 1.0}
     assert both.traces == traces
+
+
+def test_other_values_with_which_there_are_other_hooks() -> None:
+    def run(x: float = 1.0) -> None:
+        x = torch.tensor(x, requires_grad=True)  # type: ignore[assignment]
+        if x < 2:
+            x.register_hook(look)  # type: ignore[attr-defined]
+        y = x * 2
+        y.register_hook(times_two)  # type: ignore[attr-defined]
+        y.backward()  # type: ignore[attr-defined]
+
+    both = whatif(run, x=(0, 3))
+    player = both.player()
+    (slider,) = sliders(both, player)
+    player.shown, player.breakpoints = 3, [1]
+    slider.value = 1.5
+    assert (len(player.variants), player.shown, player.breakpoints) == (8, 3, [1])
+    slider.value = 2.5
+    assert (len(player.variants), player.shown, player.breakpoints) == (2, 0, [])
 
 
 def test_a_slider_begins_at_the_default_or_in_the_middle() -> None:

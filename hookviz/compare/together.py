@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from difflib import SequenceMatcher
+from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
 
 from hookviz.compare.matching import matched
@@ -117,19 +118,28 @@ class _Common:
         found = _one_to_one(pairs)
         if len(found) < len(pairs) or not pairs:  # or it leads a later pass to another node than the first trace's
             found = _by_name(self.first, trace)
-        _grow(self.first, trace, found)
         owners = {node: calls[call] for node, call in trace.owners.items()}
+        _grow(self.first, trace, owners, found)
         if _in_calls(self.first, trace, owners, found):
-            _grow(self.first, trace, found)
-        seen: Counter[str] = Counter()
-        for node, op in enumerate(trace.ops):
-            if node not in found:
-                name = trace.name(node)
-                seen[name] += 1
-                found[node] = self._nodes.setdefault((name, seen[name]), len(self.ops))
-                if found[node] == len(self.ops):
-                    self.ops.append(op)
+            _grow(self.first, trace, owners, found)
+        self._add(trace, owners, found)
         return found
+
+    def _add(self, trace: Trace, owners: Mapping[int, int], found: dict[int, int]) -> None:
+        """Give new numbers to the nodes that the first trace has not; traces share one for what computes the same."""
+        below = _below(trace)
+        names = {row.node: row.name for row in trace.tensors}
+        ends = {node: {end for _, end, _ in below.get(node, ())} for node in range(len(trace.ops))}
+        seen: Counter[Key] = Counter()
+        for node in TopologicalSorter(ends).static_order():  # from the leaves on
+            if node in found:
+                continue
+            goes = sorted((slot, found[end], output) for slot, end, output in below.get(node, ()))
+            key = (trace.ops[node], owners.get(node, -1), names.get(node, ""), *goes)
+            seen[key] += 1
+            found[node] = self._nodes.setdefault((*key, seen[key]), len(self.ops))
+            if found[node] == len(self.ops):
+                self.ops.append(trace.ops[node])
 
     def _calls(self, trace: Trace, modules: Mapping[int, int]) -> dict[int, int]:
         found: dict[int, int] = {}
@@ -169,18 +179,21 @@ def _one_to_one(pairs: Set[tuple[int, int]]) -> dict[int, int]:
     return {theirs: ours for theirs, ours in pairs if count["theirs", theirs] == count["ours", ours] == 1}
 
 
-def _grow(first: Trace, trace: Trace, found: dict[int, int]) -> None:
-    """Match, from the leaves on, what computes the same from what is matched already, where it is the only one."""
+def _grow(first: Trace, trace: Trace, owners: Mapping[int, int], found: dict[int, int]) -> None:
+    """Match, from the leaves on, what computes the same from what is matched already, where it is the only one.
+
+    ``owners`` says in which call of a module, in common numbers, each node of ``trace`` was made: it must be the same.
+    """
     ours, theirs = _below(first), _below(trace)
     taken = set(found.values())
     while True:
         free: dict[Key, list[int]] = {}
         for node in ours.keys() - taken:
-            free.setdefault((first.ops[node], *sorted(ours[node])), []).append(node)
+            free.setdefault((first.ops[node], first.owners.get(node, -1), *sorted(ours[node])), []).append(node)
         new = {}
         for node in sorted(theirs.keys() - found.keys()):
             ends = {(slot, found.get(end, -1), output) for slot, end, output in theirs[node]}
-            same = free.get((trace.ops[node], *sorted(ends)), [])
+            same = free.get((trace.ops[node], owners.get(node, -1), *sorted(ends)), [])
             if len(same) == 1:
                 new[node] = same.pop()
         if not new:

@@ -121,8 +121,12 @@ class Player(anywidget.AnyWidget):
         return cls(_esm=script(), _css=style(), steps=length(state), **state)
 
     def show(self, state: Mapping[str, Any]) -> None:
-        """Show something else, at the same step."""
+        """Show something else, at the same step; with the same hooks off and the same breakpoints, if it has such."""
         with self.hold_sync():
+            if state.get("switches", []) != self.switches:
+                self.shown = 0
+            if state["hooks"] != self.hooks:
+                self.breakpoints = []
             self.steps, self.flipped = length(state), False
             for name, value in state.items():
                 setattr(self, name, value)
