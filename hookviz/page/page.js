@@ -27,7 +27,7 @@ function pictureOf(shown) {
 async function play(still) {
   const root = still.parentElement;
   const twin = root.closest("[data-twin]");
-  if (twin) twin.hidden = Boolean(globalThis.hookvizLive?.has(twin.dataset.twin));
+  if (twin && globalThis.hookvizLive?.has(twin.dataset.twin)) return twin.replaceChildren();
   // At once, before another output's script looks for what does not play yet.
   root.classList.add("hv-plays");
   const values = await unpack(root.querySelector(".hv-state").textContent).catch((error) => {

@@ -40,7 +40,7 @@ function render({ model, el }) {
 /** Where a kernel runs, the player that needs none gives way, also when the page draws it again. */
 function hideTwin(twin) {
   (globalThis.hookvizLive ??= new Set()).add(twin);
-  for (const other of document.querySelectorAll(`[data-twin="${twin}"]`)) other.hidden = true;
+  for (const other of document.querySelectorAll(`[data-twin="${twin}"]`)) other.replaceChildren();
 }
 
 /** Several traits may change at once: acts when all have. */

@@ -31,6 +31,13 @@ MODULES = (
 )
 """Lesson 03's network."""
 
+SLIDERS = (
+    "import torch, hookviz as hv\ndef run(x=3.0):\n    x = torch.tensor(x, requires_grad=True)\n"
+    "    x.register_hook(lambda grad: grad * 10)\n    (x * x).backward()",
+    "hv.whatif(run, x=(0, 10))",
+)
+"""A what-if with a slider."""
+
 DONE = """() => { const shown = [...document.querySelectorAll(".jp-NotebookPanel .jp-CodeCell .jp-InputPrompt")]
   .filter((prompt) => { const box = prompt.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; });
   return shown.length && shown.every((prompt) => /[0-9]/.test(prompt.innerText)); }"""
@@ -53,6 +60,7 @@ def lab(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
     folder = tmp_path_factory.mktemp("notebooks")
     write_notebook(folder / "a_to_e.ipynb", *SCRIPT)
     write_notebook(folder / "modules.ipynb", *MODULES)
+    write_notebook(folder / "sliders.ipynb", *SLIDERS)
     for lesson in LESSONS.glob("*.ipynb"):
         (folder / lesson.name).write_bytes(lesson.read_bytes())
     with Lab(folder, tmp_path_factory.mktemp("home")) as running:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from scenes import c_hook, scene
 from test_whatif import a_to_e
 
@@ -175,3 +175,22 @@ def test_nothing_reaches_beyond_the_window_and_axe_finds_nothing_serious(opened:
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     found = Axe().run(page).response["violations"]
     assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+
+
+def test_a_slider_records_afresh_and_shows_what_changed(open_page: Any) -> None:
+    page = open_page("sliders.ipynb")
+    player = page.locator(".jp-OutputArea .widget-vbox .hv-player")
+    player.wait_for(timeout=60_000)
+    assert page.locator(".hv-player:visible").count() == 1, "the player for the time without a kernel is hidden"
+    player.focus()
+    page.keyboard.press("End")
+    handle = page.locator(".widget-slider .noUi-handle")
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    expect(player.locator(".hv-sentence")).to_have_text("x.grad is written: 62.", timeout=30_000)
+    expect(player.locator(".hv-beside")).to_have_text("Before the change: x.grad is written: 60.")
+    player.focus()
+    page.keyboard.press("1")
+    expect(player.locator(".hv-beside")).to_have_text("With every hook on: x.grad is written: 62.")
+    expect(player.locator(".hv-sentence")).to_have_text("x.grad is written: 6.2.")
+    assert page.errors == []
