@@ -1,6 +1,7 @@
 """What ``trace.why`` says: formulas with values where these come to what was recorded, else why there are none."""
 
 import ast
+import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -14,6 +15,7 @@ from scenes import leaf, scene
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
+from hookviz.recorder.saved import ROOM
 from hookviz.trace import SavedRow
 from hookviz.values import measure
 from hookviz.why import formulas
@@ -257,6 +259,9 @@ def test_only_rounding_may_lie_between(dtype: torch.dtype) -> None:
 # -- symbols only
 
 
+MANY = "No values: they are kept in graphs of at most 256 nodes, and no more than 4,096 numbers in one recording."
+
+
 def symbols(reason: Reason) -> tuple[str, str]:
     assert (reason.verdict, reason.filled) == ("symbols only", "")
     return reason.text, reason.note
@@ -279,7 +284,29 @@ def test_large_graphs_are_told_in_symbols(nodes: int, verdict: str) -> None:
     assert {reason.verdict for reason in found} == {verdict}
     assert bool(trace.saved) == (nodes == 256)
     if nodes > 256:
-        assert symbols(found[0]) == ("grad × other", "No values: they are kept in graphs of at most 256 nodes.")
+        assert symbols(found[0]) == ("grad × other", MANY)
+
+
+def test_a_recording_keeps_no_more_for_formulas_than_it_says() -> None:
+    def numbers(trace: hv.Trace) -> int:
+        kept = {row.value for row in trace.saved if isinstance(row.value, int)} - {row.data for row in trace.tensors}
+        return sum(math.prod(trace.values[value][0]) for value in kept) + len(trace.saved)
+
+    with hv.record() as trace:
+        for _ in range(100):
+            (torch.rand(64, requires_grad=True) * 2).sin().sum().backward()
+    assert ROOM - 64 <= numbers(trace) <= ROOM
+    sines = [step.index for step in trace.steps if step.kind == "compute" and step.on.startswith("SinBackward0")]
+    assert trace.why(sines[0])[0].verdict == "explained"
+    assert symbols(trace.why(sines[-1])[0])[1] == MANY
+
+
+def test_the_last_passes_that_are_kept_have_their_formulas() -> None:
+    with hv.record(keep=3) as trace:
+        for _ in range(200):
+            (torch.rand(64, requires_grad=True) * 2).sin().sum().backward()
+    sines = [step.index for step in trace.steps if step.kind == "compute" and step.on.startswith("SinBackward0")]
+    assert {trace.why(index)[0].verdict for index in sines} == {"explained"}
 
 
 def test_in_a_large_graph_both_cases_are_told_and_what_needs_no_saved_value_is_explained() -> None:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from hookviz.recorder.saved import ROOM
 from hookviz.trace.trim import let_go
 from hookviz.words import say
 
@@ -43,6 +44,7 @@ class Bound:
 
     def _trim(self, over: int) -> None:
         moved = let_go(self.trace, over)
+        self.recording.saved.room = ROOM
         self.recording.renumber(moved.nodes)
         self.recording.calls.renumber(moved.calls, moved.hooks)
         note = say("note.dropped", dropped=self.trace.dropped, kept=len(self.trace.roots))

@@ -21,7 +21,7 @@ from hookviz.recorder.notices import Notices
 from hookviz.recorder.optimizers import Optimizers
 from hookviz.recorder.passes import SMALL, Pass
 from hookviz.recorder.raised import Raised
-from hookviz.recorder.saved import capture
+from hookviz.recorder.saved import Saved
 from hookviz.recorder.stage import ListStage, Observer, Stage
 from hookviz.recorder.still import no_collection
 from hookviz.recorder.unfollowed import Unfollowed
@@ -55,6 +55,7 @@ class Recording:
         self._unfollowed = Unfollowed(self, tuple(models))
         self.optimizers = Optimizers(self)
         self.bound = Bound(self, keep)
+        self.saved = Saved()
         self.running: list[Watched] = []
         self._numbering = graph.Numbering()
         self._stages: dict[Any, Stage] = {}
@@ -209,7 +210,7 @@ class Recording:
         for reference in self._retaining:
             survey.retains(reference())
         seen.careful = len(survey.nodes) <= SMALL
-        self.carefully(capture, survey)
+        self.carefully(self.saved.capture, survey)
         self.calls.claim(survey)
         for kept in survey.hooks_of_tensors(marked=bool(self._metadata)):
             self._observe(watched, *kept)

@@ -13,56 +13,69 @@ from hookviz.survey import Survey
 from hookviz.trace import SavedRow
 from hookviz.why.formulas import needs
 
+ROOM = 4_096
+"""No more numbers than this are kept for formulas in one recording, beside those that it keeps anyway."""
+
 _PLAIN = (bool, int, float, complex, str, type(None))
 _UNSIGNED = 2**63
 """torch shows a negative dimension as the unsigned number with the same bits."""
 
 
-def capture(survey: Survey) -> None:
-    """Write down what the formulas of this graph's nodes name; in a graph of more than ``SMALL`` nodes, nothing."""
-    try:
-        for node in survey.nodes if len(survey.nodes) <= SMALL else ():
-            _take(survey, node, survey.numbers[id(node)])
-    finally:
-        survey.begun()
+class Saved:
+    """Writes down what nodes saved, as long as there is room in the recording."""
 
+    def __init__(self) -> None:
+        self.room = ROOM
 
-def _take(survey: Survey, node: Node, number: int) -> None:
-    rows = survey.trace.saved
-    for name in needs(graph.op_of(node)):
-        rows.append(SavedRow(survey.pass_id, number, name, *_seen(survey, node, name)))
-    if isinstance(node, torch.autograd.function.BackwardCFunction):
-        rows += [SavedRow(survey.pass_id, number, "backward", None, where) for where in _written(node)]
+    def capture(self, survey: Survey) -> None:
+        """What the formulas of this graph's nodes name; in a graph of more than ``SMALL`` nodes, nothing."""
+        try:
+            for node in survey.nodes if len(survey.nodes) <= SMALL else ():
+                self._take(survey, node, survey.numbers[id(node)])
+        finally:
+            survey.begun()
 
+    def _take(self, survey: Survey, node: Node, number: int) -> None:
+        rows = []
+        for name in needs(graph.op_of(node)) if self.room > 0 else ():
+            rows.append(SavedRow(survey.pass_id, number, name, *self._seen(survey, node, name)))
+        if isinstance(node, torch.autograd.function.BackwardCFunction) and self.room > 0:
+            rows += [SavedRow(survey.pass_id, number, "backward", None, where) for where in _written(node)]
+        self.room -= len(rows)
+        survey.trace.saved += rows
 
-def _seen(survey: Survey, node: Node, name: str) -> tuple[Any, Any, str | None]:
-    """(number of the value, or plain value, or why there is neither) of what ``node`` saved under ``name``."""
-    try:
-        raw = getattr(node, f"_raw_saved_{name}", None)
-        parts = raw if isinstance(raw, tuple) else () if raw is None else (raw,)
-        if any(part.unpack_hook is not None for part in parts):
-            return None, None, "hooks"
-        thing = getattr(node, f"_saved_{name}")
-    except AttributeError:  # a torch that saves something else
-        return None, None, "none"
-    except RuntimeError:  # changed in place since, or freed already: backward will say so itself
-        return None, None, "changed"
-    if isinstance(thing, torch.Tensor):
-        value, why = _value(survey, thing)
-        return value, None, why
-    if isinstance(raw, tuple):
-        found = [_value(survey, part) for part in thing]
-        why = next((why for _, why in found if why), None)
-        return (None if why else tuple(value for value, _ in found)), None, why
-    return (None, _signed(thing), None) if _is_plain(thing) else (None, None, "none")
+    def _seen(self, survey: Survey, node: Node, name: str) -> tuple[Any, Any, str | None]:
+        """(number of the value, or plain value, or why there is neither) of what ``node`` saved under ``name``."""
+        try:
+            raw = getattr(node, f"_raw_saved_{name}", None)
+            parts = raw if isinstance(raw, tuple) else () if raw is None else (raw,)
+            if any(part.unpack_hook is not None for part in parts):
+                return None, None, "hooks"
+            thing = getattr(node, f"_saved_{name}")
+        except AttributeError:  # a torch that saves something else
+            return None, None, "none"
+        except RuntimeError:  # changed in place since, or freed already: backward will say so itself
+            return None, None, "changed"
+        if isinstance(thing, torch.Tensor):
+            value, why = self._value(survey, thing)
+            return value, None, why
+        if isinstance(raw, tuple):
+            found = [self._value(survey, part) for part in thing]
+            why = next((why for _, why in found if why), None)
+            return (None if why else tuple(value for value, _ in found)), None, why
+        return (None, _signed(thing), None) if _is_plain(thing) else (None, None, "none")
 
-
-def _value(survey: Survey, thing: torch.Tensor | None) -> tuple[int | None, str | None]:
-    if thing is None:
-        return None, None
-    if thing.is_nested or thing.numel() > FEW:
-        return None, "large"
-    return survey.known(thing), None
+    def _value(self, survey: Survey, thing: torch.Tensor | None) -> tuple[int | None, str | None]:
+        if thing is None:
+            return None, None
+        if thing.is_nested or thing.numel() > FEW:
+            return None, "large"
+        if thing.numel() > self.room:
+            return None, "many"
+        count = len(survey.trace.values)
+        value = survey.known(thing)
+        self.room -= thing.numel() if len(survey.trace.values) > count else 0  # most are those of tensors with names
+        return value, None
 
 
 def _is_plain(thing: Any) -> bool:
