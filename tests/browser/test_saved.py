@@ -1,9 +1,5 @@
-"""A notebook that was run and saved, opened where nothing runs any more: it plays, or shows the picture, no error.
+"""A notebook that was run and saved, opened where nothing runs any more: it plays, or shows the picture, no error."""
 
-Those who are not in the tests' own environment are tried where they are installed: ``pip install marimo``.
-"""
-
-import importlib.util
 import socket
 import subprocess
 import sys
@@ -56,7 +52,6 @@ def show(
     request: pytest.FixtureRequest, chrome: Browser, ran: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], Page]]:
     """Opens a notebook in one of Jupyter's two front ends."""
-    pytest.importorskip(request.param)
     folder, home = tmp_path_factory.mktemp("folder"), tmp_path_factory.mktemp("home")
     with Lab(folder, home, request.param) as server:
         hand_out(ran, server)
@@ -141,7 +136,6 @@ def _():
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("marimo") is None, reason="marimo is not installed")
 def test_marimo_plays_a_trace(chrome: Browser, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(APP)
     with socket.socket() as probe:
