@@ -5,9 +5,11 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+BROWSER = "tests/browser"
 # From here on node sees by itself that a .js file is a module.
 NEEDED_NODE = (20, 19)
 
@@ -15,12 +17,29 @@ NEEDED_NODE = (20, 19)
 def main(arguments: list[str]) -> int:
     """Run both, so that a fault in one does not hide the other's, and return the first that failed."""
     node = run_node_tests()
-    return run_pytest(arguments) or node
+    return (subprocess.run(pytest(*arguments), cwd=ROOT).returncode if arguments else run_all()) or node
 
 
-def run_pytest(arguments: list[str]) -> int:
-    """Run pytest on all that pyproject.toml names, or on what the caller asks for."""
-    return subprocess.run([sys.executable, "-m", "pytest", *arguments], cwd=ROOT).returncode
+def pytest(*arguments: str) -> list[str]:
+    """The command that runs pytest."""
+    return [sys.executable, "-m", "pytest", *arguments]
+
+
+def run_all() -> int:
+    """Run all that pyproject.toml names: the tests in a browser, which mostly wait, beside all others.
+
+    What they print comes when the others are done.
+    """
+    with tempfile.TemporaryFile("w+") as printed:
+        browser = subprocess.Popen(pytest(BROWSER), cwd=ROOT, stdout=printed, stderr=subprocess.STDOUT)
+        try:
+            others = subprocess.run(pytest(f"--ignore={BROWSER}"), cwd=ROOT).returncode
+            failed = browser.wait()
+        finally:
+            browser.kill()
+        printed.seek(0)
+        print(printed.read(), flush=True)
+    return others or failed
 
 
 def run_node_tests() -> int:
