@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from scenes import Doubled
 from torch import nn
 from torch.autograd.graph import register_multi_grad_hook
 from torch.nn.modules import module as torch_modules
@@ -122,20 +123,8 @@ MODEL_HOOKS: dict[str, Callable[[nn.Module], Any]] = {
 }
 
 
-class Scale(nn.Module):
-    """One parameter, and no more nodes than needed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.tensor(2.0))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The product."""
-        return x * self.weight
-
-
 def module_pass(register: Callable[[nn.Module], Any] | None) -> tuple[torch.Tensor | None, ...]:
-    net, x = Scale(), torch.tensor(3.0, requires_grad=True)
+    net, x = Doubled(), torch.tensor(3.0, requires_grad=True)
     handle = None if register is None else register(net)
     try:
         net(x).backward()
@@ -240,7 +229,7 @@ def test_a_hook_that_registers_another_is_not_mistaken_for_the_function() -> Non
 
 
 def test_what_the_function_leaves_registered_is_removed() -> None:
-    net = Scale()
+    net = Doubled()
     outputs = []
 
     def run() -> None:
@@ -282,7 +271,7 @@ def test_more_hooks_than_can_be_switched_are_said() -> None:
 
 
 def test_a_hook_from_before_stays_on_and_is_named() -> None:
-    net = Scale()
+    net = Doubled()
     net.register_forward_hook(lambda module, args, output: output * 2)
     both = whatif(lambda: net(torch.tensor(3.0)).backward())
     assert both.hooks == []

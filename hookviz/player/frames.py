@@ -1,6 +1,6 @@
 """A trace as the player shows it: a picture for each pass, and for each step what to mark and what to say."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hookviz.picture.dot import dot
@@ -38,20 +38,39 @@ _ONE_CARD = ("call", "forward", "seed", "arrive", "retain_grad", "accumulate", "
 def state(trace: Trace) -> dict[str, Any]:
     """All that the player needs of ``trace``, as plain data."""
     steps = trace.steps[:LONGEST]
-    scenes = [Scene.of(trace, pass_id) for pass_id in sorted({step.pass_id for step in steps})]
+    scenes = scenes_of(trace)
     pictures = {scene.pass_id: picture for picture, scene in enumerate(scenes)}
-    marks = {index: mark for scene in scenes for index, mark in scene.marks.items()}
-    hooks = sorted({step.row.hook for step in steps if step.row.hook is not None})
-    telling = Telling(trace, steps, marks, hooks, asks=True)
+    hooks = hooks_in(steps)
+    telling = Telling(trace, steps, marks_of(scenes), hooks, asks=True)
     return {
-        "svgs": [dot(scene, None, final=True).pipe("svg", encoding="utf-8") for scene in scenes],
+        "svgs": drawn(scenes),
         "frames": [{**telling.frame(step), "picture": pictures[step.pass_id]} for step in steps],
         "hooks": [hook_of(trace, index) for index in hooks],
-        "firings": [firing_of(step) for step in steps if step.kind in HOOK_KINDS],
+        "firings": firings_in(steps),
         "layers": layers(scenes),
         "notes": [*trace.notes, *too_long(trace)],
         "words": section("player"),
     }
+
+
+def scenes_of(trace: Trace) -> list[Scene]:
+    """The scene of each pass of which steps are shown."""
+    return [Scene.of(trace, pass_id) for pass_id in sorted({row.pass_id for row in trace.rows[:LONGEST]})]
+
+
+def marks_of(scenes: Iterable[Scene]) -> dict[int, Mark]:
+    """What each step marks."""
+    return {index: mark for scene in scenes for index, mark in scene.marks.items()}
+
+
+def hooks_in(steps: Iterable[Step]) -> list[int]:
+    """The hooks that steps are about, by their rows."""
+    return sorted({step.row.hook for step in steps if step.row.hook is not None})
+
+
+def drawn(scenes: Iterable[Scene], **layer: bool) -> list[str]:
+    """The pictures for the player, with all texts at their longest."""
+    return [dot(scene, None, final=True, **layer).pipe("svg", encoding="utf-8") for scene in scenes]
 
 
 def too_long(trace: Trace) -> Iterator[str]:
@@ -64,9 +83,7 @@ def layers(scenes: list[Scene]) -> str:
     """All pictures with the lists of pre-hooks, and with the tensors besides: packed, since few ask for them."""
     if sum(scene.shown for scene in scenes) > LARGEST:
         return ""
-    ways: tuple[dict[str, bool], ...] = ({"nodes": True}, {"tensors": True})
-    drawn = [[dot(scene, None, final=True, **way).pipe("svg", encoding="utf-8") for scene in scenes] for way in ways]
-    return pack(drawn)
+    return pack([drawn(scenes, nodes=True), drawn(scenes, tensors=True)])
 
 
 class Telling:
@@ -199,8 +216,12 @@ def hook_of(trace: Trace, index: int) -> dict[str, Any]:
     }
 
 
-def firing_of(step: Step) -> dict[str, Any]:
-    """A row of the table of hooks."""
+def firings_in(steps: Iterable[Step]) -> list[dict[str, Any]]:
+    """The table of hooks, row by row."""
+    return [_firing(step) for step in steps if step.kind in HOOK_KINDS]
+
+
+def _firing(step: Step) -> dict[str, Any]:
     hook = step.hook
     assert hook is not None  # a firing has its hook
     nothing = step.before == () == step.after  # a hook that is given no gradient

@@ -67,6 +67,7 @@ export function stepFor(action, frames, step) {
   return clampStep(places[action], frames.length);
 }
 
+export const DIGITS = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 export const KEYS = {
   ArrowLeft: "previous",
   ArrowRight: "next",
@@ -83,7 +84,7 @@ export const KEYS = {
   l: "large",
   f: "full",
   s: "split",
-  ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((key) => [key, `flip${key}`])),
+  ...Object.fromEntries(DIGITS.map((key) => [key, `flip${key}`])),
   Escape: "leave",
 };
 

@@ -1,6 +1,6 @@
 // What if: each hook is a switch, which shows the pass that was recorded without it. And two passes beside each other.
 
-import { say } from "./logic.js";
+import { DIGITS, say } from "./logic.js";
 import { flip, offAt } from "./variants.js";
 import { atEnd, listen, make, mark, textButton } from "./dom.js";
 
@@ -9,14 +9,14 @@ export function switchPins(model) {
   const rows = (model.get("switches") ?? []).map((one) => one.rows);
   const off = offAt(model.get("combinations") ?? {}, model.get("shown"));
   const placeOf = (id) => rows.findIndex((numbers) => numbers.some((row) => id.endsWith(`-p${row}`)));
-  return { placeOf, isOff: (id) => off.includes(placeOf(id)), off: say(model.get("words"), "off") };
+  const isOffAt = (place) => off.includes(place);
+  return { placeOf, isOffAt, isOff: (id) => isOffAt(placeOf(id)), off: say(model.get("words"), "off") };
 }
 
 /** A row of switches, one a hook; the pins in the picture flip them, too. */
 export function makeSwitches({ model, words, panel, driver, root, signal }) {
   const pane = make("div", "hv-switches", "", { role: "group", "aria-label": say(words, "switches") });
   const [switches, pins] = [model.get("switches") ?? [], switchPins(model)];
-  const off = offAt(model.get("combinations") ?? {}, model.get("shown"));
   const act = (place) => {
     if (!switches[place]) return;
     const { shown, alone } = flip(model.get("combinations"), model.get("shown"), place);
@@ -26,7 +26,7 @@ export function makeSwitches({ model, words, panel, driver, root, signal }) {
   const split = () => model.get("variants")?.length && driver.put({ split: !model.get("split") });
   pane.hidden = !model.get("variants")?.length;
   if (switches.length) pane.append(make("span", "hv-label", say(words, "switches")));
-  switches.forEach((one, place) => pane.append(hookSwitch(one, place, !off.includes(place), () => act(place), signal)));
+  switches.forEach((one, place) => pane.append(hookSwitch(one, place, !pins.isOffAt(place), () => act(place), signal)));
   pane.append(splitButton(model, words, split, signal));
   listen(root, "click", ({ target }) => act(pins.placeOf(target.closest(".hv-switch-pin")?.dataset.id ?? "")), signal);
   // The picture leaves as much room on the screen as the switches take.
@@ -38,7 +38,7 @@ export function makeSwitches({ model, words, panel, driver, root, signal }) {
     if (root.dataset.told) panel.tell(say(words, root.dataset.told));
     root.dataset.told = "";
   };
-  const flips = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((key) => [`flip${key}`, () => act(key - 1)]);
+  const flips = DIGITS.map((key) => [`flip${key}`, () => act(key - 1)]);
   return { pane, greet, actions: { split, ...Object.fromEntries(flips) } };
 }
 

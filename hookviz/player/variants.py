@@ -5,12 +5,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hookviz.compare.together import ABSENT, joined
-from hookviz.picture.dot import dot
 from hookviz.picture.scene import Scene
 from hookviz.picture.things import Mark
-from hookviz.player.frames import LONGEST, Telling, firing_of, glyph_of, hook_of, layers, too_long
+from hookviz.player.frames import (
+    LONGEST,
+    Telling,
+    drawn,
+    firings_in,
+    glyph_of,
+    hook_of,
+    hooks_in,
+    layers,
+    marks_of,
+    scenes_of,
+    too_long,
+)
 from hookviz.sentences import title
-from hookviz.trace import HOOK_KINDS, Step, Trace
+from hookviz.trace import Step, Trace
 from hookviz.words import section
 
 
@@ -44,18 +55,17 @@ def variants(given: Sequence[Variant]) -> dict[str, Any]:
     scenes = [_scenes(trace, own, variant.gone) for (trace, own), variant in zip(found, given, strict=True)]
     steps = [list(trace.steps[:LONGEST]) for trace in traces]
     pictures = _Pictures(scenes, [variant.shown for variant in given])
-    hooks = sorted({step.row.hook for theirs in steps for step in theirs if step.row.hook is not None})
+    hooks = hooks_in(step for theirs in steps for step in theirs)
     pool = _Pool()
     for number, variant in enumerate(given):
         told = _Told(steps, number, variant, pictures, hooks)
-        pool.put(variant, told.frames(), [firing_of(step) for step in steps[number] if step.kind in HOOK_KINDS])
+        pool.put(variant, told.frames(), firings_in(steps[number]))
     return {
         "svgs": pictures.svgs(),
         "layers": pictures.layers(),
         "frames": pool.frames,
         "hooks": [hook_of(traces[0], index) for index in hooks],
         "variants": pool.variants,
-        "firings": pool.variants[0]["firings"],
         "notes": list(too_long(traces[0])),
         "words": section("player"),
     }
@@ -63,7 +73,7 @@ def variants(given: Sequence[Variant]) -> dict[str, Any]:
 
 def _scenes(trace: Trace, own: set[int], gone: str) -> dict[int, Scene]:
     """The scene of each pass. A hook that only other variants have is ``gone``, rather than one that did not fire."""
-    scenes = {pass_id: Scene.of(trace, pass_id) for pass_id in sorted({row.pass_id for row in trace.rows[:LONGEST]})}
+    scenes = {scene.pass_id: scene for scene in scenes_of(trace)}
     spots = tuple(f"-p{hook}-v" for hook in range(len(trace.hook_rows)) if hook not in own)
     for scene in scenes.values():
         scene.unsay(spots, gone)
@@ -134,8 +144,8 @@ class _Pictures:
     def __init__(self, scenes: Sequence[dict[int, Scene]], shown: Sequence[bool]) -> None:
         self._scenes = scenes
         self._shared: dict[Any, Scene] = {}
-        for theirs, drawn in zip(scenes, shown, strict=True):
-            for scene in theirs.values() if drawn else ():
+        for theirs, is_drawn in zip(scenes, shown, strict=True):
+            for scene in theirs.values() if is_drawn else ():
                 self._shared.setdefault(scene.look, scene)
         every = [scene for scenes in self._scenes for scene in scenes.values()]
         for scene in self._shared.values():
@@ -145,7 +155,7 @@ class _Pictures:
 
     def marks(self, number: int) -> dict[int, Mark]:
         """What each step of a variant marks."""
-        return {index: mark for scene in self._scenes[number].values() for index, mark in scene.marks.items()}
+        return marks_of(self._scenes[number].values())
 
     def of(self, number: int, step: Step) -> int:
         """Which picture a step is shown in, or could be; -1 for none."""
@@ -154,8 +164,8 @@ class _Pictures:
 
     def svgs(self) -> list[str]:
         """The pictures, with room for the texts of all that have their shape."""
-        return [dot(scene, None, final=True).pipe("svg", encoding="utf-8") for scene in self._shared.values()]
+        return drawn(self._shared.values())
 
     def layers(self) -> str:
         """The same with the layers, packed."""
-        return layers(list(self._shared.values()))
+        return layers([*self._shared.values()])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hookviz.played import Played
 from hookviz.source import Source
 from hookviz.table import Table
 from hookviz.trace.rows import (
@@ -28,12 +29,11 @@ from hookviz.words import say
 if TYPE_CHECKING:
     from hookviz.compare import Comparison
     from hookviz.picture import Figure
-    from hookviz.player import Player
     from hookviz.why.reasons import Reason
 
 
 @dataclass(repr=False)
-class Trace:
+class Trace(Played):
     """What happened inside ``record()``.
 
     ``steps`` are all that happened, in order; ``firings`` are those in which a user's hook ran.
@@ -201,11 +201,11 @@ class Trace:
 
         return figure(self, None if step is None else self.at(step), tensors=tensors)
 
-    def player(self) -> "Player":
-        """The widget that steps through this trace; its traits ``step``, ``playing`` and ``speed`` can be linked."""
-        from hookviz.player import Player
+    def state(self) -> dict[str, Any]:
+        """All that the player needs, as plain data."""
+        from hookviz.player.frames import state
 
-        return Player.of(self)
+        return state(self)
 
     def diff(self, other: "Trace") -> "Comparison":
         """Which gradients differ between this trace and ``other``, by how much, and from which firing on.
@@ -301,10 +301,6 @@ class Trace:
         from hookviz.page import bundle
 
         return bundle(self)
-
-    def _display_(self) -> "Player":
-        """What marimo shows: it runs no scripts in HTML, but widgets."""
-        return self.player()
 
 
 def _firing_cells(step: Step) -> tuple[str, ...]:

@@ -37,8 +37,9 @@ def show(whatif: WhatIf) -> None:
 
     Before them stands a player that needs no kernel, for the time after: the living one hides it.
     """
-    player = whatif.player()
+    state = whatif.state()
+    player = Player.showing(state)
     player.twin = uuid.uuid4().hex
-    html = f'<div class="hv-twin" data-twin="{player.twin}">{output(whatif.state())}</div>'
+    html = f'<div class="hv-twin" data-twin="{player.twin}">{output(state)}</div>'
     display({"text/html": html, "text/plain": repr(whatif)}, raw=True)  # type: ignore[no-untyped-call]
     display(ipywidgets.VBox([*sliders(whatif, player), player]))  # type: ignore[no-untyped-call]

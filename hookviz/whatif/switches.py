@@ -56,8 +56,6 @@ class Switches:
         self.off = off
         self.signs: dict[int, Sign] = {}
         """A handle's number, which is the hook's key in its dict → which registration it was."""
-        self.left_out: list[Sign] = []
-        """The registrations that were not carried out."""
         self._handles: list[Any] = []
         self._count: Counter[Sign] = Counter()
         self._groups: dict[int, tuple[Any, Sign]] = {}
@@ -80,7 +78,6 @@ class Switches:
         """Carry the registration out, or hand out a handle that holds nothing."""
         sign = self.sign(how, hook)
         if sign in self.off:
-            self.left_out.append(sign)
             return RemovableHandle(OrderedDict())
         handle = register()
         self.signs[handle.id] = sign

@@ -76,9 +76,7 @@ def open_page(chrome: Browser, lab: Lab) -> Iterator[Callable[..., Page]]:
         lab.set_theme(theme)
         page = chrome.new_page(viewport={"width": width, "height": height})
         pages.append(page)
-        page.errors = []  # type: ignore[attr-defined]
-        page.on("console", lambda message: _note(page, message))
-        page.on("pageerror", lambda error: page.errors.append(str(error)))  # type: ignore[attr-defined]
+        note_errors(page)
         lab.open(page, notebook)
         lab.run_all(page)
         page.wait_for_selector(".hv-player", timeout=90_000)
@@ -88,6 +86,19 @@ def open_page(chrome: Browser, lab: Lab) -> Iterator[Callable[..., Page]]:
     yield open_it
     for page in pages:
         page.close()
+
+
+def note_errors(page: Page) -> None:
+    """Keep what goes wrong in the page in ``page.errors``."""
+    page.errors = []  # type: ignore[attr-defined]
+    page.on("console", lambda message: _note(page, message))
+    page.on("pageerror", lambda error: page.errors.append(str(error)))  # type: ignore[attr-defined]
+
+
+def press(page: Page, *keys: str) -> None:
+    """Press one key after the other."""
+    for key in keys:
+        page.keyboard.press(key)
 
 
 def _note(page: Page, message: ConsoleMessage) -> None:

@@ -15,7 +15,7 @@ from scenes import c_hook, leaf, recorded
 import hookviz as hv
 from hookviz.page import output
 from hookviz.player.frames import state
-from tests.browser.conftest import _note
+from tests.browser.conftest import note_errors
 from tests.browser.test_screen import PIXEL
 
 Opener = Callable[..., Page]
@@ -47,9 +47,8 @@ def opened(chrome: Browser, pages: Path) -> Iterator[Opener]:
         context = chrome.new_context(viewport=viewport, offline=True, **settings)  # type: ignore[arg-type]
         contexts.append(context)
         page = context.new_page()
-        page.errors, page.requests = [], []  # type: ignore[attr-defined]
-        page.on("console", lambda message: _note(page, message))
-        page.on("pageerror", lambda error: page.errors.append(str(error)))  # type: ignore[attr-defined]
+        note_errors(page)
+        page.requests = []  # type: ignore[attr-defined]
         page.on("request", lambda request: page.requests.append(request.url))  # type: ignore[attr-defined]
         page.goto((pages / f"{name}.html").as_uri())
         if settings.get("java_script_enabled", True):

@@ -7,6 +7,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import press
+
 Opener = Callable[..., Page]
 
 
@@ -22,11 +24,6 @@ def player(page: Page) -> Locator:
     found.focus()
     page.keyboard.press("Home")
     return found
-
-
-def press(page: Page, *keys: str) -> None:
-    for key in keys:
-        page.keyboard.press(key)
 
 
 def test_arrows_go_to_c_hook_and_show_8_to_10(page: Page, player: Locator) -> None:

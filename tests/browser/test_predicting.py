@@ -7,6 +7,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import press
+
 Opener = Callable[..., Page]
 
 
@@ -27,11 +29,6 @@ def player(page: Page) -> Locator:
     found.focus()
     expect(found.locator(".hv-score")).to_contain_text("Right at once: 0 of 0")
     return found
-
-
-def press(page: Page, *keys: str) -> None:
-    for key in keys:
-        page.keyboard.press(key)
 
 
 def answer(page: Page, text: str) -> None:

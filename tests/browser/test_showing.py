@@ -6,6 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import press
 from tests.browser.test_screen import HIDDEN_AT
 
 Opener = Callable[..., Page]
@@ -31,11 +32,6 @@ def player(page: Page) -> Locator:
     found.focus()
     page.keyboard.press("Home")
     return found
-
-
-def press(page: Page, *keys: str) -> None:
-    for key in keys:
-        page.keyboard.press(key)
 
 
 def is_at(player: Locator, step: int, timeout: int = 5_000) -> None:

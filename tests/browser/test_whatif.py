@@ -13,7 +13,7 @@ from scenes import c_hook, scene
 from test_whatif import a_to_e
 
 import hookviz as hv
-from tests.browser.conftest import _note
+from tests.browser.conftest import note_errors
 
 GRADS = """() => [...document.querySelectorAll(".hv-live .hv-node")].map((node) => {
   const text = node.querySelector(".hv-grad"), fresh = text.cloneNode(true);
@@ -47,9 +47,7 @@ def opened(chrome: Browser, pages: Path) -> Iterator[Any]:
     def open_it(name: str, width: int = 1280) -> Page:
         page = context.new_page()
         page.set_viewport_size({"width": width, "height": 800})
-        page.errors = []  # type: ignore[attr-defined]
-        page.on("console", lambda message: _note(page, message))
-        page.on("pageerror", lambda error: page.errors.append(str(error)))  # type: ignore[attr-defined]
+        note_errors(page)
         page.goto((pages / f"{name}.html").as_uri())
         page.wait_for_selector(".hv-player")
         return page
