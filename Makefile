@@ -9,12 +9,13 @@ VENV_PYTHON = .venv/bin/python
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint images bench clean python ready ready-bench
+.PHONY: help lab test lint lessons images bench clean python ready ready-bench
 
 help:
 	@echo "make lab      open the lessons in JupyterLab  (LAB_ARGS='--no-browser --port=8899')"
 	@echo "make test     run every test                  (PYTEST_ARGS='-k trace')"
 	@echo "make lint     check style and types"
+	@echo "make lessons  make the students' lessons from those with solutions"
 	@echo "make images   draw the pictures in images/ anew"
 	@echo "make bench    measure what recording costs"
 	@echo "make clean    remove .venv, caches and built packages"
@@ -31,6 +32,9 @@ lint: ready
 	@$(VENV_PYTHON) -m ruff check
 	@$(VENV_PYTHON) -m ruff format --check
 	@$(VENV_PYTHON) -m mypy
+
+lessons: ready
+	@$(VENV_PYTHON) tools/lessons.py
 
 images: ready
 	@$(VENV_PYTHON) images/make.py

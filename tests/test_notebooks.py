@@ -72,6 +72,11 @@ def test_the_first_picture_comes_by_the_third_cell(ran: tuple[Any, float]) -> No
     assert any(shows_picture(cell) for cell in ran[0].cells[:3])
 
 
+def test_its_checks_wait_for_an_answer(ran: tuple[Any, float]) -> None:
+    checks = [cell for cell in ran[0].cells if "hv.check(" in cell.source]
+    assert checks and all("Nothing was entered yet" in cell.outputs[-1].data["text/plain"] for cell in checks)
+
+
 def test_no_cell_writes_to_stderr(ran: tuple[Any, float]) -> None:
     outputs = [output for cell in ran[0].cells for output in cell.get("outputs", [])]
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []

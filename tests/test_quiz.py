@@ -1,8 +1,7 @@
 """An exercise's check says right, or why not, and never gives the answer away."""
 
 import re
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -11,61 +10,9 @@ import torch
 import hookviz as hv
 from hookviz.quiz.check import JUDGES, SHARED
 from hookviz.words import table
-
-
-def raises(*_: Any) -> torch.Tensor:
-    raise RuntimeError("no")
-
-
-def leaves_python(*_: Any) -> None:
-    raise SystemExit
-
-
-def forgets_to_return(grad: torch.Tensor) -> None:
-    grad.clamp(-3, 3)
-
-
-def backward_inside(a: torch.Tensor, b: torch.Tensor) -> None:
-    (a * b).backward()
-
-
-def put(model: Any, hook: Any) -> list[Any]:
-    return [layer.register_forward_hook(hook) for layer in model]
-
-
-@contextmanager
-def watched(model: Any, hook: Any) -> Iterator[None]:
-    handles = put(model, hook)
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-@contextmanager
-def only_in_peace(model: Any, hook: Any) -> Iterator[None]:
-    handles = put(model, hook)
-    yield
-    for handle in handles:
-        handle.remove()
-
-
-@contextmanager
-def never_removed(model: Any, hook: Any) -> Iterator[None]:
-    put(model, hook)
-    yield
-
-
-@contextmanager
-def on_everything(model: Any, hook: Any) -> Iterator[None]:
-    with model.register_forward_hook(hook), watched(model, hook):
-        yield
-
-
-def no_decorator(model: Any, hook: Any) -> Iterator[None]:
-    put(model, hook)
-    yield
+from tests.answers import RIGHT, WRONG
+from tests.answers.common import leaves_python, raises
+from tests.answers.lesson05 import put
 
 
 def stack_of_handles(model: Any, hook: Any) -> ExitStack:
@@ -73,159 +20,6 @@ def stack_of_handles(model: Any, hook: Any) -> ExitStack:
     for handle in put(model, hook):
         stack.enter_context(handle)
     return stack
-
-
-@contextmanager
-def breaks_at_the_end(model: Any, hook: Any) -> Iterator[None]:
-    with watched(model, hook):
-        yield
-    raise OSError("broken")
-
-
-RIGHT: dict[str, Any] = {
-    "01.1": 12,
-    "01.2": 60.0,
-    "01.3": torch.tensor(6.0),
-    "01.4": "a",
-    "01.5": "18",
-    "01.6": lambda a, b: a * b + 4 * a,
-    "02.1": 10,
-    "02.2": torch.tensor([24]),
-    "02.3": True,
-    "02.4": 100,
-    "02.5": lambda grad: grad * 5,
-    "02.6": lambda grad: grad.clamp(-3, 3),
-    "02.7": "a, b and c",
-    "03.1": 116,
-    "03.2": 6,
-    "03.3": torch.tensor([30.0]),
-    "03.4": "2",
-    "03.5": lambda module, args: (2 * args[0], 2 * args[1]),
-    "03.6": lambda module, args, kwargs, output: output * kwargs["c"],
-    "03.7": 3,
-    "05.1": 6,
-    "05.2": 64,
-    "05.3": 2,
-    "05.4": watched,
-    "05.5": lambda factor: lambda grad: grad * factor,
-    "04.1": 12,
-    "04.2": 4.0,
-    "04.3": torch.tensor(2),
-    "04.4": torch.tensor([[2.0]]),
-    "04.5": lambda module, grad_input, grad_output: tuple(-grad for grad in grad_input),
-    "04.6": 5,
-}
-WRONG: dict[str, list[Any]] = {
-    "01.1": [3, 4, 7, 8, 6, 24, 1, 5],
-    "01.2": [6, 16, 10, 40, 240, 5],
-    "01.3": [3, 9, 2, 1, 5],
-    "01.4": ["b", "d", "c", "e"],
-    "01.5": [6, 12, 216, 9, 5],
-    "01.6": [
-        backward_inside,
-        lambda a, b: torch.tensor(7.0),
-        lambda a, b: torch.stack([a, b]),
-        lambda a, b: 7 * a,
-        lambda a, b: a * b,
-        lambda a, b: a + 2 * b,
-        lambda a, b: 7 * a + b,
-        raises,
-    ],
-    "02.1": [4, 8, 6, 12, 112, 5],
-    "02.2": [30, 12, 16, 8, 5],
-    "02.3": [2, 0, 3, 5],
-    "02.4": [1, 4, 0, 5],
-    "02.5": [
-        lambda grad: grad,
-        lambda grad: torch.tensor(40.0),
-        lambda grad: grad * 40,
-        lambda grad: grad + 40,
-        lambda grad: grad * 10,
-        lambda grad: grad - 1,
-        lambda grad: grad.mul_(5),
-        lambda grad: print(grad * 5),
-        lambda grad: 40.0,
-        raises,
-    ],
-    "02.6": [
-        forgets_to_return,
-        lambda grad: grad.clamp_(-3, 3),
-        lambda grad: grad.clamp(max=3),
-        lambda grad: grad.clamp(0, 3),
-        lambda grad: grad.sum(),
-        lambda grad: grad,
-        raises,
-    ],
-    "02.7": ["a b c d", "a b c e", "c", "a b", "a c"],
-    "03.1": [6, 16, 106, 136, 5],
-    "03.2": [116, 106, 5],
-    "03.3": [21, 20, 2, 5],
-    "03.4": [4, 0, 1, 5],
-    "03.5": [
-        lambda module, args: args[0] * 2,
-        lambda module, args: args * 2,
-        lambda module, args: (args[0] * 2, args[1]),
-        lambda module, args: (args[0], args[1] * 2),
-        lambda module, args: args,
-        lambda module, args: (torch.tensor(2.0), torch.tensor(4.0)),
-        lambda module, args: (args, args),
-        lambda module, args: print([2 * x for x in args]),
-        lambda module, args: tuple(x.mul_(2) for x in args),
-        lambda args: (2 * args[0], 2 * args[1]),
-        raises,
-    ],
-    "03.6": [
-        lambda module, args, kwargs, output: output,
-        lambda module, args, kwargs, output: output + kwargs["c"],
-        lambda module, args, kwargs, output: output * 3,
-        lambda module, args, kwargs, output: (args, kwargs),
-        lambda module, args, kwargs, output: print(output * kwargs["c"]),
-        lambda module, args, kwargs, output: output.mul_(kwargs["c"]),
-        lambda module, args, output: output * 3,
-        raises,
-    ],
-    "03.7": [4, 2, 1, 5],
-    "05.1": [3, 9, 1, 0, 5],
-    "05.2": [24, 4, 12, 9, 1, 5],
-    "05.3": [3, 0, 1, 5],
-    "05.4": [
-        put,
-        no_decorator,
-        never_removed,
-        only_in_peace,
-        on_everything,
-        lambda model, hook: model[0].register_forward_hook(hook),
-        lambda model, hook: nullcontext(),
-        breaks_at_the_end,
-    ],
-    "05.5": [
-        lambda factor: factor * 10,
-        lambda factor: lambda grad: grad * 4,
-        lambda factor: lambda grad: grad + factor,
-        lambda factor: lambda grad: grad.mul_(factor),
-        lambda factor: lambda grad: print(grad * factor),
-        lambda factor: lambda grad: factor,
-        raises,
-    ],
-    "04.1": [4, 8, 6, 1, 24, 2, 5],
-    "04.2": [12, 8, 6, 1, 5],
-    "04.3": [0, 4, 3, 5],
-    "04.4": [0.2, 3, 0, 5],
-    "04.5": [
-        lambda module, grad_input, grad_output: -grad_input[0],
-        lambda module, grad_input, grad_output: (grad_input, grad_output),
-        lambda module, grad_input, grad_output: tuple(-grad for grad in grad_output),
-        lambda module, grad_input, grad_output: (-grad_input[0],),
-        lambda module, grad_input, grad_output: grad_input,
-        lambda module, grad_input, grad_output: tuple(abs(grad) for grad in grad_input),
-        lambda module, grad_input, grad_output: print(grad_input),
-        lambda module, grad_input, grad_output: tuple(grad.neg_() for grad in grad_input),
-        lambda grad: -grad,
-        lambda module, grad_input, grad_output: -grad_input,
-        raises,
-    ],
-    "04.6": [10, 2, 0, 50, 7],
-}
 
 
 FUNCTIONS = [
