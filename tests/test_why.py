@@ -1,8 +1,10 @@
 """What ``trace.why`` says: formulas with values where these come to what was recorded, else why there are none."""
 
 import ast
+import gc
 import math
 import re
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,7 +17,7 @@ from scenes import leaf, scene
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
-from hookviz.recorder.saved import ROOM
+from hookviz.recorder.saved import ROOM, Saved
 from hookviz.trace import SavedRow
 from hookviz.values import measure
 from hookviz.why import formulas
@@ -259,7 +261,11 @@ def test_only_rounding_may_lie_between(dtype: torch.dtype) -> None:
 # -- symbols only
 
 
-MANY = "No values: they are kept in graphs of at most 256 nodes, and no more than 4,096 numbers in one recording."
+MANY = "No values: they are kept in graphs of at most 256 nodes, and no more than 1,024 numbers in one recording."
+
+
+BYTES_A_NUMBER = 64
+"""In a list in Python, with its share of the rows that say whose it is."""
 
 
 def symbols(reason: Reason) -> tuple[str, str]:
@@ -299,6 +305,27 @@ def test_a_recording_keeps_no_more_for_formulas_than_it_says() -> None:
     sines = [step.index for step in trace.steps if step.kind == "compute" and step.on.startswith("SinBackward0")]
     assert trace.why(sines[0])[0].verdict == "explained"
     assert symbols(trace.why(sines[-1])[0])[1] == MANY
+
+
+def test_what_is_kept_for_formulas_takes_little_memory_however_much_is_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def held() -> int:
+        gc.collect()
+        tracemalloc.start()
+        with hv.record() as trace:
+            for _ in range(30):
+                torch.rand(64, requires_grad=True).mul(2).sin().mul(torch.rand(64)).exp().sum().backward()
+        gc.collect()
+        size = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        assert len(trace.roots) == 30
+        return size
+
+    held()  # what is made once for all
+    with_formulas = held()
+    monkeypatch.setattr(Saved, "capture", lambda self, survey: survey.begun())
+    assert 1_000 < with_formulas - held() < ROOM * BYTES_A_NUMBER
 
 
 def test_the_last_passes_that_are_kept_have_their_formulas() -> None:

@@ -13,7 +13,7 @@ from hookviz.survey import Survey
 from hookviz.trace import SavedRow
 from hookviz.why.formulas import needs
 
-ROOM = 4_096
+ROOM = 1_024
 """No more numbers than this are kept for formulas in one recording, beside those that it keeps anyway."""
 
 _PLAIN = (bool, int, float, complex, str, type(None))
@@ -36,13 +36,15 @@ class Saved:
             survey.begun()
 
     def _take(self, survey: Survey, node: Node, number: int) -> None:
-        rows = []
-        for name in needs(graph.op_of(node)) if self.room > 0 else ():
-            rows.append(SavedRow(survey.pass_id, number, name, *self._seen(survey, node, name)))
-        if isinstance(node, torch.autograd.function.BackwardCFunction) and self.room > 0:
-            rows += [SavedRow(survey.pass_id, number, "backward", None, where) for where in _written(node)]
-        self.room -= len(rows)
-        survey.trace.saved += rows
+        names = needs(graph.op_of(node))
+        written = _written(node) if isinstance(node, torch.autograd.function.BackwardCFunction) else []
+        if len(names) + len(written) > self.room:
+            return
+        self.room -= len(names) + len(written)  # a row takes room as a number does
+        survey.trace.saved += [
+            SavedRow(survey.pass_id, number, name, *self._seen(survey, node, name)) for name in names
+        ]
+        survey.trace.saved += [SavedRow(survey.pass_id, number, "backward", None, where) for where in written]
 
     def _seen(self, survey: Survey, node: Node, name: str) -> tuple[Any, Any, str | None]:
         """(number of the value, or plain value, or why there is neither) of what ``node`` saved under ``name``."""
