@@ -1,6 +1,7 @@
 """Several passes as the player shows them: what-ifs, comparisons, sliders."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -95,7 +96,18 @@ def test_after_a_change_each_variant_is_compared_with_what_it_was() -> None:
     for place in range(16):
         assert told(frames_of(after, place + 16)) == told(frames_of(before, place))
     assert len(after["svgs"]) == 1, "what was is only compared with, and needs no picture"
-    assert "= 1.5<" in after["svgs"][0].replace("\N{NO-BREAK SPACE}", " ")
+    now, then = (frames_of(after, place)[0]["texts"] for place in (0, 16))
+    changed = {spot: (then[spot].strip(), now[spot].strip()) for spot in now if then.get(spot) != now[spot]}
+    behind_the_names = {("= 2", "= 1.5"), ("= 6", "= 4.5"), ("= 24", "= 18")}  # a, c and e
+    among_the_facts = {(old.removeprefix("= "), new.removeprefix("= ")) for old, new in behind_the_names}
+    assert {pair for spot, pair in changed.items() if "-d" in spot} == behind_the_names
+    assert {pair for spot, pair in changed.items() if "-b" in spot} == among_the_facts
+    assert len(changed) == 6
+
+
+def test_a_value_that_no_variant_changes_is_part_of_the_picture_and_not_of_the_frames(shown: State) -> None:
+    assert not any(re.search("-[bd]0$", spot) for frame in shown["frames"] for spot in frame["texts"])
+    assert "= 24<" in shown["svgs"][0].replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_sliders_record_afresh_and_tell_the_player() -> None:

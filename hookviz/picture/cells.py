@@ -4,7 +4,7 @@ from html import escape
 from typing import Any
 
 from hookviz.picture.scene import Scene
-from hookviz.picture.things import Pin
+from hookviz.picture.things import SPACE, Pin
 
 INK, QUIET, PURPLE, AMBER, FAINT, LEAF, PAPER = (
     "#111827",
@@ -15,7 +15,6 @@ INK, QUIET, PURPLE, AMBER, FAINT, LEAF, PAPER = (
     "#eff6ff",
     "white",
 )
-SPACE = "\N{NO-BREAK SPACE}"
 HIDDEN = "transparent"
 """A text in this colour only keeps its room; ``engine.tidy`` leaves it out of the SVG."""
 GLOW, PIN, DONE = "#fde68a", "#f8fafc", "#faf5ff"
@@ -33,7 +32,7 @@ class Look:
         self.texts = {spot: text for _, mark in marks for spot, text in mark.texts.items()}
         self.done = {spot for _, mark in marks for spot in mark.on}
         self.now = {*marks[-1][1].on, *marks[-1][1].near} if marks and step is not None else set()
-        self.final = final
+        self.final, self.wide = final, scene.wide
 
     def outline(self, spot: str) -> str:
         """The colour around a box or a pin."""
@@ -64,10 +63,9 @@ def row(*cells: str) -> str:
     return f"<TR>{''.join(cells)}</TR>"
 
 
-def title(name: str, data: str) -> str:
-    """A tensor's name and value."""
-    shown = f"{SPACE}{data}" if data.startswith("(") else f"{SPACE}= {data}"  # a shape is no value
-    return f"<B>{words(name, point_size=19)}</B>" + (words(shown, point_size=16) if data else "")
+def title(name: str, shown: str) -> str:
+    """A tensor's name, and what it holds."""
+    return f"<B>{words(name, point_size=19)}</B>" + (words(shown, point_size=16) if shown else "")
 
 
 def pin(shown: Pin, look: Look) -> str:

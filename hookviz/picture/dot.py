@@ -90,7 +90,10 @@ def _around(table: str, color: str, border: int, padding: int) -> str:
 
 def _rows(box: Box, look: Look) -> list[str]:
     """Name, value and gradient in one row where they have room; then the op, and the pins."""
-    heads = [(f"{box.id}-t", title(*name)) for name in box.names]
+    heads = [
+        (f"{box.id}-t{k}", title(name, look.wide.get(f"{box.id}-d{k}", shown)))
+        for k, (name, shown) in enumerate(box.names)
+    ]
     heads.append((f"{box.id}-o", small(say("picture.leaf", op=box.op) if box.leaf else box.op)))
     beside = _has_room(box)
     gradient = kept(f"{box.id}-g", box.final, look, PURPLE, **({"align": "RIGHT"} if beside else {"colspan": 2}))

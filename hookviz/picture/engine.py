@@ -246,12 +246,15 @@ def _classify(group: ET.Element) -> None:
         _name(group.find(f"{{{_SVG}}}path"), "hv-pin-box")
         _name(group.find(f"{{{_SVG}}}polygon"), "hv-pin-box")
     else:
-        kind = _CLASSES.get(name.rpartition("-")[2])
+        kind = _CLASSES.get(name.rpartition("-")[2].rstrip("0123456789"))
         if kind is not None and name[:1] in "netm":
             del group.attrib["id"]
             kind = "hv-edge-value" if name.startswith("e") else kind
             for text in texts:
-                text.set("class", kind if text is texts[0] or kind != "hv-name" else "hv-data")
+                text.set("class", kind)
+            if kind == "hv-name" and len(texts) > 1:  # what a tensor holds stands behind its name
+                texts[1].set("class", "hv-data")
+                texts[1].set("id", name.replace("-t", "-d"))
             if texts and name.endswith(("-v", "-g", "-a", "-i")):
                 texts[0].set("id", name)
 

@@ -1,7 +1,7 @@
 """What a picture of one pass shows: boxes with pins, arrows between them, and what each step writes on them."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,12 +10,14 @@ from hookviz.picture.things import (
     DIGITS,
     LABEL_ROOM,
     NAME_ROOM,
+    SPACE,
     VALUE_ROOM,
     Arrow,
     Box,
     Mark,
     Pin,
     both,
+    held,
     short,
     tiny,
 )
@@ -56,6 +58,8 @@ class Scene:
     """Id of a box → how many arrows lead to it."""
     arrived: dict[int, dict[int, str]] = field(default_factory=dict)
     """Node → for each of its outputs, the gradient that arrived there last."""
+    wide: dict[str, str] = field(default_factory=dict)
+    """Id of a text that is not the same in every variant, though no step changes it → what to keep room for."""
     _spots: dict[str, Pin | Box | Arrow | CallBox] = field(default_factory=dict)
     """Id of a text → what it stands on."""
 
@@ -98,17 +102,36 @@ class Scene:
 
     @property
     def look(self) -> tuple[Any, ...]:
-        """All that no step changes: two scenes that look alike can be shown in one picture."""
-        return (*self.shape, tuple((node, *box.names) for node, box in sorted(self.boxes.items())))
+        """Shape and names: two scenes that look alike can be shown in one picture."""
+        return (
+            *self.shape,
+            tuple((node, *(name for name, _ in box.names)) for node, box in sorted(self.boxes.items())),
+        )
 
     def make_room(self, scenes: "Sequence[Scene]") -> None:
-        """Keep room for the texts of ``scenes``, which have one shape, and for two beside each other."""
+        """Keep room for the texts of ``scenes``, other variants of this pass, and for two beside each other."""
         written = [scene._written() for scene in scenes]
-        for spot in self._spots.keys() & {spot for there in written for spot in there}:
+        for spot in {spot for there in written for spot in there}:
             texts = [there.get(spot, {}) for there in written]
             longest = sorted({text for there in texts for text in there.values()}, key=len)[-2:]
             differ = any(there != texts[0] for there in texts)
-            self._keep(spot, self._spots[spot], both(longest[-1], longest[0]) if differ else longest[-1])
+            wide = both(longest[-1], longest[0]) if differ else longest[-1]
+            if spot in self._spots:
+                self._keep(spot, self._spots[spot], wide)
+            else:
+                self.wide[spot] = wide
+
+    def holds(self) -> dict[str, str]:
+        """What the named tensors hold: id of a text behind a name, or of one among a tensor's facts → the text."""
+        behind = {f"{box.id}-d{k}": shown for box in self.boxes.values() for k, (_, shown) in enumerate(box.names)}
+        rows = [(box.id, row) for box in self.boxes.values() for row in box.tensors if row.name]
+        return behind | {f"{box}-b{row.output}": tiny(self.trace.value(row.data)) + SPACE for box, row in rows}
+
+    def tell(self, texts: Mapping[str, str]) -> None:
+        """Let the first step write these texts."""
+        if self.marks:
+            first = min(self.marks)
+            self.marks[first] = self.marks[first]._replace(texts={**texts, **self.marks[first].texts})
 
     def _written(self) -> dict[str, dict[int, str]]:
         """Id of a text → step's index → what it writes there."""
@@ -213,7 +236,7 @@ def _below(trace: Trace, pass_id: int) -> Iterator[int]:
 
 def _box(trace: Trace, pass_id: int, node: int) -> Box:
     tensors = [row for row in trace.tensors if row.node == node and row.pass_id == pass_id]
-    names = [(short(row.name, NAME_ROOM), _data(trace, row)) for row in tensors if row.name]
+    names = [(short(row.name, NAME_ROOM), held(_data(trace, row))) for row in tensors if row.name]
     leaf = trace.ops[node] == "AccumulateGrad"
     op = trace.ops[node] if names or leaf else trace.name(node)  # with a number, where there are several
     return Box(f"n{node}", node, op, leaf, tensors, names, list(_pins(trace, pass_id, node, tensors)))

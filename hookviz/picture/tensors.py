@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Mapping
 
-from hookviz.picture.cells import QUIET, SMALL, SPACE, Look, cell, pin, room_for, row, small, words
+from hookviz.picture.cells import QUIET, SMALL, Look, cell, pin, room_for, row, small, words
 from hookviz.picture.scene import Scene
-from hookviz.picture.things import LABEL_ROOM, NAME_ROOM, Box, Pin, short, tiny
+from hookviz.picture.things import LABEL_ROOM, NAME_ROOM, SPACE, Box, Pin, short, tiny
 from hookviz.trace import TensorRow
 from hookviz.words import say
 
@@ -53,7 +53,7 @@ def _tensor(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], look: Lo
     before = say("name.none") if tensor.grad is None else tiny(scene.trace.value(tensor.grad))
     room = room_for(max([before, *(_written(final) or "" for _, final in _grads(box, tensor))], key=len))
     facts = [
-        _fact("data", tiny(scene.trace.value(tensor.data))),
+        _fact("data", *_data(scene, box, tensor)),
         # The player begins with the first value, and writes the others by itself.
         _fact("grad", before, room, f"{box.id}-f{tensor.output}")
         if look.final
@@ -68,6 +68,12 @@ def _tensor(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], look: Lo
     rows += [row(left, right) for left, right in zip(facts[::2], facts[1::2], strict=True)]
     rows += [row(pin(shown, look)) for shown in pins]
     return f'<TABLE BORDER="1" COLOR="{QUIET}" CELLBORDER="0" CELLSPACING="2" CELLPADDING="1">{"".join(rows)}</TABLE>'
+
+
+def _data(scene: Scene, box: Box, tensor: TensorRow) -> tuple[str, int, str]:
+    """What a tensor holds. Where that is other in another variant, the player writes it, and needs room for both."""
+    shown, spot = tiny(scene.trace.value(tensor.data)), f"{box.id}-b{tensor.output}"
+    return (shown, room_for(scene.wide[spot]), spot) if spot in scene.wide else (shown, 0, "")
 
 
 def _fact(name: str, value: str, room: int = 0, spot: str = "") -> str:

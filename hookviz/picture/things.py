@@ -8,6 +8,7 @@ from hookviz.values import Value
 from hookviz.words import say
 
 NAME_ROOM, LABEL_ROOM, VALUE_ROOM = 28, 24, 16
+SPACE = "\N{NO-BREAK SPACE}"
 DIGITS = 4
 """Significant digits of a number in a picture, where room is dear."""
 
@@ -66,6 +67,15 @@ def tiny(values: Values, room: int = VALUE_ROOM) -> str:
     if isinstance(values, Value):
         return values.text(room, shape=False, digits=DIGITS)
     return "(" + ", ".join(tiny(value, room // max(len(values), 1)) for value in values) + ")"
+
+
+def held(data: str) -> str:
+    """What stands behind a tensor's name: the value that it holds, or its shape, which is no value.
+
+    >>> held("4"), held("(2, 3)"), held("")
+    ('\\xa0= 4', '\\xa0(2, 3)', '')
+    """
+    return data and (f"{SPACE}{data}" if data.startswith("(") else f"{SPACE}= {data}")
 
 
 def short(text: str, room: int) -> str:

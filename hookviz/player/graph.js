@@ -8,7 +8,7 @@ import { atEnd, listen, make, mark, unpack } from "./dom.js";
 export function makeGraph({ model, root, svgs, frames, beside, pins, struck, label, go, driver, signal }) {
   const pane = make("div", "hv-graph");
   const put = (drawn, texts) => drawn.map((svg, k) => {
-    const own = (some) => some?.map((frame) => inPass(frame, k, texts));
+    const own = (some) => some?.map((frame, step) => inPass(frame, (frames[step].picture ?? 0) === k, texts));
     const picture = makePicture(svg, label, own(frames), { was: own(beside?.frames), pins, struck });
     pane.append(picture.holder);
     return picture;
@@ -52,8 +52,7 @@ export function makeGraph({ model, root, svgs, frames, beside, pins, struck, lab
 export const hasLayers = (model) => Boolean(model.get("layers") && globalThis.DecompressionStream);
 
 /** A node has the same id in every pass: what another pass does to it is none of this picture's business. */
-function inPass(frame, pass, texts) {
-  const mine = (frame.picture ?? 0) === pass;
+function inPass(frame, mine, texts) {
   return mine ? { ...frame, texts: texts(frame) } : { ...frame, on: [], near: [], texts: {} };
 }
 
@@ -82,14 +81,14 @@ function takeIds(picture) {
   const elements = new Map();
   for (const element of picture.querySelectorAll("[id]")) {
     // What is known of a tensor stands behind the name of the fact.
-    elements.set(element.id, isFact(element.id) ? element.lastElementChild : element);
+    elements.set(element.id, isFact(element.id) && element.matches("g") ? element.lastElementChild : element);
     element.dataset.id = element.id;
     element.removeAttribute("id");
   }
   return elements;
 }
 
-const isFact = (id) => /-f\d+$/.test(id);
+const isFact = (id) => /-[bdf]\d+$/.test(id);
 
 /** The halo, a leaf's second outline and a wide target for the pointer are copies of the outline. */
 function addLayers(element) {

@@ -143,13 +143,14 @@ class _Pictures:
 
     def __init__(self, scenes: Sequence[dict[int, Scene]], shown: Sequence[bool]) -> None:
         self._scenes = scenes
+        _tell_apart([scene for theirs in scenes for scene in theirs.values()])
         self._shared: dict[Any, Scene] = {}
         for theirs, is_drawn in zip(scenes, shown, strict=True):
             for scene in theirs.values() if is_drawn else ():
                 self._shared.setdefault(scene.look, scene)
         every = [scene for scenes in self._scenes for scene in scenes.values()]
         for scene in self._shared.values():
-            scene.make_room([other for other in every if other.shape == scene.shape])
+            scene.make_room([other for other in every if other.pass_id == scene.pass_id])
         self._numbers = {look: number for number, look in enumerate(self._shared)}
         self._alike = {scene.shape: number for number, scene in enumerate(self._shared.values())}
 
@@ -169,3 +170,13 @@ class _Pictures:
     def layers(self) -> str:
         """The same with the layers, packed."""
         return layers([*self._shared.values()])
+
+
+def _tell_apart(scenes: Sequence[Scene]) -> None:
+    """Where tensors of the same place hold other values in another variant, each variant writes its own."""
+    found: dict[tuple[int, str], set[str]] = {}
+    for scene in scenes:
+        for spot, text in scene.holds().items():
+            found.setdefault((scene.pass_id, spot), set()).add(text)
+    for scene in scenes:
+        scene.tell({spot: text for spot, text in scene.holds().items() if len(found[scene.pass_id, spot]) > 1})

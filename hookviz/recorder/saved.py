@@ -37,7 +37,7 @@ class Saved:
 
     def _take(self, survey: Survey, node: Node, number: int) -> None:
         names = needs(graph.op_of(node))
-        written = _written(node) if isinstance(node, torch.autograd.function.BackwardCFunction) else []
+        written: list[str] = _written(node) if isinstance(node, torch.autograd.function.BackwardCFunction) else []
         if len(names) + len(written) > self.room:
             return
         self.room -= len(names) + len(written)  # a row takes room as a number does

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 from scenes import c_hook, scene
@@ -27,6 +28,10 @@ GRADS = """() => [...document.querySelectorAll(".hv-live .hv-node")].map((node) 
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whatif")
     hv.whatif(a_to_e).to_html(folder / "whatif.html", title="What if")
+    slid = hv.whatif(a_to_e, d=(0, 10))
+    slid.change(d=0)
+    slid.to_html(folder / "slid.html")
+    hv.whatif(cut).to_html(folder / "cut.html")
     traces = []
     for hooked in (False, True):
         tensors = scene()
@@ -54,6 +59,22 @@ def opened(chrome: Browser, pages: Path) -> Iterator[Any]:
 
     yield open_it
     context.close()
+
+
+def cut() -> None:
+    """A hook that takes the output off the graph and doubles it."""
+    net = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1))
+    for parameter in net.parameters():
+        torch.nn.init.constant_(parameter, 2.0)
+    net[0].register_forward_hook(lambda module, args, output: output.detach() * 2)
+    net(torch.tensor([[3.0]])).backward()
+
+
+CHANGED = ".hv-live .hv-picture:not([hidden]) .hv-changed"
+STRUCK = f"""() => [...document.querySelectorAll("{CHANGED}")].map((text) =>
+  [...text.childNodes].map((part) => part.classList ? `-${{part.textContent}}-` : part.textContent.trim())
+    .filter(Boolean).join(" ").replace(/\\u00a0/g, ""))"""
+"""The texts of the picture in which something is struck through, as ``= -4- 0``."""
 
 
 def bits(x: float) -> bytes:
@@ -191,4 +212,25 @@ def test_a_slider_records_afresh_and_shows_what_changed(open_page: Any) -> None:
     page.keyboard.press("1")
     expect(player.locator(".hv-beside")).to_have_text("With every hook on: x.grad is written: 62.")
     expect(player.locator(".hv-sentence")).to_have_text("x.grad is written: 6.2.")
+    assert page.errors == []
+
+
+def test_values_that_a_slider_changed_are_struck_through_from_the_first_step(opened: Any) -> None:
+    page = opened("slid")
+    assert sorted(page.evaluate(STRUCK)) == ["= -24- 0", "= -4- 0"]
+    for layer in ("n", "t"):
+        page.keyboard.press(layer)
+    page.wait_for_function("shown => !document.querySelector(shown).textContent.includes('=')", arg=CHANGED)
+    assert sorted(page.evaluate(STRUCK)) == ["-24- 0", "-4- 0"]
+    assert page.errors == []
+
+
+def test_where_a_hook_changes_the_graph_the_numbers_of_modules_are_struck_through_as_well(opened: Any) -> None:
+    page = opened("cut")
+    page.keyboard.press("End")
+    assert page.evaluate(STRUCK) == []
+    page.keyboard.press("1")
+    page.wait_for_selector("[aria-checked=false]")
+    struck = page.evaluate(STRUCK)
+    assert {"output -[[34]]- [[18]]", "output -[[16]]- [[8]]", ".grad = -[[16]]- [[8]]"} <= set(struck)
     assert page.errors == []
