@@ -9,6 +9,7 @@ import { makeLegend, makeTimeline } from "./timeline.js";
 import { makePredict } from "./predict.js";
 import { makeStops } from "./stops.js";
 import { isFull, makeView } from "./view.js";
+import { followLinks } from "./links.js";
 import { makeSwitches } from "./switches.js";
 import { makeControls, makeHelp } from "./controls.js";
 
@@ -98,6 +99,7 @@ function fillRoot(root, model, signal) {
   driver.rules.push(predict, stops);
   root.append(layOut(graph, panel, firings, [switches, timeline, controls]), makeNotes([...model.get("notes"), ...notes]), help.dialog);
   listenToKeys(root, help.dialog, act, signal);
+  followLinks(root, driver.go, signal);
   const paintControls = () => controls.paint(driver.now());
   const paintStep = () => {
     const { step } = driver.now();

@@ -26,6 +26,7 @@ SCRIPTS = (
     "switches.js",
     "graphs.js",
     "view.js",
+    "links.js",
     "controls.js",
     "widget.js",
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
-from tests.browser.lab import Lab, browser, chromium, write_notebook
+from tests.browser.lab import Lab, Prose, browser, chromium, write_notebook
 
 LESSONS = Path(__file__).parents[2] / "notebooks"
 SCRIPT = (
@@ -30,6 +30,15 @@ MODULES = (
     "with hv.record(net) as trace:\n    net(one, two, c=three).backward()\ntrace",
 )
 """Lesson 03's network."""
+
+LINKS = (
+    *SCRIPT[:3],
+    "with hv.record() as first:\n    e.backward(retain_graph=True)\nfirst",
+    Prose("Here [step 5](#step-5) and [a step that is not there](#step-500)."),
+    "with hv.record() as second:\n    e.backward()\nsecond",
+    Prose("There [step 3](#step-3), and [a heading](#step-by-step)."),
+)
+"""Two players, with links to their steps below each."""
 
 SLIDERS = (
     "import torch, hookviz as hv\ndef run(x=3.0):\n    x = torch.tensor(x, requires_grad=True)\n"
@@ -61,6 +70,7 @@ def lab(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
     write_notebook(folder / "a_to_e.ipynb", *SCRIPT)
     write_notebook(folder / "modules.ipynb", *MODULES)
     write_notebook(folder / "sliders.ipynb", *SLIDERS)
+    write_notebook(folder / "links.ipynb", *LINKS)
     for lesson in LESSONS.glob("*.ipynb"):
         (folder / lesson.name).write_bytes(lesson.read_bytes())
     with Lab(folder, tmp_path_factory.mktemp("home")) as running:

@@ -55,10 +55,20 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
+class Prose(str):
+    """What stands in a markdown cell."""
+
+
 def write_notebook(path: Path, *cells: str) -> None:
-    """A notebook of code cells."""
+    """A notebook of code cells, and of markdown cells for ``Prose``."""
+    code = {"cell_type": "code", "outputs": [], "execution_count": None}
     made = [
-        {"cell_type": "code", "id": f"cell{i}", "source": cell, "metadata": {}, "outputs": [], "execution_count": None}
+        {
+            **({"cell_type": "markdown"} if isinstance(cell, Prose) else code),
+            "id": f"cell{i}",
+            "source": cell,
+            "metadata": {},
+        }
         for i, cell in enumerate(cells)
     ]
     path.write_text(json.dumps({**NOTEBOOK, "cells": made}))

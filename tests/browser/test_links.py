@@ -1,0 +1,44 @@
+"""A link in the text leads to a step of the player above it, live in JupyterLab and in nbconvert's page."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import LINKS
+from tests.browser.lab import write_notebook
+
+
+@pytest.fixture(scope="module")
+def converted(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    path = tmp_path_factory.mktemp("links") / "links.ipynb"
+    write_notebook(path, *LINKS)
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--execute", str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+    context = chrome.new_context(offline=True, viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.goto(path.with_suffix(".html").as_uri(), wait_until="domcontentloaded")
+    yield page
+    context.close()
+
+
+@pytest.fixture(params=["jupyterlab", "nbconvert"])
+def page(request: pytest.FixtureRequest, open_page: Callable[..., Page]) -> Page:
+    return request.getfixturevalue("converted") if request.param == "nbconvert" else open_page("links.ipynb")
+
+
+def test_a_link_leads_to_a_step_of_the_nearest_player_above_it(page: Page) -> None:
+    counts = page.locator(".hv-player .hv-count")
+    expect(counts).to_have_text(["Step 1 of 16", "Step 1 of 16"])
+    page.get_by_role("link", name="step 3").click()
+    expect(counts).to_have_text(["Step 1 of 16", "Step 3 of 16"])
+    page.get_by_role("link", name="step 5").press("Enter")
+    expect(counts).to_have_text(["Step 5 of 16", "Step 3 of 16"])
+    expect(page.locator(".hv-player").first).to_be_in_viewport(ratio=0.9)
+    # One past the end leads to the end, and other links are left alone.
+    page.get_by_role("link", name="a step that is not there").click()
+    expect(counts).to_have_text(["Step 16 of 16", "Step 3 of 16"])
+    page.get_by_role("link", name="a heading").click()
+    expect(counts).to_have_text(["Step 16 of 16", "Step 3 of 16"])
