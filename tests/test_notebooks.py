@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[1] / "notebooks"
 LESSONS = sorted(FOLDER.glob("[01]*.ipynb"))
 NOT_A_CLAIM = re.compile(
     r"`[^`]*(?:def|return) [^`]*`"  # code that a reader is shown or asked for
-    r"|\]\([^)]*\)|\[\d\d [^]]*\]"  # links, and the lessons they lead to
+    r"|\[step \d+\]\(#step-\d+\)|\]\([^)]*\)|\[\d\d [^]]*\]"  # links, and the steps and lessons they lead to
     r"|PyTorch \d(?:\.\d)?|Version \d"
     r"|[Ll]esson \d+|\d+ minutes|^\d\. |^# .*$"  # lists, titles
     r"|^## Exercises$(?s:.*?)^(?=## )",  # what they ask is in test_quiz.py

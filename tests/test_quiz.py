@@ -129,6 +129,12 @@ def test_an_error_after_the_first_call_is_reported_too() -> None:
     assert "RuntimeError: no" in hv.check("02.5", tires).reason
     calls.clear()
     assert "RuntimeError: no" in hv.check("02.6", tires).reason
+    assert "RuntimeError: no" in hv.check("07.5", tires_of_gradients).reason
+
+
+def tires_of_gradients(x: torch.Tensor) -> torch.Tensor:
+    """Right for numbers, and raises where a gradient is asked for."""
+    return raises() if x.requires_grad else torch.where(x > 0, x, 1.0).log()
 
 
 def test_a_stack_of_handles_is_as_good_as_a_function_of_ones_own() -> None:
