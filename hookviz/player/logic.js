@@ -144,10 +144,10 @@ export function sizeOfSentence(sentence) {
   return sentence.length > 64 ? "hv-long" : "";
 }
 
-/** How large to draw a picture: as the pane allows, not blown up, and its letters never too small to read. */
-export function scaleFor(picture, pane) {
-  const fitting = Math.min(pane.width / picture.width, pane.height / picture.height, 1.6);
-  return Math.max(fitting, (pane.smallest ?? 12) / picture.smallest);
+/** How large to draw a picture: whole, if its letters are not too small then, and not blown up; else so that it reads well. */
+export function scaleFor(picture, { width, height, smallest = 12, least = smallest }) {
+  const fitting = Math.min(width / picture.width, height / picture.height, 1.6);
+  return fitting * picture.smallest < least ? smallest / picture.smallest : fitting;
 }
 
 /** Jupyter's word counts, then an editor's or Colab's, then the system's. */
