@@ -47,7 +47,8 @@ function hookSwitch({ label, on }, place, isOn, act, signal) {
   mark(button, { role: "switch", "aria-checked": isOn, "data-key": `switch ${place}` });
   button.classList.add("hv-switch");
   // A long name is cut in the row of switches: the whole is there for the pointer.
-  button.append(make("span", "hv-knob"), make("span", "hv-user", label, { title: legible(label) }), make("span", "hv-switch-on", on));
+  const named = (name, text) => make("span", name, text, { title: legible(text) });
+  button.append(make("span", "hv-knob"), named("hv-user", label), named("hv-switch-on", on));
   if (place < 9) {
     mark(button, { "aria-keyshortcuts": place + 1 });
     button.append(make("kbd", "", String(place + 1)));
