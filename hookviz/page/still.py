@@ -22,7 +22,8 @@ def still(state: State, hint: str, *, packed: bool) -> str:
     So there they are ``packed`` into images.
     """
     state = plain(state)
-    pictures = [_figure(state, k, packed) for k in range(len(state["svgs"])) if state["svgs"][k]]
+    shown = [k for k, svg in enumerate(state["svgs"]) if svg]
+    pictures = [_figure(state, shown, place, packed) for place in range(len(shown))]
     about = say("page.about", steps=f"{len(state['frames']):,}", firings=f"{len(state['firings']):,}")
     notes = [f"<li>{text(note)}</li>" for note in state["notes"]]
     listed = f'<ul class="hv-notes">{"".join(notes)}</ul>' if notes else ""
@@ -53,10 +54,10 @@ def text(shown: Any) -> str:
     return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line))
 
 
-def _figure(state: State, k: int, packed: bool) -> str:
-    caption = ""
-    if len(state["svgs"]) > 1:
-        caption = f"<figcaption>{say('page.pass', number=k + 1, count=len(state['svgs']))}</figcaption>"
+def _figure(state: State, shown: Sequence[int], place: int, packed: bool) -> str:
+    caption, k = "", shown[place]
+    if len(shown) > 1:
+        caption = f"<figcaption>{say('page.pass', number=place + 1, count=len(shown))}</figcaption>"
     svg = sized(finished(state["svgs"][k], [frame for frame in state["frames"] if frame["picture"] == k]))
     return f"<figure>{caption}{_packed(svg) if packed else _named(svg)}</figure>"
 

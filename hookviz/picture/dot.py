@@ -30,7 +30,7 @@ from hookviz.words import say
 MEASURED = "DejaVu Sans,Verdana,sans-serif"
 """The font the layout measures with: wider than those that show it, so that every label has room."""
 
-BESIDE = 240
+BESIDE = 210
 """Points: how wide a box may become for its gradient to stand beside its name, where no pin makes it wider."""
 
 

@@ -156,6 +156,17 @@ def test_the_list_of_keys_has_the_width_of_a_phone(page: Callable[..., Page]) ->
     assert box and box["width"] >= 340 and box["x"] >= 0 and box["x"] + box["width"] <= 390
 
 
+def test_on_paper_no_column_is_lost_and_a_tall_picture_has_a_page(page: Callable[..., Page]) -> None:
+    opened = page("names", 760, 1100)
+    opened.emulate_media(media="print")
+    box = opened.locator(".hv-still table").bounding_box()
+    assert box and box["x"] + box["width"] <= 760
+    opened = page("modules", 760, 1100)
+    opened.emulate_media(media="print")
+    drawn = opened.locator(".hv-still svg").bounding_box()
+    assert drawn and drawn["height"] > 900
+
+
 def test_a_fact_of_a_tensor_is_told_from_its_value(page: Callable[..., Page]) -> None:
     opened = page("a_to_e", 1280, 800)
     press(opened, "t")
