@@ -144,10 +144,12 @@ export function sizeOfSentence(sentence) {
   return sentence.length > 64 ? "hv-long" : "";
 }
 
-/** How large to draw a picture: whole, if its letters are not too small then, and not blown up; else so that it reads well. */
+/** How large to draw a picture: whole or at least as wide as its pane, if its letters are not too small then; else to be read. */
 export function scaleFor(picture, { width, height, smallest = 12, least = smallest }) {
-  const fitting = Math.min(width / picture.width, height / picture.height, 1.6);
-  return fitting * picture.smallest < least ? smallest / picture.smallest : fitting;
+  const [wide, whole] = [width / picture.width, Math.min(width / picture.width, height / picture.height, 1.6)];
+  const readable = smallest / picture.smallest;
+  if (whole * picture.smallest >= least) return whole;
+  return wide * picture.smallest >= least ? Math.min(wide, readable) : readable;
 }
 
 /** Jupyter's word counts, then an editor's or Colab's, then the system's. */
