@@ -72,6 +72,17 @@ def test_every_combination_has_its_variant(shown: State) -> None:
     assert [variant["beside"] for variant in shown["variants"]] == [None] + [0] * 15
 
 
+def test_a_step_that_only_others_have_is_said_to_be_missing_with_every_hook_on() -> None:
+    def run() -> None:
+        x = leaf(2.0)
+        net = torch.nn.Identity()
+        net.register_forward_hook(lambda module, args, output: output.detach().requires_grad_())
+        net(x * 1).backward()
+
+    missing = {frame["sentence"] for frame in frames_of(whatif(run).state(), 0) if frame["kind"] == "absent"}
+    assert missing == {"This step is not there with every hook on."}
+
+
 def test_frames_are_there_once_and_few(shown: State) -> None:
     texts = [json.dumps(frame, sort_keys=True) for frame in shown["frames"]]
     assert len(set(texts)) == len(texts) < 110
@@ -121,6 +132,17 @@ def test_sliders_record_afresh_and_tell_the_player() -> None:
     assert both.values == {"a": 2.0, "d": 5.0}
     assert player.step == 12
     assert len(player.variants) == 32
+
+
+def test_the_score_is_of_what_is_shown() -> None:
+    both = whatif(a_to_e, d=(0, 10))
+    player = both.player()
+    player.answered, player.asked, player.right = {1: 1, 5: 0}, 2, 1
+    player.show(both.state())
+    assert (player.answered, player.asked, player.right) == ({1: 1, 5: 0}, 2, 1), "nothing has changed"
+    both.change(d=5)
+    player.show(both.state())
+    assert (player.answered, player.asked, player.right) == ({}, 0, 0)
 
 
 def test_jupyter_shows_sliders_and_before_them_what_stays_without_a_kernel(

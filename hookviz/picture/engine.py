@@ -179,6 +179,7 @@ def tidy(svg: bytes) -> bytes:
     for text in root.iter(f"{{{_SVG}}}text"):
         text.attrib.pop("font-family", None)
         text.attrib.pop(_SPACE, None)
+        text.text = (text.text or "").rstrip()
     root.set("font-family", FONT)
     background = root.find(f"{{{_SVG}}}g/{{{_SVG}}}polygon")
     if background is not None:
