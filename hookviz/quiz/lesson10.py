@@ -24,13 +24,13 @@ def _visits() -> float:
 
 
 def _first_to_fire() -> str:
-    """Which hook fires first, if c and then d were made of b, and both are ready at once."""
+    """Which hook fires first, if b and then c were made of a, and both are ready at once."""
     fired: list[str] = []
-    b = _leaf(3.0).relu()
-    tensors = {"c": b * _leaf(5.0), "d": b * _leaf(7.0)}
+    a = _leaf(3.0)
+    tensors = {"b": a * _leaf(5.0), "c": a * _leaf(7.0)}
     for name, tensor in tensors.items():
         tensor.register_hook(lambda grad, name=name: fired.append(name))  # type: ignore[no-untyped-call]
-    torch.autograd.backward(tensors["c"] + tensors["d"])
+    torch.autograd.backward(tensors["b"] + tensors["c"])
     return fired[0]
 
 

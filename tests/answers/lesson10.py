@@ -6,13 +6,13 @@ from tests.answers.common import raises
 
 RIGHT: dict[str, Any] = {
     "10.1": 1024,
-    "10.2": "d",
+    "10.2": "c",
     "10.3": lambda grad, x, y: (grad / y, -grad * x / y**2),
     "10.4": 8,
 }
 WRONG: dict[str, list[Any]] = {
     "10.1": [1, 2, 10, 20, 512, 2046, 5],
-    "10.2": ["c", "b", "e", "a"],
+    "10.2": ["b", "a", "d", "e"],
     "10.3": [
         lambda grad, x, y: grad / y,
         lambda grad, x, y: (grad / y, grad * x / y**2),
