@@ -203,6 +203,7 @@ WRONG = {
         "grad = through(self.retain, grad)\n        (grad,) = through(self.pre, (grad,))",
         "(grad,) = through(self.pre, (grad,))\n        grad = through(self.retain, grad)",
     ),
+    "what pre-hooks return is lost": ("(grad,) = through(self.pre, (grad,))", "through(self.pre, (grad,))"),
     "what hooks return is lost": ("value if returned is None else returned", "value"),
     "a hook cannot take itself off": ("list(hooks.values())", "hooks.values()"),
 }
