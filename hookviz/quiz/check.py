@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from hookviz.quiz import lesson01, lesson02, lesson03, lesson04, lesson05
+from hookviz.quiz import lesson01, lesson02, lesson03, lesson04, lesson05, lesson08
 from hookviz.quiz.judges import Found, Judge
 from hookviz.words import say
 
-LESSONS = (lesson01, lesson02, lesson03, lesson04, lesson05)
+LESSONS = (lesson01, lesson02, lesson03, lesson04, lesson05, lesson08)
 JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, judge in lesson.JUDGES.items()}
 """An exercise's number → what judges its answers."""
 
