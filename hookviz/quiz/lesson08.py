@@ -132,7 +132,7 @@ def _what_was_seen(seen: Any, grad: torch.Tensor, output: torch.Tensor) -> str:
 
 
 JUDGES: dict[str, Judge] = {
-    "08.1": number(_first_weight, {8: "spread", -1: "second", 0.25: "share", 1: "score", 4: "spread"}),
+    "08.1": number(_first_weight, {8: "spread", -1: "second", 0.25: "share", 1: "score"}),
     "08.2": number(_heat_at_the_bar, {-1: "negative", 1: "map", 2: "dash", -2: "first"}),
     "08.3": number(_without_the_second_map, {1: "same", 0: "fell", -1: "first", 3: "twice"}),
     "08.4": number(_seen_by_the_hook, {2: "after", 0: "blocked", -1: "second", -0.25: "second", 0.25: "places"}),
