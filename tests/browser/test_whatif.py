@@ -145,7 +145,7 @@ def test_a_digit_that_answers_a_question_flips_no_switch(opened: Any) -> None:
     for key in ("9", "1", "3"):  # no such choice, a wrong one, the right one
         page.keyboard.press(key)
     page.wait_for_selector(".hv-ask", state="detached")
-    assert "Right. It is ①" in page.inner_text(".hv-told")
+    assert "Right. The answer: ①" in page.inner_text(".hv-told")
     assert page.locator("[aria-checked=false]").count() == 0
     page.keyboard.press("3")
     assert page.locator("[aria-checked=false]").count() == 1
