@@ -111,16 +111,24 @@ def test_sliders_record_afresh_and_tell_the_player() -> None:
     assert len(player.variants) == 32
 
 
-def test_jupyter_shows_sliders_and_before_them_what_stays_without_a_kernel(
+def test_jupyter_shows_sliders_and_below_them_what_stays_without_a_kernel(
     both: WhatIf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[Any] = []
+    boxes: list[Any] = []
     monkeypatch.setattr(live, "display", lambda thing, **_: shown.append(thing))
+    make = live.ipywidgets.VBox
+    monkeypatch.setattr(live.ipywidgets, "VBox", lambda children: boxes.append(make(children)) or boxes[-1])
     show(both)
-    still, box = shown
+    (box,), (sliders, player) = boxes, shown
     assert [type(child).__name__ for child in box.children] == ["FloatSlider", "FloatSlider", "Player"]
-    assert f'data-twin="{box.children[-1].twin}"' in still["text/html"]
-    assert "hv-state" in still["text/html"]
+    assert sliders == {
+        "application/vnd.jupyter.widget-view+json": {"version_major": 2, "version_minor": 0, "model_id": box.model_id},
+        "text/html": "<p>The sliders need a running kernel: run this cell again.</p>",
+    }
+    assert f'data-twin="{box.children[-1].twin}"' in player["text/html"]
+    assert "min-height: 64px" in player["text/html"] and "hv-state" in player["text/html"]
+    assert player["text/plain"] == repr(both)
 
 
 def test_a_what_if_without_sliders_is_shown_without_a_widget() -> None:
