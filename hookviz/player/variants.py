@@ -150,8 +150,12 @@ class _Pictures:
         every = [scene for scenes in self._scenes for scene in scenes.values()]
         for scene in self._shared.values():
             scene.make_room([other for other in every if other.shape == scene.shape])
-        self._numbers = {look: number for number, look in enumerate(self._shared)}
-        self._alike = {scene.shape: number for number, scene in enumerate(self._shared.values())}
+        numbers = {look: number for number, look in enumerate(self._shared)}
+        alike = {scene.shape: number for number, scene in enumerate(self._shared.values())}
+        self._numbers = [
+            {pass_id: numbers.get(scene.look, alike.get(scene.shape, -1)) for pass_id, scene in theirs.items()}
+            for theirs in scenes
+        ]
 
     def marks(self, number: int) -> dict[int, Mark]:
         """What each step of a variant marks."""
@@ -159,8 +163,7 @@ class _Pictures:
 
     def of(self, number: int, step: Step) -> int:
         """Which picture a step is shown in, or could be; -1 for none."""
-        scene = self._scenes[number][step.pass_id]
-        return self._numbers.get(scene.look, self._alike.get(scene.shape, -1))
+        return self._numbers[number][step.pass_id]
 
     def svgs(self) -> list[str]:
         """The pictures, with room for the texts of all that have their shape."""
