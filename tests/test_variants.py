@@ -120,8 +120,9 @@ def test_jupyter_shows_sliders_and_below_them_what_stays_without_a_kernel(
     make = live.ipywidgets.VBox
     monkeypatch.setattr(live.ipywidgets, "VBox", lambda children: boxes.append(make(children)) or boxes[-1])
     show(both)
-    (box,), (sliders, player) = boxes, shown
-    assert [type(child).__name__ for child in box.children] == ["FloatSlider", "FloatSlider", "Player"]
+    (moved, box), (sliders, player) = boxes, shown
+    assert [type(child).__name__ for child in moved.children] == ["FloatSlider", "FloatSlider"]
+    assert [type(child).__name__ for child in box.children] == ["HBox", "Player"]
     assert sliders == {
         "application/vnd.jupyter.widget-view+json": {"version_major": 2, "version_minor": 0, "model_id": box.model_id},
         "text/html": "<p>The sliders need a running kernel: run this cell again.</p>",

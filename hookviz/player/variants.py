@@ -20,9 +20,10 @@ from hookviz.player.frames import (
     scenes_of,
     too_long,
 )
+from hookviz.progress import progress
 from hookviz.sentences import title
 from hookviz.trace import Step, Trace
-from hookviz.words import section
+from hookviz.words import say, section
 
 
 class Variant(NamedTuple):
@@ -57,9 +58,11 @@ def variants(given: Sequence[Variant]) -> dict[str, Any]:
     pictures = _Pictures(scenes, [variant.shown for variant in given])
     hooks = hooks_in(step for theirs in steps for step in theirs)
     pool = _Pool()
-    for number, variant in enumerate(given):
-        told = _Told(steps, number, variant, pictures, hooks)
-        pool.put(variant, told.frames(), firings_in(steps[number]))
+    with progress(say("progress.preparing", n="{n}", total="{total}"), len(given)) as tick:
+        for number, variant in enumerate(given):
+            told = _Told(steps, number, variant, pictures, hooks)
+            pool.put(variant, told.frames(), firings_in(steps[number]))
+            tick()
     return {
         "svgs": pictures.svgs(),
         "layers": pictures.layers(),

@@ -9,6 +9,7 @@ from traitlets import Bunch
 
 from hookviz.page import output
 from hookviz.player import Player
+from hookviz.progress import Show, shown_by
 from hookviz.whatif.whatif import Range, WhatIf
 from hookviz.words import say
 
@@ -30,13 +31,21 @@ text without an element around it; where it knows a widget whose kernel has gone
 sentence stands there instead: at once, or where a widget may still come, later."""
 
 
-def sliders(whatif: WhatIf, player: Player) -> list[ipywidgets.FloatSlider]:
-    """One slider for each range of ``whatif``; a move records everything again and gives it to ``player``."""
+def _nowhere(line: str) -> None:
+    """Show nothing."""
+
+
+def sliders(whatif: WhatIf, player: Player, show: Show = _nowhere) -> list[ipywidgets.FloatSlider]:
+    """One slider for each range of ``whatif``; a move records everything again and gives it to ``player``.
+
+    ``show`` shows how far that is, where it takes long.
+    """
     made = [_slider(name, bounds, whatif.values[name]) for name, bounds in whatif.ranges.items()]
 
     def moved(change: Bunch) -> None:
-        whatif.change(**{change.owner.description: change.new})
-        player.show(whatif.state())
+        with shown_by(show):
+            whatif.change(**{change.owner.description: change.new})
+            player.show(whatif.state())
 
     for slider in made:
         slider.observe(moved, "value")
@@ -58,7 +67,9 @@ def show(whatif: WhatIf) -> None:
     player = Player.showing(state)
     player.twin = uuid.uuid4().hex
     again = say("whatif.again")
-    box = ipywidgets.VBox([*sliders(whatif, player), player])
+    line = ipywidgets.Label()  # beside the sliders, so that it moves nothing
+    moved = sliders(whatif, player, lambda text: setattr(line, "value", text))
+    box = ipywidgets.VBox([ipywidgets.HBox([ipywidgets.VBox(moved), line]), player])
     live = {**box._repr_mimebundle_(), "text/html": f"<p>{again}</p>"}
     del live["text/plain"]  # the player's says it
     css = _CSS % {"height": _HEIGHT * len(whatif.ranges), "again": json.dumps(again, ensure_ascii=False)}
