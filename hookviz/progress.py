@@ -56,6 +56,8 @@ def shown_by(show: Show) -> Iterator[None]:
 class _Line:
     """What tqdm takes for a terminal."""
 
+    encoding = "utf-8"
+
     def __init__(self, show: Show) -> None:
         self._show, self._shown = show, ""
 

@@ -129,7 +129,8 @@ def test_where_the_sliders_were_stands_what_they_need_and_the_player_plays(
 
 def switched_off(page: Page) -> None:
     """There is one player, and its hook is switched off by key."""
-    (player,) = page.locator(".hv-player").all()
+    player = page.locator(".hv-player")
+    expect(player).to_have_count(1)
     player.press("End")
     expect(player.locator(".hv-sentence")).to_have_text("x.grad is written: 60.")
     player.press("1")
@@ -138,7 +139,9 @@ def switched_off(page: Page) -> None:
 
 @pytest.mark.parametrize("name", ["sliders", "stateful"])
 def test_sliders_of_somebody_else_are_a_sentence_above_the_picture(show: Callable[[str], Page], name: str) -> None:
-    first, second = show(f"foreign_{name}").locator(".jp-OutputArea-output").all()
+    outputs = show(f"foreign_{name}").locator(".jp-OutputArea-output")
+    expect(outputs).to_have_count(2)
+    first, second = outputs.all()
     expect(first).to_have_text(SENTENCE)
     assert again(first) == ["none", "visible"]
     expect(second.locator("img")).to_be_visible()
