@@ -145,16 +145,25 @@ def test_the_score_is_of_what_is_shown() -> None:
     assert (player.answered, player.asked, player.right) == ({}, 0, 0)
 
 
-def test_jupyter_shows_sliders_and_before_them_what_stays_without_a_kernel(
+def test_jupyter_shows_sliders_and_below_them_what_stays_without_a_kernel(
     both: WhatIf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[Any] = []
+    boxes: list[Any] = []
     monkeypatch.setattr(live, "display", lambda thing, **_: shown.append(thing))
+    make = live.ipywidgets.VBox
+    monkeypatch.setattr(live.ipywidgets, "VBox", lambda children: boxes.append(make(children)) or boxes[-1])
     show(both)
-    still, box = shown
-    assert [type(child).__name__ for child in box.children] == ["FloatSlider", "FloatSlider", "Player"]
-    assert f'data-twin="{box.children[-1].twin}"' in still["text/html"]
-    assert "hv-state" in still["text/html"]
+    (moved, box), (sliders, player) = boxes, shown
+    assert [type(child).__name__ for child in moved.children] == ["FloatSlider", "FloatSlider"]
+    assert [type(child).__name__ for child in box.children] == ["HBox", "Player"]
+    assert sliders == {
+        "application/vnd.jupyter.widget-view+json": {"version_major": 2, "version_minor": 0, "model_id": box.model_id},
+        "text/html": "<p>The sliders need a running kernel: run this cell again.</p>",
+    }
+    assert f'data-twin="{box.children[-1].twin}"' in player["text/html"]
+    assert "min-height: 64px" in player["text/html"] and "hv-state" in player["text/html"]
+    assert player["text/plain"] == repr(both)
 
 
 def test_a_what_if_without_sliders_is_shown_without_a_widget() -> None:
