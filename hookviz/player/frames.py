@@ -224,7 +224,7 @@ def firings_in(steps: Iterable[Step]) -> list[dict[str, Any]]:
 def _firing(step: Step) -> dict[str, Any]:
     hook = step.hook
     assert hook is not None  # a firing has its hook
-    nothing = step.before == () == step.after  # a hook that is given no gradient
+    nothing = step.before == () == step.after  # a hook behind an AccumulateGrad, from which nothing goes out
     change = "" if nothing else f"{brief(step.before, 16)} → {brief(step.after, 16)}"
     name = f"{numeral(hook.place)} {hook.label}"
     return {
