@@ -18,6 +18,7 @@ from hookviz.words import say, section
 _GLYPHS = {
     "call": "module",
     "forward": "module",
+    "cut_short": "module",
     "seed": "seed",
     "retain_grad": "retain",
     "accumulate": "grad",
@@ -143,7 +144,10 @@ def glyph_of(step: Step) -> str:
 
 
 def _cards(step: Step) -> tuple[str | None, str | None]:
-    if step.kind in ("exception", "compiled", "fast_path", "unobserved") or step.before == () == step.after:
+    if (
+        step.kind in ("exception", "cut_short", "compiled", "fast_path", "unobserved")
+        or step.before == () == step.after
+    ):
         return None, None
     if step.kind == "compute":
         return _block(step.before), None
