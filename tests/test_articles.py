@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests.reading import FOLDER, PAGE, asserts, check_link, headings, links_to_cells, read
+from tests.reading import FOLDER, PAGE, asserts, check_link, heading_above, headings, links_to_cells, read
 from tests.test_notebooks import MEMORY, NOT_A_CLAIM, asserted, code, prose, shows_picture
 
 NOTEBOOK = read(PAGE)
@@ -94,13 +94,16 @@ def test_an_entry_leads_to_the_lessons(text: str) -> None:
             check_link(cell)
 
 
-def test_the_contents_lead_to_each_entry_and_every_link_within_the_page_to_a_heading() -> None:
-    contents = re.findall(r"^\| \[(`.*?)\]\(#", prose(NOTEBOOK), re.MULTILINE)
-    assert contents == HEADINGS and len(set(HEADINGS)) == len(HEADINGS)
+def test_the_contents_lead_to_each_entry() -> None:
+    contents = re.findall(r"^\| \[(`.*?)\]\(#cell-id=([\w-]+)\)", prose(NOTEBOOK), re.MULTILINE)
+    assert [heading for heading, _ in contents] == HEADINGS and len(set(HEADINGS)) == len(HEADINGS)
+    assert [heading_above(NOTEBOOK, cell) for _, cell in contents] == HEADINGS
+
+
+def test_every_link_within_the_page_leads_somewhere_once_it_is_html() -> None:
     page, _ = nbconvert.HTMLExporter().from_notebook_node(NOTEBOOK)
-    anchors = re.findall(r'<h\d id="([^"]+)"', page)
-    targets = re.findall(r'<td><a href="#([^"]+)"', page)
-    assert len(targets) >= len(HEADINGS) and set(targets) <= set(anchors)
+    targets = re.findall(r'href="#(cell-id=[^"]+)"', page)
+    assert len(targets) > len(HEADINGS) and set(targets) <= set(re.findall(r'id="(cell-id=[^"]+)"', page))
 
 
 def test_every_number_in_its_prose_is_asserted() -> None:
