@@ -125,4 +125,4 @@ def test_the_text_of_what_is_said_to_a_program_is_found() -> None:
 
 
 def test_each_lesson_to_come_is_one_that_the_page_leads_to() -> None:
-    assert {name for name in TO_COME if f"({name}.ipynb)" in prose(NOTEBOOK)} == set(TO_COME)
+    assert {name for name in TO_COME if f"({name}.ipynb" in prose(NOTEBOOK)} == set(TO_COME)
