@@ -14,9 +14,7 @@ LESSONS = [path.name for path in sorted(FOLDER.glob("[01]*.ipynb"))]
 POINTS = {"0.": 9, "1.": 8, "2.": 8, "3.": 5, "4.": 6, "W": 25, "K": 5}
 """How many points each article makes, how many are wrong today, and in how many they contradict each other."""
 LATER = {
-    "08": ["2.5d", "2.5e"],
     "09": ["3.3b", "3.4b", "3.5c", "3.5d", "3.5e", "3.5f", "3.5i", "3.5j", "3.5m"],
-    "10": ["4.4b", "4.4d"],
     "12": ["2.6a", "2.6b"],
 }
 """Items of lessons to come: each is to be in the table as soon as its lesson is there."""
