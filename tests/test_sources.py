@@ -38,12 +38,13 @@ def test_each_item_is_shown_by_cells_that_assert_it(row: tuple[str, str, str]) -
 
 @pytest.mark.parametrize("point", points())
 def test_each_point_is_covered_and_none_of_its_items_is_left_out(point: str) -> None:
-    waiting = [key for items in LATER.values() for key in items]
-    items = sorted(key.removeprefix(point) for key in keys() + waiting if key.rstrip(ascii_lowercase) == point)
+    known = {*keys(), *(key for items in LATER.values() for key in items)}
+    items = sorted(key.removeprefix(point) for key in known if key.rstrip(ascii_lowercase) == point)
     assert items and items == list(ascii_lowercase[: len(items)])
 
 
-def test_no_item_belongs_to_no_point() -> None:
+def test_no_item_stands_there_twice_or_belongs_to_no_point() -> None:
+    assert len(set(keys())) == len(keys())
     assert {key.rstrip(ascii_lowercase) for key in keys()} <= set(points())
 
 
