@@ -16,7 +16,7 @@ from tests.test_notebooks import MEMORY, NOT_A_CLAIM, asserted, code, prose, sho
 
 NOTEBOOK = read(PAGE)
 FIRST = code(NOTEBOOK)[0]
-TO_COME = ("11_the_other_hooks", "12_coming_from_tensorflow_or_jax")
+TO_COME = ("12_coming_from_tensorflow_or_jax",)
 """Lessons to which the page leads, and which need not be there yet."""
 NAMES_A_SOURCE = re.compile(r"^(?:#+ |\| \[`|In the lessons: ).*$|\barticles? \d[^:]*:|from 0 to 4", re.MULTILINE)
 """Headings and contents are code out of articles; the articles and the lessons have numbers."""
