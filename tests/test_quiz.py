@@ -96,6 +96,7 @@ def test_a_function_that_raises_is_reported(exercise: str, function: Any, said: 
         ("03.5", "two things: module, args."),
         ("03.6", "module, args, kwargs, output."),
         ("04.5", "module, grad_input, grad_output."),
+        ("12.4", "module, grad_input, grad_output."),
     ],
 )
 @pytest.mark.parametrize("function", [lambda: 1, lambda a, b, c, d, e: a, lambda grad: grad])
