@@ -120,6 +120,18 @@ def test_a_tuple_that_is_too_short_is_counted() -> None:
     assert "a tuple of length 1; the number of the module's inputs was 2." in reason
 
 
+class Round(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.round()
+
+
+def test_the_hook_that_is_right_for_rounding_does_make_it_straight_through() -> None:
+    module, x = Round(), torch.tensor(2.6, requires_grad=True)
+    module.register_full_backward_hook(RIGHT["12.4"])
+    y = module(x)
+    assert (y.item(), torch.autograd.grad(y * 5, x)[0].item()) == (3, 5)
+
+
 def test_an_error_after_the_first_call_is_reported_too() -> None:
     calls: list[torch.Tensor] = []
 
