@@ -97,6 +97,7 @@ def test_a_function_that_raises_is_reported(exercise: str, function: Any, said: 
         ("03.6", "module, args, kwargs, output."),
         ("04.5", "module, grad_input, grad_output."),
         ("08.6", "three things: module, args, output."),
+        ("12.4", "module, grad_input, grad_output."),
     ],
 )
 @pytest.mark.parametrize("function", [lambda: 1, lambda a, b, c, d, e: a, lambda grad: grad])
@@ -128,6 +129,18 @@ def test_a_heat_of_another_shape_is_told_its_shape() -> None:
 def test_a_forward_hook_that_returns_the_handle_is_told_what_it_returned() -> None:
     reason = hv.check("08.6", lambda module, args, output: output.register_hook(lambda grad: None)).reason
     assert "returns something (RemovableHandle)" in reason
+
+
+class Round(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.round()
+
+
+def test_the_hook_that_is_right_for_rounding_does_make_it_straight_through() -> None:
+    module, x = Round(), torch.tensor(2.6, requires_grad=True)
+    module.register_full_backward_hook(RIGHT["12.4"])
+    y = module(x)
+    assert (y.item(), torch.autograd.grad(y * 5, x)[0].item()) == (3, 5)
 
 
 def test_an_error_after_the_first_call_is_reported_too() -> None:

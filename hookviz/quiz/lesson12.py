@@ -1,0 +1,104 @@
+"""What lesson 12 asks."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from hookviz.quiz.judges import Found, Grad, Judge, float_of, misfit, number, result_of, tried
+
+
+def _leaf(number: float) -> Grad:
+    return torch.tensor(number, requires_grad=True)
+
+
+def _turned_round() -> float:
+    """What a hook that turns the sign round returns, on a tensor to which two ways lead back."""
+    returned: list[float] = []
+
+    def turn(grad: Grad) -> Grad:
+        returned.append(-grad.item())
+        return -grad
+
+    c = _leaf(2.0) * 3
+    c.register_hook(turn)  # type: ignore[no-untyped-call]
+    torch.autograd.backward(c * 4 + c.view_as(c) * 10)
+    return returned[0]
+
+
+def _calls() -> float:
+    """How often a layer is called in two epochs of three batches, by a net that calls it twice."""
+    calls: list[nn.Module] = []
+    layer = nn.Linear(1, 1)
+    layer.register_forward_hook(lambda module, args, output: calls.append(module))
+    for _ in range(2 * 3):
+        nn.Sequential(layer, layer)(torch.ones(4, 1))
+    return float(len(calls))
+
+
+def _functional() -> float:
+    """What torch.func.grad makes of a function with a hook inside, at a leaf with a hook of its own."""
+
+    def function(a: Grad) -> Grad:
+        c = a * 3
+        c.register_hook(lambda grad: grad + 2)  # type: ignore[no-untyped-call]
+        return c * 4
+
+    a = _leaf(2.0)
+    a.register_hook(lambda grad: grad * 10)  # type: ignore[no-untyped-call]
+    gradient: Grad = torch.func.grad(function)(a)
+    return gradient.item()
+
+
+def _straight_through(answer: Any) -> Found:
+    """Call the learner's hook as a module that rounds one number would."""
+    zero, grad = torch.tensor(0.0), torch.tensor(5.0)
+    given = nn.Identity(), (zero,), (grad,)
+    result, fault = result_of(answer, *given)
+    if fault := misfit(answer, *given) or fault:
+        return fault
+    if not isinstance(result, tuple):
+        return Found("bare")
+    if result and isinstance(result[0], tuple):
+        return Found("both")
+    if len(result) != 1:
+        return Found("count", str(len(result)))
+    return Found({5.0: "right", 0.0: "unchanged", 1.0: "slope"}.get(float_of(result[0]), "other"))  # type: ignore[arg-type]
+
+
+_SENT, _BESIDE = torch.tensor([10.0, -10.0, 0.5]), torch.tensor(5.0)
+"""What goes back through what the learner's function returns, and what goes to its argument by another way."""
+
+
+def _clipped(answer: Any) -> Found:
+    """Call the learner's function on a tensor that is also used beside it, and go back both ways."""
+    leaf = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    x = leaf * 1
+    y, fault = result_of(answer, x)
+    if fault:
+        return fault
+    if not isinstance(y, torch.Tensor) or y.shape != x.shape or not torch.equal(y, x):
+        return Found("values")
+    if not y.requires_grad:
+        return Found("no_history")
+    sent, error = tried(lambda: torch.autograd.grad((y * _SENT + x * _BESIDE).sum(), leaf)[0])
+    if error:
+        return Found("raised", error)
+    return Found(next((name for name, slip in _SLIPS.items() if torch.allclose(sent, slip)), "other"))
+
+
+_SLIPS = {
+    "right": _SENT.clamp(-1, 1) + _BESIDE,
+    "unclipped": _SENT + _BESIDE,
+    "sum": (_SENT + _BESIDE).clamp(-1, 1),
+    "one_side": _SENT.clamp(max=1) + _BESIDE,
+    "sign": _SENT.sign() + _BESIDE,
+}
+
+JUDGES: dict[str, Judge] = {
+    "12.1": number(_turned_round, {14: "sum", -6: "one_way", 6: "other_way", -4: "half", -10: "half"}),
+    "12.2": number(_calls, {6: "batches", 2: "epochs", 3: "one_epoch", 4: "no_batches"}),
+    "12.3": number(_functional, {12: "neither", 180: "both", 120: "outside", 6: "at_c"}),
+    "12.4": _straight_through,
+    "12.5": _clipped,
+}
