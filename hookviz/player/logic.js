@@ -150,9 +150,10 @@ export function scaleFor(picture, pane) {
   return Math.max(fitting, (pane.smallest ?? 12) / picture.smallest);
 }
 
-/** Jupyter's word counts, then an editor's or Colab's, then the system's. */
-export function isDark({ jupyter, editor = "", colab, system }) {
+/** Jupyter's word counts, then an editor's, Colab's or Furo's (the theme of our site), then the system's. */
+export function isDark({ jupyter, editor = "", colab, furo = "auto", system }) {
   if (jupyter) return jupyter === "false";
   if (/\bvscode-(dark|light|high-contrast)/.test(editor)) return !editor.includes("light");
-  return colab ? colab === "dark" : system;
+  if (colab) return colab === "dark";
+  return furo === "auto" ? system : furo === "dark";
 }
