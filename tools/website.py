@@ -1,0 +1,87 @@
+"""Make the course as a static site in build/site: ``python -m tools.website``. It works from disk and on any host."""
+
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from sphinx.cmd.build import build_main
+
+from tools.reading import Facts, facts, readable
+from tools.running import NOTEBOOKS, ROOT, run_all
+
+SOURCE = ROOT / "site"
+BUILD = ROOT / "build" / "site"
+CARD = """\
+:::{{container}} lesson
+**[{title}](notebooks/{name}.ipynb)**
+
+{question}
+
+*{minutes} minutes. You need {needs}.*
+:::
+"""
+
+
+def main() -> int:
+    """Make the site, and say where it is."""
+    failed = make(BUILD)
+    if not failed:
+        print(f"The site is in {BUILD.relative_to(ROOT)}: open index.html there, or put the folder on any web server.")
+    return failed
+
+
+def make(target: Path) -> int:
+    """Make the site in ``target``, and return what Sphinx returns: 0 where it had nothing to say."""
+    source = target.parent / f"{target.name}-source"
+    for folder in (source, target):
+        shutil.rmtree(folder, ignore_errors=True)
+    write_source(source, run_all(sorted(NOTEBOOKS.glob("*.ipynb"))))
+    doctrees = str(source / ".doctrees")
+    return build_main(["-q", "-W", "--keep-going", "-d", doctrees, "-b", "html", str(source), str(target)])
+
+
+def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
+    """Lay out what Sphinx reads: the pages in site/, the notebooks that ran, and the map that is made of them."""
+    shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("notebooks", "files"):
+        (source / folder).mkdir()
+    for page in source.glob("*.md"):
+        page.write_text(page.read_text(encoding="utf-8").replace("](../", "]("), encoding="utf-8")
+    for path, notebook in ran.items():
+        nbformat.write(readable(notebook, path.name), source / "notebooks" / path.name)  # type: ignore[no-untyped-call]
+        shutil.copy(path, source / "files")
+    (source / "map.md").write_text(overview(ran), encoding="utf-8")
+    (source / "player.html").write_text(first_player(ran), encoding="utf-8")
+
+
+def overview(ran: Mapping[Path, Any]) -> str:
+    """The map of the lessons, with the menu of the site."""
+    lessons = {path.stem: facts(notebook) for path, notebook in ran.items() if is_lesson(path)}
+    more = [path.stem for path in ran if not is_lesson(path)]
+    cards = [CARD.format(name=name, **vars(lesson)) for name, lesson in lessons.items()]
+    menus = {"Lessons": [f"notebooks/{name}" for name in lessons]}
+    menus["Besides"] = [*(f"notebooks/{name}" for name in more), "glossary", "lecturer"]
+    return "\n".join([":::::{container} lessons", *cards, ":::::", "", *map(_menu, menus, menus.values())])
+
+
+def is_lesson(path: Path) -> bool:
+    """Whether a notebook is one of the numbered ones, or a page beside them."""
+    return path.name[:2].isdigit()
+
+
+def _menu(caption: str, pages: list[str]) -> str:
+    return "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""])
+
+
+def first_player(ran: Mapping[Path, Any]) -> str:
+    """A player for the first page: the first one of the second lesson, which has hooks."""
+    lesson = list(ran.values())[1]
+    shown = (output.get("data", {}).get("text/html", "") for cell in lesson.cells for output in cell.get("outputs", []))
+    return next(html for html in shown if 'class="hv-output' in html)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
