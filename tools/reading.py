@@ -18,6 +18,7 @@ FACTS = (
     r"\babout (\d+) minutes\b",
     r"\bYou need (.+?)\.(?: |$)",
 )
+NUMBER = '<p class="in"><span>In [{}]</span></p>'
 NOTE = """\
 ```{{note}}
 Everything on this page has run already. The players play and their switches switch, without a network, and nothing is
@@ -54,16 +55,25 @@ def readable(notebook: Any, name: str) -> Any:
     """A copy of a notebook that ran, for a page; ``name`` is the file to which a reader is sent for more."""
     made = copy.deepcopy(notebook)
     if any(is_check(cell) for cell in made.cells):
-        made.cells.insert(1, nbformat.v4.new_markdown_cell(NOTE.format(name=name)))  # type: ignore[no-untyped-call]
+        made.cells.insert(1, prose(NOTE.format(name=name)))
     made.cells = [cell for cell in made.cells if not is_check(cell)]
     made.metadata.pop("widgets", None)
     made.metadata["hide-toc"] = True
-    for cell in made.cells:
-        if cell.cell_type == "markdown":
-            cell.source = _boxed(cell.source)
-        else:
-            cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
+    made.cells = [part for cell in made.cells for part in _parts(cell)]
     return made
+
+
+def _parts(cell: Any) -> list[Any]:
+    """A cell of prose with its boxes; a cell of code with its number, as players name the place of a hook by it."""
+    if cell.cell_type == "markdown":
+        return [prose(_boxed(cell.source))]
+    cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
+    return [prose(NUMBER.format(cell.execution_count)), cell]
+
+
+def prose(text: str) -> Any:
+    """A cell of markdown."""
+    return nbformat.v4.new_markdown_cell(text)  # type: ignore[no-untyped-call]
 
 
 def is_check(cell: Any) -> bool:

@@ -1,5 +1,6 @@
 """Make the course as a static site in build/site: ``python -m tools.website``. It works from disk and on any host."""
 
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from typing import Any
 import nbformat
 from sphinx.cmd.build import build_main
 
+from tools.first_page import first_player
 from tools.reading import Facts, facts, readable
 from tools.running import NOTEBOOKS, ROOT, run_all
 
@@ -48,13 +50,23 @@ def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in ("notebooks", "files"):
         (source / folder).mkdir()
+    names = {path.name[:2]: path.name for path in ran if is_lesson(path)}
     for page in source.glob("*.md"):
-        page.write_text(page.read_text(encoding="utf-8").replace("](../", "]("), encoding="utf-8")
+        page.write_text(linked(page.read_text(encoding="utf-8"), names), encoding="utf-8")
     for path, notebook in ran.items():
         nbformat.write(readable(notebook, path.name), source / "notebooks" / path.name)  # type: ignore[no-untyped-call]
         shutil.copy(path, source / "files")
     (source / "map.md").write_text(overview(ran), encoding="utf-8")
-    (source / "player.html").write_text(first_player(ran), encoding="utf-8")
+    (source / "player.html").write_text(first_player(), encoding="utf-8")
+
+
+def linked(text: str, names: Mapping[str, str]) -> str:
+    """A page with a link wherever it speaks of a lesson that is there."""
+    return re.sub(
+        r"(?m)(?<!# )\blesson (\d\d)\b",
+        lambda found: f"[{found[0]}](notebooks/{names[found[1]]})" if found[1] in names else found[0],
+        text,
+    )
 
 
 def overview(ran: Mapping[Path, Any]) -> str:
@@ -74,13 +86,6 @@ def is_lesson(path: Path) -> bool:
 
 def _menu(caption: str, pages: list[str]) -> str:
     return "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""])
-
-
-def first_player(ran: Mapping[Path, Any]) -> str:
-    """A player for the first page: the first one of the second lesson, which has hooks."""
-    lesson = list(ran.values())[1]
-    shown = (output.get("data", {}).get("text/html", "") for cell in lesson.cells for output in cell.get("outputs", []))
-    return next(html for html in shown if 'class="hv-output' in html)
 
 
 if __name__ == "__main__":
