@@ -18,7 +18,7 @@ FACTS = (
     r"\babout (\d+) minutes\b",
     r"\bYou need (.+?)\.(?: |$)",
 )
-NUMBER = '<p class="in"><span>In [{}]</span></p>'
+NUMBER = '<p class="in">In [{}]</p>'
 NOTE = """\
 ```{{note}}
 Everything on this page has run already. The players play and their switches switch, without a network, and nothing is
