@@ -14,6 +14,8 @@ from tools.reading import WIDGET, is_check
 HEIGHT = 650
 """Pixels of a slide of 720, without its edges."""
 TITLE = 76
+BELOW_HEADING, ALONE = 550, 690
+"""How high a drawing may be below a heading, and without one."""
 FIRST = 290
 """Of the slide with the title of the lesson, which has room for its question and no more."""
 WORDS = 45
@@ -23,7 +25,7 @@ WIDE = 78
 ASKED = re.compile(r"\*\*(Predict)\.\*\* |\*\*(\d\d\.\d)\*\* ")
 EXPLAINED = re.compile(r"\*\*(Explain)\.\*\* ")
 LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
-SENTENCE = re.compile(r"(?<=[.!?])\)?\s+(?=[A-Z`(*])")
+SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?]\)))\s+(?=[A-Z`(*])")
 
 
 @dataclass
@@ -82,11 +84,13 @@ class Cut:
                 self.show(block, "" if self.slides[1:] else "first")
             elif asked:
                 title = asked[1] or f"Exercise {asked[2]}"
-                self.begin(full=True)
-                self.show(f"## {title}\n\n{block[asked.end() :]}", "asks")
+                if self.slides[-1].cells[1:] or self.slides[-1].full:
+                    self.begin()
+                self.slides[-1].full = True
+                self.show(f"### {title}\n\n{block[asked.end() :]}", "asks")
             elif explained:
                 self.begin()
-                self.show(f"## Explain\n\n{_start(block[explained.end() :])}")
+                self.show(f"## Explain\n\n{_start(block[explained.end() :])}", "explains")
                 self.waiting.append(block)
             else:
                 self.tell(block)
@@ -108,7 +112,7 @@ class Cut:
 
     def run(self, cell: Any) -> None:
         """Take a cell of code that ran. One that only asserts is said."""
-        outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
+        outputs = [output for output in cell.outputs if _is_worth_showing(output)]
         if not outputs and isinstance(ast.parse(cell.source).body[-1], ast.Assert):
             self.waiting.append(f"```python\n{cell.source}\n```")
             return
@@ -160,6 +164,12 @@ def is_player(output: Any) -> bool:
     return "hv-state" in output.get("data", {}).get("text/html", "")
 
 
+def _is_worth_showing(output: Any) -> bool:
+    """Not so a widget, which needs its kernel, and the bare address of an object, as of a handle."""
+    data = output.get("data", {})
+    return WIDGET not in data and not re.fullmatch(r"<[\w.]+ at 0x[0-9a-f]+>", data.get("text/plain", ""))
+
+
 def _marked(slide: Slide) -> list[Any]:
     """The cells of a slide, as nbconvert wants them marked; what is said comes last."""
     said = nbformat.v4.new_markdown_cell("\n\n".join(slide.notes))  # type: ignore[no-untyped-call]
@@ -173,7 +183,8 @@ def _marked(slide: Slide) -> list[Any]:
 def _code(source: str, *outputs: Any) -> Any:
     """A cell of code without outputs, or an output without its code."""
     cell = nbformat.v4.new_code_cell(source, outputs=[copy.deepcopy(output) for output in outputs])  # type: ignore[no-untyped-call]
-    cell.metadata["tags"] = ["wide"] if _is_wide(source) else []
+    tall = any(_shown(output) > HEIGHT for output in outputs)
+    cell.metadata["tags"] = [tag for tag, is_so in {"wide": _is_wide(source), "alone": tall}.items() if is_so]
     cell.metadata["transient"] = {"remove_source": not source}
     return cell
 
@@ -192,6 +203,9 @@ def _start(text: str) -> str:
     end = 1
     while end < len(sentences) and len(" ".join(sentences[: end + 1]).split()) <= WORDS:
         end += 1
+    # What ends in a colon introduces something that is not shown.
+    while end > 1 and sentences[end - 1].endswith(":"):
+        end -= 1
     return " ".join(sentences[:end])
 
 
@@ -204,12 +218,13 @@ def _size(cell: Any) -> int:
 
 def _shown(output: Any) -> int:
     data = output.get("data", {})
-    svg = re.search(r'height="(\d+)px"', data.get("image/svg+xml", ""))
-    if "image/svg+xml" in data or "image/png" in data:
-        return min(480, int(int(svg[1]) * 1.3) if svg else 480) + 16
-    if "text/html" in data:
-        return 42 * data["text/html"].count("<tr") + 16
-    text = data.get("text/plain", output.get("text", ""))
+    html: str = data.get("text/html", "")
+    drawing = re.search(r'<img .*height="(\d+)"', html)
+    if drawing or "image/png" in data:
+        return 16 + (int(drawing[1]) if drawing else 480)
+    if html:
+        return 42 * html.count("<tr") + 16
+    text: str = data.get("text/plain", output.get("text", ""))
     return 28 * sum(math.ceil(len(line) / 98) for line in text.splitlines()) + 16
 
 

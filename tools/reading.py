@@ -46,7 +46,9 @@ def facts(notebook: Any) -> Facts:
     first = " ".join(notebook.cells[0].source.split())
     found = [re.search(pattern, first) for pattern in FACTS]
     if not all(found):
-        raise ValueError(f"a lesson begins with its title, its question, its time and what one needs, not with: {first}")
+        raise ValueError(
+            f"a lesson begins with its title, its question, its time and what one needs, not with: {first}"
+        )
     number, title, question, minutes, needs = (part for one in found if one for part in one.groups())
     return Facts(f"{number} {title}", question[0].upper() + question[1:], int(minutes), needs)
 

@@ -1,5 +1,6 @@
 """Notebooks with their outputs, each run in a fresh kernel; what nothing has changed since is not run again."""
 
+import asyncio
 import hashlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -40,7 +41,9 @@ def _ran(path: Path, kept: Path) -> Any:
 def run(notebook: Any, folder: Path) -> Any:
     """The notebook itself, after each of its cells ran in ``folder``."""
     resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, timeout=120, resources=resources, extra_arguments=QUIET).execute()
+    client = NotebookClient(notebook, timeout=120, resources=resources, extra_arguments=QUIET)
+    # A thread has no event loop; this one is closed in the end.
+    asyncio.run(client.async_execute())
     return notebook
 
 

@@ -11,14 +11,16 @@ from typing import Any
 from nbconvert import SlidesExporter
 
 from hookviz.player.packed import pack, unpack
-from tools.cutting import slides_of
-from tools.running import NOTEBOOKS, ROOT, run_all
+from tools.cutting import ALONE, BELOW_HEADING, slides_of
+from tools.running import NOTEBOOKS, run_all
 
-TARGET = ROOT / "build" / "slides"
+TARGET = Path("build") / "slides"
 DECK = Path(__file__).parent / "deck"
 STATE = re.compile(r'(?<=class="hv-state">)[^<]+')
-ZOOM = 1.3
-"""From a notebook's pictures, whose letters are 15.6 pixels high or so, to those of a slide."""
+WIDTH = 1190
+"""Pixels that a slide has for a drawing, from left to right."""
+READABLE, LARGE = 18, 26
+"""Pixels of a drawing's letters: from the back row, and where they are large enough."""
 
 
 def main(numbers: list[str]) -> int:
@@ -29,7 +31,7 @@ def main(numbers: list[str]) -> int:
         print(f"There is no lesson with one of these numbers: {' '.join(numbers)}. There are {there}.", file=sys.stderr)
         return 1
     for page in make(paths, TARGET):
-        print(f"{page.relative_to(ROOT)}: open it in a browser; S opens the speaker's notes.")
+        print(f"{page}: open it in a browser; S opens the speaker's notes.")
     return 0
 
 
@@ -54,29 +56,38 @@ def lay_out(target: Path) -> None:
 
 def deck(notebook: Any) -> str:
     """The slides of a notebook that ran, as one page."""
-    cut = slides_of(notebook)
-    for cell in cut.cells:
-        for output in cell.get("outputs", []):
-            if "data" in output:
-                output.data = enlarged(output.data)
-    exporter = SlidesExporter(template_name="deck", extra_template_basedirs=[str(DECK.parent)])
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+        if "data" in output:
+            output.data = enlarged(output.data)
+    exporter = SlidesExporter(  # type: ignore[no-untyped-call]
+        template_name="deck", extra_template_basedirs=[str(DECK.parent)]
+    )
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
-    html, _ = exporter.from_notebook_node(cut)
+    html, _ = exporter.from_notebook_node(slides_of(notebook))
     return str(html)
 
 
 def enlarged(data: dict[str, Any]) -> dict[str, Any]:
-    """An output for the back row: a player with larger text, a picture with larger letters."""
+    """An output for the back row: a player with larger text, a drawing with larger letters."""
     html, svg = data.get("text/html", ""), data.get("image/svg+xml")
     if "hv-state" in html:
         return {"text/html": STATE.sub(lambda found: pack({**unpack(found[0]), "large": True}), html)}
-    if svg is None:
-        return data
-    # As an image, so that the style within it, for dark pages, reaches nothing else.
-    coded = base64.b64encode(svg.encode()).decode()
-    width = re.search(r'<svg width="(\d+)px"', svg)
-    size = f' width="{int(width[1]) * ZOOM:.0f}"' if width else ""
-    return {"text/html": f'<img alt="The graph" src="data:image/svg+xml;base64,{coded}"{size}>'}
+    return data if svg is None else {"text/html": drawing(svg)}
+
+
+def drawing(svg: str) -> str:
+    """A drawing as an image, so that the style in it for dark pages reaches nothing else, with letters of a good size.
+
+    If they would be too small below a heading, it is made for a slide of its own.
+    """
+    box = re.search(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', svg)
+    width, height = map(float, box.groups()) if box else (WIDTH, BELOW_HEADING)
+    smallest = min((float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)), default=LARGE)
+    scale = min(WIDTH / width, BELOW_HEADING / height, LARGE / smallest)
+    if scale * smallest < READABLE:
+        scale = min(WIDTH / width, ALONE / height)
+    size = f'width="{width * scale:.0f}" height="{height * scale:.0f}"'
+    return f'<img alt="the graph" src="data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}" {size}>'
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Make the course as a static site in build/site: ``python -m tools.website``. It works from disk and on any host."""
 
 import re
+import runpy
 import shutil
 import sys
 from collections.abc import Mapping
@@ -10,12 +11,11 @@ from typing import Any
 import nbformat
 from sphinx.cmd.build import build_main
 
-from tools.first_page import first_player
-from tools.reading import Facts, facts, readable
+from tools.reading import facts, readable
 from tools.running import NOTEBOOKS, ROOT, run_all
 
 SOURCE = ROOT / "site"
-BUILD = ROOT / "build" / "site"
+BUILD = Path("build") / "site"
 CARD = """\
 :::{{container}} lesson
 **[{title}](notebooks/{name}.ipynb)**
@@ -27,17 +27,17 @@ CARD = """\
 """
 
 
-def main() -> int:
+def main(target: Path) -> int:
     """Make the site, and say where it is."""
-    failed = make(BUILD)
+    failed = make(target)
     if not failed:
-        print(f"The site is in {BUILD.relative_to(ROOT)}: open index.html there, or put the folder on any web server.")
+        print(f"The site is in {target}: open index.html there, or put the folder on any web server.")
     return failed
 
 
 def make(target: Path) -> int:
     """Make the site in ``target``, and return what Sphinx returns: 0 where it had nothing to say."""
-    source = target.parent / f"{target.name}-source"
+    source = target.with_name(f"{target.name}-source")
     for folder in (source, target):
         shutil.rmtree(folder, ignore_errors=True)
     write_source(source, run_all(sorted(NOTEBOOKS.glob("*.ipynb"))))
@@ -47,7 +47,7 @@ def make(target: Path) -> int:
 
 def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
     """Lay out what Sphinx reads: the pages in site/, the notebooks that ran, and the map that is made of them."""
-    shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__", "player.py"))
     for folder in ("notebooks", "files"):
         (source / folder).mkdir()
     names = {path.name[:2]: path.name for path in ran if is_lesson(path)}
@@ -57,7 +57,8 @@ def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
         nbformat.write(readable(notebook, path.name), source / "notebooks" / path.name)  # type: ignore[no-untyped-call]
         shutil.copy(path, source / "files")
     (source / "map.md").write_text(overview(ran), encoding="utf-8")
-    (source / "player.html").write_text(first_player(), encoding="utf-8")
+    player = runpy.run_path(str(SOURCE / "player.py"))["first_player"]()
+    (source / "player.html").write_text(player, encoding="utf-8")
 
 
 def linked(text: str, names: Mapping[str, str]) -> str:
@@ -89,4 +90,4 @@ def _menu(caption: str, pages: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(Path(*sys.argv[1:]) if sys.argv[1:] else BUILD))
