@@ -58,7 +58,9 @@ def test_of_long_prose_the_beginning_is_shown_and_all_is_said() -> None:
 
 
 def test_a_question_has_a_slide_and_the_code_that_answers_it_comes_on_the_next() -> None:
-    slides = cut(prose("## One\n\nSo.\n\n**Predict.** What is a?"), code("answer = None\nhv.check('1', answer)"), code("a"))
+    slides = cut(
+        prose("## One\n\nSo.\n\n**Predict.** What is a?"), code("answer = None\nhv.check('1', answer)"), code("a")
+    )
     assert [shown(slide) for slide in slides] == [["## One", "So."], ["### Predict\n\nWhat is a?"], ["## One", "a"]]
 
 

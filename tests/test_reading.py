@@ -1,4 +1,4 @@
-"""A lesson as a page for reading: boxes for what it asks, no cell that waits for an answer, and what it says of itself."""
+"""A lesson as a page for reading: boxes for what it asks, nothing that waits for an answer, and its own facts."""
 
 from pathlib import Path
 from typing import Any
