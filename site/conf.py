@@ -24,6 +24,7 @@ html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sphinx = False
+html_use_index = False
 html_show_copyright = False
 html_theme_options = {"top_of_page_buttons": []}
 
