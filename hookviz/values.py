@@ -106,7 +106,8 @@ class Value:
         """
         if self.note is not None:
             return self.note
-        line = self.line(digits)
+        # A number takes a digit, a comma and a space at least: of many it need not be tried.
+        line = self.line(digits) if math.prod(self.shape) <= room // 3 + 1 else None
         if line is not None and len(line) <= room:
             return line
         found = self.statistics
@@ -165,7 +166,7 @@ def nested(numbers: Numbers, digits: int = 6) -> str:
     >>> nested([[1.0, 2.5], [3.0, 4.0]])
     '[[1, 2.5], [3, 4]]'
     """
-    if isinstance(numbers, Sequence):
+    if isinstance(numbers, (list, tuple)):
         return "[" + ", ".join(nested(part, digits) for part in numbers) + "]"
     return number(numbers, digits)
 
@@ -183,7 +184,7 @@ def flat(numbers: Numbers) -> Iterator[complex]:
     >>> list(flat([[1, 2], [3]]))
     [1, 2, 3]
     """
-    if isinstance(numbers, Sequence):
+    if isinstance(numbers, (list, tuple)):
         for part in numbers:
             yield from flat(part)
     else:
@@ -196,7 +197,8 @@ def _count(flat: Sequence[Any]) -> Statistics:
         return _EMPTY
     parts = [part for x in flat for part in ((x.real, x.imag) if isinstance(x, complex) else (x,))]
     norm = math.nan if any(map(math.isnan, parts)) else math.hypot(*parts)
-    nan, inf = sum(_any(math.isnan, x) for x in flat), sum(_any(math.isinf, x) for x in flat)
+    finite = math.isfinite(norm)
+    nan, inf = (0, 0) if finite else (sum(_any(test, x) for x in flat) for test in (math.isnan, math.isinf))
     zero = sum(x == 0 for x in flat)
     if nan or isinstance(flat[0], complex):
         return (math.nan, math.nan, math.nan, norm, nan, inf, zero)

@@ -2,9 +2,11 @@
 
 import sys
 import tempfile
+from io import BytesIO
 from pathlib import Path
 
 import torch
+from PIL import Image
 from playwright.sync_api import Browser, Page
 
 HERE = Path(__file__).parent
@@ -20,6 +22,7 @@ PAPER = (1280, 1040)
 CLOSED = ("800", "paper")
 """Where one closes the side bar: in half a screen, and for the pictures that stay."""
 STEPS = {"start": 0, "hook": 8, "end": 15}
+MOVING = "player.webp"
 KEPT = {"light": "player.png", "dark": "player-dark.png"}
 
 
@@ -69,7 +72,7 @@ def a_to_e() -> None:
     """The pass of the picture, with its hooks."""
     a, b, d = (torch.tensor(x, requires_grad=True) for x in (2.0, 3.0, 4.0))
 
-    def c_hook(grad: torch.Tensor) -> torch.Tensor:
+    def c_hook(grad):
         return grad + 2
 
     c = a * b
@@ -94,6 +97,26 @@ def switched(chrome: Browser, target: Path, made: Path) -> None:
     page.close()
 
 
+def moving(chrome: Browser, target: Path, made: Path) -> None:
+    """The player step by step, as one moving picture."""
+    with hv.record() as trace:
+        a_to_e()
+    trace.to_html(made / "moving.html")
+    page = chrome.new_page(viewport={"width": 1000, "height": 800}, reduced_motion="reduce")
+    page.goto((made / "moving.html").as_uri())
+    player = page.locator(".hv-player")
+    frames = []
+    for _ in trace.steps:
+        # The ring of the focus is for those who press keys.
+        player.evaluate("player => player.blur()")
+        frames.append(Image.open(BytesIO(player.screenshot())).convert("RGB"))
+        player.press("ArrowRight")
+    pauses = [*[1_500] * (len(frames) - 1), 4_000]
+    first, *others = frames
+    first.save(target / MOVING, save_all=True, append_images=others, duration=pauses, loop=0, quality=80, method=6)
+    page.close()
+
+
 def main(folder: Path | None) -> None:
     """Take all pictures into ``folder``, or only those that stay into ``images/``."""
     if chromium() is None:
@@ -112,6 +135,7 @@ def main(folder: Path | None) -> None:
                 lab.set_theme(theme)
                 take(chrome, lab, target, theme)
             switched(chrome, target, notebooks)
+            moving(chrome, target, notebooks)
 
 
 if __name__ == "__main__":

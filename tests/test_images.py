@@ -5,6 +5,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageSequence
 
 pytestmark = pytest.mark.filterwarnings("ignore:distutils Version classes")  # torchviz looks for torch's version
 IMAGES = Path(__file__).parents[1] / "images"
@@ -33,9 +34,19 @@ def test_the_drawings_show_names_values_and_hooks(drawn: dict[str, str]) -> None
 
 
 def test_every_picture_that_the_readme_shows_is_there() -> None:
-    shown = re.findall(r"\]\((images/[^)]+)\)", README.read_text(encoding="utf-8"))
-    assert shown
+    shown = re.findall(r'(?:\]\(|src(?:set)?=")(images/[^)"]+)', README.read_text(encoding="utf-8"))
+    assert {"images/player.webp", "images/player.png", "images/whatif.png"} <= set(shown)
     assert all((README.parent / name).is_file() for name in shown)
+
+
+def test_the_readme_opens_with_the_player_in_motion_from_step_to_step() -> None:
+    with Image.open(IMAGES / "player.webp") as moving:
+        assert moving.n_frames > 10
+        seen = {hash(frame.tobytes()) for frame in ImageSequence.Iterator(moving)}
+        assert len(seen) == moving.n_frames
+    before, _, after = README.read_text(encoding="utf-8").partition("images/player.webp")
+    assert before.count("images/") == 1 and "images/player.png" in before, "still, for whom motion disturbs"
+    assert after
 
 
 def test_drawing_twice_gives_the_same_bytes(drawn: dict[str, str]) -> None:

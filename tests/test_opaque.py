@@ -229,6 +229,17 @@ def test_what_checkpointing_computes_again_is_marked(use_reentrant: bool) -> Non
     assert trace.notes == []
 
 
+def test_where_checkpointing_has_enough_the_pass_goes_on() -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Sigmoid(), torch.nn.Linear(1, 1))
+    with hv.record(net) as trace:
+        checkpoint(net, leaf([3.0]), use_reentrant=False).backward()
+    assert steps_of(trace, "exception") == []
+    [cut] = steps_of(trace, "cut_short")
+    assert cut.sentence.startswith("net.2 (call 2) is cut short: checkpointing has computed again all")
+    assert trace.steps[-1].kind == "accumulate"
+    assert [frame["glyph"] for frame in trace.state()["frames"] if frame["kind"] == "cut_short"] == ["module"]
+
+
 @pytest.mark.parametrize("use_reentrant", [True, False])
 def test_gradients_in_a_checkpoint_are_seen(use_reentrant: bool) -> None:
     """Reentrant checkpointing runs a pass in the pass; the other kind fills in what the nodes had not saved."""

@@ -162,6 +162,19 @@ def test_each_pass_has_a_picture_with_its_number() -> None:
     assert len(parsed.all("svg")) == 2
 
 
+def test_of_a_what_if_only_the_pictures_that_are_shown_are_counted(tmp_path: Path) -> None:
+    def run() -> None:
+        net, x = torch.nn.Identity(), leaf(2.0)
+        net.register_forward_hook(lambda module, args, output: output * 3)
+        net(x * 1).backward()
+
+    both = hv.whatif(run)
+    assert len(both.state()["svgs"]) == 2, "one with the hook, one without"
+    both.to_html(tmp_path / "whatif.html")
+    parsed = Parsed((tmp_path / "whatif.html").read_text(encoding="utf-8"))
+    assert (len(parsed.all("svg")), parsed.all("figcaption")) == (1, [])
+
+
 def test_a_long_trace_says_that_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hookviz.player.frames.LONGEST", 5)
     parsed = Parsed(page(recorded()))

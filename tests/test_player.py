@@ -185,7 +185,7 @@ def test_the_layer_of_tensors_begins_with_the_grads_from_before() -> None:
     player = trace.player()
     root = ET.fromstring(layers(player)[1][0])
     [fact] = [group for group in root.iter() if group.get("id") == f"n{trace.ops.index('AccumulateGrad')}-f0"]
-    assert "".join(fact.itertext()).split() == ["grad", "100"]
+    assert [text.strip() for text in fact.itertext()] == ["grad", "100"]
     assert [frame["facts"] for frame in player.frames if "facts" in frame] == [{fact.get("id"): "103"}]
 
 

@@ -96,6 +96,7 @@ def test_a_function_that_raises_is_reported(exercise: str, function: Any, said: 
         ("03.5", "two things: module, args."),
         ("03.6", "module, args, kwargs, output."),
         ("04.5", "module, grad_input, grad_output."),
+        ("08.6", "three things: module, args, output."),
     ],
 )
 @pytest.mark.parametrize("function", [lambda: 1, lambda a, b, c, d, e: a, lambda grad: grad])
@@ -119,6 +120,16 @@ def test_a_tuple_that_is_too_short_is_counted() -> None:
     assert "a tuple of length 1; the number of the module's inputs was 2." in reason
 
 
+def test_a_heat_of_another_shape_is_told_its_shape() -> None:
+    assert "returned this: (2, 3, 4, 5)." in hv.check("08.5", lambda maps, grad: maps).reason
+    assert "returned this: float." in hv.check("08.5", lambda maps, grad: 1.0).reason
+
+
+def test_a_forward_hook_that_returns_the_handle_is_told_what_it_returned() -> None:
+    reason = hv.check("08.6", lambda module, args, output: output.register_hook(lambda grad: None)).reason
+    assert "returns something (RemovableHandle)" in reason
+
+
 def test_an_error_after_the_first_call_is_reported_too() -> None:
     calls: list[torch.Tensor] = []
 
@@ -129,6 +140,12 @@ def test_an_error_after_the_first_call_is_reported_too() -> None:
     assert "RuntimeError: no" in hv.check("02.5", tires).reason
     calls.clear()
     assert "RuntimeError: no" in hv.check("02.6", tires).reason
+    assert "RuntimeError: no" in hv.check("07.5", tires_of_gradients).reason
+
+
+def tires_of_gradients(x: torch.Tensor) -> torch.Tensor:
+    """Right for numbers, and raises where a gradient is asked for."""
+    return raises() if x.requires_grad else torch.where(x > 0, x, 1.0).log()
 
 
 def test_a_stack_of_handles_is_as_good_as_a_function_of_ones_own() -> None:

@@ -72,6 +72,17 @@ def test_every_combination_has_its_variant(shown: State) -> None:
     assert [variant["beside"] for variant in shown["variants"]] == [None] + [0] * 15
 
 
+def test_a_step_that_only_others_have_is_said_to_be_missing_with_every_hook_on() -> None:
+    def run() -> None:
+        x = leaf(2.0)
+        net = torch.nn.Identity()
+        net.register_forward_hook(lambda module, args, output: output.detach().requires_grad_())
+        net(x * 1).backward()
+
+    missing = {frame["sentence"] for frame in frames_of(whatif(run).state(), 0) if frame["kind"] == "absent"}
+    assert missing == {"This step is not there with every hook on."}
+
+
 def test_frames_are_there_once_and_few(shown: State) -> None:
     texts = [json.dumps(frame, sort_keys=True) for frame in shown["frames"]]
     assert len(set(texts)) == len(texts) < 110
@@ -123,16 +134,36 @@ def test_sliders_record_afresh_and_tell_the_player() -> None:
     assert len(player.variants) == 32
 
 
-def test_jupyter_shows_sliders_and_before_them_what_stays_without_a_kernel(
+def test_the_score_is_of_what_is_shown() -> None:
+    both = whatif(a_to_e, d=(0, 10))
+    player = both.player()
+    player.answered, player.asked, player.right = {1: 1, 5: 0}, 2, 1
+    player.show(both.state())
+    assert (player.answered, player.asked, player.right) == ({1: 1, 5: 0}, 2, 1), "nothing has changed"
+    both.change(d=5)
+    player.show(both.state())
+    assert (player.answered, player.asked, player.right) == ({}, 0, 0)
+
+
+def test_jupyter_shows_sliders_and_below_them_what_stays_without_a_kernel(
     both: WhatIf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[Any] = []
+    boxes: list[Any] = []
     monkeypatch.setattr(live, "display", lambda thing, **_: shown.append(thing))
+    make = live.ipywidgets.VBox
+    monkeypatch.setattr(live.ipywidgets, "VBox", lambda children: boxes.append(make(children)) or boxes[-1])
     show(both)
-    still, box = shown
-    assert [type(child).__name__ for child in box.children] == ["FloatSlider", "FloatSlider", "Player"]
-    assert f'data-twin="{box.children[-1].twin}"' in still["text/html"]
-    assert "hv-state" in still["text/html"]
+    (moved, box), (sliders, player) = boxes, shown
+    assert [type(child).__name__ for child in moved.children] == ["FloatSlider", "FloatSlider"]
+    assert [type(child).__name__ for child in box.children] == ["HBox", "Player"]
+    assert sliders == {
+        "application/vnd.jupyter.widget-view+json": {"version_major": 2, "version_minor": 0, "model_id": box.model_id},
+        "text/html": "<p>The sliders need a running kernel: run this cell again.</p>",
+    }
+    assert f'data-twin="{box.children[-1].twin}"' in player["text/html"]
+    assert "min-height: 64px" in player["text/html"] and "hv-state" in player["text/html"]
+    assert player["text/plain"] == repr(both)
 
 
 def test_a_what_if_without_sliders_is_shown_without_a_widget() -> None:

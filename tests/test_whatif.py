@@ -18,6 +18,7 @@ from hookviz.trace import Trace
 from hookviz.whatif import whatif
 from hookviz.whatif.live import sliders
 from hookviz.whatif.runs import subsets
+from hookviz.whatif.switches import Switches, _replacements
 
 
 def c_hook(grad: torch.Tensor) -> torch.Tensor:
@@ -299,6 +300,57 @@ def test_random_numbers_begin_anew_and_go_on_as_after_one_run() -> None:
     run()
     assert (torch.rand(1), random.random()) == after
     assert both.notes == []
+
+
+def torchs_own() -> list[Any]:
+    """What stands where a recording or the switches put something of theirs."""
+    replaced = {(owner, name) for owner, name, _ in _replacements(Switches(), 0)}
+    replaced |= {
+        (nn.Module, "__call__"),
+        (torch.autograd, "_engine_run_backward"),
+        (torch.autograd.graph, "_engine_run_backward"),
+    }
+    return [vars(owner)[name] for owner, name in sorted(replaced, key=str)]
+
+
+@pytest.mark.parametrize("place", ["forward", "backward"])
+def test_an_interrupt_in_the_third_run_leaves_all_as_it_was(place: str) -> None:
+    net, runs, interrupted = Doubled(), [0], [False]
+
+    def stop(*_: Any) -> None:
+        if interrupted[0]:
+            raise KeyboardInterrupt
+
+    def run(x: float = 3.0) -> None:
+        runs[0] += 1
+        interrupted[0] = x > 3 and runs[0] == 3
+        inside = torch.rand(()) * x
+        net.register_forward_hook(stop if place == "forward" else look_at)
+        leaf = torch.tensor(2.0, requires_grad=True)
+        leaf.register_hook(look)  # off in the third run
+        y = net(inside) * leaf
+        y.register_hook(stop if place == "backward" else look)
+        y.backward()
+
+    before = torchs_own()
+    both = whatif(run, x=(0, 5))
+    traces, hooks, notes = both.traces, [hook.label for hook in both.hooks], both.notes
+    runs[0] = 0
+    state = torch.random.get_rng_state(), random.getstate()
+    with pytest.raises(KeyboardInterrupt):
+        both.change(x=4)
+    assert runs[0] == 3
+    assert torchs_own() == before
+    assert not net._forward_hooks
+    assert torch.equal(torch.random.get_rng_state(), state[0]) and random.getstate() == state[1]
+    assert (both.values, both.traces, both.notes) == ({"x": 3.0}, traces, notes)
+    assert [hook.label for hook in both.hooks] == hooks
+    both.change(x=2)
+    assert both.values == {"x": 2.0}
+
+
+def look_at(module: nn.Module, args: Any, output: Any) -> None:
+    """Keeps the output."""
 
 
 def test_what_a_hook_prevents_is_kept_and_said() -> None:

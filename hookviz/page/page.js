@@ -21,24 +21,27 @@ function makeModel(values) {
 function pictureOf(shown) {
   if (!shown.matches("img")) return shown.outerHTML;
   const bytes = Uint8Array.from(atob(shown.src.split(",")[1]), (byte) => byte.charCodeAt(0));
-  return new TextDecoder().decode(bytes);
+  // How an image gets dark would hold for every drawing of the page; the player does so by itself.
+  return new TextDecoder().decode(bytes).replace(/<style>.*?<\/style>/, "");
 }
 
 async function play(still) {
   const root = still.parentElement;
   const twin = root.closest("[data-twin]");
-  if (twin && globalThis.hookvizLive?.has(twin.dataset.twin)) return twin.replaceChildren();
+  // Jupyter dresses the tables, code and pictures in such an output for reading; the player dresses its own.
+  const dress = root.closest(".jp-RenderedHTMLCommon")?.classList;
+  dress?.remove("jp-RenderedHTMLCommon");
+  globalThis.hookvizLive?.get(twin?.dataset.twin)?.(twin);
   // At once, before another output's script looks for what does not play yet.
   root.classList.add("hv-plays");
   const values = await unpack(root.querySelector(".hv-state").textContent).catch((error) => {
     root.classList.remove("hv-plays");
+    dress?.add("jp-RenderedHTMLCommon");
     throw error;
   });
   values.svgs ??= [...still.querySelectorAll("svg, img")].map(pictureOf);
   const live = make("div", "hv-live");
   still.before(live);
-  // Jupyter dresses the tables, code and pictures in such an output for reading; the player dresses its own.
-  root.closest(".jp-RenderedHTMLCommon")?.classList.remove("jp-RenderedHTMLCommon");
   render({ model: makeModel(values), el: live });
   // In a page of its own the keys are the player's from the start.
   if (root.matches("main")) live.firstChild.focus({ preventScroll: true });

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from hookviz.picture.notebook import sized
+from hookviz.picture.notebook import shown, sized
 from hookviz.words import say
 
 State = Mapping[str, Any]
@@ -22,7 +22,8 @@ def still(state: State, hint: str, *, packed: bool) -> str:
     So there they are ``packed`` into images.
     """
     state = plain(state)
-    pictures = [_figure(state, k, packed) for k in range(len(state["svgs"])) if state["svgs"][k]]
+    used = [k for k, svg in enumerate(state["svgs"]) if svg]
+    pictures = [_figure(state, used, place, packed) for place in range(len(used))]
     about = say("page.about", steps=f"{len(state['frames']):,}", firings=f"{len(state['firings']):,}")
     notes = [f"<li>{text(note)}</li>" for note in state["notes"]]
     listed = f'<ul class="hv-notes">{"".join(notes)}</ul>' if notes else ""
@@ -53,12 +54,13 @@ def text(shown: Any) -> str:
     return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line))
 
 
-def _figure(state: State, k: int, packed: bool) -> str:
-    caption = ""
-    if len(state["svgs"]) > 1:
-        caption = f"<figcaption>{say('page.pass', number=k + 1, count=len(state['svgs']))}</figcaption>"
-    svg = sized(finished(state["svgs"][k], [frame for frame in state["frames"] if frame["picture"] == k]))
-    return f"<figure>{caption}{_packed(svg) if packed else _named(svg)}</figure>"
+def _figure(state: State, used: Sequence[int], place: int, packed: bool) -> str:
+    caption, k = "", used[place]
+    if len(used) > 1:
+        caption = f"<figcaption>{say('page.pass', number=place + 1, count=len(used))}</figcaption>"
+    svg = finished(state["svgs"][k], [frame for frame in state["frames"] if frame["picture"] == k])
+    # An image is a page of its own, and turns its colours by itself where the page around it is dark.
+    return f"<figure>{caption}{_packed(shown(svg)) if packed else _named(sized(svg))}</figure>"
 
 
 def finished(svg: str, frames: Sequence[Mapping[str, Any]]) -> str:

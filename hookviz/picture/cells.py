@@ -18,7 +18,9 @@ INK, QUIET, PURPLE, AMBER, FAINT, LEAF, PAPER = (
 HIDDEN = "transparent"
 """A text in this colour only keeps its room; ``engine.tidy`` leaves it out of the SVG."""
 GLOW, PIN, DONE = "#fde68a", "#f8fafc", "#faf5ff"
-SMALL = 13
+SMALL, SIZE, ON_ARROWS = 13, 14, 15
+_WIDTHS = {0.4: " .,:;'|()[]ijl-", 0.5: "rtf", 0.72: "0123456789abcdeghknopqsuvxyz_"}
+"""Parts of the type's size → the characters that are no wider; others are a little wider."""
 
 
 class Look:
@@ -48,8 +50,11 @@ def words(text: str, **font: Any) -> str:
 
 
 def small(text: str) -> str:
-    """Text in small type, for what is said beside the name."""
-    return words(text, point_size=SMALL, color=QUIET)
+    """Text in small type, for what is said beside the name.
+
+    The layout rounds the widths of small letters down; a space behind makes up for it, which ``engine.tidy`` takes off.
+    """
+    return words(text + SPACE, point_size=SMALL, color=QUIET)
 
 
 def cell(spot: str, inside: str, **attributes: Any) -> str:
@@ -73,24 +78,32 @@ def pin(shown: Pin, look: Look) -> str:
     spot = f"{shown.id}-v"
     fill = GLOW if shown.id in look.now else DONE if shown.id in look.done else PIN
     number = kept(spot, shown.final, look, INK, align="RIGHT")
-    label = cell(f"{shown.id}-l", words(shown.label, point_size=14))
+    label = cell(f"{shown.id}-l", words(shown.label, point_size=SIZE))
     inner = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2"><TR>{label}<TD WIDTH="14"></TD>'
     style = {"border": 1, "color": look.outline(shown.id), "bgcolor": fill, "style": "ROUNDED", "colspan": 2}
     return cell(shown.id, f"{inner}{number}</TR></TABLE>", **style)
 
 
-def kept(spot: str, longest: str, look: Look, color: str, **attributes: Any) -> str:
+def kept(spot: str, longest: str, look: Look, color: str, size: int = SIZE, **attributes: Any) -> str:
     """A cell for a text that may not be shown yet; it keeps room for the longest, so that no step moves anything."""
     if not longest:
         return ""
     shown = longest if look.final else look.texts.get(spot, "")
     text = words(shown, color=color) if shown else words(longest, color=HIDDEN)
     weight = f"<B>{text}</B>" if color == INK else text
-    return cell(spot, weight, width=room_for(longest), **attributes)
+    return cell(spot, weight, width=room_for(longest, size), **attributes)
 
 
-def room_for(text: str) -> int:
-    """How many points wide ``text`` can be at size 14 to 15 in the widest of the fonts that show it."""
-    narrow = sum(char in " .,:;'|()[]il" for char in text)
-    wide = sum(ord(char) > 0x2E7F for char in text)
-    return 4 + 6 * narrow + 16 * wide + 11 * (len(text) - narrow - wide)
+def room_for(text: str, size: int = SIZE) -> int:
+    """How many points wide ``text`` can be in the widest of the fonts that show it, in bold.
+
+    >>> room_for("8 → 10"), room_for("8 → 10", 2 * SIZE)
+    (57, 111)
+    """
+    return 4 + round(size * sum(_ems(char) for char in text))
+
+
+def _ems(char: str) -> float:
+    if ord(char) > 0x2E7F:  # Chinese, Japanese and Korean characters are squares
+        return 1.1
+    return next((width for width, chars in _WIDTHS.items() if char in chars), 0.85)

@@ -7,8 +7,10 @@ from hookviz.picture.cells import (
     HIDDEN,
     INK,
     LEAF,
+    ON_ARROWS,
     PAPER,
     PURPLE,
+    SIZE,
     Look,
     cell,
     kept,
@@ -28,7 +30,7 @@ from hookviz.words import say
 MEASURED = "DejaVu Sans,Verdana,sans-serif"
 """The font the layout measures with: wider than those that show it, so that every label has room."""
 
-BESIDE = 240
+BESIDE = 210
 """Points: how wide a box may become for its gradient to stand beside its name, where no pin makes it wider."""
 
 
@@ -50,8 +52,8 @@ def dot(scene: Scene, step: int | None, *, tensors: bool = False, nodes: bool = 
     # A label takes a rank of its own, and so twice the distance.
     apart = "0.2" if any(arrow.final for arrow in scene.arrows.values()) else "0.4"
     figure.attr("graph", rankdir="TB", nodesep="0.35", ranksep=apart, pad="0.1", bgcolor="white", fontname=MEASURED)
-    figure.attr("node", shape="plain", fontname=MEASURED, fontsize="14", fontcolor=INK)
-    figure.attr("edge", fontname=MEASURED, fontsize="15", fontcolor=PURPLE, arrowsize="0.9")
+    figure.attr("node", shape="plain", fontname=MEASURED, fontsize=str(SIZE), fontcolor=INK)
+    figure.attr("edge", fontname=MEASURED, fontsize=str(ON_ARROWS), fontcolor=PURPLE, arrowsize="0.9")
 
     def draw_node(graph: graphviz.Digraph, node: int) -> None:
         box = scene.boxes[node]
@@ -117,7 +119,7 @@ def _has_room(box: Box) -> bool:
 def _draw_arrow(figure: Figure, arrow: Arrow, look: Look) -> None:
     done = look.final or arrow.id in look.done
     color = PURPLE if look.final else look.outline(arrow.id)
-    shown = kept(f"{arrow.id}-v", arrow.final, look, PURPLE)
+    shown = kept(f"{arrow.id}-v", arrow.final, look, PURPLE, ON_ARROWS)
     label = {}
     if shown:
         label["label"] = f'<<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="3"><TR>{shown}</TR></TABLE>>'

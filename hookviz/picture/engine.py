@@ -166,7 +166,6 @@ def tidy(svg: bytes) -> bytes:
     """
     ET.register_namespace("", _SVG)
     root = ET.fromstring(svg)
-    root.tail = None
     root.set("class", "hv-svg")
     _drop(root, "title")
     for group in list(root.iter(f"{{{_SVG}}}g")):
@@ -177,9 +176,11 @@ def tidy(svg: bytes) -> bytes:
         _classify(group)
     _drop(root, "text", fill="transparent")
     for text in root.iter(f"{{{_SVG}}}text"):
-        text.attrib.pop("font-family", None)
-        text.attrib.pop(_SPACE, None)
+        _shorten(text)
+        text.text = (text.text or "").rstrip()
     root.set("font-family", FONT)
+    for element in root.iter():
+        element.tail = None  # nothing but line ends
     background = root.find(f"{{{_SVG}}}g/{{{_SVG}}}polygon")
     if background is not None:
         background.set("class", "hv-background")
@@ -187,6 +188,15 @@ def tidy(svg: bytes) -> bytes:
         del root.attrib["width"], root.attrib["height"]
     tidied: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=False)
     return tidied
+
+
+def _shorten(text: ET.Element) -> None:
+    """Leave out what goes without saying: there are many texts, and each is in every page."""
+    for name in ("font-family", _SPACE):
+        text.attrib.pop(name, None)
+    if text.get("text-anchor") == "start":
+        del text.attrib["text-anchor"]
+    text.set("font-size", text.get("font-size", "14").removesuffix(".00"))
 
 
 def _drop(root: ET.Element, tag: str, **attributes: str) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from hookviz.picture.calls import CallBox, call_boxes, called, chain, makers, mark_call
@@ -93,14 +94,14 @@ class Scene:
             return mark_call(call, step, self.boxes, self.arrows)
         return Mark([], {}) if node is None else _mark(self, node, step)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[Any, ...]:
         """Which boxes, pins and arrows of which pass there are: two scenes of one shape have the same ids."""
         boxes = sorted((box.id, box.op, *(pin.id for pin in box.pins)) for box in self.boxes.values())
         calls = sorted((box.id, *(pin.id for pin in box.pins), *box.nodes) for box in self.calls.values())
         return self.pass_id, tuple(boxes), tuple(calls), tuple(sorted(arrow.id for arrow in self.arrows.values()))
 
-    @property
+    @cached_property
     def look(self) -> tuple[Any, ...]:
         """Shape and names: two scenes that look alike can be shown in one picture."""
         return (

@@ -79,7 +79,7 @@ def _data(scene: Scene, box: Box, tensor: TensorRow) -> tuple[str, int, str]:
 def _fact(name: str, value: str, room: int = 0, spot: str = "") -> str:
     """A cell ``name value``, with room for a value that may grow."""
     width = room_for(name) + room if room else 0
-    text = f"{small(name + 2 * SPACE)}{words(value + SPACE, point_size=SMALL)}"
+    text = f"{small(name + SPACE)}{words(value + 3 * SPACE, point_size=SMALL)}"
     return cell(spot, text, width=width) if spot else f'<TD ALIGN="LEFT" WIDTH="{width}">{text}</TD>'
 
 

@@ -18,6 +18,7 @@ from hookviz.words import say, section
 _GLYPHS = {
     "call": "module",
     "forward": "module",
+    "cut_short": "module",
     "seed": "seed",
     "retain_grad": "retain",
     "accumulate": "grad",
@@ -143,7 +144,10 @@ def glyph_of(step: Step) -> str:
 
 
 def _cards(step: Step) -> tuple[str | None, str | None]:
-    if step.kind in ("exception", "compiled", "fast_path", "unobserved") or step.before == () == step.after:
+    if (
+        step.kind in ("exception", "cut_short", "compiled", "fast_path", "unobserved")
+        or step.before == () == step.after
+    ):
         return None, None
     if step.kind == "compute":
         return _block(step.before), None
@@ -224,7 +228,7 @@ def firings_in(steps: Iterable[Step]) -> list[dict[str, Any]]:
 def _firing(step: Step) -> dict[str, Any]:
     hook = step.hook
     assert hook is not None  # a firing has its hook
-    nothing = step.before == () == step.after  # a hook that is given no gradient
+    nothing = step.before == () == step.after  # a hook behind an AccumulateGrad, from which nothing goes out
     change = "" if nothing else f"{brief(step.before, 16)} → {brief(step.after, 16)}"
     name = f"{numeral(hook.place)} {hook.label}"
     return {

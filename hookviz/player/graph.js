@@ -26,10 +26,10 @@ export function makeGraph({ model, root, svgs, frames, beside, pins, struck, lab
     picture()?.align();
     follow(pane, picture()?.elements.get(frames[step].on[0]));
   };
-  // A little more than 18, since sizes on the page are rounded.
-  // Beside each other both are to be seen whole: there the smallest letters may be a little smaller.
-  const smallest = () => (model.get("large") ? 18.1 : root.classList.contains("hv-split") ? 11 : 12);
-  const fit = fitPictures(pane, pictures, smallest, () => paint(now), signal);
+  // In pixels: a little more than 18, since sizes on the page are rounded. Else a picture that can be seen whole may
+  // have letters that are a little smaller; two beside each other are a little smaller anyway.
+  const letters = () => (model.get("large") ? { smallest: 18.1 } : { smallest: root.classList.contains("hv-split") ? 11 : 12, least: 10.5 });
+  const fit = fitPictures(pane, pictures, letters, () => paint(now), signal);
   const show = async () => {
     pane.classList.toggle("hv-no-lists", !model.get("nodes"));
     if (wanted() && !sets[1] && hasLayers(model)) {
@@ -177,14 +177,14 @@ function alignRight(element) {
 }
 
 /** Keeps the pictures at a readable size as the pane changes. */
-function fitPictures(pane, pictures, smallest, repaint, signal) {
+function fitPictures(pane, pictures, letters, repaint, signal) {
   const fit = () => {
     const { paddingLeft, maxHeight } = getComputedStyle(pane);
     const sizes = pictures().map((picture) => picture.size);
     const [width, height] = [pane.clientWidth, parseFloat(maxHeight)].map((size) => size - 2 * parseFloat(paddingLeft));
     if (!(width > 0 && height > 0)) return;
     sizes.forEach((size, k) => {
-      const scale = scaleFor(size, { width, height, smallest: smallest() });
+      const scale = scaleFor(size, { width, height, ...letters() });
       pictures()[k].picture.style.width = `${size.width * scale}px`;
       pictures()[k].picture.style.height = `${size.height * scale}px`;
     });

@@ -144,10 +144,12 @@ export function sizeOfSentence(sentence) {
   return sentence.length > 64 ? "hv-long" : "";
 }
 
-/** How large to draw a picture: as the pane allows, not blown up, and its letters never too small to read. */
-export function scaleFor(picture, pane) {
-  const fitting = Math.min(pane.width / picture.width, pane.height / picture.height, 1.6);
-  return Math.max(fitting, (pane.smallest ?? 12) / picture.smallest);
+/** How large to draw a picture: whole or at least as wide as its pane, if its letters are not too small then; else to be read. */
+export function scaleFor(picture, { width, height, smallest = 12, least = smallest }) {
+  const [wide, whole] = [width / picture.width, Math.min(width / picture.width, height / picture.height, 1.6)];
+  const readable = smallest / picture.smallest;
+  if (whole * picture.smallest >= least) return whole;
+  return wide * picture.smallest >= least ? Math.min(wide, readable) : readable;
 }
 
 /** Jupyter's word counts, then an editor's, Colab's or Furo's (the theme of our site), then the system's. */

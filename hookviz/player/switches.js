@@ -2,7 +2,7 @@
 
 import { DIGITS, say } from "./logic.js";
 import { flip, offAt } from "./variants.js";
-import { atEnd, listen, make, mark, textButton } from "./dom.js";
+import { atEnd, legible, listen, make, mark, textButton } from "./dom.js";
 
 /** What the pins of a picture need to know: whether one is a switch, and whether its hook is off. */
 export function switchPins(model) {
@@ -46,7 +46,9 @@ function hookSwitch({ label, on }, place, isOn, act, signal) {
   const button = textButton("", act, signal);
   mark(button, { role: "switch", "aria-checked": isOn, "data-key": `switch ${place}` });
   button.classList.add("hv-switch");
-  button.append(make("span", "hv-knob"), make("span", "hv-user", label), make("span", "hv-switch-on", on));
+  // A long name is cut in the row of switches: the whole is there for the pointer.
+  const named = (name, text) => make("span", name, text, { title: legible(text) });
+  button.append(make("span", "hv-knob"), named("hv-user", label), named("hv-switch-on", on));
   if (place < 9) {
     mark(button, { "aria-keyshortcuts": place + 1 });
     button.append(make("kbd", "", String(place + 1)));

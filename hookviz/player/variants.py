@@ -20,9 +20,10 @@ from hookviz.player.frames import (
     scenes_of,
     too_long,
 )
+from hookviz.progress import progress
 from hookviz.sentences import title
 from hookviz.trace import Step, Trace
-from hookviz.words import section
+from hookviz.words import say, section
 
 
 class Variant(NamedTuple):
@@ -57,9 +58,11 @@ def variants(given: Sequence[Variant]) -> dict[str, Any]:
     pictures = _Pictures(scenes, [variant.shown for variant in given])
     hooks = hooks_in(step for theirs in steps for step in theirs)
     pool = _Pool()
-    for number, variant in enumerate(given):
-        told = _Told(steps, number, variant, pictures, hooks)
-        pool.put(variant, told.frames(), firings_in(steps[number]))
+    with progress(say("progress.preparing", n="{n}", total="{total}"), len(given)) as tick:
+        for number, variant in enumerate(given):
+            told = _Told(steps, number, variant, pictures, hooks)
+            pool.put(variant, told.frames(), firings_in(steps[number]))
+            tick()
     return {
         "svgs": pictures.svgs(),
         "layers": pictures.layers(),
@@ -151,8 +154,12 @@ class _Pictures:
         every = [scene for scenes in self._scenes for scene in scenes.values()]
         for scene in self._shared.values():
             scene.make_room([other for other in every if other.pass_id == scene.pass_id])
-        self._numbers = {look: number for number, look in enumerate(self._shared)}
-        self._alike = {scene.shape: number for number, scene in enumerate(self._shared.values())}
+        numbers = {look: number for number, look in enumerate(self._shared)}
+        alike = {scene.shape: number for number, scene in enumerate(self._shared.values())}
+        self._numbers = [
+            {pass_id: numbers.get(scene.look, alike.get(scene.shape, -1)) for pass_id, scene in theirs.items()}
+            for theirs in scenes
+        ]
 
     def marks(self, number: int) -> dict[int, Mark]:
         """What each step of a variant marks."""
@@ -160,8 +167,7 @@ class _Pictures:
 
     def of(self, number: int, step: Step) -> int:
         """Which picture a step is shown in, or could be; -1 for none."""
-        scene = self._scenes[number][step.pass_id]
-        return self._numbers.get(scene.look, self._alike.get(scene.shape, -1))
+        return self._numbers[number][step.pass_id]
 
     def svgs(self) -> list[str]:
         """The pictures, with room for the texts of all that have their shape."""

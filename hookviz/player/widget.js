@@ -22,7 +22,7 @@ function render({ model, el }) {
   const root = makeRoot(model);
   followTheme(root, life.signal);
   el.replaceChildren(root);
-  if (model.get("twin")) hideTwin(model.get("twin"));
+  const giveBack = takePlace(root, model.get("twin"));
   let filled = fill(root, model);
   const refill = soon(() => {
     if (life.signal.aborted) return;
@@ -35,13 +35,24 @@ function render({ model, el }) {
     life.abort();
     filled.abort();
     root.remove();
+    giveBack();
   };
 }
 
-/** Where a kernel runs, the player that needs none gives way, also when the page draws it again. */
-function hideTwin(twin) {
-  (globalThis.hookvizLive ??= new Set()).add(twin);
-  for (const other of document.querySelectorAll(`[data-twin="${twin}"]`)) other.replaceChildren();
+/** Where a page has a player that needs no kernel, the living one takes its place, and gives it back in the end. */
+function takePlace(root, twin) {
+  const living = (globalThis.hookvizLive ??= new Map());
+  const taken = new Map();
+  const take = (place) => {
+    taken.set(place, [...place.childNodes]);
+    place.replaceChildren(root);
+  };
+  living.set(twin, take);
+  document.querySelectorAll(`[data-twin="${twin}"]`).forEach(take);
+  return () => {
+    living.delete(twin);
+    for (const [place, before] of taken) place.replaceChildren(...before);
+  };
 }
 
 /** Several traits may change at once: acts when all have. */

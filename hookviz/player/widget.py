@@ -48,10 +48,10 @@ def style() -> str:
 def tight(css: str) -> str:
     """``css`` without the spaces that say nothing.
 
-    >>> tight(".a > .b, .c :is(.d, .e) { margin: 1px 2px; width: calc(1px + 2px) }")
+    >>> tight(".a > .b, .c :is(.d, .e) { margin: 1px 2px;\\nwidth: calc(1px + 2px); }")
     '.a > .b,.c :is(.d,.e){margin:1px 2px;width:calc(1px + 2px)}'
     """
-    return re.sub(r"(?<=[:;,{]) | (?=[{}])", "", css)
+    return re.sub(r"\n|(?<=[:;,{]) | (?={)|;?\s?(?=})", "", css)
 
 
 def compact(code: str) -> str:
@@ -122,8 +122,13 @@ class Player(anywidget.AnyWidget):
         return cls(_esm=script(), _css=style(), steps=length(state), **state)
 
     def show(self, state: Mapping[str, Any]) -> None:
-        """Show something else, at the same step; with the same hooks off and the same breakpoints, if it has such."""
+        """Show something else, at the same step; with the same hooks off and the same breakpoints, if it has such.
+
+        Its questions are others: the score begins anew.
+        """
         with self.hold_sync():
+            if state["frames"] != self.frames:
+                self.answered, self.asked, self.right = {}, 0, 0
             if state.get("switches", []) != self.switches:
                 self.shown = 0
             if state["hooks"] != self.hooks:

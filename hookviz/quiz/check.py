@@ -1,38 +1,31 @@
 """Checking an answer to a lesson's question: right, or why not, in the lesson's terms."""
 
-from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import torch
 
-from hookviz.quiz import lesson01, lesson02, lesson03, lesson04, lesson05
+from hookviz.quiz import (
+    lesson01,
+    lesson02,
+    lesson03,
+    lesson04,
+    lesson05,
+    lesson06,
+    lesson07,
+    lesson08,
+    lesson10,
+    lesson11,
+)
 from hookviz.quiz.judges import Found, Judge
+from hookviz.quiz.verdict import Verdict
 from hookviz.words import say
 
-LESSONS = (lesson01, lesson02, lesson03, lesson04, lesson05)
+LESSONS = (lesson01, lesson02, lesson03, lesson04, lesson05, lesson06, lesson07, lesson08, lesson10, lesson11)
 JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, judge in lesson.JUDGES.items()}
 """An exercise's number → what judges its answers."""
 
 SHARED = ("none", "number", "name", "names", "function", "raised", "in_place", "nothing", "shape")
 """What can be said about answers to several exercises."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What ``check`` found."""
-
-    exercise: str
-    right: bool
-    reason: str
-    """Why, in a sentence or two; it never gives the answer away."""
-
-    def __repr__(self) -> str:
-        return say("check.right" if self.right else "check.wrong", exercise=self.exercise, reason=self.reason)
-
-    def _repr_html_(self) -> str:
-        color = "#15803d" if self.right else "#b45309"
-        return f'<p style="border-left: 4px solid {color}; padding-left: 0.6em">{escape(repr(self))}</p>'
 
 
 def check(exercise: str, answer: Any) -> Verdict:

@@ -17,7 +17,7 @@ from hookviz.recorder.call import Call, Module, ModuleStage
 from hookviz.recorder.glimpse import glimpse_of
 from hookviz.recorder.makers import Makers
 from hookviz.recorder.modules import Modules
-from hookviz.recorder.opaque import recomputing
+from hookviz.recorder.opaque import ENOUGH, recomputing
 from hookviz.recorder.raised import text_of
 from hookviz.recorder.stage import Hook, Stage
 from hookviz.recorder.structure import Leaf, arguments, leaves, row_of
@@ -105,7 +105,8 @@ class Calls:
         """An exception came up in the call; only the innermost call that it leaves tells of it."""
         if self.recording.raised.first(error):
             hook = call.raiser(error) if hook is None else hook
-            self.log("exception", call.index, hook=hook, error=text_of(error))
+            kind = "cut_short" if isinstance(error, ENOUGH) else "exception"
+            self.log(kind, call.index, hook=hook, error=text_of(error))
 
     def end(self, call: Call) -> None:
         """Take the observers off, whatever happened."""

@@ -13,6 +13,8 @@ DYNAMO, SWITCH = "torch._dynamo.eval_frame", "_maybe_set_eval_frame"
 """The module that runs compiled functions (loaded when it is first needed), and what it calls before and after each."""
 
 _CHECKPOINT = torch.utils.checkpoint.__file__
+ENOUGH: type[Exception] = torch.utils.checkpoint._StopRecomputationError
+"""What checkpointing raises, and catches again, once it has computed all that backward needs."""
 _WRAPPER = "compile_wrapper"
 _COMPILERS = tuple(
     os.path.join(os.path.dirname(torch.__file__), name, "") for name in ("_functorch", "_dynamo", "_inductor")

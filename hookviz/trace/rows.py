@@ -35,6 +35,7 @@ KINDS = (
     "aliased",  # a gradient changed because another one, edited in place, shares its storage
     "unknown_hook",  # a gradient changed on its way and nobody knows by which hook
     "exception",  # the pass ended early
+    "cut_short",  # checkpointing has computed again all that it needs, and leaves the rest out
     "compiled",  # a region that torch.compile made: nothing inside is seen
     "fast_path",  # a transformer layer ran as one kernel, without its inner modules
     "unobserved",  # a pass, or a part of one, of which nothing is known

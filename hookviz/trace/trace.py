@@ -29,6 +29,7 @@ from hookviz.words import say
 if TYPE_CHECKING:
     from hookviz.compare import Comparison
     from hookviz.picture import Figure
+    from hookviz.quiz.questions import Quiz
     from hookviz.why.reasons import Reason
 
 
@@ -256,6 +257,28 @@ class Trace(Played):
         from hookviz.why.reasons import why
 
         return why(self, self.at(step))
+
+    def quiz(self) -> "Quiz":
+        """Questions about what the hooks do, or, where no hook runs, about what the nodes send: at most 100.
+
+        Returns:
+            A table of questions; its ``check`` judges an answer as the player does, and says why it is wrong.
+
+        >>> import torch, hookviz
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> with x.register_hook(lambda grad: grad * 10), hookviz.record() as trace:
+        ...     (x * x).backward()
+        >>> quiz = trace.quiz()
+        >>> quiz[0].text
+        'λ grad * 10 is about to run on x; the gradient is 6. What comes out?'
+        >>> quiz.check(1, 6)
+        Question 1, not yet: 6 is the gradient before λ grad * 10.
+        >>> quiz.check(1, 60)
+        Question 1: right. That is what the trace holds.
+        """
+        from hookviz.quiz.questions import Quiz
+
+        return Quiz(self)
 
     def save(self, path: str | Path) -> None:
         """Write the trace as JSON, to be read again by ``hookviz.load``."""

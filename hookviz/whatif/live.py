@@ -1,5 +1,6 @@
 """Sliders for the values that a function is given: each move records afresh."""
 
+import json
 import uuid
 
 import ipywidgets
@@ -8,18 +9,43 @@ from traitlets import Bunch
 
 from hookviz.page import output
 from hookviz.player import Player
+from hookviz.progress import Show, shown_by
 from hookviz.whatif.whatif import Range, WhatIf
+from hookviz.words import say
 
 _STEPS = 100
+_HEIGHT = 32
+"""Of a slider with its margins, in pixels, so that what is below it does not move when it appears."""
+_CSS = """.jp-OutputArea-child:has(+ * .hv-again) > .jp-OutputArea-output {
+  min-height: %(height)dpx;
+  &:not(:has(*)), &:has(> .jupyter-widgets-disconnected) {
+    visibility: hidden; font-size: 0;
+    > * { display: none }
+    &::after { content: %(again)s; font-size: var(--jp-content-font-size1); animation: hv-again 0s 3s forwards }
+  }
+  &.jupyter-widgets::after, &:has(> .jupyter-widgets-disconnected)::after { visibility: visible }
+}
+@keyframes hv-again { to { visibility: visible } }"""
+"""Where Jupyter has no widget to show it writes "Loading widget..." until a kernel has come, and then an error, as a
+text without an element around it; where it knows a widget whose kernel has gone it shows it, but it does nothing. Our
+sentence stands there instead: at once, or where a widget may still come, later."""
 
 
-def sliders(whatif: WhatIf, player: Player) -> list[ipywidgets.FloatSlider]:
-    """One slider for each range of ``whatif``; a move records everything again and gives it to ``player``."""
+def _nowhere(line: str) -> None:
+    """Show nothing."""
+
+
+def sliders(whatif: WhatIf, player: Player, show: Show = _nowhere) -> list[ipywidgets.FloatSlider]:
+    """One slider for each range of ``whatif``; a move records everything again and gives it to ``player``.
+
+    ``show`` shows how far that is, where it takes long.
+    """
     made = [_slider(name, bounds, whatif.values[name]) for name, bounds in whatif.ranges.items()]
 
     def moved(change: Bunch) -> None:
-        whatif.change(**{change.owner.description: change.new})
-        player.show(whatif.state())
+        with shown_by(show):
+            whatif.change(**{change.owner.description: change.new})
+            player.show(whatif.state())
 
     for slider in made:
         slider.observe(moved, "value")
@@ -35,11 +61,18 @@ def _slider(name: str, bounds: Range, value: float) -> ipywidgets.FloatSlider:
 def show(whatif: WhatIf) -> None:
     """Show the sliders above the player in Jupyter, where they live as long as their kernel.
 
-    Before them stands a player that needs no kernel, for the time after: the living one hides it.
+    The player is one that needs no kernel, for the time after; the living one takes its place.
     """
     state = whatif.state()
     player = Player.showing(state)
     player.twin = uuid.uuid4().hex
-    html = f'<div class="hv-twin" data-twin="{player.twin}">{output(state)}</div>'
-    display({"text/html": html, "text/plain": repr(whatif)}, raw=True)  # type: ignore[no-untyped-call]
-    display(ipywidgets.VBox([*sliders(whatif, player), player]))  # type: ignore[no-untyped-call]
+    again = say("whatif.again")
+    line = ipywidgets.Label()  # beside the sliders, so that it moves nothing
+    moved = sliders(whatif, player, lambda text: setattr(line, "value", text))
+    box = ipywidgets.VBox([ipywidgets.HBox([ipywidgets.VBox(moved), line]), player])
+    live = {**box._repr_mimebundle_(), "text/html": f"<p>{again}</p>"}
+    del live["text/plain"]  # the player's says it
+    css = _CSS % {"height": _HEIGHT * len(whatif.ranges), "again": json.dumps(again, ensure_ascii=False)}
+    twin = f'<div class="hv-again"><style>{css}</style><div data-twin="{player.twin}">{output(state)}</div></div>'
+    for shown in (live, {"text/html": twin, "text/plain": repr(whatif)}):
+        display(shown, raw=True)  # type: ignore[no-untyped-call]

@@ -40,12 +40,14 @@ class Run:
 def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Collection[Sign] = ()) -> Run:
     """Record ``function`` with the hooks in ``off`` left out. What it raises is kept as text, with the trace so far."""
     switches, error = Switches(off), None
-    with record() as trace, switched(switches):
-        try:
-            function(**given)
-        except Exception as raised:  # a hook may be what keeps the pass from failing
-            error = f"{type(raised).__name__}: {raised}"
-    switches.clear()
+    try:
+        with record() as trace, switched(switches):
+            try:
+                function(**given)
+            except Exception as raised:  # a hook may be what keeps the pass from failing
+                error = f"{type(raised).__name__}: {raised}"
+    finally:
+        switches.clear()
     if error is not None and not any(row.kind == "exception" for row in trace.rows):
         trace.notes.append(say("whatif.raised", error=error))
     return Run(trace, switches.signs, error)
@@ -65,14 +67,21 @@ def subsets(count: int) -> list[frozenset[int]]:
 
 @contextmanager
 def same_luck() -> Iterator[Callable[[], None]]:
-    """Gives a function that puts the random number generators back to where they were at the beginning."""
+    """Gives a function that puts the random number generators back to where they were at the beginning.
+
+    What is raised, or interrupts, puts them back, too.
+    """
     before = _generators()
 
     def again() -> None:
         for put, state in before:
             put(state)
 
-    yield again
+    try:
+        yield again
+    except BaseException:
+        again()
+        raise
 
 
 def _generators() -> list[tuple[Callable[[Any], Any], Any]]:

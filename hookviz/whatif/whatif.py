@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookviz.compare.together import together
 from hookviz.played import Played
+from hookviz.progress import progress
 from hookviz.trace import Hook, Trace
 from hookviz.whatif.runs import ALL, MOST, Run, run_once, same_luck, subsets
 from hookviz.whatif.switches import Sign
@@ -64,15 +65,18 @@ class WhatIf(Played):
             first = run_once(self._function, self.values)
             if not first.trace.rows:
                 raise ValueError(say("error.whatif.nothing", error=first.error or say("error.whatif.no_pass")))
-            self._signs = list(dict.fromkeys(sign for sign in first.signs.values() if sign in first.hooks.values()))
-            self._runs = {off: first if not off else self._again(off, again) for off in subsets(len(self._signs))}
-            again()
-            last = run_once(self._function, self.values)
-        self.notes = [*self._limits(), *_doubts(first, last)]
-
-    def _again(self, off: Off, again: Callable[[], None]) -> Run:
-        again()
-        return run_once(self._function, self.values, [self._signs[i] for i in off])
+            signs = list(dict.fromkeys(sign for sign in first.signs.values() if sign in first.hooks.values()))
+            everything, *others = subsets(len(signs))
+            runs = [(everything, first)]
+            with progress(say("progress.recording", n="{n}", total="{total}"), len(others) + 2, 1) as tick:
+                for off in [*others, everything]:
+                    again()
+                    runs.append((off, run_once(self._function, self.values, [signs[i] for i in off])))
+                    tick()
+            last = runs.pop()[1]
+        doubts = [*_doubts(first, last)]
+        self._signs, self._runs = signs, dict(runs)  # nothing before this, or an interrupt would leave half of it
+        self.notes = [*self._limits(), *doubts]
 
     def _limits(self) -> Iterable[str]:
         """Which combinations there are not."""

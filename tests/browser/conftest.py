@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
 
 from tests.browser.lab import Lab, Prose, browser, chromium, write_notebook
 
@@ -109,6 +109,14 @@ def press(page: Page, *keys: str) -> None:
     """Press one key after the other."""
     for key in keys:
         page.keyboard.press(key)
+
+
+def again(place: Locator) -> list[str]:
+    """What stands in the place of a slider instead of it, and whether it is to be seen."""
+    shown: list[str] = place.evaluate(
+        "e => ['content', 'visibility'].map(name => getComputedStyle(e, '::after')[name])"
+    )
+    return shown
 
 
 def _note(page: Page, message: ConsoleMessage) -> None:

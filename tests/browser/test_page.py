@@ -255,6 +255,19 @@ def test_outputs_play_each_once_wherever_their_scripts_are_run(chrome: Browser) 
     page.close()
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_where_no_script_runs_the_picture_is_as_dark_as_the_page_around_it(chrome: Browser, scheme: str) -> None:
+    shown = output(state(recorded()))
+    with closing(chrome.new_page()) as page:
+        page.set_content(f'<body style="color-scheme: {scheme}">{shown[: shown.index("<script")]}')
+        shot = base64.b64encode(page.locator(".hv-still img").screenshot()).decode()
+        colour = page.evaluate(PIXEL, shot)
+        assert max(colour) < 64 if scheme == "dark" else min(colour) > 192
+        page.evaluate(ELSEWHERE, shown)
+        expect(page.locator(".hv-player")).to_have_count(1)
+        assert page.locator(".hv-player style").count() == 0, "it would turn the colours of every drawing"
+
+
 def test_one_that_was_cleaned_does_not_keep_another_from_playing(chrome: Browser) -> None:
     page = chrome.new_page()
     shown = output(state(recorded()))

@@ -62,7 +62,7 @@ def test_a_whole_run_with_right_and_wrong_answers(page: Page, player: Locator) -
     )
     press(page, "4")
     is_at(player, 5)
-    expect(player.locator(".hv-told")).to_have_text("It has run already, at step 2. It is ① λ grad + 100 on d.")
+    expect(player.locator(".hv-told")).to_have_text("It has run already, at step 2. The answer: ① λ grad + 100 on d.")
     expect(score).to_contain_text("Right at once: 0 of 2")
 
     press(page, *["ArrowRight"] * 4)

@@ -14,7 +14,8 @@ from scenes import c_hook, scene
 from test_whatif import a_to_e
 
 import hookviz as hv
-from tests.browser.conftest import note_errors
+from hookviz.words import say
+from tests.browser.conftest import again, note_errors
 
 GRADS = """() => [...document.querySelectorAll(".hv-live .hv-node")].map((node) => {
   const text = node.querySelector(".hv-grad"), fresh = text.cloneNode(true);
@@ -145,7 +146,7 @@ def test_a_digit_that_answers_a_question_flips_no_switch(opened: Any) -> None:
     for key in ("9", "1", "3"):  # no such choice, a wrong one, the right one
         page.keyboard.press(key)
     page.wait_for_selector(".hv-ask", state="detached")
-    assert "Right. It is ①" in page.inner_text(".hv-told")
+    assert "Right. The answer: ①" in page.inner_text(".hv-told")
     assert page.locator("[aria-checked=false]").count() == 0
     page.keyboard.press("3")
     assert page.locator("[aria-checked=false]").count() == 1
@@ -198,9 +199,14 @@ def test_nothing_reaches_beyond_the_window_and_axe_finds_nothing_serious(opened:
 
 def test_a_slider_records_afresh_and_shows_what_changed(open_page: Any) -> None:
     page = open_page("sliders.ipynb")
-    player = page.locator(".jp-OutputArea .widget-vbox .hv-player")
-    player.wait_for(timeout=60_000)
-    assert page.locator(".hv-player:visible").count() == 1, "the player for the time without a kernel is hidden"
+    slider = page.locator(".jp-OutputArea-output:has(.widget-slider)")
+    slider.wait_for(timeout=60_000)
+    player = page.locator("[data-twin] > .hv-player")
+    player.wait_for()
+    assert page.locator(".hv-player").count() == 1, "the living one stands in the place of that for later"
+    assert slider.evaluate("e => getComputedStyle(e).minHeight") == "32px", "the place that is kept for the slider"
+    assert slider.evaluate("e => e.getBoundingClientRect().height") == 32
+    assert again(slider) == ["none", "visible"]
     player.focus()
     page.keyboard.press("End")
     handle = page.locator(".widget-slider .noUi-handle")
@@ -213,6 +219,18 @@ def test_a_slider_records_afresh_and_shows_what_changed(open_page: Any) -> None:
     expect(player.locator(".hv-beside")).to_have_text("With every hook on: x.grad is written: 62.")
     expect(player.locator(".hv-sentence")).to_have_text("x.grad is written: 6.2.")
     assert page.errors == []
+
+    page.click(".lm-MenuBar-itemLabel >> text=Kernel")
+    page.click(".lm-Menu-itemLabel >> text=/^Restart Kernel…/")
+    page.click(".jp-Dialog-button >> text=Restart")
+    page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/", timeout=60_000)
+    dead = page.locator(".jp-OutputArea-output:has(> .jupyter-widgets-disconnected)")
+    dead.wait_for(state="attached", timeout=30_000)
+    assert again(dead) == [f'"{say("whatif.again")}"', "visible"]
+    assert page.locator(".widget-slider:visible").count() == 0
+    player.focus()
+    page.keyboard.press("1")
+    expect(player.locator(".hv-sentence")).to_have_text("x.grad is written: 62.")
 
 
 def test_values_that_a_slider_changed_are_struck_through_from_the_first_step(opened: Any) -> None:

@@ -176,6 +176,10 @@ test("a picture fits its pane, is not blown up, and stays readable", () => {
   assert.equal(logic.scaleFor(size, { width: 2000, height: 2000 }), 1.6);
   assert.equal(logic.scaleFor(size, { width: 100, height: 100 }), 1);
   assert.equal(logic.scaleFor(size, { width: 100, height: 100, smallest: 18 }), 1.5);
+  assert.equal(logic.scaleFor(size, { width: 450, height: 800, least: 10.5 }), 0.9);
+  assert.equal(logic.scaleFor(size, { width: 400, height: 800, least: 10.5 }), 1);
+  assert.equal(logic.scaleFor(size, { width: 450, height: 100, least: 10.5 }), 0.9);
+  assert.equal(logic.scaleFor(size, { width: 600, height: 100, least: 10.5 }), 1);
 });
 
 test("Jupyter's theme wins over an editor's, Colab's, Furo's and the system's", () => {
