@@ -113,6 +113,15 @@ def test_a_table_is_shown_and_nothing_of_a_lesson_is_lost() -> None:
     assert shown(slide) == ["## One", table] and said(slide) == LONG.strip()
 
 
+def test_a_table_that_would_not_fit_goes_on_with_its_head() -> None:
+    rows = [f"| {k} | b |" for k in range(30)]
+    slides = cut(prose("\n".join(["## One\n\n| a | b |", "|---|---|", *rows])))
+    assert len(slides) > 1 and all(shown(slide)[0] == "## One" for slide in slides)
+    tables = [shown(slide)[1].splitlines() for slide in slides]
+    assert all(table[:2] == ["| a | b |", "|---|---|"] for table in tables)
+    assert [row for table in tables for row in table[2:]] == rows
+
+
 # -- what is shown is made larger
 
 

@@ -99,9 +99,10 @@ class Cut:
         """Show a table, and what is short while there is room and no code yet; say the rest."""
         slide = self.slides[-1]
         if block.startswith("|"):
-            if slide.full or _height(block) > slide.room:
-                self.go_on()
-            self.show(block)
+            for table in _pages(block):
+                if self.slides[-1].full or _height(table) > self.slides[-1].room:
+                    self.go_on()
+                self.show(table)
         elif self.waiting or not slide.takes(block):
             self.waiting.append(block)
         elif slide.cells[1:] or _is_short(block):
@@ -191,6 +192,17 @@ def _code(source: str, *outputs: Any) -> Any:
 
 def _is_wide(source: str) -> bool:
     return any(len(line) > WIDE for line in source.splitlines())
+
+
+def _pages(table: str) -> list[str]:
+    """A table as one, or as several that have each room on a slide, all with its head."""
+    head, rows = table.splitlines()[:2], table.splitlines()[2:]
+    pages = [head]
+    for row in rows:
+        if _height("\n".join([*pages[-1], row])) > HEIGHT - TITLE:
+            pages.append(head)
+        pages[-1] = [*pages[-1], row]
+    return ["\n".join(page) for page in pages]
 
 
 def _is_short(text: str) -> bool:

@@ -1,6 +1,7 @@
 """Slides from disk, with the network off: each fits, is legible from the back row, and leaves the player its keys."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tools.running import NOTEBOOKS
 from tools.slides import make
 
 NUMBERS = ["01", "02"]
+OTHERS = sorted({path.name[:2] for path in NOTEBOOKS.glob("[0-9]*_*.ipynb")} - set(NUMBERS))
 TOO_SMALL = """() => {
   const slide = Reveal.getCurrentSlide(), found = [];
   const walker = document.createTreeWalker(slide, NodeFilter.SHOW_TEXT);
@@ -34,22 +36,33 @@ BEYOND = """() => {
 @pytest.fixture(scope="module")
 def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("slides")
-    made = make([path for number in NUMBERS for path in NOTEBOOKS.glob(f"{number}_*.ipynb")], target)
-    assert [page.name for page in made] == [f"{number}.html" for number in NUMBERS]
+    numbers = [*NUMBERS, *OTHERS]
+    made = make([path for number in numbers for path in NOTEBOOKS.glob(f"{number}_*.ipynb")], target)
+    assert [page.name for page in made] == [f"{number}.html" for number in numbers]
     return target
 
 
+@pytest.fixture(scope="module")
+def opened(chrome: Browser, slides: Path) -> Iterator[Callable[[str], Page]]:
+    """Opens a deck where the system is dark and there is no network."""
+    context = chrome.new_context(viewport={"width": 1280, "height": 720}, offline=True, color_scheme="dark")
+
+    def open_it(number: str) -> Page:
+        page = context.new_page()
+        note_errors(page)
+        page.requests = []  # type: ignore[attr-defined]
+        page.on("request", lambda request: page.requests.append(request.url))  # type: ignore[attr-defined]
+        page.goto((slides / f"{number}.html").as_uri())
+        page.wait_for_function("window.Reveal?.isReady()")
+        return page
+
+    yield open_it
+    context.close()
+
+
 @pytest.fixture(scope="module", params=NUMBERS)
-def deck(request: pytest.FixtureRequest, chrome: Browser, slides: Path) -> Iterator[Page]:
-    with_dark = chrome.new_context(viewport={"width": 1280, "height": 720}, offline=True, color_scheme="dark")
-    page = with_dark.new_page()
-    note_errors(page)
-    page.requests = []  # type: ignore[attr-defined]
-    page.on("request", lambda request: page.requests.append(request.url))  # type: ignore[attr-defined]
-    page.goto((slides / f"{request.param}.html").as_uri())
-    page.wait_for_function("window.Reveal?.isReady()")
-    yield page
-    with_dark.close()
+def deck(request: pytest.FixtureRequest, opened: Callable[[str], Page]) -> Page:
+    return opened(request.param)
 
 
 def show(page: Page, index: int) -> None:
@@ -65,17 +78,19 @@ def first_with(page: Page, selector: str) -> int:
     return index
 
 
-def test_every_slide_fits_and_is_legible_from_the_back_row(deck: Page) -> None:
-    count = deck.evaluate("Reveal.getTotalSlides()")
-    assert 20 <= count <= 60
-    wrong = []
-    for index in range(count):
-        show(deck, index)
-        beyond, small = deck.evaluate(BEYOND), deck.evaluate(TOO_SMALL)
-        if max(beyond) > 0 or small:
-            wrong.append((index + 1, beyond, small))
-    assert wrong == []
-    assert deck.errors == []  # type: ignore[attr-defined]
+@pytest.mark.parametrize("number", [*NUMBERS, *OTHERS])
+def test_every_slide_fits_and_is_legible_from_the_back_row(opened: Callable[[str], Page], number: str) -> None:
+    with closing(opened(number)) as page:
+        count = page.evaluate("Reveal.getTotalSlides()")
+        assert 20 <= count <= 60
+        wrong = []
+        for index in range(count):
+            show(page, index)
+            beyond, small = page.evaluate(BEYOND), page.evaluate(TOO_SMALL)
+            if max(beyond) > 0 or small:
+                wrong.append((index + 1, beyond, small))
+        assert wrong == []
+        assert page.errors == []  # type: ignore[attr-defined]
 
 
 def test_nothing_is_loaded_from_elsewhere(deck: Page) -> None:
