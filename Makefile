@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 LAB_ARGS ?=
+LESSONS ?= 01 02
 PYTEST_ARGS ?=
 
 VENV_PYTHON = .venv/bin/python
@@ -9,13 +10,15 @@ VENV_PYTHON = .venv/bin/python
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint lessons images bench clean python ready ready-bench
+.PHONY: help lab test lint lessons site slides images bench clean python ready ready-site ready-bench
 
 help:
 	@echo "make lab      open the lessons in JupyterLab  (LAB_ARGS='--no-browser --port=8899')"
 	@echo "make test     run every test                  (PYTEST_ARGS='-k trace')"
 	@echo "make lint     check style and types"
 	@echo "make lessons  make the students' lessons from those with solutions"
+	@echo "make site     make the course as a static site in build/site"
+	@echo "make slides   make slides of lessons in build/slides  (LESSONS='01 02')"
 	@echo "make images   draw the pictures in images/ anew"
 	@echo "make bench    measure what recording costs"
 	@echo "make clean    remove .venv, caches and built packages"
@@ -25,16 +28,22 @@ lab: ready
 	@echo "JupyterLab starts; its address appears below. Ctrl-C ends it."
 	@$(VENV_PYTHON) -m jupyterlab $(ROOT_ARGS) $(LAB_ARGS) notebooks
 
-test: ready
+test: ready-site
 	@$(VENV_PYTHON) tools/suite.py $(PYTEST_ARGS)
 
-lint: ready
+lint: ready-site
 	@$(VENV_PYTHON) -m ruff check
 	@$(VENV_PYTHON) -m ruff format --check
 	@$(VENV_PYTHON) -m mypy
 
 lessons: ready
 	@$(VENV_PYTHON) tools/lessons.py
+
+site: ready-site
+	@$(VENV_PYTHON) -m tools.website
+
+slides: ready-site
+	@$(VENV_PYTHON) -m tools.slides $(LESSONS)
 
 images: ready
 	@$(VENV_PYTHON) images/make.py
@@ -54,6 +63,9 @@ python:
 
 ready: python
 	@"$(PYTHON)" tools/setup.py lab test
+
+ready-site: python
+	@"$(PYTHON)" tools/setup.py lab test site
 
 ready-bench: python
 	@"$(PYTHON)" tools/setup.py lab test bench

@@ -112,10 +112,12 @@ def run(root: Path) -> int:
 
 def test_make_without_a_target_lists_the_targets() -> None:
     said = make().stdout
-    assert all(f"make {target} " in said for target in ("lab", "test", "lint", "images", "bench", "clean"))
+    assert all(
+        f"make {target} " in said for target in ("lab", "test", "lint", "site", "slides", "images", "bench", "clean")
+    )
 
 
-@pytest.mark.parametrize("target", ["lab", "test", "lint", "images", "bench"])
+@pytest.mark.parametrize("target", ["lab", "test", "lint", "site", "slides", "images", "bench"])
 def test_make_says_when_there_is_no_python(target: str) -> None:
     done = make(target, "PYTHON=no-such-python")
     assert done.returncode != 0
@@ -315,7 +317,7 @@ def test_every_requirement_has_an_exact_version_that_fits() -> None:
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
     pins = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
     assert all(pins.values()) and pins["torch"] == "2.13.0"
-    for needed in requirements("lab", "test", "bench"):
+    for needed in requirements("lab", "test", "site", "bench"):
         assert Version(pins[canonicalize_name(needed.name)]) in needed.specifier, needed
 
 

@@ -64,10 +64,11 @@ export function followTheme(root, signal) {
     jupyter: body.dataset.jpThemeLight,
     editor: body.className,
     colab: documentElement.getAttribute("theme"),
+    furo: body.dataset.theme,
     system: system.matches,
   }));
   const observer = new MutationObserver(paint);
-  observer.observe(body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+  observer.observe(body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "data-theme"] });
   observer.observe(documentElement, { attributes: true, attributeFilter: ["theme"] });
   listen(system, "change", paint, signal);
   atEnd(signal, () => observer.disconnect());

@@ -152,9 +152,10 @@ export function scaleFor(picture, { width, height, smallest = 12, least = smalle
   return wide * picture.smallest >= least ? Math.min(wide, readable) : readable;
 }
 
-/** Jupyter's word counts, then an editor's or Colab's, then the system's. */
-export function isDark({ jupyter, editor = "", colab, system }) {
+/** Jupyter's word counts, then an editor's, Colab's or Furo's (the theme of our site), then the system's. */
+export function isDark({ jupyter, editor = "", colab, furo = "auto", system }) {
   if (jupyter) return jupyter === "false";
   if (/\bvscode-(dark|light|high-contrast)/.test(editor)) return !editor.includes("light");
-  return colab ? colab === "dark" : system;
+  if (colab) return colab === "dark";
+  return furo === "auto" ? system : furo === "dark";
 }

@@ -7,9 +7,14 @@ import { whyOf } from "./why.js";
 
 const ARROW = "M-7,0H5M0,-5L5,0L0,5";
 
+/** Not a section: among the slides of reveal.js each of those is a slide. */
+function region(name, label) {
+  return make("div", name, "", { role: "region", "aria-label": label, tabindex: 0 });
+}
+
 /** What is shown, and what a screen reader hears of it. */
 export function makePanel({ frames, beside, hooks, words }) {
-  const pane = make("section", "hv-panel", "", { "aria-label": say(words, "panel"), tabindex: 0 });
+  const pane = region("hv-panel", say(words, "panel"));
   const heard = make("div", "hv-heard", "", { "aria-live": "polite" });
   const paint = (step) => {
     const frame = frames[step];
@@ -108,7 +113,7 @@ export function hookOf(hook) {
 
 /** A row goes to its step. */
 export function makeFirings({ firings, words, go, signal }) {
-  const pane = make("section", "hv-firings", "", { "aria-label": say(words, "firings"), tabindex: 0 });
+  const pane = region("hv-firings", say(words, "firings"));
   const table = make("table");
   pane.hidden = !firings.length;
   table.append(make("caption", "", say(words, "firings")), headerOf(words));

@@ -182,12 +182,15 @@ test("a picture fits its pane, is not blown up, and stays readable", () => {
   assert.equal(logic.scaleFor(size, { width: 600, height: 100, least: 10.5 }), 1);
 });
 
-test("Jupyter's theme wins over an editor's, Colab's and the system's", () => {
+test("Jupyter's theme wins over an editor's, Colab's, Furo's and the system's", () => {
   assert.equal(logic.isDark({ jupyter: "true", system: true }), false);
   assert.equal(logic.isDark({ jupyter: "false", system: false }), true);
   assert.equal(logic.isDark({ editor: "vscode-dark", system: false }), true);
   assert.equal(logic.isDark({ editor: "vscode-high-contrast", system: false }), true);
   assert.equal(logic.isDark({ editor: "vscode-light", system: true }), false);
   assert.equal(logic.isDark({ colab: "dark", system: false }), true);
+  assert.equal(logic.isDark({ furo: "dark", system: false }), true);
+  assert.equal(logic.isDark({ furo: "light", system: true }), false);
+  assert.equal(logic.isDark({ furo: "auto", system: true }), true);
   assert.equal(logic.isDark({ system: true }), true);
 });

@@ -1,0 +1,10 @@
+// What scrolls sideways can be scrolled with the keyboard, too.
+function reach() {
+  for (const box of document.querySelectorAll(".highlight pre, .table-wrapper, .output")) {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
+}
+
+addEventListener("load", reach);
+addEventListener("resize", reach);

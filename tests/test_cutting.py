@@ -1,0 +1,160 @@
+"""A notebook cut into slides: what is asked, code and players are shown, and the prose is said."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from hookviz.player.packed import pack, unpack
+from tools.cutting import ALONE, BELOW_HEADING, WORDS, slides_of
+from tools.slides import STATE, drawing, enlarged, main
+
+LONG = "It is a long story. " * 20
+PLAYER = f'<div class="hv-output"><script class="hv-state">{pack({"steps": 3})}</script></div>'
+
+
+def prose(source: str) -> Any:
+    return nbformat.v4.new_markdown_cell(source)
+
+
+def code(source: str, **shown: str) -> Any:
+    data = {key.replace("_", "/", 1): value for key, value in shown.items()}
+    outputs = [nbformat.v4.new_output("display_data", data=data)] if data else []
+    return nbformat.v4.new_code_cell(source, outputs=outputs)
+
+
+def cut(*cells: Any) -> list[list[Any]]:
+    """The cells of each slide after the first, which has the title."""
+    notebook = slides_of(nbformat.v4.new_notebook(cells=[prose("# Lesson 09 · End\n\n**The question?**"), *cells]))
+    slides: list[list[Any]] = []
+    for cell in notebook.cells:
+        if cell.metadata.slideshow.slide_type == "slide":
+            slides.append([])
+        slides[-1].append(cell)
+    assert [cell.source for cell in slides[0][:2]] == ["# Lesson 09 · End", "**The question?**"]
+    return slides[1:]
+
+
+def shown(slide: list[Any]) -> list[str]:
+    return [cell.source for cell in slide if cell.metadata.slideshow.slide_type != "notes"]
+
+
+def said(slide: list[Any]) -> str:
+    return "\n".join(cell.source for cell in slide if cell.metadata.slideshow.slide_type == "notes")
+
+
+def test_a_heading_begins_a_slide_and_short_prose_is_shown_without_its_links() -> None:
+    slides = cut(prose("## One\n\nAs in [lesson 02](02.ipynb)."), prose("## Two\n\nMore."))
+    assert [shown(slide) for slide in slides] == [["## One", "As in lesson 02."], ["## Two", "More."]]
+
+
+def test_of_long_prose_the_beginning_is_shown_and_all_is_said() -> None:
+    (slide,) = cut(prose(f"## One\n\n{LONG.strip()}\n\nAnd this."))
+    start = shown(slide)[1]
+    assert LONG.startswith(start) and start.endswith("story.") and 20 < len(start.split()) <= WORDS
+    assert said(slide) == f"{LONG.strip()}\n\nAnd this."
+
+
+def test_a_question_has_a_slide_and_the_code_that_answers_it_comes_on_the_next() -> None:
+    slides = cut(
+        prose("## One\n\nSo.\n\n**Predict.** What is a?"), code("answer = None\nhv.check('1', answer)"), code("a")
+    )
+    assert [shown(slide) for slide in slides] == [["## One", "So."], ["### Predict\n\nWhat is a?"], ["## One", "a"]]
+
+
+def test_a_question_right_below_its_heading_shares_its_slide() -> None:
+    slides = cut(prose("## Exercises\n\n**09.1** Do it.\n\n**09.2** And this."))
+    assert [shown(slide) for slide in slides] == [
+        ["## Exercises", "### Exercise 09.1\n\nDo it."],
+        ["### Exercise 09.2\n\nAnd this."],
+    ]
+
+
+def test_a_player_has_a_slide_for_itself_and_what_one_does_with_it_is_said() -> None:
+    slides = cut(prose("## One"), code("trace", text_html=PLAYER), prose("**Step through it.** Press →."))
+    assert shown(slides[0]) == ["## One", "trace"] and slides[0][1].outputs == []
+    assert [cell.outputs[0].data["text/html"] for cell in slides[1] if cell.cell_type == "code"] == [PLAYER]
+    assert said(slides[1]) == "**Step through it.** Press →."
+
+
+def test_what_only_asserts_is_said() -> None:
+    (slide,) = cut(prose("## One"), code("a = 1\nassert a == 1"))
+    assert shown(slide) == ["## One"]
+    assert said(slide) == "```python\na = 1\nassert a == 1\n```"
+
+
+def test_the_bare_address_of_an_object_is_not_shown() -> None:
+    (slide,) = cut(prose("## One"), code("x.register_hook(f)", text_plain="<torch.utils.hooks.Handle at 0x7f01>"))
+    assert [cell.outputs for cell in slide if cell.cell_type == "code"] == [[]]
+
+
+def test_code_that_would_not_fit_goes_on_a_slide_with_the_same_heading() -> None:
+    slides = cut(prose("## One"), code("a\n" * 9 + "a"), code("b\n" * 9 + "b"))
+    assert [shown(slide)[0] for slide in slides] == ["## One", "## One"]
+    assert [shown(slide)[1][0] for slide in slides] == ["a", "b"]
+
+
+def test_long_lines_of_code_are_set_smaller() -> None:
+    (slide,) = cut(prose("## One"), code("a" * 78), code("b" * 79))
+    assert [cell.metadata.tags for cell in slide if cell.cell_type == "code"] == [[], ["wide"]]
+
+
+def test_an_explanation_is_shown_up_to_where_it_would_introduce_something() -> None:
+    (slide,) = cut(prose("**Explain.** It is 4. (The rest is 5.) Two things are wrong:\n\n- one\n- two"))
+    assert shown(slide) == ["## Explain\n\nIt is 4. (The rest is 5.)"]
+    assert said(slide).endswith("- one\n- two")
+
+
+def test_a_table_is_shown_and_nothing_of_a_lesson_is_lost() -> None:
+    table = "| a | b |\n|---|---|\n| 1 | 2 |"
+    (slide,) = cut(prose(f"## One\n\n{table}\n\n{LONG.strip()}"))
+    assert shown(slide) == ["## One", table] and said(slide) == LONG.strip()
+
+
+def test_a_table_that_would_not_fit_goes_on_with_its_head() -> None:
+    rows = [f"| {k} | b |" for k in range(30)]
+    slides = cut(prose("\n".join(["## One\n\n| a | b |", "|---|---|", *rows])))
+    assert len(slides) > 1 and all(shown(slide)[0] == "## One" for slide in slides)
+    tables = [shown(slide)[1].splitlines() for slide in slides]
+    assert all(table[:2] == ["| a | b |", "|---|---|"] for table in tables)
+    assert [row for table in tables for row in table[2:]] == rows
+
+
+# -- what is shown is made larger
+
+
+def test_a_player_is_shown_with_larger_text() -> None:
+    (found,) = STATE.findall(enlarged({"text/html": PLAYER, "image/svg+xml": "<svg>"})["text/html"])
+    assert unpack(found) == {"steps": 3, "large": True}
+
+
+def test_other_outputs_stay_as_they_are() -> None:
+    data = {"text/html": "<table>", "text/plain": "a"}
+    assert enlarged(data) == data
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "size"),
+    [
+        (300, 100, (600, 200)),  # not blown up: letters of 26 pixels
+        (380, 380, (BELOW_HEADING, BELOW_HEADING)),  # as high as there is room
+        (690, 690, (ALONE, ALONE)),  # letters would be smaller than 18 pixels below a heading
+    ],
+)
+def test_a_drawing_is_as_large_as_its_letters_need(width: int, height: int, size: tuple[int, int]) -> None:
+    svg = f'<svg viewBox="0.00 0.00 {width}.00 {height}.00"><text font-size="13.00">a</text></svg>'
+    made = drawing(svg)
+    assert made.endswith(f'width="{size[0]}" height="{size[1]}">')
+    assert base64.b64encode(svg.encode()).decode() in made
+
+
+def test_a_drawing_that_needs_the_whole_slide_gets_it() -> None:
+    slides = cut(prose("## One"), code("draw()", text_html='<img width="9" height="690">'))
+    assert shown(slides[1]) == [""] and slides[1][0].metadata.tags == ["alone"]
+
+
+def test_a_lesson_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["77"]) == 1
+    assert capsys.readouterr().err.startswith("There is no lesson with one of these numbers: 77. There are 01, 02")

@@ -1,0 +1,92 @@
+"""A lesson as a page for reading: boxes for what it asks, nothing that waits for an answer, and its own facts."""
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from tools.reading import WIDGET, Facts, facts, readable
+
+LESSONS = sorted((Path(__file__).parents[1] / "notebooks").glob("[01]*.ipynb"))
+FIRST = """# Lesson 09 · The end
+
+**The question: what
+is left?**
+
+Prose. You need nothing else. It takes about 5 minutes. You need lesson 01 (`a`, b)."""
+
+
+def code(source: str, *outputs: Any) -> Any:
+    return nbformat.v4.new_code_cell(source, outputs=list(outputs), execution_count=7)
+
+
+def prose(source: str) -> Any:
+    return nbformat.v4.new_markdown_cell(source)
+
+
+def output(**data: str) -> Any:
+    return nbformat.v4.new_output("display_data", data={WIDGET if key == "widget" else key: data[key] for key in data})
+
+
+def read(*cells: Any) -> Any:
+    return readable(nbformat.v4.new_notebook(cells=list(cells)), "09_the_end.ipynb")
+
+
+def sources(notebook: Any) -> list[str]:
+    return [cell.source for cell in notebook.cells]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_every_lesson_says_what_it_asks_how_long_it_takes_and_what_one_needs(path: Path) -> None:
+    found = facts(nbformat.read(path, as_version=4))
+    assert found.title.startswith(f"{path.stem[:2]} ") and found.question.endswith("?")
+    assert 10 <= found.minutes <= 90 and found.needs
+
+
+def test_the_facts_of_a_lesson_are_read_from_its_first_cell() -> None:
+    first = FIRST.replace("You need nothing else. ", "")
+    found = facts(nbformat.v4.new_notebook(cells=[prose(first)]))
+    assert found == Facts("09 The end", "What is left?", 5, "lesson 01 (`a`, b)")
+
+
+@pytest.mark.parametrize("missing", ["# Lesson 09", "The question", "minutes", "You need"])
+def test_a_lesson_that_lacks_one_of_them_is_refused(missing: str) -> None:
+    with pytest.raises(ValueError, match="a lesson begins with its title, its question"):
+        facts(nbformat.v4.new_notebook(cells=[prose(FIRST.replace(missing, "..."))]))
+
+
+def test_a_question_stands_in_a_box_of_its_own() -> None:
+    made = read(prose("Before.\n\n**Predict.** What is\n`a`?\n\nAfter.\n\n**02.3** Write it."))
+    assert sources(made)[0] == (
+        "Before.\n\n````{admonition} Predict\n:class: question\n\nWhat is\n`a`?\n````\n\n"
+        "After.\n\n````{admonition} Exercise 02.3\n:class: question\n\nWrite it.\n````"
+    )
+
+
+def test_what_waits_for_an_answer_is_left_out_and_the_notebook_is_named_instead() -> None:
+    made = read(prose("One."), code('answer = None\nhv.check("09.1", answer)'), prose("Two."))
+    assert [source for source in sources(made) if "09_the_end.ipynb" not in source] == ["One.", "Two."]
+    assert "{download}`09_the_end.ipynb </files/09_the_end.ipynb>`" in sources(made)[1]
+
+
+def test_a_notebook_without_questions_sends_nobody_elsewhere() -> None:
+    assert sources(read(prose("One."))) == ["One."]
+
+
+def test_a_cell_of_code_is_preceded_by_its_number() -> None:
+    assert sources(read(code("a"))) == ['<p class="in">In [7]</p>', "a"]
+
+
+def test_a_link_to_a_step_is_left_to_the_players() -> None:
+    assert sources(read(prose("See [step `7`](#step-7) and [here](#there).")))[0] == (
+        'See <a href="#step-7">step `7`</a> and [here](#there).'
+    )
+
+
+def test_a_widget_that_would_need_its_kernel_is_left_out() -> None:
+    kept = output(**{"text/html": "<b>kept</b>"})
+    notebook = nbformat.v4.new_notebook(cells=[code("a", output(widget="x"), kept)], metadata={"widgets": {}})
+    made = readable(notebook, "a")
+    assert made.cells[-1].outputs == [kept]
+    assert "widgets" not in made.metadata and "widgets" in notebook.metadata
