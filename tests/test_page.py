@@ -268,7 +268,7 @@ def test_text_is_one_line_without_markup() -> None:
 def test_a_cell_shows_a_trace_by_html_that_needs_nothing_else() -> None:
     parsed = Parsed(recorded()._repr_mimebundle_()["text/html"])
     assert parsed.open == [] and parsed.found[0][1]["class"].startswith("hv-output")
-    assert "run the cell or trust the notebook" in parsed.all("section", class_="hv-still")[0][1]
+    assert "run the cell or trust the notebook" in parsed.all("div", class_="hv-still")[0][1]
     assert data(parsed)["steps"] == 16
 
 

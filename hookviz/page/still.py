@@ -28,6 +28,7 @@ def still(state: State, hint: str, *, packed: bool) -> str:
     notes = [f"<li>{text(note)}</li>" for note in state["notes"]]
     listed = f'<ul class="hv-notes">{"".join(notes)}</ul>' if notes else ""
     parts = [f"<p>{about} {hint}</p>", listed, *pictures, _table(state["firings"])]
+    # Not a section: among the slides of reveal.js each of those is a slide.
     return f'<div class="hv-still">{"".join(parts)}</div>'
 
 
