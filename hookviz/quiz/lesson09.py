@@ -41,11 +41,12 @@ def _with_penalty() -> float:
     return layer.weight.grad.item()
 
 
-def _decayed() -> float:
-    """The weight 2 after a step with weight decay, though its gradient is 0."""
-    weight = torch.tensor(2.0, requires_grad=True)
-    torch.autograd.backward(weight * 0)
-    torch.optim.SGD([weight], lr=0.1, weight_decay=0.5).step()
+def _adam() -> float:
+    """The weight 1 after a step of Adam, with a hook that makes a tenth of the gradient 5."""
+    weight = torch.tensor(1.0, requires_grad=True)
+    weight.register_hook(lambda grad: grad / 10)  # type: ignore[no-untyped-call]
+    torch.autograd.backward(weight * 5)
+    torch.optim.Adam([weight], lr=0.01).step()
     return round(weight.item(), 6)
 
 
@@ -86,5 +87,5 @@ JUDGES: dict[str, Judge] = {
     "09.2": rounded(number(_running_mean, {0: "kept", 10: "replaced", 9: "reversed"})),
     "09.3": number(_with_penalty, {12: "plain", 15: "value", 12.5: "slope", 4.5: "output", 1.5: "alone"}),
     "09.4": _dead,
-    "09.5": rounded(number(_decayed, {2: "still", 1.95: "no_weight", 1: "no_rate", 1.5: "bare", 2.1: "away"})),
+    "09.5": rounded(number(_adam, {0.95: "sgd", 0.995: "sgd_scaled", 0.999: "scaled", 1: "still", 1.01: "away"})),
 }

@@ -46,7 +46,7 @@ RIGHT: dict[str, Any] = {
     "09.2": torch.tensor(1.0),
     "09.3": 13.5,
     "09.4": watches(share),
-    "09.5": torch.tensor(1.9),
+    "09.5": torch.tensor(0.99),
 }
 WRONG: dict[str, list[Any]] = {
     "09.1": [10, 9, 5, 1, 0, 7],
@@ -66,5 +66,5 @@ WRONG: dict[str, list[Any]] = {
         gives_the_share_back,
         raises,
     ],
-    "09.5": [2, 1.95, 1, 1.5, 2.1, 0.5],
+    "09.5": [0.95, 0.995, 0.999, 1, 1.01, 0.5],
 }
