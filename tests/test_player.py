@@ -220,6 +220,18 @@ def test_a_hook_on_a_leaf_tells_when_it_runs(player: Player) -> None:
     assert "d is a leaf" in player.frames[5]["kept"]
 
 
+def test_what_takes_many_lines_to_tell_is_told_once_by_a_hook_that_keeps_it() -> None:
+    x = torch.ones(100, requires_grad=True)
+    x.register_hook(lambda grad: None)
+    x.register_hook(lambda grad: grad * 2)
+    with hv.record() as trace:
+        x.sum().backward()
+    kept, doubled = (frame for frame in trace.player().frames if frame["kind"] == "tensor_hook")
+    assert (kept["before"], kept["after_label"]) == (None, "before and after")
+    assert kept["after"].startswith("shape  (100,)") and kept["after"] == doubled["before"]
+    assert (doubled["before_label"], doubled["after_label"]) == ("before", "after")
+
+
 def test_a_node_that_computes_lists_what_it_sends(player: Player) -> None:
     frame = player.frames[3]
     assert (frame["before"], frame["before_label"], frame["after"]) == ("2", "takes", None)

@@ -115,7 +115,7 @@ def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: lis
         "before": before,
         "after": after,
         "before_label": say("card.takes" if step.kind == "compute" else "card.before"),
-        "after_label": say(f"card.{step.kind}" if step.kind in _ONE_CARD else "card.after"),
+        "after_label": _label(step),
         "parts": [[_way(step, source), _block(value)] for source, value in _parts(step)],
         "hook": None if step.row.hook is None else hooks.index(step.row.hook),
         "kept": _kept(step),
@@ -151,8 +151,19 @@ def _cards(step: Step) -> tuple[str | None, str | None]:
         return None, None
     if step.kind == "compute":
         return _block(step.before), None
-    has_before = step.before is not None or step.kind in (*HOOK_KINDS, *_NOTES)
+    has_before = (step.before is not None or step.kind in (*HOOK_KINDS, *_NOTES)) and not _told_once(step)
     return _block(step.before) if has_before else None, _block(step.after)
+
+
+def _told_once(step: Step) -> bool:
+    """Whether one card will do: a hook has kept what takes many lines to tell, and twice that is more than fits."""
+    return step.effect == "kept" and "\n" in _block(step.after)
+
+
+def _label(step: Step) -> str:
+    if _told_once(step):
+        return say("card.kept")
+    return say(f"card.{step.kind}" if step.kind in _ONE_CARD else "card.after")
 
 
 def _block(values: Values) -> str:

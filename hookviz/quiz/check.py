@@ -13,6 +13,7 @@ from hookviz.quiz import (
     lesson06,
     lesson07,
     lesson08,
+    lesson09,
     lesson10,
     lesson11,
     lesson12,
@@ -21,7 +22,20 @@ from hookviz.quiz.judges import Found, Judge
 from hookviz.quiz.verdict import Verdict
 from hookviz.words import say
 
-LESSONS = (lesson01, lesson02, lesson03, lesson04, lesson05, lesson06, lesson07, lesson08, lesson10, lesson11, lesson12)
+LESSONS = (
+    lesson01,
+    lesson02,
+    lesson03,
+    lesson04,
+    lesson05,
+    lesson06,
+    lesson07,
+    lesson08,
+    lesson09,
+    lesson10,
+    lesson11,
+    lesson12,
+)
 JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, judge in lesson.JUDGES.items()}
 """An exercise's number → what judges its answers."""
 

@@ -67,6 +67,16 @@ def number(right: Callable[[], float], wrong: Mapping[float, str]) -> Judge:
     return judge
 
 
+def rounded(judge: Judge) -> Judge:
+    """Judges a number that may have come out of a tensor, with its last digits."""
+
+    def judged(answer: Any) -> Found:
+        given = float_of(answer)
+        return judge(answer if given is None else round(given, 6))
+
+    return judged
+
+
 def names_in(answer: Any) -> set[str] | None:
     """The names of a to e in ``"a, b"``, ``"A.grad"``, ``["a", "b"]`` or ``{"a"}``; None for anything else."""
     if isinstance(answer, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in answer):

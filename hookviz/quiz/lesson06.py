@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.quiz.judges import Found, Judge, float_of, number, tensors_in, tried
+from hookviz.quiz.judges import Found, Judge, number, rounded, tensors_in, tried
 
 
 class _SaveValues(dict[str, Any]):
@@ -78,16 +78,6 @@ def _shared_outputs() -> float:
     return float(len(outputs))
 
 
-def _rounded(judge: Judge) -> Judge:
-    """Judges a number that may have come out of a tensor, with its last digits."""
-
-    def judged(answer: Any) -> Found:
-        given = float_of(answer)
-        return judge(answer if given is None else round(given, 6))
-
-    return judged
-
-
 def _keeping(answer: Any) -> Found:
     """Put the learner's hook on a layer, write over each of its outputs in place, and look at what the list holds."""
     if not callable(answer):
@@ -129,7 +119,7 @@ def _list_of_two(kept: list[Any]) -> Found:
 
 JUDGES: dict[str, Judge] = {
     "06.1": number(_kept_by_the_call, {5: "all", 2: "two", 1: "one", 0: "none_yet"}),
-    "06.2": _rounded(number(_changed_later, {1: "copy", 1.2: "step"})),
+    "06.2": rounded(number(_changed_later, {1: "copy", 1.2: "step"})),
     "06.3": number(_smallest_stored, {-3: "computed", -1: "second", 2: "largest"}),
     "06.4": number(_shared_gradient, {1: "last", 2: "middle", 8: "sent"}),
     "06.5": _keeping,
