@@ -21,11 +21,6 @@ ITEMS = {
     "K": (1, 1, 1, 1, 1),
 }
 """How many items each point of an article has, then each that is wrong today, then each contradiction."""
-LATER = {
-    "09": ["3.3b", "3.4b", "3.5c", "3.5d", "3.5e", "3.5f", "3.5i", "3.5j", "3.5m"],
-    "12": ["2.6a", "2.6b"],
-}
-"""Items of lessons to come: each is to be in the table as soon as its lesson is there."""
 
 
 def keys() -> list[str]:
@@ -46,21 +41,14 @@ def test_each_item_is_shown_by_cells_that_assert_it(row: tuple[str, str, str]) -
 
 
 @pytest.mark.parametrize(("point", "count"), points().items())
-def test_each_item_of_a_point_is_there_or_belongs_to_a_lesson_to_come(point: str, count: int) -> None:
-    known = {*keys(), *(key for items in LATER.values() for key in items)}
-    items = sorted(key.removeprefix(point) for key in known if key.rstrip(ascii_lowercase) == point)
+def test_each_item_of_a_point_is_there(point: str, count: int) -> None:
+    items = sorted(key.removeprefix(point) for key in keys() if key.rstrip(ascii_lowercase) == point)
     assert items == list(ascii_lowercase[:count])
 
 
 def test_no_item_stands_there_twice_or_belongs_to_no_point() -> None:
     assert len(set(keys())) == len(keys())
     assert {key.rstrip(ascii_lowercase) for key in keys()} <= points().keys()
-
-
-@pytest.mark.parametrize("lesson", LATER)
-def test_what_a_lesson_to_come_will_show_is_in_the_table_once_it_is_there(lesson: str) -> None:
-    there = any(name.startswith(lesson) for name in LESSONS)
-    assert [key for key in LATER[lesson] if key in keys()] == (LATER[lesson] if there else [])
 
 
 @pytest.mark.parametrize("name", LESSONS)
