@@ -13,6 +13,7 @@ from nbclient import NotebookClient
 
 from hookviz.player.packed import unpack
 from hookviz.quiz.check import JUDGES
+from tools.reading import MAP
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 LESSONS = sorted(FOLDER.glob("[01]*.ipynb"))
@@ -169,9 +170,6 @@ def is_number(node: ast.AST) -> bool:
 def test_its_links_lead_somewhere(lesson: Any) -> None:
     for target in re.findall(r"\]\(([\w./]+)\)", prose(lesson)):
         assert (FOLDER / target).exists()
-
-
-MAP = re.compile(r"^\[The course\]\(README\.md\): (.+)$", re.MULTILINE)
 
 
 def map_of(path: Path) -> str:
