@@ -113,6 +113,12 @@ def test_a_table_is_shown_and_nothing_of_a_lesson_is_lost() -> None:
     assert shown(slide) == ["## One", table] and said(slide) == LONG.strip()
 
 
+def test_the_map_of_the_course_is_neither_shown_nor_said() -> None:
+    line = "[The course](README.md): **01**&nbsp;·&nbsp;[02](02_b.ipynb)"
+    notebook = slides_of(nbformat.v4.new_notebook(cells=[prose(f"# Lesson 01 · A\n\nIt is short.\n\n{line}")]))
+    assert "It is short" in str(notebook.cells) and "The course" not in str(notebook.cells)
+
+
 def test_a_table_that_would_not_fit_goes_on_with_its_head() -> None:
     rows = [f"| {k} | b |" for k in range(30)]
     slides = cut(prose("\n".join(["## One\n\n| a | b |", "|---|---|", *rows])))

@@ -11,7 +11,9 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from hookviz.player.packed import unpack
 from hookviz.quiz.check import JUDGES
+from tools.reading import MAP
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 LESSONS = sorted(FOLDER.glob("[01]*.ipynb"))
@@ -19,6 +21,7 @@ NOT_A_CLAIM = re.compile(
     r"`[^`]*(?:def|return) [^`]*`"  # code that a reader is shown or asked for
     r"|\[step \d+\]\(#step-\d+\)|\]\([^)]*\)|\[\d\d [^]]*\]"  # links, and the steps and lessons they lead to
     r"|PyTorch \d(?:\.\d)?|Version \d"
+    r"|^\[The course\]\(README\.md\): .*$"  # the map
     r"|[Ll]esson \d+|\d+ minutes|^\d\. |^# .*$"  # lists, titles
     r"|^## Exercises$(?s:.*?)^(?=## )",  # what they ask is in test_quiz.py
     re.MULTILINE,
@@ -55,6 +58,13 @@ def prose(notebook: Any) -> str:
     return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
 
 
+def steps_of_player(cell: Any) -> int | None:
+    """How many steps the player has that the cell shows; None if it shows none."""
+    pages = [output.get("data", {}).get("text/html", "") for output in cell.get("outputs", [])]
+    states = re.findall(r'class="hv-state">([^<]+)<', "".join(pages))
+    return unpack(states[-1])["steps"] if states else None
+
+
 def shows_picture(cell: Any) -> bool:
     kinds = {kind for output in cell.get("outputs", []) for kind in output.get("data", {})}
     return "image/svg+xml" in kinds
@@ -81,6 +91,16 @@ def test_the_first_picture_comes_by_the_third_cell(ran: tuple[Any, float]) -> No
 def test_its_checks_wait_for_an_answer(ran: tuple[Any, float]) -> None:
     checks = [cell for cell in ran[0].cells if "hv.check(" in cell.source]
     assert checks and all("Nothing was entered yet" in cell.outputs[-1].data["text/plain"] for cell in checks)
+
+
+def test_each_link_to_a_step_names_one_of_the_player_above_it(ran: tuple[Any, float]) -> None:
+    steps, linked = 0, 0
+    for cell in ran[0].cells:
+        for number in map(int, re.findall(r"\]\(#step-(\d+)\)", cell.source)):
+            assert 1 <= number <= steps, f"step {number} of {steps}"
+            linked += 1
+        steps = steps_of_player(cell) or steps
+    assert linked >= 2
 
 
 def test_no_cell_writes_to_stderr(ran: tuple[Any, float]) -> None:
@@ -150,3 +170,27 @@ def is_number(node: ast.AST) -> bool:
 def test_its_links_lead_somewhere(lesson: Any) -> None:
     for target in re.findall(r"\]\(([\w./]+)\)", prose(lesson)):
         assert (FOLDER / target).exists()
+
+
+def map_of(path: Path) -> str:
+    """The map in a lesson's first cell, with a link to the lesson itself where its number is bold."""
+    [line] = MAP.findall(nbformat.read(path, as_version=4).cells[0].source)
+    assert re.findall(r"\*\*.*?\*\*", line) == [f"**{path.stem[:2]}**"]
+    return str(line.replace(f"**{path.stem[:2]}**", f"[{path.stem[:2]}]({path.name})"))
+
+
+def test_each_lesson_begins_with_the_same_map_in_which_it_is_bold() -> None:
+    maps = {map_of(path) for path in LESSONS}
+    assert len(maps) == 1
+    places = maps.pop().split("&nbsp;·&nbsp;")
+    assert places == [*sorted(places[:-1]), "[Words](glossary.md)"]
+    assert {f"[{path.stem[:2]}]({path.name})" for path in LESSONS} <= set(places)
+
+
+def test_each_lesson_ends_with_links_to_its_neighbours() -> None:
+    order = re.findall(r"\((\d\d_\w+\.ipynb)\)", map_of(LESSONS[0]))
+    for path in LESSONS:
+        place = order.index(path.name)
+        end = nbformat.read(path, as_version=4).cells[-1].source
+        neighbours = order[max(place - 1, 0) : place] + order[place + 1 : place + 2]
+        assert all(f"]({name})" in end for name in neighbours)

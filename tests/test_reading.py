@@ -84,6 +84,11 @@ def test_a_link_to_a_step_is_left_to_the_players() -> None:
     )
 
 
+def test_the_map_is_left_out_as_a_site_has_a_menu() -> None:
+    line = "[The course](README.md): **01**&nbsp;·&nbsp;[02](02_b.ipynb)"
+    assert sources(read(prose(f"# Title\n\nAbout 5 minutes.\n\n{line}"))) == ["# Title\n\nAbout 5 minutes."]
+
+
 def test_a_widget_that_would_need_its_kernel_is_left_out() -> None:
     kept = output(**{"text/html": "<b>kept</b>"})
     notebook = nbformat.v4.new_notebook(cells=[code("a", output(widget="x"), kept)], metadata={"widgets": {}})

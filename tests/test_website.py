@@ -1,4 +1,4 @@
-"""What the site is made of: the map, the links to lessons, a glossary and a lecturer's guide that tell the truth."""
+"""What the site is made of: the map, the links to lessons, and a lecturer's guide that tells the truth."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,6 @@ from tools.website import SOURCE, is_lesson, linked, overview
 
 LESSONS = {path.name[:2]: nbformat.read(path, as_version=4) for path in sorted(NOTEBOOKS.glob("[0-9]*_*.ipynb"))}
 NAMES = {path.name[:2]: path.name for path in NOTEBOOKS.glob("[0-9]*_*.ipynb")}
-GLOSSARY = re.findall(r"^- \*\*(.+?)\*\*: .+? \(lesson (\d\d)\)$", (SOURCE / "glossary.md").read_text(), re.M | re.S)
 GUIDE = dict(re.findall(r"^## Lesson (\d\d) · (.*?)(?=^## |\Z)", (SOURCE / "lecturer.md").read_text(), re.M | re.S))
 
 
@@ -32,7 +31,7 @@ def test_the_map_has_a_card_for_each_lesson_and_the_menu_leads_to_every_page() -
     assert made.count(":::{container} lesson\n") == 1
     menus = dict(re.findall(r":caption: (\w+)\n\n(.*?)\n```", made, re.DOTALL))
     assert menus["Lessons"].split() == ["notebooks/01_the_graph"]
-    assert menus["Besides"].split() == ["notebooks/what_articles_say", "glossary", "lecturer"]
+    assert menus["Besides"].split() == ["notebooks/what_articles_say", "notebooks/glossary", "lecturer"]
 
 
 def test_a_page_links_to_the_lessons_that_are_there_and_not_from_its_headings() -> None:
@@ -64,22 +63,6 @@ def test_a_notebook_runs_again_only_if_something_has_changed(tmp_path: Path) -> 
     notebook.cells[0].source += "  # changed"
     assert shown() != first
     assert len(list(kept.iterdir())) == 1
-
-
-# -- the glossary
-
-
-def test_the_glossary_is_in_order_and_whole() -> None:
-    words = [word for word, _ in GLOSSARY]
-    assert len(words) == (SOURCE / "glossary.md").read_text().count("\n- ") >= 30
-    assert words == sorted(words, key=str.lower)
-
-
-@pytest.mark.parametrize(("word", "number"), GLOSSARY, ids=[word for word, _ in GLOSSARY])
-def test_a_word_is_explained_where_the_glossary_says(word: str, number: str) -> None:
-    if number in LESSONS:
-        introduced = re.findall(r"(?:\*\*|`|\bcalled )([^*`.,:]+)", prose(LESSONS[number]))
-        assert any(re.search(rf"\b{word}s?\b", found, re.IGNORECASE) for found in introduced)
 
 
 # -- the lecturer's guide

@@ -9,7 +9,7 @@ from typing import Any
 
 import nbformat
 
-from tools.reading import WIDGET, is_check
+from tools.reading import MAP, WIDGET, is_check
 
 HEIGHT = 650
 """Pixels of a slide of 720, without its edges."""
@@ -73,7 +73,7 @@ class Cut:
 
     def read(self, source: str) -> None:
         """Take a cell of prose."""
-        for block in re.split(r"\n{2,}", source):
+        for block in re.split(r"\n{2,}", MAP.sub("", source)):
             heading = re.match(r"#+ (.+)", block)
             asked, explained = ASKED.match(block), EXPLAINED.match(block)
             if heading:

@@ -11,6 +11,8 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 PARAGRAPH = r"(?P<text>.+?)(?=\n\n|\Z)"
 PREDICT = re.compile(rf"^\*\*Predict\.\*\* {PARAGRAPH}", re.MULTILINE | re.DOTALL)
 EXERCISE = re.compile(rf"^\*\*(?P<number>\d\d\.\d)\*\* {PARAGRAPH}", re.MULTILINE | re.DOTALL)
+MAP = re.compile(r"\n\n\[The course\]\(README\.md\): (.+)$", re.MULTILINE)
+"""The links to all lessons: a site has its menu in their place, and slides show one lesson only."""
 STEP = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<step>#step-\d+)\)")
 FACTS = (
     r"^# Lesson (\d\d) · (.+?) \*\*",
@@ -68,7 +70,7 @@ def readable(notebook: Any, name: str) -> Any:
 def _parts(cell: Any) -> list[Any]:
     """A cell of prose with its boxes; a cell of code with its number, as players name the place of a hook by it."""
     if cell.cell_type == "markdown":
-        return [prose(_boxed(cell.source))]
+        return [prose(_boxed(MAP.sub("", cell.source)))]
     cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
     return [prose(NUMBER.format(cell.execution_count)), cell]
 

@@ -56,6 +56,7 @@ def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
     for path, notebook in ran.items():
         nbformat.write(readable(notebook, path.name), source / "notebooks" / path.name)  # type: ignore[no-untyped-call]
         shutil.copy(path, source / "files")
+    shutil.copy(NOTEBOOKS / "glossary.md", source / "notebooks")
     (source / "map.md").write_text(overview(ran), encoding="utf-8")
     player = runpy.run_path(str(SOURCE / "player.py"))["first_player"]()
     (source / "player.html").write_text(player, encoding="utf-8")
@@ -76,7 +77,7 @@ def overview(ran: Mapping[Path, Any]) -> str:
     more = [path.stem for path in ran if not is_lesson(path)]
     cards = [CARD.format(name=name, **vars(lesson)) for name, lesson in lessons.items()]
     menus = {"Lessons": [f"notebooks/{name}" for name in lessons]}
-    menus["Besides"] = [*(f"notebooks/{name}" for name in more), "glossary", "lecturer"]
+    menus["Besides"] = [*(f"notebooks/{name}" for name in more), "notebooks/glossary", "lecturer"]
     return "\n".join([":::::{container} lessons", *cards, ":::::", "", *map(_menu, menus, menus.values())])
 
 

@@ -16,7 +16,7 @@ from tests.browser.conftest import note_errors, press
 from tests.browser.test_page import SIZES, beyond
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["index", "glossary", "lecturer", "search"]
+PAGES = ["index", "notebooks/glossary", "lecturer", "search"]
 LESSONS = [f"notebooks/{path.stem}" for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
 LOADED = re.compile(r"<(?:script|img|link|iframe|source|embed|object|image)\b[^>]*?\b(?:src|href|data)=\"([^\"]+)")
 """What a page loads; a link in its text is followed only if somebody clicks it."""
