@@ -1,12 +1,13 @@
 """A lesson as a page for reading: boxes for what it asks, nothing that waits for an answer, and its own facts."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
-from tools.reading import WIDGET, Facts, facts, readable
+from tools.reading import WIDGET, Facts, facts, readable, to_cells
 
 LESSONS = sorted((Path(__file__).parents[1] / "notebooks").glob("[01]*.ipynb"))
 FIRST = """# Lesson 09 · The end
@@ -33,8 +34,12 @@ def read(*cells: Any) -> Any:
     return readable(nbformat.v4.new_notebook(cells=list(cells)), "09_the_end.ipynb")
 
 
+ANCHOR = re.compile(r'<span id="cell-id=[\w-]+"></span>\n\n| id="cell-id=[\w-]+"')
+"""What a link to a cell leads to."""
+
+
 def sources(notebook: Any) -> list[str]:
-    return [cell.source for cell in notebook.cells]
+    return [ANCHOR.sub("", cell.source) for cell in notebook.cells]
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
@@ -95,3 +100,14 @@ def test_a_widget_that_would_need_its_kernel_is_left_out() -> None:
     made = readable(notebook, "a")
     assert made.cells[-1].outputs == [kept]
     assert "widgets" not in made.metadata and "widgets" in notebook.metadata
+
+
+def test_a_link_to_a_cell_leads_to_it() -> None:
+    link = '[02, "Once more"](02_hooks.ipynb#cell-id=c05) and [`a[0]`](#cell-id=c06)'
+    assert to_cells(link) == (
+        '<a href="02_hooks.html#cell-id=c05">02, "Once more"</a> and <a href="#cell-id=c06">`a[0]`</a>'
+    )
+    title, text, cell = prose("# Title"), prose("Text."), code("a")
+    made = readable(nbformat.v4.new_notebook(cells=[title, text, cell]), "09_the_end.ipynb")
+    anchors = [re.search('id="cell-id=(.+?)"', one.source) for one in made.cells]
+    assert [one and one[1] for one in anchors] == [None, text.id, cell.id, None]

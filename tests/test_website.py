@@ -31,7 +31,12 @@ def test_the_map_has_a_card_for_each_lesson_and_the_menu_leads_to_every_page() -
     assert made.count(":::{container} lesson\n") == 1
     menus = dict(re.findall(r":caption: (\w+)\n\n(.*?)\n```", made, re.DOTALL))
     assert menus["Lessons"].split() == ["notebooks/01_the_graph"]
-    assert menus["Besides"].split() == ["notebooks/what_articles_say", "notebooks/glossary", "lecturer"]
+    assert menus["Besides"].split() == [
+        "notebooks/what_articles_say",
+        "notebooks/README",
+        "notebooks/glossary",
+        "lecturer",
+    ]
 
 
 def test_a_page_links_to_the_lessons_that_are_there_and_not_from_its_headings() -> None:

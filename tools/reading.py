@@ -20,7 +20,9 @@ FACTS = (
     r"\babout (\d+) minutes\b",
     r"\bYou need (.+?)\.(?: |$)",
 )
-NUMBER = '<p class="in">In [{}]</p>'
+CELL = re.compile(r"\[(?P<text>(?:`[^`]*`|[^\]`])+)\]\((?:(?P<page>\w+)\.ipynb)?#cell-id=(?P<cell>[\w-]+)\)")
+"""A link to a cell, as JupyterLab follows it."""
+NUMBER = '<p class="in" id="cell-id={}">In [{}]</p>'
 NOTE = """\
 ```{{note}}
 Everything on this page has run already. The players play and their switches switch, without a network, and nothing is
@@ -70,9 +72,20 @@ def readable(notebook: Any, name: str) -> Any:
 def _parts(cell: Any) -> list[Any]:
     """A cell of prose with its boxes; a cell of code with its number, as players name the place of a hook by it."""
     if cell.cell_type == "markdown":
-        return [prose(_boxed(MAP.sub("", cell.source)))]
+        anchor = "" if cell.source.startswith("# ") else f'<span id="cell-id={cell.id}"></span>\n\n'
+        return [prose(anchor + to_cells(_boxed(MAP.sub("", cell.source))))]
     cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
-    return [prose(NUMBER.format(cell.execution_count)), cell]
+    return [prose(NUMBER.format(cell.id, cell.execution_count)), cell]
+
+
+def to_cells(text: str) -> str:
+    """Links to cells, as HTML: for Sphinx a cell is no place that one could link to."""
+    return CELL.sub(
+        lambda found: (
+            f'<a href="{found["page"] + ".html" if found["page"] else ""}#cell-id={found["cell"]}">{found["text"]}</a>'
+        ),
+        text,
+    )
 
 
 def prose(text: str) -> Any:

@@ -11,11 +11,13 @@ from typing import Any
 import nbformat
 from sphinx.cmd.build import build_main
 
-from tools.reading import facts, readable
+from tools.reading import facts, readable, to_cells
 from tools.running import NOTEBOOKS, ROOT, run_all
 
 SOURCE = ROOT / "site"
 BUILD = Path("build") / "site"
+TABLES = ("README", "glossary")
+"""What lies beside the notebooks and is read on the site as well."""
 CARD = """\
 :::{{container}} lesson
 **[{title}](notebooks/{name}.ipynb)**
@@ -56,7 +58,11 @@ def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
     for path, notebook in ran.items():
         nbformat.write(readable(notebook, path.name), source / "notebooks" / path.name)  # type: ignore[no-untyped-call]
         shutil.copy(path, source / "files")
-    shutil.copy(NOTEBOOKS / "glossary.md", source / "notebooks")
+    for name in TABLES:
+        table = (
+            (NOTEBOOKS / f"{name}.md").read_text(encoding="utf-8").replace("[solutions/](solutions)", "`solutions/`")
+        )
+        (source / "notebooks" / f"{name}.md").write_text(to_cells(table), encoding="utf-8")
     (source / "map.md").write_text(overview(ran), encoding="utf-8")
     player = runpy.run_path(str(SOURCE / "player.py"))["first_player"]()
     (source / "player.html").write_text(player, encoding="utf-8")
@@ -77,7 +83,7 @@ def overview(ran: Mapping[Path, Any]) -> str:
     more = [path.stem for path in ran if not is_lesson(path)]
     cards = [CARD.format(name=name, **vars(lesson)) for name, lesson in lessons.items()]
     menus = {"Lessons": [f"notebooks/{name}" for name in lessons]}
-    menus["Besides"] = [*(f"notebooks/{name}" for name in more), "notebooks/glossary", "lecturer"]
+    menus["Besides"] = [*(f"notebooks/{name}" for name in more), *(f"notebooks/{name}" for name in TABLES), "lecturer"]
     return "\n".join([":::::{container} lessons", *cards, ":::::", "", *map(_menu, menus, menus.values())])
 
 
