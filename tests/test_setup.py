@@ -195,18 +195,6 @@ def test_a_pip_that_fails_ends_in_one_sentence(
     assert (root / ".venv" / "install.log").read_text() == words
 
 
-@pytest.mark.parametrize("again", [0, 1])
-def test_a_package_index_that_answers_in_part_is_asked_once_more(
-    again: int, root: Path, pip: Callable[..., None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    pip("ERROR: ResolutionImpossible: for help visit a page", 1)
-    then = f'status=$(cat "{root}/status"); echo {again} > "{root}/status"; exit $status'
-    executable(root / "fake-python", FAKE_PYTHON.format(root=root).replace(f'exit $(cat "{root}/status")', then))
-    assert run(root) == again
-    assert [call for call in calls(root) if "pip install" in call] == 2 * [calls(root)[1]]
-    assert ("could not install" in capsys.readouterr().err) == bool(again)
-
-
 def test_a_folder_that_cannot_be_written_ends_in_one_sentence(
     root: Path, pip: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:

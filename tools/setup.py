@@ -164,12 +164,7 @@ def install(venv: Path, extras: List[str]) -> None:
     wanted = ["-c", "constraints.txt", "-e", f".[{','.join(extras)}]"]
     command = [str(python_of(venv)), "-m", "pip", "install", "--retries", "2", *wanted]
     log = venv / "install.log"
-    failed = run_pip(command, venv.parent, log)
-    if failed and "ResolutionImpossible" in log.read_text(encoding="utf-8"):
-        # The versions in constraints.txt fit together: the package index has answered in part.
-        print("  Asking the package index once more", flush=True)
-        failed = run_pip(command, venv.parent, log)
-    if failed:
+    if run_pip(command, venv.parent, log):
         raise Problem(explain(log.read_text(encoding="utf-8")))
 
 
