@@ -9,6 +9,8 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -319,6 +321,17 @@ def test_every_requirement_has_an_exact_version_that_fits() -> None:
     assert all(pins.values()) and pins["torch"] == "2.13.0"
     for needed in requirements("lab", "test", "site", "bench"):
         assert Version(pins[canonicalize_name(needed.name)]) in needed.specifier, needed
+
+
+def test_each_pin_accepts_the_first_python_that_the_readme_promises() -> None:
+    """Debian's is 3.11.2, and there are packages that want 3.11.5."""
+    refused = []
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        with suppress(PackageNotFoundError):  # of a pin that only another set-up needs
+            needed = "" if line.startswith("#") else metadata(line.partition("==")[0])["Requires-Python"]
+            if needed and "3.11.0" not in SpecifierSet(needed):
+                refused.append((line, needed))
+    assert refused == []
 
 
 def test_binder_gets_what_pip_would_install() -> None:
