@@ -154,14 +154,17 @@ def disagreements(source: str, seeds: range, widest: int = 2) -> Iterator[int]:
             yield seed
 
 
-def test_the_engine_is_short() -> None:
+def test_the_engine_has_as_many_lines_as_the_readme_says() -> None:
     assert [source.split()[1] for source in engine_cells()[1:]] == [
         "through(hooks,",
         "Node:",
         "Value:",
         "backward(value,",
     ]
-    assert len([line for line in SOURCE.splitlines() if line.strip()]) <= 70
+    lines = [line for line in SOURCE.splitlines() if line.strip()]
+    assert f"an autograd engine with hooks in {len(lines)} lines" in (LESSON.parents[1] / "README.md").read_text(
+        "utf-8"
+    )
 
 
 def test_it_agrees_with_torch_on_gradients_and_on_the_order_of_hooks() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import nbformat
 import pytest
 
+from tests.reading import headings
+from tests.test_notebooks import MEGABYTES, USUAL
 from tools.reading import facts
 from tools.running import NOTEBOOKS, run_all
 from tools.website import SOURCE, is_lesson, linked, overview
@@ -79,6 +81,26 @@ def test_each_lesson_has_its_part_with_its_title_and_time(number: str) -> None:
     assert part.startswith(f"{told.title[3:]}\n")
     assert f"\n*{told.minutes} minutes.*\n" in part
     assert [part.count(f"- **{word}") for word in ("Ask", "Expect", "Show")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_what_a_part_speaks_of_is_in_its_lesson(number: str) -> None:
+    """The sections it names, its code, the steps that it leads to, and the numbers of its questions."""
+    lesson, part = LESSONS[number], " ".join(GUIDE[number].split())
+    text = " ".join(" ".join(cell.source for cell in lesson.cells).split())
+    sections = set(re.findall(r'\bunder "(.+?)"', part))
+    assert sections and sections <= {heading for cell in lesson.cells for heading in headings(cell)}
+    assert [code for code in re.findall(r"`(.+?)`", part) if code not in text] == []
+    assert [step for step in re.findall(r"\bstep (\d+)", part) if f"(#step-{step})" not in text] == []
+    assert [asked for asked in re.findall(r"\b\d\d\.\d\b", part) if f'hv.check("{asked}"' not in text] == []
+
+
+def test_the_guide_tells_what_time_and_memory_the_lessons_take() -> None:
+    guide = " ".join((SOURCE / "lecturer.md").read_text().split())
+    minutes = [facts(lesson).minutes for lesson in LESSONS.values()]
+    assert f"Each lesson takes from {min(minutes)} to {max(minutes)} minutes" in guide
+    more = " and ".join(MEGABYTES)
+    assert f"count {USUAL} MB of memory, and {max(MEGABYTES.values())} MB in lessons {more}" in guide
 
 
 def test_the_guide_has_all_twelve_lessons_in_order() -> None:
