@@ -1,13 +1,13 @@
-"""A lesson is its solution without the marked lines; with them every check says right, without them none does."""
+"""A lesson is its solution without the marked lines, and without them no check says right."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
-from hookviz.quiz.check import JUDGES
+import hookviz as hv
 from tools.lessons import NOTEBOOKS, students
 
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
@@ -15,12 +15,6 @@ SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 
 def read(path: Path) -> Any:
     return nbformat.read(path, as_version=nbformat.NO_CONVERT)
-
-
-def verdicts(notebook: Any) -> list[str]:
-    """What each check of a notebook that ran has said."""
-    checks = [cell for cell in notebook.cells if "hv.check(" in cell.source]
-    return [cell.outputs[-1].data["text/plain"] for cell in checks]
 
 
 def test_each_lesson_has_its_solution() -> None:
@@ -33,11 +27,12 @@ def test_the_lesson_is_made_from_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
-def test_every_answer_in_it_is_right(path: Path) -> None:
-    notebook = NotebookClient(read(path), timeout=60, resources={"metadata": {"path": str(NOTEBOOKS)}}).execute()
-    asked = [name for name in JUDGES if name.startswith(path.name[:2])]
-    expected = [f"Exercise {name}: right." for name in asked]
-    assert [said[: len(right)] for said, right in zip(verdicts(notebook), expected, strict=True)] == expected
+def test_without_the_marked_lines_every_check_waits_for_an_answer(path: Path) -> None:
+    checks = [cell.source for cell in students(read(path)).cells if "hv.check(" in cell.source]
+    asked = [re.fullmatch(r'answer = None.*\nhv\.check\("(\d\d\.\d)", answer\)', source) for source in checks]
+    verdicts = [hv.check(found[1], None) for found in asked if found]
+    assert len(verdicts) == len(checks) > 3
+    assert not any(verdict.right for verdict in verdicts)
 
 
 def notebook_of(*sources: str) -> Any:
