@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.reading import FOLDER, PAGE, asserts, check_link, heading_above, headings, links_to_cells, read
-from tests.test_notebooks import MEMORY, NOT_A_CLAIM, asserted, code, prose, shows_picture
+from tests.test_notebooks import NOT_A_CLAIM, USED, asserted, code, prose, shows_picture, used
 
 NOTEBOOK = read(PAGE)
 FIRST = code(NOTEBOOK)[0]
@@ -37,16 +37,14 @@ HEADINGS = [heading for heading, _, _ in ENTRIES]
 def ran() -> tuple[Any, float]:
     """The page after it ran in a fresh kernel, and how long that took."""
     notebook = copy.deepcopy(NOTEBOOK)
-    notebook.cells.append(nbformat.v4.new_code_cell(MEMORY))
+    notebook.cells.append(nbformat.v4.new_code_cell(USED))
     start = time.monotonic()
     NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(FOLDER)}}).execute()
     return notebook, time.monotonic() - start
 
 
 def test_it_runs_in_a_fresh_kernel_within_its_time_and_memory(ran: tuple[Any, float]) -> None:
-    notebook, seconds = ran
-    memory = int(notebook.cells[-1].outputs[0].data["text/plain"])
-    print(f"{seconds:.1f} s, {memory} MB at the peak")
+    memory, seconds = used(*ran)
     assert seconds <= 30
     assert memory <= 450
 

@@ -98,6 +98,15 @@ def open_page(chrome: Browser, lab: Lab) -> Iterator[Callable[..., Page]]:
         page.close()
 
 
+@pytest.fixture(scope="session", params=sorted(path.name for path in LESSONS.glob("[01]*.ipynb")))
+def lesson(request: pytest.FixtureRequest, open_page: Callable[..., Page], lab: Lab) -> Iterator[Page]:
+    """A lesson that has run, on a small projector; one is open at a time."""
+    page = open_page(request.param, width=1280, height=720)
+    yield page
+    page.close()
+    lab.end(request.param)
+
+
 def note_errors(page: Page) -> None:
     """Keep what goes wrong in the page in ``page.errors``."""
     page.errors = []  # type: ignore[attr-defined]

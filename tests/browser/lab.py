@@ -146,6 +146,17 @@ class Lab:
         self.show(page, notebook)
         page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/", timeout=90_000)
 
+    def end(self, notebook: str) -> None:
+        """Shut down the kernel of ``notebook``: together those of all lessons would take gigabytes."""
+        for session in json.loads(self._ask("/api/sessions")):
+            if session["path"] == notebook:
+                self._ask(f"/api/sessions/{session['id']}", "DELETE")
+
+    def _ask(self, what: str, method: str = "GET") -> bytes:
+        address, head = f"http://127.0.0.1:{self.port}{what}", {"Authorization": f"token {TOKEN}"}
+        with urllib.request.urlopen(urllib.request.Request(address, headers=head, method=method), timeout=30) as answer:
+            return bytes(answer.read())
+
     def run_all(self, page: Page) -> None:
         """Run every cell, as the Run menu does."""
         page.click(".lm-MenuBar-itemLabel >> text=Run")

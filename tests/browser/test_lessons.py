@@ -2,18 +2,10 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
-Opener = Callable[..., Page]
-LESSONS = sorted(path.name for path in (Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-
-
-@pytest.fixture(scope="module", params=LESSONS)
-def lesson(request: pytest.FixtureRequest, open_page: Opener) -> Page:
-    return open_page(request.param)
+from tests.browser.lab import Lab
 
 
 def test_no_cell_ends_in_an_error(lesson: Page) -> None:
@@ -31,3 +23,11 @@ def test_its_first_player_steps_to_the_end_by_key(lesson: Page) -> None:
 
 def test_nothing_is_written_to_the_console(lesson: Page) -> None:
     assert lesson.errors == []  # type: ignore[attr-defined]
+
+
+def test_the_page_on_articles_runs_as_well(open_page: Callable[..., Page], lab: Lab) -> None:
+    page = open_page("what_your_article_says.ipynb")
+    assert page.locator('[data-mime-type="application/vnd.jupyter.error"]').count() == 0
+    assert page.errors == []  # type: ignore[attr-defined]
+    page.close()
+    lab.end("what_your_article_says.ipynb")

@@ -11,7 +11,6 @@ from playwright.sync_api import ElementHandle, Page, expect
 
 Opener = Callable[..., Page]
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-LESSONS = sorted(path.name for path in NOTEBOOKS.glob("[01]*.ipynb"))
 PANE = ".jp-WindowedPanel-outer"
 """The part of JupyterLab that a notebook is scrolled in."""
 
@@ -40,11 +39,6 @@ HIDDEN_AT = """player => {
   return hidden.map((part) => part.className);
 }"""
 """Which parts of a player reach beyond the screen, or must be scrolled to see what is said of a step."""
-
-
-@pytest.fixture(scope="module", params=LESSONS)
-def lesson(request: pytest.FixtureRequest, open_page: Opener) -> Page:
-    return open_page(request.param, width=1280, height=720)
 
 
 def outputs(page: Page, selector: str) -> Iterator[ElementHandle]:
