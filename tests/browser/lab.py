@@ -121,7 +121,7 @@ class Lab:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._server.terminate()
-        self._server.wait(timeout=30)
+        self._server.wait(timeout=120)
         self._log.close()
 
     def set_theme(self, theme: str) -> None:
