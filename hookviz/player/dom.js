@@ -39,6 +39,9 @@ export function textButton(text, act, signal) {
 /** What has the keyboard, also where the page keeps the player in a tree of its own. */
 export const focused = (root) => root.getRootNode().activeElement;
 
+/** How to scroll: not gliding for whom motion disturbs. */
+export const gliding = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
+
 /** Listen until the signal ends it. */
 export function listen(target, type, act, signal) {
   target.addEventListener(type, act, { signal });

@@ -2,7 +2,7 @@
 
 import { parted, wasUnlike } from "./variants.js";
 import { indexFrames, nextOf, scaleFor, sendingSteps, stateAt, textAt } from "./logic.js";
-import { atEnd, listen, make, mark, unpack } from "./dom.js";
+import { atEnd, gliding, listen, make, mark, unpack } from "./dom.js";
 
 /** All passes of the recording, of which one is shown; and the same with layers, once somebody asks for them. */
 export function makeGraph({ model, root, svgs, frames, beside, pins, struck, label, go, driver, signal }) {
@@ -219,6 +219,6 @@ function follow(pane, box) {
   pane.scrollBy({
     left: inner.left + inner.width / 2 - outer.left - outer.width / 2,
     top: inner.top + inner.height / 2 - outer.top - outer.height / 2,
-    behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth",
+    behavior: gliding(),
   });
 }

@@ -1,6 +1,6 @@
 // Links in the text around the players: `#step-7` leads to step 7 of the nearest player above the link.
 
-import { atEnd } from "./dom.js";
+import { atEnd, gliding } from "./dom.js";
 
 /** The step that a link's address names, counted from 0; null where it names none. */
 export function stepOf(address) {
@@ -18,8 +18,7 @@ export function followLinks(root, go, signal) {
     event.preventDefault();
     event.stopPropagation();
     go(step);
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    root.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
+    root.scrollIntoView({ block: "nearest", behavior: gliding() });
   };
   // In the capture phase, before the notebook hears of it.
   document.addEventListener("click", follow, true);

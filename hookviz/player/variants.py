@@ -180,9 +180,10 @@ class _Pictures:
 
 def _tell_apart(scenes: Sequence[Scene]) -> None:
     """Where tensors of the same place hold other values in another variant, each variant writes its own."""
+    held = [(scene, scene.holds()) for scene in scenes]
     found: dict[tuple[int, str], set[str]] = {}
-    for scene in scenes:
-        for spot, text in scene.holds().items():
+    for scene, texts in held:
+        for spot, text in texts.items():
             found.setdefault((scene.pass_id, spot), set()).add(text)
-    for scene in scenes:
-        scene.tell({spot: text for spot, text in scene.holds().items() if len(found[scene.pass_id, spot]) > 1})
+    for scene, texts in held:
+        scene.tell({spot: text for spot, text in texts.items() if len(found[scene.pass_id, spot]) > 1})

@@ -1,41 +1,15 @@
 """Checking an answer to a lesson's question: right, or why not, in the lesson's terms."""
 
+from importlib import import_module
 from typing import Any
 
 import torch
 
-from hookviz.quiz import (
-    lesson01,
-    lesson02,
-    lesson03,
-    lesson04,
-    lesson05,
-    lesson06,
-    lesson07,
-    lesson08,
-    lesson09,
-    lesson10,
-    lesson11,
-    lesson12,
-)
 from hookviz.quiz.judges import Found, Judge
 from hookviz.quiz.verdict import Verdict
 from hookviz.words import say
 
-LESSONS = (
-    lesson01,
-    lesson02,
-    lesson03,
-    lesson04,
-    lesson05,
-    lesson06,
-    lesson07,
-    lesson08,
-    lesson09,
-    lesson10,
-    lesson11,
-    lesson12,
-)
+LESSONS = [import_module(f"hookviz.quiz.lesson{number:02}") for number in range(1, 13)]
 JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, judge in lesson.JUDGES.items()}
 """An exercise's number → what judges its answers."""
 
