@@ -98,6 +98,21 @@ def pip(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return answer
 
 
+# As pip 23 to 25 end where versions exclude each other.
+CONFLICT = """WARNING: Retrying (Retry(total=1)) after connection broken by 'ReadTimeoutError("once")': /simple/torch/
+ERROR: Cannot install hookviz[lab]==0.1 because these package versions have conflicting dependencies.
+
+The conflict is caused by:
+{lines}
+
+To fix this you could try to:
+1. loosen the range of package versions you've specified
+2. remove package versions to allow pip to attempt to solve the dependency conflict
+
+ERROR: ResolutionImpossible: for help visit https://pip.pypa.io/en/latest/topics/dependency-resolution/
+"""
+
+
 def calls(root: Path) -> list[str]:
     log = root / "calls"
     return log.read_text().splitlines() if log.exists() else []
@@ -182,6 +197,13 @@ def test_a_disk_that_is_too_small_is_refused(
             "cannot reach its",
         ),
         ("ERROR: No matching distribution found for torch==2.13.0 (from hookviz)", "pip finds no torch==2.13.0 for"),
+        (
+            CONFLICT.format(
+                lines="    torchvision 0.20 depends on torch==2.5\n    The user requested (constraint) torch==2.13.0"
+            ),
+            "together (torchvision 0.20 depends on torch==2.5; The user requested (constraint) torch==2.13.0): try",
+        ),
+        (CONFLICT.format(lines="\n".join(f"    a {i} depends on b" for i in range(9))), "; a 3 depends on b; ...): "),
         ("ERROR: Could not install: [Errno 28] No space left on device", "The disk is full: make room, or"),
         ("OSError: Readme file\nhint: See above", "pip could not install the packages (OSError: Readme file): mend"),
         ("", "pip could not install the packages (it said nothing): mend"),

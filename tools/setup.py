@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 NEEDED_PYTHON = (3, 11)
 NEEDED_GB = 3.0
 OVERRIDES = "tools/overrides.json"
+FEW = 4
+"""No more of pip's lines than this are quoted."""
 NO_NETWORK = (
     "Failed to establish a new connection",
     "Temporary failure in name resolution",
@@ -197,9 +199,12 @@ def show(line: str) -> None:
 
 def explain(said: str) -> str:
     """What a person can do about a pip that failed."""
-    package = missing_package(said)
+    package, conflict = missing_package(said), conflicting(said)
     if "No space left on device" in said:
         advice = "The disk is full: make room, or point TMPDIR to a larger disk, then run make again"
+    elif conflict:
+        hint = "try another Python or loosen constraints.txt, then run make again"
+        advice = f"pip finds no versions that fit together ({conflict}): {hint}"
     elif any(sign in said for sign in NO_NETWORK):
         advice = "pip cannot reach its package index: check the network and proxy, then run make again"
     elif package:
@@ -215,6 +220,13 @@ def missing_package(said: str) -> Optional[str]:
     """The package that pip looked for in vain."""
     found = re.search(r"No matching distribution found for ([^\s(;]+)", said)
     return found.group(1) if found else None
+
+
+def conflicting(said: str) -> str:
+    """What pip says of versions that exclude each other, as far as a person reads it."""
+    found = re.search(r"^The conflict is caused by:\n((?:[ \t]+\S.*\n)+)", said, re.MULTILINE)
+    lines = [line.strip() for line in found.group(1).splitlines()] if found else []
+    return "; ".join(lines[:FEW] + ["..."] * (len(lines) > FEW))
 
 
 if __name__ == "__main__":
