@@ -76,9 +76,18 @@ def test_what_are_no_names_is_answered_in_a_sentence(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("exercise", FUNCTIONS)
-@pytest.mark.parametrize("answer", [3, "def hook", torch.ones(2)])
-def test_what_is_no_function_is_answered_in_a_sentence(exercise: str, answer: Any) -> None:
-    assert "should be a function" in hv.check(exercise, answer).reason
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("program", "and this is a text. Give the function's name, without quotation marks."),
+        (torch.ones(2), "and this is of the type tensor: what a function returned, perhaps."),
+        (7.0, "and this is of the type float: what a function returned, perhaps."),
+        ((torch.ones(2),), "and this is of the type tuple: what a function returned, perhaps."),
+        (torch.ones(2, requires_grad=True).register_hook(print), "and this is the handle of a hook."),
+    ],
+)
+def test_what_is_given_in_place_of_a_function_is_told(exercise: str, answer: Any, said: str) -> None:
+    assert f"The answer should be a function, {said}" in hv.check(exercise, answer).reason
 
 
 @pytest.mark.parametrize("exercise", FUNCTIONS)

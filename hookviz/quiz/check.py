@@ -13,7 +13,8 @@ LESSONS = [import_module(f"hookviz.quiz.lesson{number:02}") for number in range(
 JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, judge in lesson.JUDGES.items()}
 """An exercise's number → what judges its answers."""
 
-SHARED = ("none", "number", "name", "names", "function", "raised", "in_place", "nothing", "shape")
+NO_FUNCTION = ("function_text", "function_result", "function_handle")
+SHARED = ("none", "number", "name", "names", *NO_FUNCTION, "raised", "in_place", "nothing", "shape")
 """What can be said about answers to several exercises."""
 
 

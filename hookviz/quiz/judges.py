@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 
 class Found(NamedTuple):
@@ -98,10 +99,22 @@ def tried(function: Any, *given: Any) -> tuple[Any, str]:
         return None, f"{type(error).__name__}: {error}"
 
 
+def no_function(answer: Any) -> Found | None:
+    """That ``answer`` is no function: a name in quotes, what a call returned, a handle of a hook, or something else."""
+    if callable(answer):
+        return None
+    if isinstance(answer, str):
+        return Found("function_text")
+    if isinstance(answer, RemovableHandle):
+        return Found("function_handle")
+    kind = "tensor" if isinstance(answer, torch.Tensor) else type(answer).__name__
+    return Found("function_result", kind)
+
+
 def result_of(function: Any, *given: Any) -> tuple[Any, Found | None]:
     """What ``function`` returns for ``given``, or why nobody should register it, whatever it computes."""
-    if not callable(function):
-        return None, Found("function")
+    if fault := no_function(function):
+        return None, fault
     kept = [tensor.clone() for tensor in tensors_in(given)]
     result, error = tried(function, *given)
     if error:
@@ -115,6 +128,16 @@ def misfit(function: Any, *given: Any) -> Found | None:
     """That ``function`` has other parameters than a hook that is given these things."""
     _, error = tried(lambda: inspect.signature(function).bind(*given))
     return Found("parameters") if callable(function) and error.startswith("TypeError") else None
+
+
+def grad_input_of(hook: Any, *given: Any) -> tuple[Any, Found | None]:
+    """The tuple that a full backward hook returns for ``given``, or why it is none for a ``grad_input``."""
+    result, fault = result_of(hook, *given)
+    if fault := misfit(hook, *given) or fault:
+        return None, fault
+    if not isinstance(result, tuple):
+        return None, Found("bare")
+    return result, Found("both") if result and isinstance(result[0], tuple) else None
 
 
 def tensors_in(things: Any) -> list[torch.Tensor]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from hookviz.quiz.judges import Found, Grad, Judge, gradients, names_in, number, tried
+from hookviz.quiz.judges import Found, Grad, Judge, gradients, names_in, no_function, number, tried
 
 
 def _square(passes: int = 1) -> float:
@@ -26,8 +26,8 @@ def _unmoved_leaf(answer: Any) -> Found:
 
 def _program(answer: Any) -> Found:
     """Run the learner's program on a and b, then backward, and look at both gradients."""
-    if not callable(answer):
-        return Found("function")
+    if fault := no_function(answer):
+        return fault
     a, b = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0))
     result, error = tried(answer, a, b)
     if error:

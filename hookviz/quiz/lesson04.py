@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.quiz.judges import Found, Judge, float_of, misfit, number, result_of, tried
+from hookviz.quiz.judges import Found, Judge, float_of, grad_input_of, number, tried
 
 
 class _Product(nn.Module):
@@ -74,15 +74,11 @@ def _turned_round(answer: Any) -> Found:
     for grads in ((-3.0,), (4.0, -5.0)):
         grad_input = tuple(torch.tensor(grad) for grad in grads)
         given = _Product(), grad_input, (torch.tensor(7.0),)
-        result, fault = result_of(answer, *given)
+        result, fault = grad_input_of(answer, *given)
         if fault and fault.name == "raised" and not tried(answer, given[0], grad_input[0], given[2])[1]:
             return Found("entries")
-        if fault := misfit(answer, *given) or fault:
+        if fault:
             return fault
-        if not isinstance(result, tuple):
-            return Found("bare")
-        if result and isinstance(result[0], tuple):
-            return Found("both")
         found = _compared(tuple(float_of(thing) for thing in result), grads)
         if found.name != "right":
             return found

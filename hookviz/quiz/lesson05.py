@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.quiz.judges import Found, Judge, hook_fault, number, tried
+from hookviz.quiz.judges import Found, Judge, hook_fault, no_function, number, tried
 
 
 def _layers() -> nn.Sequential:
@@ -49,8 +49,8 @@ def _copied() -> float:
 
 def _watching(answer: Any) -> Found:
     """Enter and leave the learner's context manager, once in peace and once by an error."""
-    if not callable(answer):
-        return Found("function")
+    if fault := no_function(answer):
+        return fault
     net, calls = _layers(), []
 
     def hook(module: nn.Module, args: Any, output: Any) -> None:
@@ -103,8 +103,8 @@ def _sat(net: nn.Sequential, inside: list[Any], *, left: bool, by_an_error: bool
 
 def _factory(answer: Any) -> Found:
     """Make three hooks with the learner's function, and only then run them."""
-    if not callable(answer):
-        return Found("function")
+    if fault := no_function(answer):
+        return fault
     factors = (2, 3, 4)
     made = [tried(answer, factor) for factor in factors]
     error = next((error for _, error in made if error), "")

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.quiz.judges import Found, Judge, number, rounded, tensors_in, tried
+from hookviz.quiz.judges import Found, Judge, no_function, number, rounded, tensors_in, tried
 
 
 class _SaveValues(dict[str, Any]):
@@ -80,8 +80,8 @@ def _shared_outputs() -> float:
 
 def _keeping(answer: Any) -> Found:
     """Put the learner's hook on a layer, write over each of its outputs in place, and look at what the list holds."""
-    if not callable(answer):
-        return Found("function")
+    if fault := no_function(answer):
+        return fault
     layer = nn.Linear(1, 2, bias=False)
     layer.weight = nn.Parameter(torch.tensor([[-3.0], [2.0]]))
     kept, error = tried(answer, layer)

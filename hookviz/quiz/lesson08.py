@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.quiz.judges import Found, Judge, misfit, number, result_of, tried
+from hookviz.quiz.judges import Found, Judge, misfit, no_function, number, result_of, tried
 
 _DASH = torch.tensor([[1.0, 0.0]])
 """The seed that asks about the first of the two classes."""
@@ -105,8 +105,8 @@ def _heating(answer: Any) -> Found:
 
 def _seeing(answer: Any) -> Found:
     """Register the learner's forward hook on the first of two layers, and look at what a pass leaves."""
-    if not callable(answer):
-        return Found("function")
+    if fault := no_function(answer):
+        return fault
     layer, last = nn.Linear(2, 3), nn.Linear(3, 1)
     given = torch.tensor([[1.0, 2.0]], requires_grad=True)
     if fault := misfit(answer, layer, (given,), last.weight):

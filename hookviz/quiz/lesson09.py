@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.quiz.judges import Found, Judge, float_of, number, rounded, tensors_in, tried
+from hookviz.quiz.judges import Found, Judge, float_of, no_function, number, rounded, tensors_in, tried
 
 
 def _in_validation() -> float:
@@ -56,8 +56,8 @@ BATCHES = ([[-1.0, 2, 0, -3, 1], [-1, -2, -1, 4, -1]], [[1.0, 2, 3, 4, 5], [-1, 
 
 def _dead(answer: Any) -> Found:
     """Let the learner's function watch a ReLU, call it in both modes, and look at the list."""
-    if not callable(answer):
-        return Found("function")
+    if fault := no_function(answer):
+        return fault
     layer = nn.ReLU()
     shares, error = tried(answer, layer)
     if error:

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.autograd import graph
 
-from hookviz.quiz.judges import Found, Judge, misfit, number, tried
+from hookviz.quiz.judges import Found, Judge, misfit, no_function, number, tried
 
 
 def _leaf(*numbers: float) -> torch.Tensor:
@@ -55,8 +55,8 @@ def _written() -> float:
 
 def _clipping(answer: Any) -> Found:
     """Run the learner's post-accumulate hook, and look at ``.grad`` and at the parameter."""
-    if not callable(answer):
-        return Found("function")
+    if fault := no_function(answer):
+        return fault
     both, error = tried(_after, answer)
     if error:
         return Found("returns") if "should return None" in error else Found("raised", error)
@@ -87,8 +87,8 @@ def _renaming(answer: Any) -> Found:
 def _loaded(answer: Any, layer: nn.Linear, model: nn.Module, path: str) -> Found:
     if fault := misfit(answer, layer, {}, path, {}, True, [], [], []):
         return fault
-    if not callable(answer):
-        return Found("function")
+    if fault := no_function(answer):
+        return fault
     nn.init.zeros_(layer.weight)
     state = {f"{path}old": torch.tensor([[7.0]])}
     with layer.register_load_state_dict_pre_hook(answer):  # type: ignore[no-untyped-call]

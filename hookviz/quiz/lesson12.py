@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.quiz.judges import Found, Grad, Judge, float_of, misfit, number, result_of, tried
+from hookviz.quiz.judges import Found, Grad, Judge, float_of, grad_input_of, number, result_of, tried
 
 
 def _leaf(number: float) -> Grad:
@@ -53,14 +53,9 @@ def _functional() -> float:
 def _straight_through(answer: Any) -> Found:
     """Call the learner's hook as a module that rounds one number would."""
     zero, grad = torch.tensor(0.0), torch.tensor(5.0)
-    given = nn.Identity(), (zero,), (grad,)
-    result, fault = result_of(answer, *given)
-    if fault := misfit(answer, *given) or fault:
+    result, fault = grad_input_of(answer, nn.Identity(), (zero,), (grad,))
+    if fault:
         return fault
-    if not isinstance(result, tuple):
-        return Found("bare")
-    if result and isinstance(result[0], tuple):
-        return Found("both")
     if len(result) != 1:
         return Found("count", str(len(result)))
     return Found({5.0: "right", 0.0: "unchanged", 1.0: "slope"}.get(float_of(result[0]), "other"))  # type: ignore[arg-type]
