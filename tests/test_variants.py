@@ -212,7 +212,7 @@ def test_where_another_seed_makes_the_difference_the_note_says_so() -> None:
     assert "They differ before any hook has changed one; the first hook that sees it is c_hook on c, step" in note
 
 
-def test_a_hook_that_only_the_other_has_is_not_there_and_one_that_did_not_fire_says_so() -> None:
+def test_a_hook_that_only_the_other_has_has_no_pin_and_one_that_did_not_fire_says_so() -> None:
     def unreached(*, hooked: bool) -> hv.Trace:
         x, y = leaf(3.0), leaf(4.0)
         x.register_hook(c_hook)
@@ -225,7 +225,24 @@ def test_a_hook_that_only_the_other_has_is_not_there_and_one_that_did_not_fire_s
 
     shown = unreached(hooked=False).diff(unreached(hooked=True)).state()
     pins = [[text for spot, text in frames_of(shown, place)[-1]["texts"].items() if "-p" in spot] for place in (0, 1)]
-    assert pins == [["did not fire", "not there"], ["did not fire", "did not fire"]]
+    assert pins == [["did not fire"], ["did not fire", "did not fire"]]
+
+
+def test_each_side_of_a_comparison_lists_and_counts_its_own_hooks() -> None:
+    def kept(*hooks: Callable[[torch.Tensor], torch.Tensor]) -> hv.Trace:
+        x = leaf(3.0)
+        for hook in hooks:
+            x.register_hook(hook)
+        with hv.record(names={"x": x}) as trace:
+            (x * x).backward()
+        return trace
+
+    shown = kept(lambda grad: grad + 100, c_hook).diff(kept(c_hook)).state()
+    pictures = [shown["svgs"][frames_of(shown, place)[0]["picture"]] for place in (0, 1)]
+    listed = [re.findall("[①②] [^<]*", picture) for picture in pictures]
+    assert listed == [["① λ grad + 100", "② c_hook"], ["① c_hook"]]
+    titles = [[f["title"] for f in frames_of(shown, place) if f["kind"] == "tensor_hook"] for place in (0, 1)]
+    assert titles == [["tensor hook ① on x", "tensor hook ② on x"], ["tensor hook ① on x"]]
 
 
 def test_equal_traces_have_no_mark() -> None:

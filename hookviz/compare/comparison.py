@@ -62,8 +62,8 @@ class Comparison(Played, Table[Difference]):
         from hookviz.player.variants import Variant, variants
 
         this, other = self.traces
-        one = Variant(this, say("variant.this"), say("absent.this"), say("picture.gone"))
-        two = Variant(other, say("variant.other"), say("absent.other"), say("picture.gone"), beside=0)
+        one = Variant(this, say("variant.this"), say("absent.this"))
+        two = Variant(other, say("variant.other"), say("absent.other"), beside=0)
         shown = variants([one, two])
         mark = self._mark(shown)
         return {**shown, "shown": 1, "split": True, "mark": mark, "notes": [self._begins(mark), *shown["notes"]]}

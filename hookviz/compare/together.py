@@ -37,14 +37,16 @@ def together(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]] | 
     return [trace for trace, _ in joined(traces, known or [{} for _ in traces])]
 
 
-def joined(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]]) -> list[tuple[Trace, set[int]]]:
-    """As ``together``, and which of the hooks of all are each trace's own."""
+def joined(
+    traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]], *, apart: bool = False
+) -> list[tuple[Trace, set[int]]]:
+    """As ``together``, and which of the hooks of all are each trace's own. ``apart``, each pass has its own only."""
     common = _Common(traces[0])
     moved = [common.move(trace, hooks) for trace, hooks in zip(traces, known, strict=True)]
     keys = [_keys(trace) for trace, _ in moved]
     order = _merged(keys)
     for trace, _ in moved:
-        common.finish(trace)
+        common.finish(trace, apart=apart)
     return [(_spread(trace, theirs, order), own) for (trace, own), theirs in zip(moved, keys, strict=True)]
 
 
@@ -66,13 +68,10 @@ class _Common:
     def move(self, trace: Trace, known: Mapping[int, Hashable]) -> tuple[Trace, set[int]]:
         """``trace`` in the numbers of all, and the numbers of its hooks."""
         numbers = self._numbers(trace, known)
-        for pass_id, there in enumerate(trace.hooked):
-            if pass_id == len(self.hooked):
-                self.hooked.append({})
-            self.hooked[pass_id].update((numbers.hooks[hook], None) for hook in there)
         nodes = numbers.nodes
         moved = replace(
             trace,
+            hooked=[[numbers.hooks[hook] for hook in there] for there in trace.hooked],
             edges={(nodes[start], slot): (nodes[end], output) for (start, slot), (end, output) in trace.edges.items()},
             saved=[row._replace(node=nodes[row.node]) for row in trace.saved],
             tensors=[row._replace(node=nodes[row.node]) for row in trace.tensors],
@@ -80,13 +79,18 @@ class _Common:
             owners={nodes[node]: numbers.calls[call] for node, call in trace.owners.items()},
             roots=[[(nodes[node], output) for node, output in places] for places in trace.roots],
         )
+        for pass_id, there in enumerate(moved.hooked):
+            if pass_id == len(self.hooked):
+                self.hooked.append({})
+            self.hooked[pass_id].update(dict.fromkeys(there))
         return moved, set(numbers.hooks.values())
 
-    def finish(self, trace: Trace) -> None:
-        """Give ``trace`` the tables of all, once they are complete."""
+    def finish(self, trace: Trace, *, apart: bool) -> None:
+        """Give ``trace`` the tables of all, once they are complete; and unless it is to stay ``apart``, all hooks."""
         trace.ops, trace.hook_rows = list(self.ops), list(self.hook_rows)
         trace.modules, trace.calls, trace.optimizers = list(self.modules), list(self.calls), list(self.optimizers)
-        trace.hooked = [list(there) for there in self.hooked[: len(trace.roots)]]
+        if not apart:
+            trace.hooked = [list(there) for there in self.hooked[: len(trace.roots)]]
         trace.forget()
 
     def _numbers(self, trace: Trace, known: Mapping[int, Hashable]) -> _Numbers:

@@ -34,8 +34,8 @@ class Variant(NamedTuple):
     """Which one it is."""
     missing: str
     """Why a step of another one is not in it."""
-    gone: str
-    """What stands on a hook of another one that it has not."""
+    gone: str = ""
+    """What stands on a hook of another one that it has not; without it, its pictures have its own hooks only."""
     beside: int | None = None
     """The place of the variant with which its numbers are compared."""
     known: Mapping[int, Any] = {}
@@ -51,7 +51,8 @@ def variants(given: Sequence[Variant]) -> dict[str, Any]:
 
     Frames that several variants share are there once: each variant has the list of the numbers of its own.
     """
-    found = joined([variant.trace for variant in given], [variant.known for variant in given])
+    apart = not any(variant.gone for variant in given)
+    found = joined([variant.trace for variant in given], [variant.known for variant in given], apart=apart)
     traces = [trace for trace, _ in found]
     scenes = [_scenes(trace, own, variant.gone) for (trace, own), variant in zip(found, given, strict=True)]
     steps = [list(trace.steps[:LONGEST]) for trace in traces]
