@@ -19,6 +19,12 @@ export function readNumbers(text) {
   });
 }
 
+/** Whether a key in the field is for the field: all with a name, and what is in numbers, in nan, none and infinity. */
+export function isTyped({ key, shiftKey }) {
+  // Shift+Enter runs the cell, as everywhere.
+  return key.length > 1 ? key !== "Enter" || !shiftKey : /[-−+.,;()\s\d∞aefinoty]/i.test(key);
+}
+
 /** Three digits are enough; 0 and -0 are the same. */
 export function isNear(given, right) {
   if (given === null || right === null) return given === right;

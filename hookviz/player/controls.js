@@ -35,16 +35,21 @@ export function makeControls({ words, act, between, after, signal }) {
 
 function iconButton(action, words, act, signal) {
   const button = textButton("", act, signal);
-  button.append(shape(ICONS[action], "hv-icon"));
-  mark(button, { "aria-label": say(words, action), title: say(words, action) });
+  dress(button, action, words);
   return button;
+}
+
+function dress(button, action, words) {
+  const label = say(words, action);
+  mark(button, { "aria-label": label, title: label });
+  button.replaceChildren(shape(ICONS[action], "hv-icon"));
 }
 
 function paintPlay(button, action, words) {
   if (button.dataset.action === action) return;
   button.dataset.action = action;
-  mark(button, { "aria-label": say(words, action), title: say(words, action) });
-  button.replaceChildren(shape(ICONS[action], "hv-icon"), make("span", "", say(words, action)));
+  dress(button, action, words);
+  button.append(make("span", "", say(words, action)));
 }
 
 /** A dialog of the browser's own keeps the focus inside, and gives it back on closing. */

@@ -36,6 +36,13 @@ export function textButton(text, act, signal) {
   return button;
 }
 
+/** A button that says which key does the same. */
+export function keyed(button, key) {
+  mark(button, { "aria-keyshortcuts": key });
+  button.append(make("kbd", "", String(key)));
+  return button;
+}
+
 /** What has the keyboard, also where the page keeps the player in a tree of its own. */
 export const focused = (root) => root.getRootNode().activeElement;
 

@@ -54,11 +54,12 @@ export function clampStep(step, count) {
   return Math.max(0, Math.min(count - 1, Math.round(step) || 0));
 }
 
-/** Where an action leads. */
-export function stepFor(action, frames, step) {
+/** Where an action leads. Of several passes on one timeline, the ends are those of the one shown, or of both in `pair`. */
+export function stepFor(action, frames, step, pair) {
+  const isHere = ({ kind }) => pair || kind !== "absent";
   const places = {
-    first: 0,
-    last: frames.length - 1,
+    first: frames.findIndex(isHere),
+    last: frames.findLastIndex(isHere),
     previous: step - 1,
     next: step + 1,
     previousHook: hookFrom(frames, step, -1),

@@ -1,7 +1,7 @@
 // Predict: before a hook's step its question stands in the panel, and the step shows when it is answered.
 
-import { say } from "./logic.js";
-import { answeredWith, judge, questionBetween } from "./asking.js";
+import { actionOf, say } from "./logic.js";
+import { answeredWith, isTyped, judge, questionBetween } from "./asking.js";
 import { focused, listen, make, mark, textButton } from "./dom.js";
 import { hookOf } from "./panel.js";
 
@@ -76,12 +76,11 @@ export function makePredict({ model, words, frames, hooks, panel, root, driver, 
     else panel.tell(say(words, model.get("variants")?.length ? "ask_elsewhere" : "ask_none"));
   };
   listen(root, "keydown", (event) => {
-    const { key, ctrlKey, metaKey, altKey } = event;
-    const choices = form?.isConnected && !(ctrlKey || metaKey || altKey) && frames[open].ask.choices;
-    if (!choices || !/^[1-9]$/.test(key)) return;
+    const choices = form?.isConnected && frames[open].ask.choices;
+    if (!choices || !/^flip/.test(actionOf(event))) return;
     // Where hooks are switches, a digit flips one: not while it is an answer.
     event.stopImmediatePropagation();
-    if (choices[key - 1]) answer(key - 1);
+    if (choices[event.key - 1]) answer(event.key - 1);
   }, signal);
   const paint = (step) => {
     at = step;
@@ -104,18 +103,17 @@ function askForm(ask, words, { answer, reveal, leave }, signal) {
     if (!ask.choices) answer(form.querySelector("input").value);
   }, signal);
   listen(form, "keydown", (event) => {
-    const { key, shiftKey, target } = event;
-    const leaves = key === "Escape";
+    const leaves = event.key === "Escape";
     if (leaves) leave();
-    // What is typed into the field is no key of the player; Shift+Enter runs the cell as everywhere.
-    if (leaves || (target.matches("input") && !(shiftKey && key === "Enter"))) event.stopPropagation();
+    if (leaves || (event.target.matches("input") && isTyped(event))) event.stopPropagation();
   }, signal);
   return form;
 }
 
 function askNumber(ask, words) {
   const count = ask.answer.split(",").length;
-  const hint = say(words, count > 1 ? "ask_hint_many" : "ask_hint", { count });
+  const none = /None/.test(ask.text + ask.answer);
+  const hint = say(words, count > 1 ? "ask_hint_many" : "ask_hint", { count }) + (none ? ` ${say(words, "ask_hint_none")}` : "");
   const [fields, row] = [make("div"), make("div", "hv-row")];
   const field = make("input", "hv-field", "", { type: "text", autocomplete: "off", "aria-label": `${ask.text} ${hint}` });
   const check = make("button", "hv-button", say(words, "ask_check"));

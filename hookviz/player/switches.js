@@ -2,7 +2,7 @@
 
 import { DIGITS, say } from "./logic.js";
 import { flip, offAt } from "./variants.js";
-import { atEnd, legible, listen, make, mark, textButton } from "./dom.js";
+import { atEnd, keyed, legible, listen, make, mark, textButton } from "./dom.js";
 
 /** What the pins of a picture need to know: whether one is a switch, and whether its hook is off. */
 export function switchPins(model) {
@@ -49,16 +49,11 @@ function hookSwitch({ label, on }, place, isOn, act, signal) {
   // A long name is cut in the row of switches: the whole is there for the pointer.
   const named = (name, text) => make("span", name, text, { title: legible(text) });
   button.append(make("span", "hv-knob"), named("hv-user", label), named("hv-switch-on", on));
-  if (place < 9) {
-    mark(button, { "aria-keyshortcuts": place + 1 });
-    button.append(make("kbd", "", String(place + 1)));
-  }
-  return button;
+  return place < 9 ? keyed(button, place + 1) : button;
 }
 
 function splitButton(model, words, act, signal) {
-  const button = textButton(say(words, "split"), act, signal);
-  button.append(make("kbd", "", "S"));
-  mark(button, { "aria-pressed": Boolean(model.get("split")), "data-key": "split", "aria-keyshortcuts": "S" });
+  const button = keyed(textButton(say(words, "split"), act, signal), "S");
+  mark(button, { "aria-pressed": Boolean(model.get("split")), "data-key": "split" });
   return button;
 }

@@ -2,7 +2,7 @@
 
 import { say } from "./logic.js";
 import { hasLayers } from "./graph.js";
-import { listen, make, mark, textButton } from "./dom.js";
+import { keyed, listen, make, mark, textButton } from "./dom.js";
 
 const SPEEDS = [[0.5, "speed_half"], [1, "speed_one"], [2, "speed_two"]];
 const SWITCHES = [["tensors", "T"], ["nodes", "N"], ["large", "L"], ["full", "F"]];
@@ -20,7 +20,7 @@ export function makeView({ model, words, panel, root, driver, signal }) {
     if (hasLayers(model)) driver.put({ [name]: !model.get(name) });
     else panel.tell(say(words, "no_layers"));
   };
-  const switches = SWITCHES.map(([name, key]) => switchOf(name, key, words, actions[name], signal));
+  const switches = SWITCHES.map(([name, key]) => keyed(textButton(say(words, name), actions[name], signal), key));
   pane.append(make("summary", "hv-button", say(words, "view")), menu);
   menu.append(...switches, makeSpeeds(words, driver, signal));
   closing(pane, root, signal);
@@ -32,13 +32,6 @@ export function makeView({ model, words, panel, root, driver, signal }) {
   listen(root, "fullscreenchange", paint, signal);
   paint();
   return { pane, actions };
-}
-
-function switchOf(name, key, words, act, signal) {
-  const button = textButton(say(words, name), act, signal);
-  mark(button, { "aria-keyshortcuts": key });
-  button.append(make("kbd", "", key));
-  return button;
 }
 
 /** Escape and a press elsewhere close the menu, as everywhere. */

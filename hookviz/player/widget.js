@@ -68,8 +68,8 @@ function soon(act) {
 function fill(root, model) {
   const ending = new AbortController();
   const inside = focused(root);
-  const key = root.contains(inside) && inside !== root ? inside.dataset.key : undefined;
   const had = root.contains(inside);
+  const key = had ? inside.dataset.key : undefined;
   root.replaceChildren();
   if (model.get("frames").length) fillRoot(root, model, ending.signal);
   else root.append(make("p", "hv-empty", say(model.get("words"), "empty")), makeNotes(model.get("notes")));
@@ -88,7 +88,7 @@ function fillRoot(root, model, signal) {
   const words = model.get("words");
   const hooks = model.get("hooks");
   const { frames, firings: fired, notes, beside, label } = chosen(model);
-  const driver = makeDriver(model, frames, signal);
+  const driver = makeDriver(model, frames, beside && model.get("split"), signal);
   const tools = { model, words, frames, beside, hooks, root, driver, go: driver.go, signal };
   const help = makeHelp(tools);
   const graph = makeGraphs({ ...tools, svgs: model.get("svgs"), label: say(words, "graph"), title: label });
@@ -132,7 +132,7 @@ function layOut(graph, panel, firings, below) {
 }
 
 /** Moves the model, and plays it. Its rules may have a word in where it goes, and hear when it is there. */
-function makeDriver(model, frames, signal) {
+function makeDriver(model, frames, pair, signal) {
   const count = frames.length;
   const now = () => ({
     step: clampStep(model.get("step"), count),
@@ -160,7 +160,7 @@ function makeDriver(model, frames, signal) {
     }
   };
   keepTime(now, put, onChange, signal);
-  const act = (action) => (action === "play" ? play() : go(stepFor(action, frames, now().step)));
+  const act = (action) => (action === "play" ? play() : go(stepFor(action, frames, now().step, pair)));
   return { now, go, put, act, onChange, rules };
 }
 

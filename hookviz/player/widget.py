@@ -49,9 +49,9 @@ def tight(css: str) -> str:
     """``css`` without the spaces that say nothing.
 
     >>> tight(".a > .b, .c :is(.d, .e) { margin: 1px 2px;\\nwidth: calc(1px + 2px); }")
-    '.a > .b,.c :is(.d,.e){margin:1px 2px;width:calc(1px + 2px)}'
+    '.a>.b,.c :is(.d,.e){margin:1px 2px;width:calc(1px + 2px)}'
     """
-    return re.sub(r"\n|(?<=[:;,{]) | (?={)|;?\s?(?=})", "", css)
+    return re.sub(r"\n|(?<=[:;,{>]) | (?=[{>])|;?\s?(?=})", "", css)
 
 
 def compact(code: str) -> str:

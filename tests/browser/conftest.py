@@ -3,13 +3,16 @@
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
 from tests.browser.lab import Lab, Prose, browser, chromium, write_notebook
 
 LESSONS = Path(__file__).parents[2] / "notebooks"
+SIZES = {1280: 800, 390: 844}
+"""A projector and a phone: width and height."""
 SCRIPT = (
     "import torch, hookviz as hv\na = torch.tensor(2.0, requires_grad=True)\n"
     "b = torch.tensor(3.0, requires_grad=True)\nc = a * b\nd = torch.tensor(4.0, requires_grad=True)",
@@ -96,6 +99,29 @@ def open_page(chrome: Browser, lab: Lab) -> Iterator[Callable[..., Page]]:
     yield open_it
     for page in pages:
         page.close()
+
+
+@pytest.fixture
+def opened(chrome: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
+    """Opens a page of ``folder``, which each module makes for itself, in a browser that has no network."""
+    contexts = []
+
+    def open_it(name: str = "index", width: int = 1280, **settings: Any) -> Page:
+        viewport = {"width": width, "height": SIZES[width]}
+        context = chrome.new_context(viewport=viewport, offline=True, **settings)  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        note_errors(page)
+        page.requests = []  # type: ignore[attr-defined]
+        page.on("request", lambda request: page.requests.append(request.url))  # type: ignore[attr-defined]
+        page.goto((folder / f"{name}.html").as_uri())
+        if settings.get("java_script_enabled", True):
+            expect(page.locator(":has(> .hv-still):not(:has(.hv-player))")).to_have_count(0)
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
 
 
 @pytest.fixture(scope="session", params=sorted(path.name for path in LESSONS.glob("[01]*.ipynb")))

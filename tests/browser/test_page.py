@@ -5,7 +5,6 @@ import statistics
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -15,18 +14,17 @@ from scenes import c_hook, leaf, recorded
 import hookviz as hv
 from hookviz.page import output
 from hookviz.player.frames import state
-from tests.browser.conftest import note_errors
+from tests.browser.conftest import SIZES
 from tests.browser.test_screen import PIXEL
 
 Opener = Callable[..., Page]
 HOSTILE = "</script><img src=x onerror=alert(1)><!--\u202e"
-SIZES = {1280: 800, 390: 844}
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
-    recorded().to_html(folder / "a_to_e.html", title="The graph a to e")
+    recorded().to_html(folder / "index.html", title="The graph a to e")
     x = leaf(2.0)
     x.register_hook(c_hook)
     with hv.record(names={HOSTILE: x}) as trace:
@@ -35,29 +33,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     trace.notes.append(HOSTILE)
     trace.to_html(folder / "hostile.html", title=HOSTILE)
     return folder
-
-
-@pytest.fixture
-def opened(chrome: Browser, pages: Path) -> Iterator[Opener]:
-    """Opens a page in a browser that has no network."""
-    contexts = []
-
-    def open_it(name: str = "a_to_e", width: int = 1280, **settings: Any) -> Page:
-        viewport = {"width": width, "height": SIZES[width]}
-        context = chrome.new_context(viewport=viewport, offline=True, **settings)  # type: ignore[arg-type]
-        contexts.append(context)
-        page = context.new_page()
-        note_errors(page)
-        page.requests = []  # type: ignore[attr-defined]
-        page.on("request", lambda request: page.requests.append(request.url))  # type: ignore[attr-defined]
-        page.goto((pages / f"{name}.html").as_uri())
-        if settings.get("java_script_enabled", True):
-            page.wait_for_selector(".hv-live .hv-player")
-        return page
-
-    yield open_it
-    for context in contexts:
-        context.close()
 
 
 def beyond(page: Page) -> int:

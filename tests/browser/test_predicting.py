@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
+from torch import nn
 
+import hookviz as hv
 from tests.browser.conftest import press
 
 Opener = Callable[..., Page]
@@ -29,6 +33,18 @@ def player(page: Page) -> Locator:
     found.focus()
     expect(found.locator(".hv-score")).to_contain_text("Right at once: 0 of 0")
     return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page whose only question has the answer None."""
+    net = nn.Linear(1, 1)
+    net.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    with hv.record(net) as trace, pytest.warns(UserWarning, match="no inputs require gradients"):
+        net(torch.ones(1)).backward()
+    made = tmp_path_factory.mktemp("pages")
+    trace.to_html(made / "index.html")
+    return made
 
 
 def answer(page: Page, text: str) -> None:
@@ -115,6 +131,45 @@ def test_escape_leaves_the_field_and_an_arrow_comes_back(page: Page, player: Loc
     expect(player.locator(".hv-ask")).to_have_count(0)
     press(page, "ArrowRight")
     is_at(player, 2)
+
+
+def test_in_the_field_a_key_that_is_in_no_number_does_what_it_does_elsewhere(page: Page, player: Locator) -> None:
+    field = player.locator(".hv-field")
+    press(page, "ArrowRight")
+    for _ in range(2):
+        before = player.evaluate("player => player.matches('.hv-large')")
+        press(page, "l")
+        assert player.evaluate("player => player.matches('.hv-large')") is not before
+    press(page, "?")
+    expect(player.locator(".hv-help")).to_be_visible()
+    press(page, "Escape")
+    expect(field).to_be_focused()
+    press(page, *"-1.5e3", "Home", "]")
+    expect(field).to_have_value("-1.5e3")
+    expect(field).to_be_focused()
+    is_at(player, 1)
+    press(page, "P")
+    expect(player.locator(".hv-ask")).to_have_count(0)
+    expect(player).to_be_focused()
+
+
+def test_where_the_answer_may_be_none_the_field_says_so_also_after_a_new_start(opened: Opener) -> None:
+    page = opened()
+    press(page, "p")
+    for _ in range(2):
+        page.locator(".hv-player").press("]")
+        expect(page.locator(".hv-question")).to_contain_text("what goes out to its inputs, is None")
+        expect(page.locator(".hv-hint")).to_have_text(
+            "A number; 3 digits are enough. Where there is no number, type None."
+        )
+        answer(page, "None")
+        expect(page.locator(".hv-told")).to_have_text("Right.")
+        page.get_by_role("button", name="Start over").press("Enter")
+
+
+def test_where_it_cannot_the_field_asks_for_a_number(page: Page, player: Locator) -> None:
+    press(page, "ArrowRight")
+    expect(player.locator(".hv-hint")).to_have_text("A number; 3 digits are enough.")
 
 
 def test_a_step_back_closes_the_question_and_keeps_the_keyboard(page: Page, player: Locator) -> None:

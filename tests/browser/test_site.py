@@ -4,16 +4,15 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import note_errors, press
-from tests.browser.test_page import SIZES, beyond
+from tests.browser.conftest import SIZES, press
+from tests.browser.test_page import beyond
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["index", "notebooks/what_your_article_says", "notebooks/README", "notebooks/glossary", "lecturer", "search"]
@@ -25,7 +24,7 @@ Opener = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
-def site(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, made as ``make site`` makes it."""
     target = tmp_path_factory.mktemp("made") / "site"
     start = time.monotonic()
@@ -36,27 +35,6 @@ def site(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert (made.returncode, made.stderr) == (0, "")
     assert time.monotonic() - start < 300
     return target
-
-
-@pytest.fixture
-def opened(chrome: Browser, site: Path) -> Iterator[Opener]:
-    """Opens a page of the site in a browser that has no network."""
-    contexts = []
-
-    def open_it(name: str, width: int = 1280, **settings: Any) -> Page:
-        viewport = {"width": width, "height": SIZES[width]}
-        context = chrome.new_context(viewport=viewport, offline=True, **settings)  # type: ignore[arg-type]
-        contexts.append(context)
-        page = context.new_page()
-        note_errors(page)
-        page.requests = []  # type: ignore[attr-defined]
-        page.on("request", lambda request: page.requests.append(request.url))  # type: ignore[attr-defined]
-        page.goto((site / f"{name}.html").as_uri())
-        return page
-
-    yield open_it
-    for context in contexts:
-        context.close()
 
 
 def serious(page: Page, beside: str = "") -> list[tuple[str, str, str]]:
@@ -72,21 +50,21 @@ def serious(page: Page, beside: str = "") -> list[tuple[str, str, str]]:
 # -- all pages
 
 
-def test_nothing_in_any_file_is_loaded_from_elsewhere(site: Path) -> None:
-    pages = list(site.rglob("*.html"))
-    assert {page.relative_to(site).with_suffix("").as_posix() for page in pages} >= {*PAGES, *LESSONS}
+def test_nothing_in_any_file_is_loaded_from_elsewhere(folder: Path) -> None:
+    pages = list(folder.rglob("*.html"))
+    assert {page.relative_to(folder).with_suffix("").as_posix() for page in pages} >= {*PAGES, *LESSONS}
     loaded = [(page.name, found) for page in pages for found in LOADED.findall(page.read_text(encoding="utf-8"))]
-    loaded += [(style.name, found) for style in site.rglob("*.css") for found in IN_STYLES.findall(style.read_text())]
+    loaded += [(style.name, found) for style in folder.rglob("*.css") for found in IN_STYLES.findall(style.read_text())]
     assert loaded and [one for one in loaded if re.match(r"(?:https?:)?//", one[1])] == []
 
 
-def test_every_page_stays_small(site: Path) -> None:
-    assert {page.name: page.stat().st_size for page in site.rglob("*.html") if page.stat().st_size > 3_000_000} == {}
+def test_every_page_stays_small(folder: Path) -> None:
+    assert {page.name: page.stat().st_size for page in folder.rglob("*.html") if page.stat().st_size > 3_000_000} == {}
 
 
-def test_every_link_within_the_site_leads_somewhere(site: Path) -> None:
+def test_every_link_within_the_site_leads_somewhere(folder: Path) -> None:
     missing = []
-    for page in site.rglob("*.html"):
+    for page in folder.rglob("*.html"):
         for link in re.findall(r"<a [^>]*href=\"([^\"]+)\"", page.read_text(encoding="utf-8")):
             address, _, place = link.partition("#")
             target = page.parent / address.partition("?")[0] if address else page

@@ -1,7 +1,6 @@
 """What if and comparison in a page from disk, with the network off and by keyboard alone."""
 
 import struct
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -9,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 from scenes import c_hook, scene
 from test_whatif import a_to_e
 
 import hookviz as hv
 from hookviz.words import say
-from tests.browser.conftest import again, note_errors
+from tests.browser.conftest import again, press
 
 GRADS = """() => [...document.querySelectorAll(".hv-live .hv-node")].map((node) => {
   const text = node.querySelector(".hv-grad"), fresh = text.cloneNode(true);
@@ -26,40 +25,27 @@ GRADS = """() => [...document.querySelectorAll(".hv-live .hv-node")].map((node) 
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whatif")
     hv.whatif(a_to_e).to_html(folder / "whatif.html", title="What if")
     slid = hv.whatif(a_to_e, d=(0, 10))
     slid.change(d=0)
     slid.to_html(folder / "slid.html")
     hv.whatif(cut).to_html(folder / "cut.html")
-    traces = []
-    for hooked in (False, True):
-        tensors = scene()
-        if hooked:
-            tensors.c.register_hook(c_hook)
-        with hv.record(names=tensors._asdict()) as trace:
-            tensors.e.backward()
-        traces.append(trace)
-    traces[0].diff(traces[1]).to_html(folder / "diff.html")
+    plain, hooked = (passed(hooks) for hooks in ({}, {"c": c_hook}))
+    plain.diff(hooked).to_html(folder / "diff.html")
+    passed({"b": lambda leaf: None}, "register_post_accumulate_grad_hook").diff(plain).to_html(folder / "longer.html")
     return folder
 
 
-@pytest.fixture
-def opened(chrome: Browser, pages: Path) -> Iterator[Any]:
-    """Opens a page in a browser that has no network."""
-    context = chrome.new_context(viewport={"width": 1280, "height": 800}, offline=True)
-
-    def open_it(name: str, width: int = 1280) -> Page:
-        page = context.new_page()
-        page.set_viewport_size({"width": width, "height": 800})
-        note_errors(page)
-        page.goto((pages / f"{name}.html").as_uri())
-        page.wait_for_selector(".hv-player")
-        return page
-
-    yield open_it
-    context.close()
+def passed(hooks: dict[str, Any], register: str = "register_hook") -> hv.Trace:
+    """The pass through a to e with hooks on it (tensor's name → hook)."""
+    tensors = scene()
+    for name, hook in hooks.items():
+        getattr(getattr(tensors, name), register)(hook)
+    with hv.record(names=tensors._asdict()) as trace:
+        tensors.e.backward()
+    return trace
 
 
 def cut() -> None:
@@ -112,6 +98,25 @@ def test_a_flip_stays_at_its_step_and_keeps_the_keyboard(opened: Any) -> None:
     assert told in page.locator(".hv-heard").inner_text()
     page.keyboard.press("End")
     assert page.locator(".hv-count").inner_text() == "Step 16 of 16", "the player still has the keyboard"
+
+
+def test_the_end_is_that_of_the_pass_that_is_shown(opened: Any) -> None:
+    page = opened("cut")
+    press(page, "End")
+    expect(page.locator(".hv-sentence")).to_contain_text("net.1.weight.grad is written")
+    for last in (15, 23, 15):
+        press(page, "End")
+        expect(page.locator(".hv-count")).to_have_text(f"Step {last} of 23")
+        press(page, "1")
+
+
+def test_beside_each_other_both_passes_have_their_ends(opened: Any) -> None:
+    page = opened("longer")
+    press(page, "End")
+    expect(page.locator(".hv-count")).to_have_text("Step 11 of 11")
+    expect(page.locator(".hv-sentence")).to_have_text("This step is only in this trace; the other has none here.")
+    press(page, "s", "End")
+    expect(page.locator(".hv-count")).to_have_text("Step 10 of 11")
 
 
 def test_every_changed_number_is_marked_with_what_it_was(opened: Any) -> None:

@@ -31,6 +31,16 @@ test("numbers are read as Python and people write them", () => {
   assert.deepEqual(asking.readNumbers("  "), []);
 });
 
+test("what can be in a number is typed into the field, and any other letter is a key of the player", () => {
+  const typed = (keys) => keys.filter((key) => asking.isTyped({ key }));
+  const numbers = [..."0123456789+-−.,;eE() ∞", ..."nan", ..."None", ..."infinity"];
+  assert.deepEqual(typed(numbers), numbers);
+  const named = ["ArrowLeft", "Home", "End", "Backspace", "Delete", "Enter"];
+  assert.deepEqual(typed(named), named, "they move in the text and change it");
+  assert.deepEqual(typed([..."pP[]sS?lLbB"]), []);
+  assert.ok(!asking.isTyped({ key: "Enter", shiftKey: true }), "it runs the cell");
+});
+
 test("three digits are enough, and two are not", () => {
   assert.ok(asking.isNear(0.333, 1 / 3));
   assert.ok(asking.isNear(0.667, 2 / 3));

@@ -87,6 +87,13 @@ test("actions lead to steps and never past the ends", () => {
   assert.deepEqual(from(LAST), [0, LAST - 1, LAST, LAST, LAST]);
 });
 
+test("the ends are those of the pass that is shown, or of both where both are", () => {
+  const kinds = ["absent", "seed", "compute", "absent", "absent"].map((kind) => ({ kind }));
+  const ends = (pair) => ["first", "last", "next"].map((action) => logic.stepFor(action, kinds, 2, pair));
+  assert.deepEqual(ends(false), [1, 2, 3]);
+  assert.deepEqual(ends(true), [0, 4, 3]);
+});
+
 test("a step from outside is put in range", () => {
   assert.deepEqual([-3, 2.4, 99, NaN, undefined, "5"].map((step) => logic.clampStep(step, 16)), [0, 2, 15, 0, 0, 5]);
 });
