@@ -367,6 +367,49 @@ def test_what_a_hook_prevents_is_kept_and_said() -> None:
     assert trace.notes == ["The function raised IndexError: list index out of range"]
 
 
+def fails(module: nn.Module, args: Any, output: Any) -> None:
+    raise RuntimeError("no")
+
+
+def test_hooks_that_an_error_keeps_from_firing_are_switches_too() -> None:
+    def run() -> None:
+        net = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1), nn.Linear(1, 1))
+        for layer, hook in zip(net, (fails, fails, look_at), strict=True):
+            layer.register_forward_hook(hook)
+        net[2].weight.register_hook(look)
+        net(torch.ones(1)).backward()
+
+    both = whatif(run)
+    assert [(hook.name, hook.on) for hook in both.hooks] == [
+        ("fails", "net.0"),
+        ("fails", "net.1"),
+        ("look_at", "net.2"),
+        ("look", "net.2.weight"),
+    ]
+    fired = {off: [step.hook.name for step in trace.firings if step.hook] for off, trace in both.traces.items()}
+    assert len(fired) == 16
+    assert {off: names for off, names in fired.items() if names} == {
+        frozenset({0, 1}): ["look_at", "look"],
+        frozenset({0, 1, 2}): ["look"],
+        frozenset({0, 1, 3}): ["look_at"],
+    }
+
+
+def test_the_switch_of_such_a_hook_is_its_pin() -> None:
+    def run() -> None:
+        net, x = nn.Sequential(nn.Identity(), nn.ReLU()), torch.tensor(3.0, requires_grad=True)
+        x.register_hook(times_two)
+        net[1].register_forward_hook(look_at)
+        net[0].register_forward_hook(fails)
+        net(x).backward()
+
+    shown = whatif(run).state()
+    [rows] = [switch["rows"] for switch in shown["switches"] if switch["label"] == "times_two"]
+    frames = [frame for frame in shown["frames"] if frame["sentence"].startswith("times_two")]
+    [spot] = {spot for frame in frames for spot in frame["texts"] if "-p" in spot}
+    assert [spot.endswith(f"-p{row}-v") for row in rows] == [True]
+
+
 def test_other_values_are_recorded_afresh() -> None:
     both = whatif(a_to_e, a=(-3, 3), d=(0, 10))
     assert both.values == {"a": 2.0, "d": 4.0}

@@ -39,8 +39,11 @@ def together(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]] | 
 
 def joined(
     traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]], *, apart: bool = False
-) -> list[tuple[Trace, set[int]]]:
-    """As ``together``, and which of the hooks of all are each trace's own. ``apart``, each pass has its own only."""
+) -> list[tuple[Trace, dict[int, Hashable]]]:
+    """As ``together``, and which of the hooks of all are each trace's own, with what is ``known`` of each.
+
+    ``apart``, no pass has hooks that only other traces have.
+    """
     common = _Common(traces[0])
     moved = [common.move(trace, hooks) for trace, hooks in zip(traces, known, strict=True)]
     keys = [_keys(trace) for trace, _ in moved]
@@ -65,8 +68,8 @@ class _Common:
         self.hooked: list[dict[int, None]] = []
         """For each pass, the hooks that were there in one of the traces."""
 
-    def move(self, trace: Trace, known: Mapping[int, Hashable]) -> tuple[Trace, set[int]]:
-        """``trace`` in the numbers of all, and the numbers of its hooks."""
+    def move(self, trace: Trace, known: Mapping[int, Hashable]) -> tuple[Trace, dict[int, Hashable]]:
+        """``trace`` in the numbers of all, and the numbers of its hooks, each with what is known of it."""
         numbers = self._numbers(trace, known)
         nodes = numbers.nodes
         moved = replace(
@@ -83,7 +86,7 @@ class _Common:
             if pass_id == len(self.hooked):
                 self.hooked.append({})
             self.hooked[pass_id].update(dict.fromkeys(there))
-        return moved, set(numbers.hooks.values())
+        return moved, {number: known.get(index) for index, number in numbers.hooks.items()}
 
     def finish(self, trace: Trace, *, apart: bool) -> None:
         """Give ``trace`` the tables of all, once they are complete; and unless it is to stay ``apart``, all hooks."""

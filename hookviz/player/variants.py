@@ -1,7 +1,7 @@
 """Several passes of one program as the player shows them: one timeline, one picture where the graphs are alike."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hookviz.compare.together import ABSENT, joined
@@ -22,7 +22,7 @@ from hookviz.player.frames import (
 )
 from hookviz.progress import progress
 from hookviz.sentences import title
-from hookviz.trace import Step, Trace
+from hookviz.trace import Hook, Step, Trace
 from hookviz.words import say, section
 
 
@@ -46,8 +46,8 @@ class Variant(NamedTuple):
     """Whether there are questions about it."""
 
 
-def variants(given: Sequence[Variant]) -> dict[str, Any]:
-    """All that the player needs of several variants, as plain data.
+def variants(given: Sequence[Variant], switches: Mapping[Hashable, Hook] | None = None) -> dict[str, Any]:
+    """All that the player needs of several variants, as plain data; ``switches`` are the hooks that can be switched.
 
     Frames that several variants share are there once: each variant has the list of the numbers of its own.
     """
@@ -70,12 +70,19 @@ def variants(given: Sequence[Variant]) -> dict[str, Any]:
         "frames": pool.frames,
         "hooks": [hook_of(traces[0], index) for index in hooks],
         "variants": pool.variants,
+        "switches": [_switch(sign, hook, found) for sign, hook in (switches or {}).items()],
         "notes": list(too_long(traces[0])),
         "words": section("player"),
     }
 
 
-def _scenes(trace: Trace, own: set[int], gone: str) -> dict[int, Scene]:
+def _switch(sign: Hashable, hook: Hook, found: Iterable[tuple[Trace, Mapping[int, Hashable]]]) -> dict[str, Any]:
+    """What can be switched: its name, whose hook it is, and its numbers among the hooks."""
+    numbers = {number for _, own in found for number, known in own.items() if known == sign}
+    return {"label": hook.label, "on": hook.on, "rows": sorted(numbers)}
+
+
+def _scenes(trace: Trace, own: Collection[int], gone: str) -> dict[int, Scene]:
     """The scene of each pass. A hook that only other variants have is ``gone``, rather than one that did not fire."""
     scenes = {scene.pass_id: scene for scene in scenes_of(trace)}
     spots = tuple(f"-p{hook}-v" for hook in range(len(trace.hook_rows)) if hook not in own)

@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hookviz.compare.together import together
@@ -65,18 +65,35 @@ class WhatIf(Played):
             first = run_once(self._function, self.values)
             if not first.trace.rows:
                 raise ValueError(say("error.whatif.nothing", error=first.error or say("error.whatif.no_pass")))
-            signs = list(dict.fromkeys(sign for sign in first.signs.values() if sign in first.hooks.values()))
-            everything, *others = subsets(len(signs))
-            runs = [(everything, first)]
-            with progress(say("progress.recording", n="{n}", total="{total}"), len(others) + 2, 1) as tick:
-                for off in [*others, everything]:
-                    again()
-                    runs.append((off, run_once(self._function, self.values, [signs[i] for i in off])))
-                    tick()
-            last = runs.pop()[1]
+            known = {frozenset[Sign](): first}
+            signs: list[Sign] = []
+            # Where the pass ends in an error, there may be hooks that fire only without the one that makes it.
+            while len(found := _switchable(known.values())) > len(signs):
+                signs = found
+                known = self._runs_of(signs, known, again)
+            again()
+            last = run_once(self._function, self.values)
         doubts = [*_doubts(first, last)]
-        self._signs, self._runs = signs, dict(runs)  # nothing before this, or an interrupt would leave half of it
+        runs = {frozenset(map(signs.index, off)): run for off, run in known.items()}
+        self._signs, self._runs = signs, runs  # nothing before this, or an interrupt would leave half of it
         self.notes = [*self._limits(), *doubts]
+
+    def _runs_of(
+        self, signs: Sequence[Sign], known: Mapping[frozenset[Sign], Run], again: Callable[[], None]
+    ) -> dict[frozenset[Sign], Run]:
+        """Every run of hooks with these signs, those that are ``known`` and the others."""
+        runs = {}
+        wanted = [frozenset(signs[place] for place in off) for off in subsets(len(signs))]
+        done = len(known.keys() & set(wanted))
+        with progress(say("progress.recording", n="{n}", total="{total}"), len(wanted), done) as tick:
+            for off in wanted:
+                if off not in known:
+                    again()
+                    runs[off] = run_once(self._function, self.values, off)
+                    tick()
+                else:
+                    runs[off] = known[off]
+        return runs
 
     def _limits(self) -> Iterable[str]:
         """Which combinations there are not."""
@@ -89,9 +106,9 @@ class WhatIf(Played):
     @property
     def hooks(self) -> list[Hook]:
         """The hooks that can be switched, in the order in which they were registered."""
-        first = self._runs[frozenset()]
-        rows = {sign: row for row, sign in reversed(first.hooks.items())}
-        return [first.trace.hook(rows[sign]) for sign in self._signs[:MOST]]
+        found = {sign: (run, row) for run in reversed(self._runs.values()) for row, sign in reversed(run.hooks.items())}
+        first = (found[sign] for sign in self._signs[:MOST])  # where it is seen first
+        return [run.trace.hook(row) for run, row in first]
 
     @property
     def traces(self) -> dict[Off, Trace]:
@@ -123,11 +140,10 @@ class WhatIf(Played):
         """All that the player needs, as plain data."""
         from hookviz.player.variants import variants
 
-        shown = variants([*self._variants()])
+        shown = variants([*self._variants()], dict(zip(self._signs, self.hooks, strict=False)))
         combinations = {",".join(map(str, sorted(off))): place for place, off in enumerate(self._runs)}
         return {
             **shown,
-            "switches": self._switches(),
             "combinations": combinations,
             "notes": [*self.notes, *shown["notes"]],
         }
@@ -155,14 +171,6 @@ class WhatIf(Played):
             return say("variant.all"), say("absent.all"), say("player.off")
         return say("variant.without", hooks=labels), say("absent.without", hooks=labels), say("player.off")
 
-    def _switches(self) -> list[dict[str, Any]]:
-        """What can be switched: its name, whose hook it is, and its numbers among the hooks."""
-        hooks = self._runs[frozenset()].hooks
-        rows = [[row for row, sign in hooks.items() if sign == switch] for switch in self._signs[:MOST]]
-        return [
-            {"label": hook.label, "on": hook.on, "rows": there} for hook, there in zip(self.hooks, rows, strict=True)
-        ]
-
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:g}" for name, value in self.values.items()) or say("name.none")
         summary = say("whatif.summary", hooks=len(self.hooks), passes=len(self._runs))
@@ -176,6 +184,13 @@ class Sliding(WhatIf):
         from hookviz.whatif.live import show
 
         show(self)
+
+
+def _switchable(runs: Iterable[Run]) -> list[Sign]:
+    """The hooks that are seen in one of ``runs``, in the order in which the first, with every hook on, has them."""
+    first, *others = runs
+    seen = {sign for run in (first, *others) for sign in run.hooks.values()}
+    return [sign for sign in dict.fromkeys(first.signs.values()) if sign in seen]
 
 
 def _doubts(first: Run, last: Run) -> Iterable[str]:
