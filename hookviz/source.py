@@ -116,13 +116,28 @@ def _find(lines: tuple[str, ...], code: CodeType) -> ast.Lambda | ast.FunctionDe
     return best
 
 
+_TRIES = 3
+
+
 @lru_cache(maxsize=64)
 def _definitions(lines: tuple[str, ...]) -> tuple[ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef, ...]:
-    try:
-        tree = ast.parse("".join(lines))
-    except (SyntaxError, ValueError):  # a notebook's magics, a file that changed since it was imported
+    tree = _parsed("".join(lines))
+    if tree is None:
         return ()
     return tuple(n for n in ast.walk(tree) if isinstance(n, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def _parsed(text: str) -> ast.Module | None:
+    """``text`` as a tree; None where that is no Python, such as a notebook's magics or a file that has changed."""
+    for _ in range(_TRIES):
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError):
+            return None
+        except SystemError:
+            # CPython 3.11 raises it if something else is parsed meanwhile, as for the traceback of a finalizer's error.
+            continue
+    return None
 
 
 def _holds(node: ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef, code: CodeType) -> bool:

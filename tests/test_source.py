@@ -1,5 +1,6 @@
 """A hook is named as its writer knows it, and its file without a word about the machine."""
 
+import ast
 import functools
 import inspect
 import linecache
@@ -223,3 +224,25 @@ def test_a_notebook_cell_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "IPython", module)
     assert where("/nowhere/ipykernel_1/2.py") == "In [4]"
     assert where("/nowhere/ipykernel_1/3.py") == "3.py"
+
+
+@pytest.mark.parametrize(("disturbed", "known"), [(1, True), (99, False)])
+def test_a_parser_that_is_disturbed_is_asked_again(
+    disturbed: int, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, names = tmp_path / f"disturbed_{disturbed}.py", dict[str, Any]()
+    path.write_text(f"def hook(grad):\n    return grad * {disturbed}\n")
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    calls, parse = [], ast.parse
+
+    def disturbed_parse(text: str) -> ast.Module:
+        calls.append(text)
+        if len(calls) <= disturbed:
+            raise SystemError("AST constructor recursion depth mismatch (before=6, after=26)")
+        return parse(text)
+
+    monkeypatch.setattr(ast, "parse", disturbed_parse)
+    described = describe(names["hook"])
+    monkeypatch.undo()
+    assert described.name == "hook"
+    assert described.text == (path.read_text().rstrip() if known else None)
