@@ -6,10 +6,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSER = "tests/browser"
+PAGES = [f"{BROWSER}/test_{name}.py" for name in ("looks", "page", "site", "slides")]
+"""The tests in a browser that need no JupyterLab."""
 # From here on node sees by itself that a .js file is a module.
 NEEDED_NODE = (20, 19)
 
@@ -30,16 +33,26 @@ def run_all() -> int:
 
     What they print comes when the others are done.
     """
-    with tempfile.TemporaryFile("w+") as printed:
-        browser = subprocess.Popen(pytest(BROWSER), cwd=ROOT, stdout=printed, stderr=subprocess.STDOUT)
-        try:
-            others = subprocess.run(pytest(f"--ignore={BROWSER}"), cwd=ROOT).returncode
-            failed = browser.wait()
-        finally:
-            browser.kill()
-        printed.seek(0)
-        print(printed.read(), flush=True)
-    return others or failed
+    with ExitStack() as ending:
+        beside = [Beside(ending, PAGES), Beside(ending, [BROWSER, *(f"--ignore={path}" for path in PAGES)])]
+        others = subprocess.run(pytest(f"--ignore={BROWSER}"), cwd=ROOT).returncode
+        return others or max([part.end() for part in beside], key=abs)
+
+
+class Beside:
+    """A pytest that runs beside others, and is ended with them."""
+
+    def __init__(self, ending: ExitStack, arguments: list[str]) -> None:
+        self._printed = ending.enter_context(tempfile.TemporaryFile("w+"))
+        self._run = subprocess.Popen(pytest(*arguments), cwd=ROOT, stdout=self._printed, stderr=subprocess.STDOUT)
+        ending.callback(self._run.kill)
+
+    def end(self) -> int:
+        """Wait for it, print what it said, and return how it ended."""
+        failed = self._run.wait()
+        self._printed.seek(0)
+        print(self._printed.read(), flush=True)
+        return failed
 
 
 def run_node_tests() -> int:
