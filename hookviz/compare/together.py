@@ -60,16 +60,15 @@ class _Common:
         self.calls: list[CallRow] = []
         self._hooks: dict[Key, int] = {}
         self._nodes: dict[Key, int] = {}
-        self.hooked: list[dict[int, None]] = []
-        """For each pass, the hooks that were there in one of the traces."""
+        self.hooked: dict[int, dict[int, None]] = {}
+        """For each pass, the hooks that were there or ran in one of the traces; also where no backward has begun."""
 
     def move(self, trace: Trace, known: Mapping[int, Hashable]) -> tuple[Trace, set[int]]:
         """``trace`` in the numbers of all, and the numbers of its hooks."""
         numbers = self._numbers(trace, known)
-        for pass_id, there in enumerate(trace.hooked):
-            if pass_id == len(self.hooked):
-                self.hooked.append({})
-            self.hooked[pass_id].update((numbers.hooks[hook], None) for hook in there)
+        ran = [(row.pass_id, [row.hook]) for row in trace.rows if row.hook is not None]
+        for pass_id, there in [*enumerate(trace.hooked), *ran]:
+            self.hooked.setdefault(pass_id, {}).update((numbers.hooks[hook], None) for hook in there)
         nodes = numbers.nodes
         moved = replace(
             trace,
@@ -86,7 +85,7 @@ class _Common:
         """Give ``trace`` the tables of all, once they are complete."""
         trace.ops, trace.hook_rows = list(self.ops), list(self.hook_rows)
         trace.modules, trace.calls, trace.optimizers = list(self.modules), list(self.calls), list(self.optimizers)
-        trace.hooked = [list(there) for there in self.hooked[: len(trace.roots)]]
+        trace.hooked = [list(self.hooked.get(pass_id, ())) for pass_id in range(1 + max(self.hooked, default=-1))]
         trace.forget()
 
     def _numbers(self, trace: Trace, known: Mapping[int, Hashable]) -> _Numbers:
