@@ -96,9 +96,29 @@ def test_code_that_would_not_fit_goes_on_a_slide_with_the_same_heading() -> None
     assert [shown(slide)[1][0] for slide in slides] == ["a", "b"]
 
 
-def test_long_lines_of_code_are_set_smaller() -> None:
-    (slide,) = cut(prose("## One"), code("a" * 78), code("b" * 79))
-    assert [cell.metadata.tags for cell in slide if cell.cell_type == "code"] == [[], ["wide"]]
+def tags(slides: list[list[Any]]) -> list[list[str]]:
+    """Of what is shown below the headings."""
+    return [cell.metadata.tags for slide in slides for cell in slide[1:]]
+
+
+def test_code_that_is_wide_or_long_is_set_smaller() -> None:
+    assert tags(cut(prose("## One"), code("a" * 78), code("b" * 79))) == [[], ["small"]]
+    *_, fits = cut(prose("## One"), code("a\n" * 18))
+    *_, long = cut(prose("## One"), code("a\n" * 19))
+    assert [slide[-1].metadata.tags for slide in (fits, long)] == [[], ["small"]]
+
+
+def test_code_between_fences_is_shown_as_one_with_its_empty_lines() -> None:
+    fenced = "```python\ndef f(x):\n    return x\n\nf(1)\n```"
+    (slide,) = cut(prose(f"## One\n\n{fenced}\nIt is **so**.\n\n{LONG.strip()}"))
+    assert shown(slide) == ["## One", fenced, "It is **so**."] and said(slide) == LONG.strip()
+
+
+def test_code_between_fences_takes_as_much_room_as_a_cell_of_code() -> None:
+    fenced = "\n".join(["```python", *"aaaaaaaaa", "```"])
+    slides = cut(prose(f"## One\n\n{fenced}"), code("\n".join("bbbbbbbbb")))
+    assert [shown(slide)[0] for slide in slides] == ["## One", "## One"]
+    assert tags(cut(prose(f"## One\n\n```python\n{'a' * 79}\n```"))) == [["small"]]
 
 
 def test_an_explanation_is_shown_up_to_where_it_would_introduce_something() -> None:

@@ -264,6 +264,22 @@ def test_a_graph_that_a_hook_changes_gets_a_picture_of_its_own() -> None:
     assert pictures == [{0}, {1}]
 
 
+@pytest.mark.parametrize("backward", [True, False])
+def test_the_pin_of_a_module_hook_that_is_off_stays_as_a_switch(*, backward: bool) -> None:
+    def run() -> None:
+        net = torch.nn.Identity()
+        net.register_forward_hook(lambda module, args, output: output * 3)
+        y = net(leaf(2.0))
+        if backward:
+            y.backward()
+
+    shown = whatif(run).state()
+    assert len(shown["svgs"]) == (2 if backward else 1)
+    assert [set(re.findall(r'id="(m0-p\d+)"', svg)) for svg in shown["svgs"]] == [{"m0-p0"}] * len(shown["svgs"])
+    ends = [frames_of(shown, place)[-1]["texts"].get("m0-p0-v") for place in (0, 1)]
+    assert ends == ([None, "off"] if backward else ["2 → 6", "off"])
+
+
 def test_passes_over_one_graph_keep_their_pictures_apart() -> None:
     def run() -> None:
         x = leaf(3.0)

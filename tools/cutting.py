@@ -20,8 +20,10 @@ FIRST = 290
 """Of the slide with the title of the lesson, which has room for its question and no more."""
 WORDS = 45
 """More of one thought than these is not read on a wall."""
-WIDE = 78
-"""Characters: longer lines of code are set smaller."""
+WIDE, LONG = 78, 18
+"""Characters and lines: code that is wider, or too long for a slide of its own, is set smaller."""
+BLOCK = re.compile(r"```.*?^```|\S(?:(?!\n\n|\n```).)*", re.DOTALL | re.MULTILINE)
+"""A paragraph, a table, a list, or code between fences, in which an empty line is nothing special."""
 ASKED = re.compile(r"\*\*(Predict)\.\*\* |\*\*(\d\d\.\d)\*\* ")
 EXPLAINED = re.compile(r"\*\*(Explain)\.\*\* ")
 LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
@@ -73,7 +75,7 @@ class Cut:
 
     def read(self, source: str) -> None:
         """Take a cell of prose."""
-        for block in re.split(r"\n{2,}", MAP.sub("", source)):
+        for block in BLOCK.findall(MAP.sub("", source)):
             heading = re.match(r"#+ (.+)", block)
             asked, explained = ASKED.match(block), EXPLAINED.match(block)
             if heading:
@@ -96,13 +98,13 @@ class Cut:
                 self.tell(block)
 
     def tell(self, block: str) -> None:
-        """Show a table, and what is short while there is room and no code yet; say the rest."""
+        """Show tables, code between fences, and what is short while there is room and no code yet; say the rest."""
         slide = self.slides[-1]
-        if block.startswith("|"):
-            for table in _pages(block):
-                if self.slides[-1].full or _height(table) > self.slides[-1].room:
+        if block.startswith(("|", "```")):
+            for piece in _pages(block) if block.startswith("|") else [block]:
+                if self.slides[-1].full or _height(piece) > self.slides[-1].room:
                     self.go_on()
-                self.show(table)
+                self.show(piece, "small" if piece.startswith("```") and _is_small(_fenced(piece)) else "")
         elif self.waiting or not slide.takes(block):
             self.waiting.append(block)
         elif slide.cells[1:] or _is_short(block):
@@ -185,13 +187,25 @@ def _code(source: str, *outputs: Any) -> Any:
     """A cell of code without outputs, or an output without its code."""
     cell = nbformat.v4.new_code_cell(source, outputs=[copy.deepcopy(output) for output in outputs])  # type: ignore[no-untyped-call]
     tall = any(_shown(output) > HEIGHT for output in outputs)
-    cell.metadata["tags"] = [tag for tag, is_so in {"wide": _is_wide(source), "alone": tall}.items() if is_so]
+    cell.metadata["tags"] = [tag for tag, is_so in {"small": _is_small(source), "alone": tall}.items() if is_so]
     cell.metadata["transient"] = {"remove_source": not source}
     return cell
 
 
-def _is_wide(source: str) -> bool:
-    return any(len(line) > WIDE for line in source.splitlines())
+def _is_small(source: str) -> bool:
+    lines = source.splitlines()
+    return len(lines) > LONG or any(len(line) > WIDE for line in lines)
+
+
+def _code_height(source: str) -> int:
+    """How many pixels of a slide code takes."""
+    lines = len(source.splitlines())
+    return lines * (27 if _is_small(source) else 33) + 46 if lines else 0
+
+
+def _fenced(block: str) -> str:
+    """The code between its fences."""
+    return block.partition("\n")[2].rpartition("\n")[0]
 
 
 def _pages(table: str) -> list[str]:
@@ -223,9 +237,7 @@ def _start(text: str) -> str:
 
 def _size(cell: Any) -> int:
     """How many pixels of a slide a cell of code takes."""
-    lines = len(cell.source.splitlines())
-    code = lines * (27 if _is_wide(cell.source) else 33) + 46 if lines else 0
-    return code + sum(map(_shown, cell.outputs))
+    return _code_height(cell.source) + sum(map(_shown, cell.outputs))
 
 
 def _shown(output: Any) -> int:
@@ -245,6 +257,8 @@ def _height(text: str) -> int:
     if text.startswith("#"):
         head, _, rest = text.partition("\n")
         return TITLE * math.ceil(len(head) / 48) + (_height(rest.strip()) if rest.strip() else 0)
+    if text.startswith("```"):
+        return _code_height(_fenced(text))
     if text.startswith("|"):
         return sum(12 + 30 * max(math.ceil(len(cell) / 36) for cell in row.split("|")) for row in text.splitlines())
     return 41 * sum(math.ceil(len(part) / 78) for part in text.split("\n- ")) + 18

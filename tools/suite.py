@@ -8,6 +8,7 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSER = "tests/browser"
@@ -36,14 +37,14 @@ def run_all() -> int:
     with ExitStack() as ending:
         beside = [Beside(ending, PAGES), Beside(ending, [BROWSER, *(f"--ignore={path}" for path in PAGES)])]
         others = subprocess.run(pytest(f"--ignore={BROWSER}"), cwd=ROOT).returncode
-        return others or max([part.end() for part in beside], key=abs)
+        return next(filter(None, [others, *(part.end() for part in beside)]), 0)
 
 
 class Beside:
     """A pytest that runs beside others, and is ended with them."""
 
     def __init__(self, ending: ExitStack, arguments: list[str]) -> None:
-        self._printed = ending.enter_context(tempfile.TemporaryFile("w+"))
+        self._printed: IO[str] = ending.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115
         self._run = subprocess.Popen(pytest(*arguments), cwd=ROOT, stdout=self._printed, stderr=subprocess.STDOUT)
         ending.callback(self._run.kill)
 

@@ -65,12 +65,15 @@ class _Common:
         self.calls: list[CallRow] = []
         self._hooks: dict[Key, int] = {}
         self._nodes: dict[Key, int] = {}
-        self.hooked: list[dict[int, None]] = []
-        """For each pass, the hooks that were there in one of the traces."""
+        self.hooked: dict[int, dict[int, None]] = {}
+        """For each pass, the hooks that were there or ran in one of the traces; also where no backward has begun."""
 
     def move(self, trace: Trace, known: Mapping[int, Hashable]) -> tuple[Trace, dict[int, Hashable]]:
         """``trace`` in the numbers of all, and the numbers of its hooks, each with what is known of it."""
         numbers = self._numbers(trace, known)
+        ran = [(row.pass_id, [row.hook]) for row in trace.rows if row.hook is not None]
+        for pass_id, there in [*enumerate(trace.hooked), *ran]:
+            self.hooked.setdefault(pass_id, {}).update((numbers.hooks[hook], None) for hook in there)
         nodes = numbers.nodes
         moved = replace(
             trace,
@@ -82,10 +85,6 @@ class _Common:
             owners={nodes[node]: numbers.calls[call] for node, call in trace.owners.items()},
             roots=[[(nodes[node], output) for node, output in places] for places in trace.roots],
         )
-        for pass_id, there in enumerate(moved.hooked):
-            if pass_id == len(self.hooked):
-                self.hooked.append({})
-            self.hooked[pass_id].update(dict.fromkeys(there))
         return moved, {number: known.get(index) for index, number in numbers.hooks.items()}
 
     def finish(self, trace: Trace, *, apart: bool) -> None:
@@ -93,7 +92,7 @@ class _Common:
         trace.ops, trace.hook_rows = list(self.ops), list(self.hook_rows)
         trace.modules, trace.calls, trace.optimizers = list(self.modules), list(self.calls), list(self.optimizers)
         if not apart:
-            trace.hooked = [list(there) for there in self.hooked[: len(trace.roots)]]
+            trace.hooked = [list(self.hooked.get(pass_id, ())) for pass_id in range(1 + max(self.hooked, default=-1))]
         trace.forget()
 
     def _numbers(self, trace: Trace, known: Mapping[int, Hashable]) -> _Numbers:

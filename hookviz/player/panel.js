@@ -80,10 +80,10 @@ function valuesOf(cards, before) {
   return row;
 }
 
-/** A number stands large; a matrix may scroll, and must then be reachable from the keyboard. */
+/** A number stands large; a matrix may scroll, and must then be reachable from the keyboard. One line may be broken. */
 function numberOf(tag, value) {
   const size = sizeOf(value);
-  return make(tag, `hv-value hv-${size}`, value, size === "many" ? { tabindex: 0 } : {});
+  return make(tag, `hv-value hv-${size}${value.includes("\n") ? "" : " hv-flat"}`, value, size === "many" ? { tabindex: 0 } : {});
 }
 
 /** What arrived from where, or what is sent to whom. */

@@ -2,7 +2,7 @@
 
 import { DIGITS, say } from "./logic.js";
 import { flip, offAt } from "./variants.js";
-import { atEnd, keyed, legible, listen, make, mark, textButton } from "./dom.js";
+import { keyed, legible, listen, make, mark, textButton } from "./dom.js";
 
 /** What the pins of a picture need to know: whether one is a switch, and whether its hook is off. */
 export function switchPins(model) {
@@ -29,10 +29,6 @@ export function makeSwitches({ model, words, panel, driver, root, signal }) {
   switches.forEach((one, place) => pane.append(hookSwitch(one, place, !pins.isOffAt(place), () => act(place), signal)));
   pane.append(splitButton(model, words, split, signal));
   listen(root, "click", ({ target }) => act(pins.placeOf(target.closest(".hv-switch-pin")?.dataset.id ?? "")), signal);
-  // The picture leaves as much room on the screen as the switches take.
-  const measured = new ResizeObserver(() => root.style.setProperty("--hv-switches", `${pane.offsetHeight}px`));
-  measured.observe(pane);
-  atEnd(signal, () => measured.disconnect());
   /** Once everything stands: what the last flip has to say. */
   const greet = () => {
     if (root.dataset.told) panel.tell(say(words, root.dataset.told));

@@ -108,7 +108,7 @@ function fillRoot(root, model, signal) {
   };
   const controls = makeControls({ ...tools, act, between: [makeLegend(tools), predict.score], after: [predict.button, view.pane] });
   driver.rules.push(predict, stops);
-  root.append(layOut(graph, panel, firings, [switches, timeline, controls]), makeNotes([...model.get("notes"), ...notes]), help.dialog);
+  root.append(layOut(graph, panel, firings, [switches, timeline, controls], signal), makeNotes([...model.get("notes"), ...notes]), help.dialog);
   listenToKeys(root, help.dialog, act, signal);
   followLinks(root, driver.go, signal);
   const paintControls = () => controls.paint(driver.now());
@@ -124,10 +124,14 @@ function fillRoot(root, model, signal) {
   switches.greet();
 }
 
-function layOut(graph, panel, firings, below) {
+function layOut(graph, panel, firings, below, signal) {
   const [frame, bar] = [make("div", "hv-frame"), make("div", "hv-bar")];
   bar.append(...below.map((part) => part.pane));
   frame.append(graph.pane, panel.pane, bar, firings.pane, panel.heard);
+  // The picture leaves as much room on the screen as the bar takes, however many switches and shapes are in it.
+  const measured = new ResizeObserver(() => frame.style.setProperty("--hv-bar", `${bar.offsetHeight}px`));
+  measured.observe(bar);
+  atEnd(signal, () => measured.disconnect());
   return frame;
 }
 
