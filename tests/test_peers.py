@@ -103,6 +103,14 @@ def test_where_hookviz_is_third_is_said_with_those_before_it(results: table.Resu
     assert said.endswith("- capture ÷ plain: MLP, 6 × 512, batch 256 (after torchviz, torchview).")
 
 
+def test_where_hookviz_fails_and_others_do_not_it_is_behind_and_unmeasured_it_is_not(results: table.Results) -> None:
+    del results["mlp"]["hookviz"]["picture"]
+    assert "first picture: MLP, 6 × 512, batch 256 (after torchviz, TorchLens, " in table.verdict(results)
+    for work in ("mlp", "fan"):
+        del results[work]["hookviz"]
+    assert table.verdict(results) == ""
+
+
 def test_a_single_round_is_called_no_measurement(results: table.Results) -> None:
     assert "One round only" in table.provenance(results)  # of the fan
     del results["fan"]

@@ -1,5 +1,6 @@
 """The tables that the results make: all of them for the page of the benchmarks, a few lines for the README."""
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -139,7 +140,8 @@ def behind(results: Results) -> dict[str, list[str]]:
                 for peer in PEERS
                 if peer in results[work] and (values := numbers(results, work, peer, column))
             }
-            ahead = [peer for peer in middle if middle[peer] < middle.get("hookviz", 0)]
+            own = middle.get("hookviz", math.inf)  # it may have failed
+            ahead = [peer for peer in middle if middle[peer] < own]
             if len(ahead) > 1:
                 found[column].append(f"{WORKS[work]().name} (after {', '.join(PEERS[peer].name for peer in ahead)})")
     return found
@@ -147,6 +149,8 @@ def behind(results: Results) -> dict[str, list[str]]:
 
 def verdict(results: Results) -> str:
     """Where hookviz is third or later."""
+    if not any("hookviz" in results[work] for work in present(results, WORKS)):
+        return ""
     late = [
         f"- {title}: {'; '.join(found)}."
         for title, found in zip(HEAD[2:], behind(results).values(), strict=True)
@@ -175,7 +179,7 @@ def _range(found: Sequence[Any]) -> str:
 def full(results: Results) -> str:
     """All of it, for the page of the benchmarks."""
     parts = [grid(HEAD, rows(results)), *([hooks(results)] if "hooks" in results else []), verdict(results)]
-    return "\n\n".join([*parts, provenance(results)]) + "\n"
+    return "\n\n".join(filter(None, [*parts, provenance(results)])) + "\n"
 
 
 def brief(results: Results) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import hookviz as hv
-from benchmarks.cases import Case
+from benchmarks.cases import AsModule, Case
 from benchmarks.watches import plain, recorded, torchlens
 
 Shown = Iterable[str]
@@ -96,7 +96,9 @@ def _on_meta(case: Case) -> Case:
 def _draw_graph(case: Case) -> Any:
     from torchview import draw_graph
 
-    return draw_graph(case.module(), input_data=case.input, device="meta", mode="train").visual_graph
+    hide = not isinstance(case.run, AsModule)  # a function would be a single box
+    drawn = draw_graph(case.module(), input_data=case.input, device="meta", mode="train", hide_module_functions=hide)
+    return drawn.visual_graph
 
 
 def _trace_model(case: Case) -> str:
