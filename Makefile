@@ -1,8 +1,9 @@
-# `make help` says what there is. Every target makes .venv first, unless it is up to date.
+# `make help` says what there is. Every target makes the environment that it needs first, unless it is up to date.
 
 PYTHON ?= python3
 LAB_ARGS ?=
 LESSONS ?= 01 02
+PEERS_ARGS ?=
 PYTEST_ARGS ?=
 
 VENV_PYTHON = .venv/bin/python
@@ -10,7 +11,7 @@ VENV_PYTHON = .venv/bin/python
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint lessons site slides images bench clean python ready ready-site ready-bench
+.PHONY: help lab test lint lessons site slides images bench peers clean python ready ready-site ready-bench ready-peers
 
 help:
 	@echo "make lab      open the lessons in JupyterLab  (LAB_ARGS='--no-browser --port=8899')"
@@ -21,6 +22,7 @@ help:
 	@echo "make slides   make slides of lessons in build/slides  (LESSONS='01 02')"
 	@echo "make images   draw the pictures in images/ anew"
 	@echo "make bench    measure what recording costs"
+	@echo "make peers    measure hookviz beside other tools  (PEERS_ARGS='resnet hookviz torchviz')"
 	@echo "make clean    remove .venv, caches and built packages"
 	@echo "Another Python: make lab PYTHON=python3.12"
 
@@ -51,8 +53,11 @@ images: ready
 bench: ready-bench
 	@$(VENV_PYTHON) -m benchmarks
 
+peers: ready-peers
+	@.venv-peers/bin/python -m benchmarks.peers $(PEERS_ARGS)
+
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
 
@@ -69,3 +74,6 @@ ready-site: python
 
 ready-bench: python
 	@"$(PYTHON)" tools/setup.py lab test bench
+
+ready-peers: python
+	@"$(PYTHON)" tools/setup.py peers

@@ -2,7 +2,6 @@
 
 import importlib.metadata
 import platform
-import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,18 +13,14 @@ from benchmarks.cases import CASES
 from benchmarks.fresh import measured
 from benchmarks.timing import ratios, seconds
 from benchmarks.watches import floor, plain, recorded
+from benchmarks.writing import grid, put, spread
 
 ROUNDS, FRESH = 9, 7
 """So many rounds of passes in one process, and so many pairs of processes of their own for the peak of memory."""
 PATIENCE = 60
 """TorchLens has so many seconds for each case."""
-START, END = "<!-- table -->\n", "<!-- end -->"
+START = "<!-- table -->\n"
 HEAD = ("pass", "plain", "floor", "recorded", "recorded ÷ floor", "TorchLens", "memory")
-
-
-def spread(found: Sequence[float]) -> str:
-    """The median, and the smallest and the largest."""
-    return f"**{statistics.median(found):.2f}** ({min(found):.2f} to {max(found):.2f})"
 
 
 def memory(name: str) -> str:
@@ -44,17 +39,13 @@ def lens(name: str) -> str:
         return f"fails: {error.stderr.strip().splitlines()[-1][:80]}"
 
 
-def row(name: str) -> str:
+def row(name: str) -> list[str]:
     """One line of the table."""
     case = CASES[name]()
     below, above = ratios(case, [floor, recorded], ROUNDS)
     over = [one / other for one, other in zip(above, below, strict=True)]
     once = f"{1000 * seconds(case, plain):.3g} ms"
-    return _line(case.name, once, spread(below), spread(above), spread(over), lens(name), memory(name))
-
-
-def _line(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
+    return [case.name, once, spread(below), spread(above), spread(over), lens(name), memory(name)]
 
 
 def table(names: Sequence[str]) -> str:
@@ -63,7 +54,7 @@ def table(names: Sequence[str]) -> str:
     where = (
         f"{versions}, Python {platform.python_version()}, one thread. Rounds: {ROUNDS}; memory {FRESH}; TorchLens 3."
     )
-    return "\n".join([_line(*HEAD), _line(*["---"] * len(HEAD)), *map(row, names), "", where, ""])
+    return f"{grid(HEAD, [row(name) for name in names])}\n\n{where}\n"
 
 
 def main(names: Sequence[str]) -> None:
@@ -73,9 +64,7 @@ def main(names: Sequence[str]) -> None:
     found = table(names or list(CASES))
     print(found)
     if not names:
-        page = Path(__file__).with_name("README.md")
-        before, _, rest = page.read_text(encoding="utf-8").partition(START)
-        page.write_text(f"{before}{START}{found}{END}{rest.partition(END)[2]}", encoding="utf-8")
+        put(Path(__file__).with_name("README.md"), START, found)
 
 
 if __name__ == "__main__":

@@ -18,12 +18,18 @@ class Case:
     input: torch.Tensor
     times: int = 1
     """So often in one measurement, for passes that are too short for the clock."""
+    part: str = ""
+    """The torch function whose outputs a tool saves when asked for a part only; the pass ends with it."""
 
     def root(self) -> torch.Tensor:
         """Run forward, with no gradient left from before."""
         for leaf in (self.input, *(self.run.parameters() if isinstance(self.run, nn.Module) else ())):
             leaf.grad = None
         return self.run(self.input).sum()
+
+    def module(self) -> nn.Module:
+        """What runs, as a module."""
+        return self.run if isinstance(self.run, nn.Module) else AsModule(self.run)
 
 
 class AsModule(nn.Module):
@@ -44,14 +50,15 @@ def _scalars(a: torch.Tensor) -> torch.Tensor:
     return a * b * d
 
 
-def _chain(x: torch.Tensor) -> torch.Tensor:
+def chain(x: torch.Tensor, length: int = 10_000) -> torch.Tensor:
     """``x`` times a number, again and again."""
-    for _ in range(10_000):
+    for _ in range(length):
         x = x * 1.0001
     return x
 
 
-def _leaf() -> torch.Tensor:
+def scalar() -> torch.Tensor:
+    """A single number that wants its gradient."""
     return torch.tensor(1.5, requires_grad=True)
 
 
@@ -59,15 +66,18 @@ def _perceptron() -> nn.Module:
     return nn.Sequential(*(part for _ in range(6) for part in (nn.Linear(512, 512), nn.ReLU())))
 
 
-def _encoder() -> nn.Module:
-    return nn.TransformerEncoder(nn.TransformerEncoderLayer(256, 8, 1024, batch_first=True), 12)
+def encoder(layers: int = 12) -> nn.Module:
+    """A transformer's encoder, 256 wide with 8 heads."""
+    return nn.TransformerEncoder(nn.TransformerEncoderLayer(256, 8, 1024, batch_first=True), layers)
 
 
 CASES: dict[str, Callable[[], Case]] = {
-    "scalars": lambda: Case("six scalars", _scalars, _leaf(), 100),
-    "mlp": lambda: Case("MLP, 6 × 512, batch 256", _perceptron(), torch.randn(256, 512), 2),
-    "resnet": lambda: Case("ResNet-18, 8 × 3 × 64 × 64", ResNet18(), torch.randn(8, 3, 64, 64)),
-    "encoder": lambda: Case("encoder, 12 layers, (8, 128, 256)", _encoder(), torch.randn(8, 128, 256)),
-    "chain": lambda: Case("chain of 10,000 ops", _chain, _leaf()),
+    "scalars": lambda: Case("six scalars", _scalars, scalar(), 100, "mul"),
+    "mlp": lambda: Case("MLP, 6 × 512, batch 256", _perceptron(), torch.randn(256, 512), 2, "relu"),
+    "resnet": lambda: Case("ResNet-18, 8 × 3 × 64 × 64", ResNet18(), torch.randn(8, 3, 64, 64), part="linear"),
+    "encoder": lambda: Case(
+        "encoder, 12 layers, (8, 128, 256)", encoder(), torch.randn(8, 128, 256), part="layer_norm"
+    ),
+    "chain": lambda: Case("chain of 10,000 ops", chain, scalar()),
 }
 """Short name → what makes the case anew."""

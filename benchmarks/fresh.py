@@ -28,14 +28,15 @@ def measured(*arguments: str, limit: float) -> Any:
 
 def growth(case: Case, watch: Watch) -> int:
     """By how many KiB the pass raises the most memory that this process has ever held."""
-    before = _status("VmRSS")
+    before = status("VmRSS")
     kept = watch(case)
-    after = _status("VmHWM")
+    after = status("VmHWM")
     del kept
     return after - before
 
 
-def _status(field: str) -> int:
+def status(field: str) -> int:
+    """What the system says of this process, in KiB: ``VmRSS``, what it holds, or ``VmHWM``, the most it ever held."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
 

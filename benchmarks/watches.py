@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 import hookviz as hv
-from benchmarks.cases import AsModule, Case
+from benchmarks.cases import Case
 from hookviz import graph
 
 Watch = Callable[[Case], Any]
@@ -40,13 +38,14 @@ def recorded(case: Case) -> hv.Trace:
     return trace
 
 
-def torchlens(case: Case) -> Any:
-    """Forward and backward followed by TorchLens, with every activation and every gradient saved."""
+def torchlens(case: Case, *, part: bool = False) -> Any:
+    """Forward and backward followed by TorchLens, with activations and gradients saved: all, or the case's part."""
     import torchlens as tl  # it takes seconds, and replaces torch's functions for the rest of the process
 
     case.input.grad = None
-    model = case.run if isinstance(case.run, torch.nn.Module) else AsModule(case.run)
-    trace = tl.trace(model, case.input, capture=tl.options.CaptureOptions(save_grads="all", backward_ready=True))
+    saved = tl.func(case.part) if part else None
+    capture = tl.options.CaptureOptions(save_grads=saved or "all", backward_ready=True)
+    trace = tl.trace(case.module(), case.input, save=saved, capture=capture)
     return trace.log_backward(trace[trace.output_layers[0]].out.sum())
 
 

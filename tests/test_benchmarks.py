@@ -14,6 +14,7 @@ from benchmarks.cases import CASES, Case
 from benchmarks.resnet import ResNet18
 from benchmarks.timing import ratios
 from benchmarks.watches import WATCHES, floor, plain, recorded
+from benchmarks.writing import between
 
 PAGE = Path(bench.__file__).with_name("README.md")
 SMALL = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 20)
@@ -76,7 +77,7 @@ def test_a_peer_that_fails_or_takes_too_long_is_shown_as_such(monkeypatch: pytes
 
 
 def test_the_page_shows_every_case_and_every_column() -> None:
-    table = PAGE.read_text(encoding="utf-8").partition(bench.START)[2].partition(bench.END)[0]
+    table = between(PAGE.read_text(encoding="utf-8"), bench.START)
     head, _, *rows = [line for line in table.splitlines() if line.startswith("|")]
     assert [cell.strip() for cell in head.strip("|").split("|")] == list(bench.HEAD)
     assert [row.split("|")[1].strip() for row in rows] == [make().name for make in CASES.values()]

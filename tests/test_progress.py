@@ -88,7 +88,7 @@ def test_no_thread_is_started(at_once: None) -> None:
 
 
 COUNTED = [
-    *(f"Recording the pass with other hooks off: {n} of 17" for n in range(2, 18)),
+    *(f"Recording the pass with other hooks off: {n} of 16" for n in range(2, 17)),
     *(f"Preparing the player: {n} of 16" for n in range(1, 17)),
 ]
 
@@ -110,8 +110,8 @@ def test_a_slider_shows_it_beside_itself(at_once: None) -> None:
     both, lines = whatif(a_to_e, a=(-3, 3)), list[str]()
     (slider,) = sliders(both, Player.showing(both.state()), lines.append)
     slider.value = 1.5
-    assert counted(lines)[:16] == COUNTED[:16]
-    assert counted(lines)[16:] == [f"Preparing the player: {n} of 32" for n in range(1, 33)]
+    assert counted(lines)[:15] == COUNTED[:15]
+    assert counted(lines)[15:] == [f"Preparing the player: {n} of 32" for n in range(1, 33)]
     assert lines[-1] == ""
 
 
@@ -137,7 +137,6 @@ def test_a_notebook_keeps_nothing_that_is_seen(tmp_path: Path) -> None:
     client.process_message = note
     client.execute()
     assert [line[:26] for line in shown[:-1]] == [
-        "Recording the pass with ot",
         "Recording the pass with ot",
         "Preparing the player: 1 of",
         "Preparing the player: 2 of",

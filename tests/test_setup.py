@@ -130,11 +130,12 @@ def run(root: Path) -> int:
 def test_make_without_a_target_lists_the_targets() -> None:
     said = make().stdout
     assert all(
-        f"make {target} " in said for target in ("lab", "test", "lint", "site", "slides", "images", "bench", "clean")
+        f"make {target} " in said
+        for target in ("lab", "test", "lint", "site", "slides", "images", "bench", "peers", "clean")
     )
 
 
-@pytest.mark.parametrize("target", ["lab", "test", "lint", "site", "slides", "images", "bench"])
+@pytest.mark.parametrize("target", ["lab", "test", "lint", "site", "slides", "images", "bench", "peers"])
 def test_make_says_when_there_is_no_python(target: str) -> None:
     done = make(target, "PYTHON=no-such-python")
     assert done.returncode != 0
@@ -273,6 +274,18 @@ def test_other_extras_are_installed_on_top(root: Path, pip: Callable[..., None])
     assert len(calls(root)) == 3
 
 
+def test_the_peers_get_an_environment_of_their_own(
+    root: Path, pip: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert setup.main(["peers"], root) == 0
+    assert calls(root)[0].endswith(".venv-peers") and calls(root)[1].endswith(".[peers]")
+    assert not (root / ".venv").exists()
+    (root / "pyproject.toml").write_text("changed")
+    pip("ERROR: none", 1)
+    assert setup.main(["peers"], root) == 1
+    assert capsys.readouterr().err.endswith("(.venv-peers/install.log has pip's own words).\n")
+
+
 def test_an_environment_that_was_cut_short_is_made_anew(root: Path, pip: Callable[..., None]) -> None:
     pip("no network", 1)
     run(root)
@@ -346,7 +359,7 @@ def test_every_requirement_has_an_exact_version_that_fits() -> None:
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
     pins = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
     assert all(pins.values()) and pins["torch"] == "2.13.0"
-    for needed in requirements("lab", "test", "site", "bench"):
+    for needed in requirements("lab", "test", "site", "bench", "peers"):
         assert Version(pins[canonicalize_name(needed.name)]) in needed.specifier, needed
 
 

@@ -1,4 +1,4 @@
-"""Make .venv and install hookviz into it; where that cannot be done, say in one sentence what to do.
+"""Make an environment and install hookviz into it; where that cannot be done, say in one sentence what to do.
 
 This file must be readable for Python 3.6, so that an old Python can say that it is too old.
 """
@@ -53,9 +53,9 @@ def fail(sentence: str) -> int:
 
 
 def set_up(root: Path, extras: List[str]) -> None:
-    """Bring .venv to what pyproject.toml and constraints.txt ask for, and do nothing when it is there."""
+    """Bring the environment to what pyproject.toml and constraints.txt ask for, and do nothing when it is there."""
     check_version(sys.version_info[:2])
-    venv = root / ".venv"
+    venv = root / environment(extras)
     if is_ready(venv, extras):
         return
     check_modules()
@@ -66,6 +66,11 @@ def set_up(root: Path, extras: List[str]) -> None:
     quieten(venv)
     stamp(venv, extras).write_text(fingerprint(root))
     unfinished(venv).unlink(missing_ok=True)
+
+
+def environment(extras: List[str]) -> str:
+    """The folder for these extras; what the peers' tools need stays out of the one that everything else runs in."""
+    return ".venv-peers" if "peers" in extras else ".venv"
 
 
 def check_version(version: Tuple[int, ...]) -> None:
@@ -135,13 +140,13 @@ def can_find(venv: Path, module: str) -> bool:
 
 
 def python_of(venv: Path) -> Path:
-    """The Python inside .venv."""
+    """The Python inside an environment."""
     return venv / "bin" / "python"
 
 
 def make_venv(venv: Path) -> None:
-    """Make .venv anew; what was left of an earlier one goes."""
-    print("Making .venv; the first time takes some minutes.", flush=True)
+    """Make the environment anew; what was left of an earlier one goes."""
+    print(f"Making {venv.name}; the first time takes some minutes.", flush=True)
     if venv.exists():
         shutil.rmtree(str(venv))
     venv.mkdir()
@@ -151,7 +156,7 @@ def make_venv(venv: Path) -> None:
     made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if made.returncode:
         hint = "see that the temporary folder has room, or name another Python: make PYTHON=..."
-        raise Problem(f"{sys.executable} cannot make .venv ({last_line(made.stdout)}): {hint}")
+        raise Problem(f"{sys.executable} cannot make {venv.name} ({last_line(made.stdout)}): {hint}")
 
 
 def last_line(output: str) -> str:
@@ -167,7 +172,7 @@ def install(venv: Path, extras: List[str]) -> None:
     command = [str(python_of(venv)), "-m", "pip", "install", "--retries", "2", *wanted]
     log = venv / "install.log"
     if run_pip(command, venv.parent, log):
-        raise Problem(explain(log.read_text(encoding="utf-8")))
+        raise Problem(explain(log))
 
 
 def quieten(venv: Path) -> None:
@@ -197,8 +202,9 @@ def show(line: str) -> None:
         print("  Putting them in place", flush=True)
 
 
-def explain(said: str) -> str:
-    """What a person can do about a pip that failed."""
+def explain(log: Path) -> str:
+    """What a person can do about a pip that failed, and where its own words are."""
+    said = log.read_text(encoding="utf-8")
     package, conflict = missing_package(said), conflicting(said)
     if "No space left on device" in said:
         advice = "The disk is full: make room, or point TMPDIR to a larger disk, then run make again"
@@ -213,7 +219,7 @@ def explain(said: str) -> str:
     else:
         errors = "\n".join(line for line in said.splitlines() if re.search(r"(Error|ERROR): ", line))
         advice = f"pip could not install the packages ({last_line(errors or said)}): mend that, then run make again"
-    return f"{advice} (.venv/install.log has pip's own words)."
+    return f"{advice} ({log.parent.name}/{log.name} has pip's own words)."
 
 
 def missing_package(said: str) -> Optional[str]:

@@ -1,0 +1,62 @@
+"""A stand-in for the programs ``dot`` and ``neato``, on the Graphviz library that pygraphviz carries.
+
+TorchLens calls them, and a machine need not have them. Like a program, it starts without torch.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def install(folder: Path) -> None:
+    """Put the programs into ``folder``, for whoever looks there first."""
+    for engine in ("dot", "neato"):
+        program = folder / engine
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{Path(__file__).resolve()}" {engine} "$@"\n')
+        program.chmod(0o755)
+
+
+def draw(source: str, engine: str, format: str, attributes: Sequence[str] = ()) -> bytes:
+    """``source`` laid out by ``engine`` and drawn as ``format``, with attributes such as ``splines=line``.
+
+    Raises:
+        ValueError: Graphviz cannot read or lay out the source, or knows no such format.
+    """
+    import pygraphviz
+    from pygraphviz import graphviz
+
+    drawing = pygraphviz.AGraph(string=source)
+    drawing.graph_attr.update(attribute.split("=", 1) for attribute in attributes)
+    context = graphviz.gvContextWithBuiltins()
+    if graphviz.gvLayout(context, drawing.handle, engine.encode()):
+        raise ValueError(f"{engine} cannot lay this out")
+    failed, drawn = graphviz.gvRenderData(context, drawing.handle, format.encode())
+    if failed:
+        raise ValueError(f"there is no format {format!r}")
+    return bytes(drawn)
+
+
+def main(engine: str, *arguments: str) -> None:
+    """Do what ``dot -Tsvg -o out.svg in.dot`` does; the name of the engine comes first."""
+    parser = argparse.ArgumentParser(prog=engine)
+    parser.add_argument("-T", dest="format", default="dot")
+    parser.add_argument("-G", dest="attributes", action="append", default=[])
+    parser.add_argument("-o", dest="out", type=Path)
+    parser.add_argument("-n", dest="placed", help="the nodes have their places")
+    parser.add_argument("source", nargs="?", type=Path)
+    # Its number is optional, and would else be looked for in the next word.
+    wanted = parser.parse_args(["-n1" if word == "-n" else word for word in arguments])
+    source = wanted.source.read_text(encoding="utf-8") if wanted.source else sys.stdin.read()
+    drawn = draw(source, f"nop{wanted.placed}" if wanted.placed else engine, wanted.format, wanted.attributes)
+    if wanted.out:
+        wanted.out.write_bytes(drawn)
+    else:
+        sys.stdout.buffer.write(drawn)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(0)  # freeing the layout crashes on some graphs

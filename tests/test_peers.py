@@ -1,0 +1,351 @@
+"""The comparison says what was measured, and of what failed how it failed."""
+
+import doctest
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+import hookviz as hv
+from benchmarks import writing
+from benchmarks.cases import Case
+from benchmarks.peers import __main__ as command
+from benchmarks.peers import dot, hooked, one, runs, table
+from benchmarks.peers.tools import PEERS, PLAIN, displayed
+from benchmarks.peers.works import WORKS
+from benchmarks.writing import between, put
+
+SMALL = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 5, "linear")
+
+
+def cell(**found: Any) -> runs.Cell:
+    return {"date": "2026-01-02", "version": "1.0", **found}
+
+
+@pytest.fixture
+def results() -> table.Results:
+    """Two works: one that all can do, and one of which each tool but hookviz says something else."""
+    slow = cell(failed={"stage": "capture", "why": "more than 60 s"}, memory=[4096.0])
+    deep = cell(
+        capture=[1.5, 1.4, 1.6], memory=[2048.0] * 3, failed={"stage": "picture", "why": "RecursionError: a | b\n" * 9}
+    )
+    fine = cell(capture=[2.0, 1.0, 3.0], memory=[4096.0] * 3, picture=[0.1, 0.2, 0.3], size=[1000, 1000, 1000])
+    page = {name: value for name, value in fine.items() if name != "picture"}
+    none = cell(memory=[2048.0, 2048.0, 1024.0])
+    every = dict.fromkeys(PEERS, fine) | {"plain": none, "torchvista": page}
+    seen = {name: cell(hooks=[dict.fromkeys(table.LOOKS, "")]) for name in PEERS}
+    seen["hookviz"]["hooks"] = [dict.fromkeys(table.LOOKS, "shown")]
+    seen["torchlens"]["hooks"][0]["spot_forward"] = "data"
+    fan = {"plain": cell(memory=[512.0]), "hookviz": fine, "torchlens": slow, "torchviz": deep}
+    found: table.Results = json.loads(json.dumps({"mlp": every, "fan": fan, "hooks": seen}))  # no two cells are one
+    return found
+
+
+def row(results: table.Results, work: str, peer: str) -> list[str]:
+    (found,) = (row for row in table.rows(results) if row[:2] == [WORKS[work]().name, PEERS[peer].name])
+    return found[2:]
+
+
+# -- the tables
+
+
+def test_a_cell_is_the_median_with_its_spread(results: table.Results) -> None:
+    assert row(results, "mlp", "hookviz") == [
+        "**2.00** (1.00 to 3.00)",
+        "**200 ms** (100 ms to 300 ms)",
+        "1.00 KB",  # always the same, so there is no spread
+        "2.00",
+    ]
+
+
+def test_memory_beside_a_pass_that_needs_none_is_a_difference(results: table.Results) -> None:
+    assert row(results, "fan", "hookviz")[3] == "+3.5 MiB"
+
+
+def test_what_failed_is_said_where_it_failed(results: table.Results) -> None:
+    assert row(results, "fan", "torchlens") == ["more than 60 s", "–", "–", "+3.5 MiB"]
+    capture, picture, size, _ = row(results, "fan", "torchviz")
+    assert (capture, size) == ("**1.50** (1.40 to 1.60)", "–")
+    assert picture.startswith("RecursionError: a / b RecursionError") and picture.endswith(" …") and len(picture) < 100
+
+
+def test_a_tool_that_draws_while_it_captures_has_no_time_of_its_own_for_it(results: table.Results) -> None:
+    assert row(results, "mlp", "torchvista")[1] == "with the capture"
+
+
+def test_every_line_of_the_table_has_every_column(results: table.Results) -> None:
+    lines = [line for line in table.full(results).splitlines() if line.startswith("| ")]
+    counts = [line.replace("\\|", "").count("|") for line in lines]
+    assert set(counts[: 2 + len(PEERS) + 3]) == {len(table.HEAD) + 1}
+    assert set(counts[2 + len(PEERS) + 3 :]) == {len(table.LOOKS) + 2}
+
+
+def test_hooks_are_shown_kept_or_unknown(results: table.Results) -> None:
+    assert table.looks(results["hooks"]["hookviz"]) == ["shown"] * 5
+    assert table.looks(results["hooks"]["torchlens"]) == ["in its data", "no", "no", "no", "no"]
+    failed = cell(failed={"stage": "hooks", "why": "crashes (SIGSEGV)"})
+    assert table.looks(failed) == ["crashes (SIGSEGV)", "–", "–", "–", "–"]
+
+
+def test_where_hookviz_is_third_is_said_with_those_before_it(results: table.Results) -> None:
+    assert table.verdict(results) == "hookviz is first or second of all that gave a number, in every column."
+    results["mlp"]["torchviz"]["capture"] = results["mlp"]["torchview"]["capture"] = [0.5]
+    said = table.verdict(results)
+    assert said.endswith("- capture ÷ plain: MLP, 6 × 512, batch 256 (after torchviz, torchview).")
+
+
+def test_where_hookviz_fails_and_others_do_not_it_is_behind_and_unmeasured_it_is_not(results: table.Results) -> None:
+    del results["mlp"]["hookviz"]["picture"]
+    assert "first picture: MLP, 6 × 512, batch 256 (after torchviz, TorchLens, " in table.verdict(results)
+    for work in ("mlp", "fan"):
+        del results[work]["hookviz"]
+    assert table.verdict(results) == ""
+
+
+def test_a_single_round_is_called_no_measurement(results: table.Results) -> None:
+    assert "One round only" in table.provenance(results)  # of the fan
+    del results["fan"]
+    assert table.provenance(results).endswith("2026-01-02, rounds: 3, one thread.")
+
+
+def test_the_few_lines_for_the_readme_have_the_medians(results: table.Results) -> None:
+    head, _, first, second, *_ = table.brief(results).splitlines()
+    assert head == "|  | sees of hooks | fan of 10,000 ops into one |"
+    assert first == "| hookviz | 5 of 5 | 2.00, 200 ms, 1.00 KB |"
+    assert second.startswith("| torchviz | 0 of 5 | 1.50, RecursionError: a / b")
+    assert table.brief(results).splitlines()[4:6] == [
+        "| TorchLens | 1 of 5 | more than 60 s |",
+        "| TorchLens (part) | 0 of 5 | – |",  # not measured
+    ]
+
+
+def test_the_pages_show_what_the_results_say() -> None:
+    results = command.load()
+    assert set(results) == {*WORKS, "hooks"}
+    assert between((runs.ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8"), command.START) == table.full(
+        results
+    )
+    assert between((runs.ROOT / "README.md").read_text(encoding="utf-8"), command.START) == table.brief(results)
+
+
+@pytest.mark.parametrize("module", [table, writing])
+def test_the_examples_in_docstrings_hold(module: ModuleType) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted and not found.failed
+
+
+def test_a_table_is_written_between_its_marks_and_nowhere_else(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- x -->\nold<!-- end -->\n<!-- y -->\nother<!-- end -->\n")
+    put(page, "<!-- y -->\n", "new\n")
+    assert page.read_text() == "a\n<!-- x -->\nold<!-- end -->\n<!-- y -->\nnew\n<!-- end -->\n"
+    with pytest.raises(ValueError, match=r"page\.md has no <!-- z --> with an <!-- end --> behind it"):
+        put(page, "<!-- z -->\n", "new\n")
+
+
+# -- the processes
+
+
+def program(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Measure by running ``code`` instead."""
+    real = subprocess.Popen
+    monkeypatch.setattr(runs.subprocess, "Popen", lambda _, **options: real([sys.executable, "-c", code], **options))
+
+
+@pytest.mark.parametrize(
+    ("code", "failed"),
+    [
+        ("import os; os.abort()", "crashes (SIGABRT)"),
+        ("import time; time.sleep(60)", "more than 2 s"),
+        ("raise SystemExit('no such work')", "ends with status 1: no such work"),
+        ('print(\'{"failed": "RecursionError: too deep"}\')', "RecursionError: too deep"),
+        ("import os; os._exit(3)", "ends with status 3: it said nothing"),
+    ],
+)
+def test_what_was_found_before_it_failed_is_kept(code: str, failed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(monkeypatch, "print('<HTML>'); print('{\"memory\": 7}', flush=True); print(3, flush=True); " + code)
+    assert runs.measured("mlp", "hookviz", "capture", 2) == {"memory": 7, "failed": failed}
+
+
+def test_programs_that_a_tool_has_started_end_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    child = f"import time, pathlib\nwhile True: pathlib.Path({str(there)!r}).touch(); time.sleep(0.05)"
+    program(monkeypatch, f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])")
+    runs.measured("mlp", "hookviz", "capture", 2)
+    assert there.exists()
+    time.sleep(0.2)
+    there.unlink()
+    time.sleep(0.3)
+    assert not there.exists()
+
+
+def test_what_failed_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def answer(work: str, peer: str, stages: str, limit: float) -> dict[str, Any]:
+        asked.append((work, peer, stages))
+        found: dict[str, Any] = {"memory": 1}
+        if peer == "torchlens":
+            return {**found, "failed": "more than 60 s"}
+        return {**found, "capture": 2, **({"failed": "RecursionError"} if "picture" in stages else {})}
+
+    monkeypatch.setattr(runs, "measured", answer)
+    told: list[str] = []
+    ((_, cells),) = runs.rounds(["mlp"], ["torchviz", "torchlens"], 3, 60, lambda _, peer, cell: told.append(peer))
+    assert told == ["plain", "torchviz", "torchlens"] * 3
+    assert [stages for _, peer, stages in asked if peer == "torchviz"] == ["capture,picture", "capture", "capture"]
+    assert [stages for _, peer, stages in asked if peer == "torchlens"] == ["capture,picture"]
+    assert cells["torchviz"]["capture"] == [2, 2, 2]
+    assert cells["torchviz"]["failed"] == {"stage": "picture", "why": "RecursionError"}
+    assert cells["torchlens"]["failed"] == {"stage": "capture", "why": "more than 60 s"}
+
+
+def test_a_fresh_process_measures_hookviz() -> None:
+    found = runs.measured("scalars", "hookviz", "capture,picture", 300)
+    assert set(found) == {"memory", "capture", "seconds", "plain", "picture", "size"}
+    assert found["capture"] > 1 and found["capture"] == pytest.approx(found["seconds"] / found["plain"])
+    assert found["size"] > 10_000 and found["picture"] > 0
+
+
+@pytest.mark.parametrize(("long", "calls"), [(0.0, 1), (60.0, 1 + 3 * SMALL.times)])
+def test_a_long_pass_is_run_once_and_a_short_one_again(
+    long: float, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Case] = []
+    peer = replace(PLAIN, capture=seen.append, picture=lambda _: ["three", "€"])
+    monkeypatch.setattr(one, "LONG", long)
+    found = list(one.findings(peer, SMALL, ["capture", "picture"]))
+    assert len(seen) == calls
+    assert [set(part) for part in found] == [{"memory"}, {"capture", "seconds", "plain"}, {"picture", "size"}]
+    assert found[-1]["size"] == 5 + 3  # bytes
+    assert len(list(one.findings(peer, SMALL, ["capture"]))) == 2
+
+
+# -- what is asked of hooks
+
+
+def test_hookviz_shows_the_hooks_in_order_with_their_gradients() -> None:
+    assert hooked.sees(PEERS["hookviz"]) == dict.fromkeys(table.LOOKS, "shown")
+
+
+def test_a_tool_that_knows_of_no_hook_is_seen_not_to() -> None:
+    assert hooked.sees(PLAIN) == dict.fromkeys(table.LOOKS, "")
+
+
+def test_the_hooks_fire_in_the_order_that_is_looked_for() -> None:
+    with hv.record() as trace:
+        Case("hooks", hooked.Hooked(), torch.ones(1, 1, requires_grad=True)).root().backward()
+    assert [step.hook.name for step in trace.firings if step.hook] == list(hooked.NAMES)
+    (fired,) = (step for step in trace.firings if step.hook and step.hook.name == "spot_tensor")
+    before, _, after = fired.sentence.partition("→")
+    assert hooked.BEFORE in before and hooked.AFTER in after
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [("spot_forward spot_tensor spot_backward", "shown"), ("spot_tensor spot_forward spot_backward", ""), ("", "")],
+)
+def test_names_in_another_order_are_no_order(text: str, order: str) -> None:
+    found = hooked.where({"shown": text, "data": ""})
+    assert found["order"] == order
+    assert found["spot_tensor"] == ("shown" if text else "")
+
+
+# -- the tools, and the stand-in for dot
+
+
+def test_what_is_displayed_is_all_that_a_notebook_is_sent() -> None:
+    trace = PEERS["hookviz"].capture(SMALL)
+    assert displayed(trace) == [str(shown) for shown in trace._repr_mimebundle_().values()]
+
+
+def test_every_work_ends_with_the_part_that_is_saved_of_it() -> None:
+    ends = {"linear": "AddmmBackward0", "layer_norm": "NativeLayerNormBackward0"}
+    for name in ("scalars", "mlp", "resnet", "chain"):
+        case = WORKS[name]()
+        out = case.run(case.input)
+        assert out.grad_fn is not None
+        assert out.grad_fn.name() == ends.get(case.part, f"{case.part.capitalize()}Backward0"), name
+
+
+@pytest.mark.filterwarnings("ignore:distutils Version classes")
+def test_torchviz_is_drawn_by_hookviz() -> None:
+    pytest.importorskip("torchviz")
+    (shown, *_) = PEERS["torchviz"].picture(PEERS["torchviz"].capture(SMALL))
+    assert shown.startswith("<svg") and "AddmmBackward0" in shown
+    assert torch.equal(SMALL.run.weight.grad, torch.full((3, 3), 2.0))  # type: ignore[attr-defined]
+
+
+def test_the_stand_in_answers_as_dot_does(tmp_path: Path) -> None:
+    dot.install(tmp_path)
+    (tmp_path / "in.dot").write_text("digraph { a -> b }")
+
+    def call(engine: str, *arguments: str) -> str:
+        done = subprocess.run([str(tmp_path / engine), *arguments], capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert "<svg" in call("dot", "-Tsvg", str(tmp_path / "in.dot"))
+    assert call("dot", "-Tplain", "-o", str(tmp_path / "out"), str(tmp_path / "in.dot")) == ""
+    assert (tmp_path / "out").read_text().splitlines()[0].startswith("graph 1 ")
+    (tmp_path / "placed.dot").write_text('digraph { a [pos="0,0"]; b [pos="720,0"]; a -> b }')
+    placed = call("neato", "-n", "-Gsplines=line", "-Tplain", str(tmp_path / "placed.dot"))
+    (a,) = re.findall(r"^node a (\S+) ", placed, re.MULTILINE)
+    (b,) = re.findall(r"^node b (\S+) ", placed, re.MULTILINE)
+    assert float(b) - float(a) == pytest.approx(10)
+
+
+def test_tools_find_the_stand_in_first() -> None:
+    with runs.programs() as environment:
+        folder = environment["PATH"].split(os.pathsep)[0]
+        assert sorted(os.listdir(folder)) == ["dot", "neato"]
+
+
+# -- the command
+
+
+def test_some_works_and_tools_can_be_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted: list[Any] = []
+
+    def measure(works: list[str], peers: list[str], *rest: Any) -> list[Any]:
+        wanted.append((works, peers, *rest[:2]))
+        return []
+
+    monkeypatch.setattr(command, "rounds", measure)
+    monkeypatch.setattr(command, "full", lambda found: str(found))
+    monkeypatch.setattr(command, "write", lambda found: wanted.append("written"))
+    command.main(["mlp", "torchviz", "--rounds", "2"])
+    command.main(["--limit", "9"])
+    assert wanted == [(["mlp"], ["torchviz"], 2, 60), ([*WORKS, "hooks"], list(PEERS), 5, 9), "written"]
+    with pytest.raises(SystemExit):
+        command.main(["mlpp"])
+    assert "'mlpp' is none of scalars, mlp" in capsys.readouterr().err
+
+
+def test_what_was_measured_of_a_part_joins_the_rest(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, results: table.Results
+) -> None:
+    monkeypatch.setattr(command, "RESULTS", tmp_path / "results.json")
+    monkeypatch.setattr(command, "write", lambda found: None)
+    monkeypatch.setattr(command, "full", lambda found: "")
+    assert command.load() == {}
+    command.save(results)
+    again = {"torchviz": cell(capture=[9.0])}
+    monkeypatch.setattr(command, "rounds", lambda *_: [("mlp", again)])
+    command.main(["mlp", "torchviz", "--keep"])
+    results["mlp"]["torchviz"] = again["torchviz"]
+    assert command.load() == results
+
+
+def test_it_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    tell = command.teller(2)
+    tell("mlp", "torchviz", cell(failed={"stage": "capture", "why": "more than 60 s"}))
+    assert re.fullmatch(r"1/2, 0\.0 min, about 0 left: mlp torchviz: more than 60 s\n", capsys.readouterr().err)
