@@ -47,6 +47,7 @@ def encode(trace: Trace) -> dict[str, Any]:
         "owners": list(trace.owners.items()),
         "roots": trace.roots,
         "hooked": trace.hooked,
+        "outside": sorted(trace.outside),
         "notes": trace.notes,
         "dropped": trace.dropped,
         "values": [_encode_value(row) for row in trace.values],
@@ -81,13 +82,14 @@ def _encode(x: Any) -> Any:
 
 def decode(data: dict[str, Any]) -> Trace:
     """The trace that ``encode`` wrote."""
-    rows = {name: _decode_rows(data[name], kind) for name, kind in _ROWS.items() if name != "saved" or name in data}
-    edges = {(a, b): (c, d) for a, b, c, d in data["edges"]}
-    roots = [[(node, output) for node, output in places] for places in data["roots"]]
-    values = [_decode_value(row) for row in data["values"]]
-    same = {name: data[name] for name in ("ops", "hooked", "notes")}
-    owners = dict(data["owners"])
-    return Trace(dropped=data["dropped"], edges=edges, owners=owners, roots=roots, values=values, **same, **rows)
+    rows: dict[str, Any] = {
+        name: _decode_rows(data[name], kind) for name, kind in _ROWS.items() if name != "saved" or name in data
+    }
+    more: dict[str, Any] = {name: data[name] for name in ("ops", "hooked", "notes", "dropped")}
+    more |= {"owners": dict(data["owners"]), "outside": set(data.get("outside", ()))}
+    more["edges"] = {(a, b): (c, d) for a, b, c, d in data["edges"]}
+    more["roots"] = [[(node, output) for node, output in places] for places in data["roots"]]
+    return Trace(values=[_decode_value(row) for row in data["values"]], **more, **rows)
 
 
 def _decode_rows(columns: dict[str, list[Any]], kind: Any) -> list[Any]:
@@ -171,6 +173,8 @@ def _faults(trace: Trace) -> Iterator[str]:
             yield f"call {call.number} of a module"
     if not all(node in nodes and call in calls for node, call in trace.owners.items()):
         yield "which module made a node"
+    if not all(node in nodes for node in trace.outside):
+        yield "which nodes were not observed"
     for hook in trace.hook_rows:
         holders = optimizers if hook.kind in STEP_HOOK_KINDS else modules
         owned = hook.module == -1 or hook.module in holders

@@ -14,6 +14,7 @@ from hookviz import graph
 from hookviz.later import Later
 from hookviz.measuring import measured
 from hookviz.recorder.call import Call, Module, ModuleStage
+from hookviz.recorder.chosen import Chosen
 from hookviz.recorder.glimpse import glimpse_of
 from hookviz.recorder.makers import Makers
 from hookviz.recorder.modules import Modules
@@ -36,7 +37,7 @@ _SHARED = (torch_modules._global_forward_pre_hooks, torch_modules._global_forwar
 class Calls:
     """Follows the modules of a recording. None of this may raise into the user's forward."""
 
-    def __init__(self, recording: "Recording", trace: Trace, models: Iterable[Module]) -> None:
+    def __init__(self, recording: "Recording", trace: Trace, models: Sequence[Module], chosen: Chosen) -> None:
         self.recording, self.trace = recording, trace
         self.modules = Modules(trace)
         self._counts: Counter[int] = Counter()
@@ -45,8 +46,8 @@ class Calls:
         self._known: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
         self.parameters: dict[int, int] = {}
         """``id`` of a parameter → the first call of its module."""
-        self.follows = {id(module) for model in models for module in model.modules()}
-        """``id`` of each module that was given; empty for all modules there are."""
+        self.chosen, self.follows = chosen, chosen.modules
+        """``id`` of each module that is followed; empty for all modules there are."""
         self.makers = Makers(marking=bool(self.follows))
         self._given = [(self.modules.name(model), {id(module) for module in model.modules()}) for model in models]
 
@@ -58,7 +59,7 @@ class Calls:
         number = self.modules.number(module)
         self.recording.notices.saved_hooks()
         things = list(arguments(module, args, kwargs))
-        given, parameters = self.look(things), list(module._parameters.values())
+        given, parameters = self.look(things), list(self.chosen.parameters(module))
         call = Call(self, module, len(self.trace.calls))
         try:
             self._lay(call)
@@ -125,9 +126,11 @@ class Calls:
 
     def close(self) -> None:
         """Take off every observer there is, and forget the calls that still run in other threads."""
-        for name, modules in self._given:
-            if not modules & self.modules.called():
+        called = self.modules.called()
+        for name, modules in self._given if self.chosen.patterns is None else ():
+            if not modules & called:
                 self.recording.notices.say("note.uncalled", model=name)
+        self.chosen.tell(self.recording.notices, bool(called))
         for stage in self._stages.values():
             stage.lift()
         self._stages.clear()
@@ -210,6 +213,10 @@ class Calls:
         for node in survey.nodes:
             if id(node) in owners:
                 self.trace.owners[survey.numbers[id(node)]] = owners[id(node)]
+
+    def chosen_of(self, nodes: Sequence[Node]) -> set[int]:
+        """``id`` of each node that belongs to what is followed."""
+        return {*self.owners(nodes), *self.chosen.leaves(nodes)}
 
     def owners(self, nodes: Sequence[Node]) -> dict[int, int]:
         """``id`` of a node → the call that it belongs to, for those that belong to one."""

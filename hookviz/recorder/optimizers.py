@@ -54,6 +54,10 @@ class Optimizers:
         self._numbers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
         self._running: list[Step] = []
 
+    def follows(self) -> bool:
+        """Whether the step that runs, or begins, in the thread of the recording is one that is followed."""
+        return bool(self._running) or self.recording.turns.after()
+
     def begin(self, optimizer: Optimizer) -> None:
         """A step begins: its hooks are about to run."""
         self._running.append(Step(self._number(optimizer), self.recording.raised.enter()))

@@ -77,16 +77,22 @@ def begun_here() -> "Recording | None":
     return recording if recording is not None and recording.thread == threading.get_ident() else None
 
 
+def stepping_here() -> "Recording | None":
+    """The recording that follows an optimizer's step in the calling thread."""
+    recording = begun_here()
+    return recording if recording is not None and recording.optimizers.follows() else None
+
+
 # For good, since a handle made meanwhile points to these: to everybody but a step they are the dicts that torch made.
-_all_pre = Between("step_pre_hook", torch_optimizer._global_optimizer_pre_hooks, begun_here, shared=True)
-_all_post = Between("step_post_hook", torch_optimizer._global_optimizer_post_hooks, begun_here, shared=True)
-_own_pre = OnOptimizer("_optimizer_step_pre_hooks", "step_pre_hook", begun_here)
-_own_post = OnOptimizer("_optimizer_step_post_hooks", "step_post_hook", begun_here)
+_all_pre = Between("step_pre_hook", torch_optimizer._global_optimizer_pre_hooks, stepping_here, shared=True)
+_all_post = Between("step_post_hook", torch_optimizer._global_optimizer_post_hooks, stepping_here, shared=True)
+_own_pre = OnOptimizer("_optimizer_step_pre_hooks", "step_pre_hook", stepping_here)
+_own_post = OnOptimizer("_optimizer_step_post_hooks", "step_post_hook", stepping_here)
 
 
 @wraps(_exit)
 def _seen_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
-    recording = begun_here() if in_step() else None
+    recording = stepping_here() if in_step() else None
     if recording is not None:
         recording.carefully(recording.optimizers.end, error)
     return _exit(self, kind, error, traceback)
@@ -101,12 +107,13 @@ def _recording_of(module: torch.nn.Module) -> "Recording | None":
     if here in _current:
         recording = _current[here]
         followed = recording is not None and (not recording.calls.follows or id(module) in recording.calls.follows)
-        return recording if followed else None
-    recording = _models.get(id(module))
-    if recording is not None:
-        with _lock:
-            _current[here] = recording
-    return recording
+    else:
+        recording = _models.get(id(module))
+        followed = recording is not None
+        if recording is not None:
+            with _lock:
+                _current[here] = recording
+    return recording if followed and recording is not None and recording.turns.on() else None
 
 
 def _seen_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
@@ -175,7 +182,7 @@ def _watched(register: Callable[..., Any], tell: Callable[..., None]) -> Callabl
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             raise
         recording = recording_here()
-        if recording is not None:
+        if recording is not None and recording.turns.on():
             recording.carefully(tell, recording, *given[:1])
         return handle
 
@@ -183,11 +190,11 @@ def _watched(register: Callable[..., Any], tell: Callable[..., None]) -> Callabl
 
 
 def _on_tensor(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.registered_on_tensor(tensor, "tensor_hook", tensor._backward_hooks)
+    recording.meanwhile.on_tensor(tensor, "tensor_hook", tensor._backward_hooks)
 
 
 def _on_leaf(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.registered_on_tensor(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
+    recording.meanwhile.on_tensor(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
 
 
 def _seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
@@ -198,7 +205,7 @@ def _seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
     hooks, handle = _node_hook(backward_hooks, hook)
     recording = recording_here()
     if recording is not None:
-        recording.registered_on_dict(hooks)
+        recording.meanwhile.on_dict(hooks)
     return hooks, handle
 
 
@@ -261,7 +268,8 @@ def _sleep(name: str) -> None:
     recording = _current.get(here)
     _asleep.setdefault(here, []).append(recording)
     if recording is not None:
-        recording.carefully(recording.calls.compiled, name)
+        if recording.turns.on():
+            recording.carefully(recording.calls.compiled, name)
         _current[here] = None
 
 
@@ -271,7 +279,7 @@ _REPLACED: tuple[tuple[Any, str, Any], ...] = (
     (torch.autograd.graph, "_engine_run_backward", _seen_backward),
     (torch.Tensor, "register_hook", _watched(_tensor_hook, _on_tensor)),
     (torch.Tensor, "register_post_accumulate_grad_hook", _watched(_leaf_hook, _on_leaf)),
-    (torch.Tensor, "retain_grad", _watched(_retain, lambda recording, tensor: recording.retains(tensor))),
+    (torch.Tensor, "retain_grad", _watched(_retain, lambda recording, tensor: recording.meanwhile.retains(tensor))),
     (_HookMixin, "_register_hook", staticmethod(_seen_node_hook)),
     (torch.nn.Module, "__call__", _on_modules),
     (torch.nn.Module, "__getstate__", _seen_module_state),

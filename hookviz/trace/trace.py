@@ -54,10 +54,13 @@ class Trace(Played):
     optimizers: list[ModuleRow] = field(default_factory=list)
     owners: dict[int, int] = field(default_factory=dict)
     """Node's number → the innermost module call that made it."""
+    outside: set[int] = field(default_factory=set)
+    """The nodes that were not observed, and to which nodes that were lead: beyond them the recording does not go."""
     notes: list[str] = field(default_factory=list)
     """What could not be observed, and why, in sentences."""
     dropped: int = 0
-    """How many passes there were before those that are kept, as ``record(keep=...)`` lets go of the oldest."""
+    """How many passes there were before those that are kept, as ``record(keep=...)`` lets go of the oldest; those
+    that were begun inside others count, too."""
     roots: list[list[tuple[int, int]]] = field(default_factory=list)
     """For each pass, the places at which it starts."""
     hooked: list[list[int]] = field(default_factory=list)
@@ -126,6 +129,11 @@ class Trace(Played):
 
     def name(self, node: int, output: int = -1) -> str:
         """What a tensor (``output`` 0 or more) or a node (-1) is called."""
+        if node in self.outside:
+            return say("name.outside", name=self._inside(node, output))
+        return self._inside(node, output)
+
+    def _inside(self, node: int, output: int) -> str:
         if node < 0:
             return ""
         tensor = self._names.get((node, max(output, 0)))

@@ -155,6 +155,7 @@ class _Move(NamedTuple):
         ends = ((start, slot, end) for (start, slot), end in trace.edges.items() if start in nodes)
         trace.edges = {(nodes[start], slot): (nodes[end], output) for start, slot, (end, output) in ends}
         trace.owners = {nodes[node]: calls[call] for node, call in trace.owners.items() if node in nodes}
+        trace.outside = {nodes[node] for node in trace.outside if node in nodes}
         trace.ops, trace.values = _of(trace.ops, nodes), _of(trace.values, self.values)
 
 
