@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from hookviz.progress import maybe
 from hookviz.trace import (
     HOOK_KINDS,
     KINDS,
@@ -25,7 +26,7 @@ from hookviz.words import say
 
 FORMAT, VERSION = "hookviz", 1
 
-_ROWS: dict[str, Callable[..., Any]] = {
+_ROWS: dict[str, Any] = {
     "tensors": TensorRow,
     "saved": SavedRow,
     "hook_rows": HookRow,
@@ -38,7 +39,10 @@ _ROWS: dict[str, Callable[..., Any]] = {
 
 def encode(trace: Trace) -> dict[str, Any]:
     """The trace as JSON's own types; steps, tensors and hooks as columns, which are shorter than objects."""
-    columns = {name: _columns(getattr(trace, name), kind) for name, kind in _ROWS.items()}
+    with maybe(say("progress.writing", n="{n}", total="{total}"), _size(trace)) as tick:
+        columns = {name: _columns(getattr(trace, name), kind, tick) for name, kind in _ROWS.items()}
+        values = [_encode_value(row) for row in trace.values]
+        tick(len(values))
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -50,13 +54,22 @@ def encode(trace: Trace) -> dict[str, Any]:
         "outside": sorted(trace.outside),
         "notes": trace.notes,
         "dropped": trace.dropped,
-        "values": [_encode_value(row) for row in trace.values],
+        "values": values,
         **columns,
     }
 
 
-def _columns(rows: list[Any], kind: Any) -> dict[str, list[Any]]:
-    return {name: [_marked(getattr(row, name)) for row in rows] for name in kind._fields}
+def _size(trace: Trace) -> int:
+    """How many things a file of this trace holds."""
+    return len(trace.values) + sum(len(getattr(trace, name)) * len(kind._fields) for name, kind in _ROWS.items())
+
+
+def _columns(rows: list[Any], kind: Any, tick: Callable[..., None]) -> dict[str, list[Any]]:
+    columns = {}
+    for name in kind._fields:
+        columns[name] = [_marked(getattr(row, name)) for row in rows]
+        tick(len(rows))
+    return columns
 
 
 def _marked(x: Any) -> Any:
@@ -82,18 +95,23 @@ def _encode(x: Any) -> Any:
 
 def decode(data: dict[str, Any]) -> Trace:
     """The trace that ``encode`` wrote."""
-    rows: dict[str, Any] = {
-        name: _decode_rows(data[name], kind) for name, kind in _ROWS.items() if name != "saved" or name in data
-    }
+    tables = {name: kind for name, kind in _ROWS.items() if name != "saved" or name in data}
+    count = len(data["values"]) + sum(len(data[name][kind._fields[0]]) for name, kind in tables.items())
+    with maybe(say("progress.reading", n="{n}", total="{total}"), count) as tick:
+        rows: dict[str, Any] = {name: list(_decode_rows(data[name], kind, tick)) for name, kind in tables.items()}
+        values = [_decode_value(row) for row in data["values"]]
+        tick(len(values))
     more: dict[str, Any] = {name: data[name] for name in ("ops", "hooked", "notes", "dropped")}
     more |= {"owners": dict(data["owners"]), "outside": set(data.get("outside", ()))}
     more["edges"] = {(a, b): (c, d) for a, b, c, d in data["edges"]}
     more["roots"] = [[(node, output) for node, output in places] for places in data["roots"]]
-    return Trace(values=[_decode_value(row) for row in data["values"]], **more, **rows)
+    return Trace(values=values, **more, **rows)
 
 
-def _decode_rows(columns: dict[str, list[Any]], kind: Any) -> list[Any]:
-    return [kind(*map(_tuples, row)) for row in zip(*(columns[name] for name in kind._fields), strict=True)]
+def _decode_rows(columns: dict[str, list[Any]], kind: Any, tick: Callable[[], None]) -> Iterator[Any]:
+    for row in zip(*(columns[name] for name in kind._fields), strict=True):
+        yield kind(*map(_tuples, row))
+        tick()
 
 
 def _tuples(x: Any) -> Any:

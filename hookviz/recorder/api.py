@@ -12,6 +12,7 @@ from hookviz.recorder.chosen import checked_only
 from hookviz.recorder.recording import Recording
 from hookviz.recorder.turns import checked_every
 from hookviz.trace import Trace
+from hookviz.whole import Uninterrupted
 from hookviz.words import say
 
 
@@ -73,21 +74,23 @@ def record(
         checked_only(only, models),
         checked_every(every),
     )
-    patches.start(recording)
+    before = torch.backends.mha.get_fastpath_enabled()
     try:
-        with _path(fastpath):
-            yield recording.trace
+        with Uninterrupted():
+            patches.start(recording)
+            torch.backends.mha.set_fastpath_enabled(before and fastpath)
+        yield recording.trace
     finally:
+        try:
+            _end(recording, before)
+        except KeyboardInterrupt:  # it may have come before the first line
+            _end(recording, before)
+            raise
+
+
+def _end(recording: Recording, fastpath: bool) -> None:
+    """All is as it was before the recording; to do it twice does no harm."""
+    with Uninterrupted():
+        torch.backends.mha.set_fastpath_enabled(fastpath)
         patches.stop(recording)
         recording.close()
-
-
-@contextmanager
-def _path(fast: bool) -> Iterator[None]:
-    """Without the fast path, if so asked."""
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(before and fast)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)

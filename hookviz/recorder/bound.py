@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from hookviz.recorder.saved import ROOM
 from hookviz.recorder.turns import outermost
 from hookviz.trace.trim import let_go
+from hookviz.whole import Uninterrupted
 from hookviz.words import say
 
 if TYPE_CHECKING:
@@ -52,13 +53,14 @@ class Bound:
             self._trim(over)
 
     def _trim(self, over: int) -> None:
-        count = self._starts[over]
-        moved = let_go(self.trace, count)
-        self._starts = [start - count for start in self._starts[over:]]
-        self._dropped += over
-        self.recording.saved.room = ROOM
-        self.recording.renumber(moved.nodes)
-        self.recording.calls.renumber(moved.calls, moved.hooks)
+        with Uninterrupted():
+            count = self._starts[over]
+            moved = let_go(self.trace, count)
+            self._starts = [start - count for start in self._starts[over:]]
+            self._dropped += over
+            self.recording.saved.room = ROOM
+            self.recording.renumber(moved.nodes)
+            self.recording.calls.renumber(moved.calls, moved.hooks)
         note = say("note.dropped", dropped=self._dropped, kept=len(self._starts))
         self.trace.notes = [text for text in self.trace.notes if text != self._note] + [note]
         self._note = note

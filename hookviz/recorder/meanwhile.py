@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hookviz.survey import KEY, Survey, metadata_of
+from hookviz.whole import Uninterrupted
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
@@ -29,7 +30,8 @@ class Meanwhile:
         if self.recording.lays_in(hooks):
             self.on_dict(hooks)
             return
-        self._remember(tensor, hooks)
+        with Uninterrupted():
+            self._remember(tensor, hooks)
         for watched in self.recording.running:
             place = watched.survey.find(tensor)
             if place is not None:

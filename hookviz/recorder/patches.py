@@ -120,8 +120,10 @@ def _seen_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
     if compiling() or compiled(self):
         return _call(self, *args, **kwargs)
     recording = _recording_of(self)
-    call = None if recording is None else recording.called(self, args, kwargs)
+    call, depth = None, 0 if recording is None else recording.calls.depth()
     try:
+        if recording is not None:
+            call = recording.called(self, args, kwargs)
         result = _call(self, *args, **kwargs)
         if recording is not None and call is not None:
             recording.answered(call, result)
@@ -132,8 +134,8 @@ def _seen_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
         error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
         raise
     finally:
-        if recording is not None and call is not None:
-            recording.left(call)
+        if recording is not None:
+            recording.left(call, depth)
 
 
 class OnModules:
@@ -155,8 +157,10 @@ _on_modules = OnModules()
 
 def _seen_backward(*arguments: Any, **named: Any) -> Any:
     recording = None if compiling() else recording_here()
-    watched = None if recording is None else recording.begin(*arguments, **named)
+    watched = None
     try:
+        if recording is not None:
+            watched = recording.begin(*arguments, **named)
         result = _run_backward(*arguments, **named)
         if recording is not None and watched is not None:
             recording.returned(watched, result)
@@ -168,7 +172,11 @@ def _seen_backward(*arguments: Any, **named: Any) -> Any:
         raise
     finally:
         if recording is not None and watched is not None:
-            recording.end(watched)
+            try:
+                recording.end(watched)
+            except KeyboardInterrupt:  # it may have come before the first line
+                recording.end(watched)
+                raise
 
 
 def _watched(register: Callable[..., Any], tell: Callable[..., None]) -> Callable[..., Any]:

@@ -25,11 +25,12 @@ from hookviz.recorder.raised import Raised
 from hookviz.recorder.saved import Saved
 from hookviz.recorder.stage import ListStage, Observer, Stage
 from hookviz.recorder.still import no_collection
-from hookviz.recorder.turns import Turns
+from hookviz.recorder.turns import Turns, outermost
 from hookviz.recorder.unfollowed import Unfollowed
 from hookviz.recorder.watched import Watched
 from hookviz.survey import Only
 from hookviz.trace import StepRow, Trace
+from hookviz.whole import Uninterrupted
 from hookviz.words import say
 
 
@@ -84,10 +85,11 @@ class Recording:
         """An exception leaves the call."""
         self.carefully(self.calls.broke, call, error)
 
-    def left(self, call: Call) -> None:
-        """The call is over."""
-        self.carefully(self.calls.end, call)
-        self.carefully(self.bound.check)
+    def left(self, call: Call | None, depth: int) -> None:
+        """The call is over; so many are around it. Of one that could not be observed nothing stays."""
+        self.carefully(self.calls.end, call, depth)
+        if call is not None:
+            self.carefully(self.bound.check)
 
     def carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions; a fault in it must not reach the user."""
@@ -102,11 +104,25 @@ class Recording:
 
     def begin(self, roots: Sequence[Any], gradients: Gradients, *flags: Any, **named: Any) -> Watched | None:
         """Lay observers into the graph below ``roots``; None where the pass has to run unobserved."""
+        self._heal()
         if not self.turns.begin() or (threading.get_ident() != self.thread and not self._concerns(roots)):
             return None
         inputs = flags[2] if len(flags) > 2 else named.get("inputs", ())
-        with self.lock:
-            return self._open(roots, gradients, inputs or ())
+        watched = None
+        try:
+            with Uninterrupted(), self.lock:
+                watched = self._open(roots, gradients, inputs or ())
+        except BaseException:
+            if watched is not None:
+                self.end(watched)
+            raise
+        return watched
+
+    def _heal(self) -> None:
+        """Where an interrupt has kept a pass of this thread from being ended, end it before the next one begins."""
+        if self.running and outermost():
+            for watched in [one for one in self.running if one.thread == threading.get_ident()]:
+                self.end(watched)
 
     def _open(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> Watched | None:
         watched = Watched(self.trace, self._numbering, self.calls)
@@ -155,13 +171,13 @@ class Recording:
 
     def end(self, watched: Watched) -> None:
         """Take off every observer of this pass and let go of its nodes."""
-        with self.lock, no_collection():
-            for stage in watched.stages:
+        with Uninterrupted(), self.lock, no_collection():
+            while watched.stages:
+                stage = watched.stages.pop()
                 stage.users -= 1
                 if not stage.users:
                     stage.lift()
                     self._stages.pop(id(stage.dict), None)
-            watched.stages.clear()
             watched.survey.release()
             if watched in self.running:
                 self.running.remove(watched)
@@ -304,7 +320,8 @@ class Recording:
 
     def lay_anew(self, hooks: Any) -> None:
         """A hook was added to a dict in which observers stand; stages already running are unaffected."""
-        self._stages[id(hooks)].lay()
+        with Uninterrupted():
+            self._stages[id(hooks)].lay()
         for watched in self.running:
             watched.seen.careful = True
 

@@ -24,6 +24,7 @@ from hookviz.trace.rows import (
 )
 from hookviz.trace.steps import Hook, Part, Step, Steps, Values
 from hookviz.values import Row, Value
+from hookviz.whole import write_whole
 from hookviz.words import say
 
 if TYPE_CHECKING:
@@ -289,11 +290,10 @@ class Trace(Played):
         return Quiz(self)
 
     def save(self, path: str | Path) -> None:
-        """Write the trace as JSON, to be read again by ``hookviz.load``."""
+        """Write the trace as JSON, to be read again by ``hookviz.load``; a file that is there stays if this fails."""
         from hookviz.files import encode
 
-        text = json.dumps(encode(self), allow_nan=False)  # all of it, before an older file of that name is touched
-        Path(path).write_text(text, encoding="utf-8")
+        write_whole(json.dumps(encode(self), allow_nan=False), path)
 
     def to_html(self, path: str | Path, title: str | None = None) -> None:
         """Write a page that plays this trace: one file, for which no Python, server or network is needed.
