@@ -17,6 +17,7 @@ from hookviz.trace import (
     HookRow,
     ModuleRow,
     SavedRow,
+    ScaleRow,
     StepRow,
     TensorRow,
     Trace,
@@ -29,12 +30,17 @@ FORMAT, VERSION = "hookviz", 1
 _ROWS: dict[str, Any] = {
     "tensors": TensorRow,
     "saved": SavedRow,
+    "scales": ScaleRow,
     "hook_rows": HookRow,
     "modules": ModuleRow,
     "optimizers": ModuleRow,
     "calls": CallRow,
     "rows": StepRow,
 }
+
+
+_LATER = ("saved", "scales")
+"""What files of earlier versions do not have."""
 
 
 def encode(trace: Trace) -> dict[str, Any]:
@@ -52,6 +58,8 @@ def encode(trace: Trace) -> dict[str, Any]:
         "roots": trace.roots,
         "hooked": trace.hooked,
         "outside": sorted(trace.outside),
+        "rank": trace.rank,
+        "ranks": trace.ranks,
         "notes": trace.notes,
         "dropped": trace.dropped,
         "values": values,
@@ -95,7 +103,7 @@ def _encode(x: Any) -> Any:
 
 def decode(data: dict[str, Any]) -> Trace:
     """The trace that ``encode`` wrote."""
-    tables = {name: kind for name, kind in _ROWS.items() if name != "saved" or name in data}
+    tables = {name: kind for name, kind in _ROWS.items() if name not in _LATER or name in data}
     count = len(data["values"]) + sum(len(data[name][kind._fields[0]]) for name, kind in tables.items())
     with maybe(say("progress.reading", n="{n}", total="{total}"), count) as tick:
         rows: dict[str, Any] = {name: list(_decode_rows(data[name], kind, tick)) for name, kind in tables.items()}
@@ -103,6 +111,7 @@ def decode(data: dict[str, Any]) -> Trace:
         tick(len(values))
     more: dict[str, Any] = {name: data[name] for name in ("ops", "hooked", "notes", "dropped")}
     more |= {"owners": dict(data["owners"]), "outside": set(data.get("outside", ()))}
+    more |= {name: data.get(name) for name in ("rank", "ranks")}
     more["edges"] = {(a, b): (c, d) for a, b, c, d in data["edges"]}
     more["roots"] = [[(node, output) for node, output in places] for places in data["roots"]]
     return Trace(values=values, **more, **rows)
@@ -172,6 +181,8 @@ def _faults(trace: Trace) -> Iterator[str]:
     )
     if len(trace.hooked) != len(passes) or not all(_known([tuple(there)], hooks) for there in trace.hooked):
         yield "hooks of passes"
+    if not all(isinstance(number, int | None) for number in (trace.rank, trace.ranks)):
+        yield "which rank it was"
     if not isinstance(trace.dropped, int):
         yield "how many passes were let go of"
     if not all(isinstance(text, str) for text in (*trace.ops, *trace.notes)):
@@ -186,6 +197,9 @@ def _faults(trace: Trace) -> Iterator[str]:
         placed = saved.pass_id in passes and saved.node in nodes
         if not placed or saved.why not in MISSING or not _known([saved.value], values):
             yield f"what node {saved.node} saved"
+    for scale in trace.scales:
+        if scale.pass_id not in passes or not _known([scale.at, scale.others], nodes):
+            yield f"the scale of pass {scale.pass_id}"
     for call in trace.calls:
         if call.module not in modules or not (call.parent is None or call.parent in calls):
             yield f"call {call.number} of a module"

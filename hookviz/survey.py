@@ -30,7 +30,10 @@ class Survey:
         self.trace, self.pass_id = trace, len(trace.roots)
         self.nodes: list[Node] = []
         """Those that are looked at: of a pass of which a part is recorded, not all."""
-        self._walked: list[Node] = []
+        self.walked: list[Node] = []
+        """All."""
+        self.starts: list[Node] = []
+        """Those at which the pass begins."""
         self.numbers: dict[int, int] = {}
         """``id(node)`` → its number, valid while ``nodes`` holds them."""
         self.leaf_numbers: dict[int, int] = {}
@@ -65,10 +68,11 @@ class Survey:
             TooDeep: the graph is too deep to be held.
         """
         edges = [graph.edge_of(root) for root in roots]
-        self.nodes = self._walked = graph.walk([node for node, _ in edges if node is not None])
+        self.starts = [node for node, _ in edges if node is not None]
+        self.nodes = self.walked = graph.walk(self.starts)
         if only is not None:
-            kept = only(self._walked)
-            self.nodes = [node for node in self._walked if id(node) in kept]
+            kept = only(self.walked)
+            self.nodes = [node for node in self.walked if id(node) in kept]
         self.numbers = self._numbering.number(self._near())
         for node in self.nodes:
             self._add_node(node, self.numbers[id(node)])
@@ -81,15 +85,15 @@ class Survey:
 
     def _near(self) -> list[Node]:
         """The nodes that are looked at, and those to which they lead."""
-        if len(self.nodes) == len(self._walked):
+        if len(self.nodes) == len(self.walked):
             return self.nodes
         near = {id(node) for node in self.nodes}
         near |= {id(following) for node in self.nodes for following, _ in node.next_functions}
-        return [node for node in self._walked if id(node) in near]
+        return [node for node in self.walked if id(node) in near]
 
     def _add_outside(self) -> None:
         """Name the nodes near by that are not looked at, and note to where such nodes lead."""
-        for node in self._walked if len(self.nodes) < len(self._walked) else ():
+        for node in self.walked if len(self.nodes) < len(self.walked) else ():
             number = self.numbers.get(id(node))
             if number in self.ways:
                 continue
@@ -102,7 +106,7 @@ class Survey:
     @property
     def counts(self) -> tuple[int, int]:
         """How many nodes the graph has, and how many of them are looked at."""
-        return len(self._walked), len(self.nodes)
+        return len(self.walked), len(self.nodes)
 
     def place_of(self, node: Node | None, output: int) -> Place | None:
         """Where a gradient for output ``output`` of ``node`` arrives; None outside this graph."""
@@ -127,8 +131,8 @@ class Survey:
 
     def release(self) -> None:
         """Let go of the nodes."""
-        self.nodes = []
-        graph.release(self._walked)
+        self.nodes, self.starts = [], []
+        graph.release(self.walked)
         self.numbers.clear()
         self.unpack_hooks.clear()
 

@@ -61,6 +61,7 @@ class Calls:
         stack = self._running.setdefault(threading.get_ident(), [])
         number, depth = self.modules.number(module), len(stack)
         self.recording.notices.saved_hooks()
+        self.recording.ranks.called()
         things = list(arguments(module, args, kwargs))
         given, parameters = self.look(things), list(self.chosen.parameters(module))
         call = Call(self, module, len(self.trace.calls))

@@ -40,6 +40,8 @@ class Pass:
         version or its place in memory tells."""
         self.partial = False
         """Whether only some gradients were asked for, so that not every node runs."""
+        self.written: set[int] = set()
+        """The leaves to whose ``.grad`` others write while the pass runs, so that it cannot be read."""
         self._fan, self._leaves, self._retained = survey.fan, survey.leaves, survey.retained
         self._ways, self._blind = survey.ways, survey.blind
         self._sent: dict[Place, list[Sent]] = {}
@@ -276,7 +278,7 @@ class Pass:
         self._computing = None
         if incoming is None or leaf is None or leaf.grad is None:
             return
-        after = incoming.value if before is None else self._look.measure(leaf.grad)
+        after = incoming.value if before is None else None if node in self.written else self._look.measure(leaf.grad)
         self._log("accumulate", node, 0, before=value_of(before), after=after)
 
     def _leaf_grad(self, node: int) -> Glimpse | None:

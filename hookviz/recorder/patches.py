@@ -16,9 +16,10 @@ import torch.optim.optimizer as torch_optimizer
 from torch.autograd.function import _HookMixin
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.recorder import copies
+from hookviz.recorder import copies, scaling
 from hookviz.recorder.opaque import DYNAMO, SWITCH, Regions, compiled, compiling, leave_alone
 from hookviz.recorder.optimizers import Between, OnOptimizer, in_step
+from hookviz.recorder.replaced import told
 from hookviz.recorder.stage import Observer
 
 if TYPE_CHECKING:
@@ -179,22 +180,21 @@ def _seen_backward(*arguments: Any, **named: Any) -> Any:
                 raise
 
 
+def on_turn() -> "Recording | None":
+    """The recording that follows what the calling thread does before a pass."""
+    recording = recording_here()
+    return recording if recording is not None and recording.turns.on() else None
+
+
+def after_turn() -> "Recording | None":
+    """The recording that follows what the calling thread does after a pass."""
+    recording = recording_here()
+    return recording if recording is not None and recording.turns.after() else None
+
+
 def _watched(register: Callable[..., Any], tell: Callable[..., None]) -> Callable[..., Any]:
     """A function of torch that registers something, which also tells the recording on whose it did."""
-
-    @wraps(register)
-    def registered(*given: Any, **options: Any) -> Any:
-        try:
-            handle = register(*given, **options)
-        except BaseException as error:
-            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-            raise
-        recording = recording_here()
-        if recording is not None and recording.turns.on():
-            recording.carefully(tell, recording, *given[:1])
-        return handle
-
-    return registered
+    return told(register, on_turn, lambda recording, _, *given: tell(recording, *given[:1]))
 
 
 def _on_tensor(recording: "Recording", tensor: torch.Tensor) -> None:
@@ -308,6 +308,7 @@ _REPLACED: tuple[tuple[Any, str, Any], ...] = (
     (torch_optimizer.Optimizer, _own_post.name, _own_post),
     (profiler.record_function, "__exit__", _seen_exit),
     (torch, "compile", _seen_compile),
+    *scaling.replacements(on_turn, after_turn),
 )
 """(where, name, what stands there while something is recorded)"""
 _kept: list[tuple[Any, str, Any]] = []

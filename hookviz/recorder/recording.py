@@ -22,12 +22,14 @@ from hookviz.recorder.notices import Notices
 from hookviz.recorder.optimizers import Optimizers
 from hookviz.recorder.passes import SMALL, Pass
 from hookviz.recorder.raised import Raised
+from hookviz.recorder.ranks import Ranks
 from hookviz.recorder.saved import Saved
+from hookviz.recorder.scaling import Scales
 from hookviz.recorder.stage import ListStage, Observer, Stage
 from hookviz.recorder.still import no_collection
 from hookviz.recorder.turns import Turns, outermost
 from hookviz.recorder.unfollowed import Unfollowed
-from hookviz.recorder.watched import Watched
+from hookviz.recorder.watched import Watched, engine_thread
 from hookviz.survey import Only
 from hookviz.trace import StepRow, Trace
 from hookviz.whole import Uninterrupted
@@ -63,6 +65,7 @@ class Recording:
         self.bound = Bound(self, keep)
         self.saved = Saved()
         self.meanwhile = Meanwhile(self)
+        self.scales, self.ranks = Scales(self), Ranks(self)
         self.running: list[Watched] = []
         self._numbering = graph.Numbering()
         self._stages: dict[Any, Stage] = {}
@@ -156,6 +159,7 @@ class Recording:
     def returned(self, watched: Watched, gradients: Any) -> None:
         """The pass has run; ``autograd.grad`` has its result."""
         self.raised.leave(watched.raised)
+        self.carefully(self.ranks.ended)
         if watched.inputs and isinstance(gradients, tuple) and len(gradients) == len(watched.inputs):
             try:
                 with self.lock, torch._C.DisableTorchFunction():
@@ -191,9 +195,11 @@ class Recording:
         for watched in reversed(self.running[:]):
             self.end(watched)
         self.meanwhile.close()
+        self.scales.close()
         self.turns.tell(self.notices)
         if not self.trace.rows and not self.trace.notes:
             self.trace.notes.append(say("trace.empty"))
+        self.carefully(self.ranks.tell)
         self.carefully(self.calls.close)
         self.carefully(self._unfollowed.tell)
         settle(self.trace.values, self._settled)
@@ -227,6 +233,8 @@ class Recording:
         self.meanwhile.tell(survey)
         seen.careful = len(survey.nodes) <= SMALL
         self.carefully(self.saved.capture, survey)
+        self.carefully(self.scales.claim, survey)
+        self.carefully(self.ranks.begins, watched)
         self.calls.claim(survey)
         for kept in survey.hooks_of_tensors(marked=self.meanwhile.marked):
             self.observe(watched, *kept)
@@ -253,7 +261,7 @@ class Recording:
         own = {name: tensor for name, tensor in found.items() if "." not in name}
         # Of two names for one tensor the first counts; of two tensors under one name, too.
         names: dict[str, torch.Tensor] = {}
-        for source in (self.names, own, self.calls.modules.parameters(), found):
+        for source in (self.names, own, self.ranks.names(), self.calls.modules.parameters(), found):
             names.update({name: tensor for name, tensor in source.items() if name not in names})
         return names
 
@@ -331,14 +339,9 @@ class Recording:
         for watched in reversed(self.running):
             if watched.seen.task == task:
                 return watched.seen
-        here = None if _engine_thread() else threading.get_ident()
+        here = None if engine_thread() else threading.get_ident()
         for watched in reversed(self.running):
             if watched.seen.task is None and here in (None, watched.thread):
                 watched.seen.task = task
                 return watched.seen
         return None
-
-
-def _engine_thread() -> bool:
-    """Whether this is one of the autograd engine's own threads (of a CUDA device, say)."""
-    return isinstance(threading.current_thread(), threading._DummyThread)

@@ -19,6 +19,7 @@ from hookviz.trace.rows import (
     ModuleRow,
     Place,
     SavedRow,
+    ScaleRow,
     StepRow,
     TensorRow,
 )
@@ -47,6 +48,10 @@ class Trace(Played):
     """(node, which of its inputs) → (node, which of its outputs): the way of gradients."""
     tensors: list[TensorRow] = field(default_factory=list)
     saved: list[SavedRow] = field(default_factory=list)
+    rank: int | None = None
+    """Which of ``ranks`` processes this was, where several computed together (``torch.distributed``)."""
+    ranks: int | None = None
+    scales: list[ScaleRow] = field(default_factory=list)
     hook_rows: list[HookRow] = field(default_factory=list)
     values: list[Row] = field(default_factory=list)
     rows: list[StepRow] = field(default_factory=list)
