@@ -118,25 +118,27 @@ def _recording_of(module: torch.nn.Module) -> "Recording | None":
 
 
 def _seen_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-    if compiling() or compiled(self):
-        return _call(self, *args, **kwargs)
     recording = _recording_of(self)
-    call, depth = None, 0 if recording is None else recording.calls.depth()
+    if recording is None or compiling() or compiled(self):
+        try:
+            return _call(self, *args, **kwargs)
+        except BaseException as error:
+            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+            raise
+    call, depth = None, recording.calls.depth()
     try:
-        if recording is not None:
-            call = recording.called(self, args, kwargs)
+        call = recording.called(self, args, kwargs)
         result = _call(self, *args, **kwargs)
-        if recording is not None and call is not None:
+        if call is not None:
             recording.answered(call, result)
         return result
     except BaseException as error:
-        if recording is not None and call is not None:
+        if call is not None:
             recording.broke(call, error)
         error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
         raise
     finally:
-        if recording is not None:
-            recording.left(call, depth)
+        recording.left(call, depth)
 
 
 class OnModules:
