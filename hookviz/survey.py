@@ -183,8 +183,12 @@ class Survey:
             self._named.append(("tensor_hook", tensor._backward_hooks, *place))
 
     def _data(self, tensor: torch.Tensor, leaf: bool) -> int:
-        """The number of a tensor's own value. A large leaf's is its shape: to read all parameters costs too much."""
-        if not tensor.is_nested and tensor.numel() <= FEW:
+        """The number of a tensor's own value.
+
+        A large leaf's is its shape: to read all parameters costs too much. So is that of one whose numbers are let go
+        of between forward and backward, as FSDP does.
+        """
+        if not tensor.is_nested and tensor.numel() <= FEW and not (leaf and _freed(tensor)):
             return self.known(tensor)
         if not leaf or tensor.is_nested:
             return self.value(tensor)
@@ -236,6 +240,14 @@ class Survey:
             if marked:
                 for output, reference in metadata_of(node).get(KEY, ()):
                     yield "tensor_hook", reference(), number, output
+
+
+def _freed(tensor: torch.Tensor) -> bool:
+    """Whether a tensor of some numbers has no memory that holds them."""
+    try:
+        return not tensor.is_meta and tensor.numel() > 0 and tensor.data_ptr() == 0
+    except (RuntimeError, NotImplementedError):  # sparse, functorch: no place in memory at all
+        return False
 
 
 def metadata_of(node: Node) -> dict[str, Any]:

@@ -117,7 +117,9 @@ def test_gradients_below_a_scaled_loss_are_named_as_scaled() -> None:
     assert arrives.sentence == "The gradient 65536 arrives at loss. Scaled by 65,536."
     assert rest and all(step.scale == 65536 and step.sentence.endswith(" Scaled by 65,536.") for step in rest)
     assert steps_of(trace, "accumulate")[0].sentence == "w.grad is written: 393216. Scaled by 65,536."
-    assert trace.player().frames[2]["sentence"] == arrives.sentence
+    player = trace.player()
+    assert player.frames[2]["sentence"] == arrives.sentence
+    assert trace.notes == player.notes and "A GradScaler scaled losses" in repr(trace)
 
 
 def test_hooks_are_told_that_they_see_scaled_gradients_and_changed_data_is_not() -> None:

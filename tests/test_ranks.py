@@ -126,6 +126,15 @@ def test_the_gathered_parameters_of_fsdp_have_names(ranks: Told) -> None:
     }
 
 
+def test_the_gathered_parameters_of_fsdp_stand_in_their_modules_and_show_their_shapes(ranks: Told) -> None:
+    """Between forward and backward their memory is let go of: there are no numbers to read."""
+    trace = decode(ranks[0]["fsdp"]["file"])
+    held = {row.name: (trace.call(trace.owners[row.node]), str(trace.value(row.data))) for row in trace.tensors}
+    assert held["model.2.weight"][0] == "model.2" and held["model.0.bias"][0] == "model.0"
+    assert all("(" in shown and "Error" not in shown for _, shown in held.values())
+    assert "RuntimeError" not in trace.player().svgs[0]
+
+
 def test_the_flat_parameter_of_the_older_fsdp_is_cut(ranks: Told) -> None:
     (found,) = sentences(ranks[0]["flat"], "synchronise").values()
     assert "FSDP averaged the gradient of " in found and "_flat_param over 2 ranks, and this rank keeps" in found

@@ -235,6 +235,15 @@ class Calls:
             if id(node) in owners:
                 self.trace.owners[survey.numbers[id(node)]] = owners[id(node)]
 
+    def adopt(self, module: Module, leaf: torch.Tensor) -> None:
+        """``leaf`` stands for a parameter of ``module`` while it computes: it belongs to the first call of that."""
+        if id(leaf) in self.parameters:
+            return
+        number = self.modules.known(module)
+        first = next((index for index, call in enumerate(self.trace.calls) if call.module == number), None)
+        if first is not None:
+            self.parameters[id(leaf)] = first
+
     def chosen_of(self, nodes: Sequence[Node]) -> set[int]:
         """``id`` of each node that belongs to what is followed."""
         return {*self.owners(nodes), *self.chosen.leaves(nodes)}

@@ -45,6 +45,11 @@ class Modules:
                 self._numbers[id(module)] = (self._holders[-1], number)
         return number
 
+    def known(self, module: Module) -> int | None:
+        """The number of a module that was called; None for any other."""
+        reference, number = self._numbers.get(id(module), (None, 0))
+        return number if reference is not None and reference() is module else None
+
     def _name(self, module: Module) -> str:
         if id(module) not in self._names:
             self.name(module)

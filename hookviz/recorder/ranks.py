@@ -34,6 +34,8 @@ class Joined(NamedTuple):
     ranks: int
     name: str | None = None
     """What a person calls a leaf that torch made for the pass only."""
+    holder: Any = None
+    """The module whose parameter such a leaf stands for."""
 
 
 class Ranks:
@@ -61,7 +63,12 @@ class Ranks:
 
     def names(self) -> dict[str, torch.Tensor]:
         """Name → leaf, of leaves that hold no name of their own: what FSDP has gathered for a pass."""
-        return {one.name: one.leaf for one in self._joined() if one.name} if self.several() else {}
+        found = {}
+        for one in self._joined() if self.several() else ():
+            if one.name:
+                found[one.name] = one.leaf
+                self.recording.calls.adopt(one.holder, one.leaf)
+        return found
 
     def begins(self, watched: Watched) -> None:
         """A pass begins; in one that checkpointing begins inside another gradients arrive, and are joined later."""
@@ -137,7 +144,7 @@ def _of_shards(name: str, module: Any) -> Iterator[Joined]:
             path = ".".join(filter(None, (name, paths.get(id(info.module)), info.param_name)))
             if leaf is not None:
                 after = grad._local_tensor if group.reduce_grads and grad is not None else None
-                yield Joined(leaf, after, how, group.mesh_info.mesh.size(), path)
+                yield Joined(leaf, after, how, group.mesh_info.mesh.size(), path, info.module)
 
 
 def _of_flat(module: Any) -> Iterator[Joined]:

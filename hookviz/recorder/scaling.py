@@ -53,6 +53,7 @@ class Scales:
         for scale in sorted(scale for scale in counted if scale != 1):
             others = (numbers[id(node)] for node in survey.nodes if factors.get(id(node)) != {scale})
             at = (numbers[id(node)] for node in survey.nodes if id(node) in marks)
+            self.recording.notices.say("note.scaled")
             self.trace.scales.append(ScaleRow(survey.pass_id, scale, tuple(at), tuple(others)))
 
     def unscaled(self, scaler: GradScaler, optimizer: torch.optim.Optimizer) -> None:
