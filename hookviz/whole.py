@@ -1,11 +1,16 @@
 """Things that are done wholly or not at all, whatever interrupts them: a file, and what must not stay half done."""
 
+import importlib
 import os
 import signal
 import threading
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+# What stands behind the functions of ``signal``, which dress each number up as an enum and take ten times as long.
+_signals: Any = importlib.import_module("_signal")
+_SIGINT = int(signal.SIGINT)
 
 
 def write_whole(text: str, path: str | Path) -> None:
@@ -43,16 +48,16 @@ class Uninterrupted:
         self._before: Any = None
         self._came: tuple[int, FrameType | None] | None = None
         if threading.get_ident() == threading.main_thread().ident:
-            before = signal.getsignal(signal.SIGINT)
+            before = _signals.getsignal(_SIGINT)
             if callable(before):  # else it ends the process, or is ignored, and there is nothing to wait for
                 self._before = before
-                signal.signal(signal.SIGINT, self._wait)
+                _signals.signal(_SIGINT, self._wait)
 
     def _wait(self, number: int, frame: FrameType | None) -> None:
         self._came = number, frame
 
     def __exit__(self, *_: object) -> None:
         if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+            _signals.signal(_SIGINT, self._before)
             if self._came is not None:
                 self._before(*self._came)
