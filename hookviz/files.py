@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from hookviz.progress import maybe
 from hookviz.trace import (
     HOOK_KINDS,
     KINDS,
@@ -16,6 +17,7 @@ from hookviz.trace import (
     HookRow,
     ModuleRow,
     SavedRow,
+    ScaleRow,
     StepRow,
     TensorRow,
     Trace,
@@ -25,9 +27,10 @@ from hookviz.words import say
 
 FORMAT, VERSION = "hookviz", 1
 
-_ROWS: dict[str, Callable[..., Any]] = {
+_ROWS: dict[str, Any] = {
     "tensors": TensorRow,
     "saved": SavedRow,
+    "scales": ScaleRow,
     "hook_rows": HookRow,
     "modules": ModuleRow,
     "optimizers": ModuleRow,
@@ -36,9 +39,16 @@ _ROWS: dict[str, Callable[..., Any]] = {
 }
 
 
+_LATER = ("saved", "scales")
+"""What files of earlier versions do not have."""
+
+
 def encode(trace: Trace) -> dict[str, Any]:
     """The trace as JSON's own types; steps, tensors and hooks as columns, which are shorter than objects."""
-    columns = {name: _columns(getattr(trace, name), kind) for name, kind in _ROWS.items()}
+    with maybe(say("progress.writing", n="{n}", total="{total}"), _size(trace)) as tick:
+        columns = {name: _columns(getattr(trace, name), kind, tick) for name, kind in _ROWS.items()}
+        values = [_encode_value(row) for row in trace.values]
+        tick(len(values))
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -47,15 +57,27 @@ def encode(trace: Trace) -> dict[str, Any]:
         "owners": list(trace.owners.items()),
         "roots": trace.roots,
         "hooked": trace.hooked,
+        "outside": sorted(trace.outside),
+        "rank": trace.rank,
+        "ranks": trace.ranks,
         "notes": trace.notes,
         "dropped": trace.dropped,
-        "values": [_encode_value(row) for row in trace.values],
+        "values": values,
         **columns,
     }
 
 
-def _columns(rows: list[Any], kind: Any) -> dict[str, list[Any]]:
-    return {name: [_marked(getattr(row, name)) for row in rows] for name in kind._fields}
+def _size(trace: Trace) -> int:
+    """How many things a file of this trace holds."""
+    return len(trace.values) + sum(len(getattr(trace, name)) * len(kind._fields) for name, kind in _ROWS.items())
+
+
+def _columns(rows: list[Any], kind: Any, tick: Callable[..., None]) -> dict[str, list[Any]]:
+    columns = {}
+    for name in kind._fields:
+        columns[name] = [_marked(getattr(row, name)) for row in rows]
+        tick(len(rows))
+    return columns
 
 
 def _marked(x: Any) -> Any:
@@ -81,17 +103,24 @@ def _encode(x: Any) -> Any:
 
 def decode(data: dict[str, Any]) -> Trace:
     """The trace that ``encode`` wrote."""
-    rows = {name: _decode_rows(data[name], kind) for name, kind in _ROWS.items() if name != "saved" or name in data}
-    edges = {(a, b): (c, d) for a, b, c, d in data["edges"]}
-    roots = [[(node, output) for node, output in places] for places in data["roots"]]
-    values = [_decode_value(row) for row in data["values"]]
-    same = {name: data[name] for name in ("ops", "hooked", "notes")}
-    owners = dict(data["owners"])
-    return Trace(dropped=data["dropped"], edges=edges, owners=owners, roots=roots, values=values, **same, **rows)
+    tables = {name: kind for name, kind in _ROWS.items() if name not in _LATER or name in data}
+    count = len(data["values"]) + sum(len(data[name][kind._fields[0]]) for name, kind in tables.items())
+    with maybe(say("progress.reading", n="{n}", total="{total}"), count) as tick:
+        rows: dict[str, Any] = {name: list(_decode_rows(data[name], kind, tick)) for name, kind in tables.items()}
+        values = [_decode_value(row) for row in data["values"]]
+        tick(len(values))
+    more: dict[str, Any] = {name: data[name] for name in ("ops", "hooked", "notes", "dropped")}
+    more |= {"owners": dict(data["owners"]), "outside": set(data.get("outside", ()))}
+    more |= {name: data.get(name) for name in ("rank", "ranks")}
+    more["edges"] = {(a, b): (c, d) for a, b, c, d in data["edges"]}
+    more["roots"] = [[(node, output) for node, output in places] for places in data["roots"]]
+    return Trace(values=values, **more, **rows)
 
 
-def _decode_rows(columns: dict[str, list[Any]], kind: Any) -> list[Any]:
-    return [kind(*map(_tuples, row)) for row in zip(*(columns[name] for name in kind._fields), strict=True)]
+def _decode_rows(columns: dict[str, list[Any]], kind: Any, tick: Callable[[], None]) -> Iterator[Any]:
+    for row in zip(*(columns[name] for name in kind._fields), strict=True):
+        yield kind(*map(_tuples, row))
+        tick()
 
 
 def _tuples(x: Any) -> Any:
@@ -152,6 +181,8 @@ def _faults(trace: Trace) -> Iterator[str]:
     )
     if len(trace.hooked) != len(passes) or not all(_known([tuple(there)], hooks) for there in trace.hooked):
         yield "hooks of passes"
+    if not all(isinstance(number, int | None) for number in (trace.rank, trace.ranks)):
+        yield "which rank it was"
     if not isinstance(trace.dropped, int):
         yield "how many passes were let go of"
     if not all(isinstance(text, str) for text in (*trace.ops, *trace.notes)):
@@ -166,11 +197,16 @@ def _faults(trace: Trace) -> Iterator[str]:
         placed = saved.pass_id in passes and saved.node in nodes
         if not placed or saved.why not in MISSING or not _known([saved.value], values):
             yield f"what node {saved.node} saved"
+    for scale in trace.scales:
+        if scale.pass_id not in passes or not _known([scale.at, scale.others], nodes):
+            yield f"the scale of pass {scale.pass_id}"
     for call in trace.calls:
         if call.module not in modules or not (call.parent is None or call.parent in calls):
             yield f"call {call.number} of a module"
     if not all(node in nodes and call in calls for node, call in trace.owners.items()):
         yield "which module made a node"
+    if not all(node in nodes for node in trace.outside):
+        yield "which nodes were not observed"
     for hook in trace.hook_rows:
         holders = optimizers if hook.kind in STEP_HOOK_KINDS else modules
         owned = hook.module == -1 or hook.module in holders

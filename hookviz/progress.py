@@ -18,8 +18,8 @@ _place: ContextVar[Show | None] = ContextVar("_place", default=None)
 
 
 @contextmanager
-def progress(line: str, count: int, done: int = 0) -> Iterator[Callable[[], None]]:
-    """Gives a function to be called after each of ``count`` parts, of which some may be ``done`` already.
+def progress(line: str, count: int, done: int = 0) -> Iterator[Callable[..., None]]:
+    """Gives a function to be called after each of ``count`` parts, or ``tick(10)`` after ten; some may be ``done``.
 
     ``line`` says in words what is done, with ``{n}`` and ``{total}`` in it. It is shown in a terminal and in Jupyter.
 
@@ -37,9 +37,23 @@ def progress(line: str, count: int, done: int = 0) -> Iterator[Callable[[], None
     file = sys.stderr if show is None else _Line(show)
     with Bar(total=count, initial=done, file=file, disable=None, position=0, **look) as bar:
 
-        def tick() -> None:
-            bar.update()
+        def tick(parts: int = 1) -> None:
+            bar.update(parts)
 
+        yield tick
+
+
+MANY = 20_000
+"""What has fewer parts, each of which takes no time to speak of, is over within a second."""
+
+
+@contextmanager
+def maybe(line: str, count: int) -> Iterator[Callable[..., None]]:
+    """As ``progress``, for parts that are quickly done: of fewer than ``MANY`` nothing is shown."""
+    if count < MANY:
+        yield lambda parts=1: None
+        return
+    with progress(line, count) as tick:
         yield tick
 
 

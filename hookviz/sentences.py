@@ -1,5 +1,7 @@
 """What happened in a step, in plain English, made when it is shown."""
 
+from collections.abc import Iterator
+
 from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, Part, Step, Values
 from hookviz.values import Value
 from hookviz.words import say
@@ -53,7 +55,29 @@ def title(step: Step) -> str:
 
 
 def sentence(step: Step) -> str:
-    """The step in one sentence."""
+    """The step in one sentence, and in another by how much its gradient is scaled."""
+    return " ".join([_told(step), *_scaled(step)])
+
+
+def _scaled(step: Step) -> Iterator[str]:
+    """What a GradScaler has to do with the gradient of a step."""
+    if step.kind == "compute":
+        scales = (row.scale for row in step.scales if step.node in row.at)
+        yield from (say("sentence.scaling", scale=grouped(scale)) for scale in scales)
+    if step.scale is not None:
+        yield say("sentence.scaled", scale=grouped(step.scale))
+
+
+def grouped(scale: float) -> str:
+    """A large number as a person writes it.
+
+    >>> grouped(65536.0), grouped(0.5)
+    ('65,536', '0.5')
+    """
+    return f"{scale:,.10g}"
+
+
+def _told(step: Step) -> str:
     unseen = say("name.unseen" if step.kind in _MEASURED else "name.none")
     seen = zip((step.before, step.after), step.row.labels, strict=True)
     before, after = (unseen if values is None else labelled(values, labels) for values, labels in seen)
@@ -77,7 +101,7 @@ def sentence(step: Step) -> str:
     return _OTHERS.get(step.kind, _plain)(step, parts)
 
 
-_MEASURED = ("arrive", "aliased", "unknown_hook")
+_MEASURED = ("arrive", "accumulate", "aliased", "unknown_hook")
 """Kinds in which a missing value means that nobody looked, not that torch passed None."""
 
 
@@ -130,7 +154,19 @@ def _stepped(step: Step, parts: dict[str, str | None]) -> str:
     return say("sentence.optimizer_step", kind=kind, **parts)
 
 
+def _unscale(step: Step, parts: dict[str, str | None]) -> str:
+    return say(f"sentence.unscale{'.inf' if step.row.of else ''}", **parts)
+
+
+def _synchronise(step: Step, parts: dict[str, str | None]) -> str:
+    ranks = str(step.row.place[1]) if step.row.place else ""
+    how = "" if step.row.of in (None, "ddp") else f".{step.row.of}"
+    return say(f"sentence.synchronise{how}", ranks=ranks, **parts)
+
+
 _OTHERS = {
+    "synchronise": _synchronise,
+    "unscale": _unscale,
     "optimizer_step": _stepped,
     "call": _call,
     "arrive": _arrive,

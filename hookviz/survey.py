@@ -1,7 +1,7 @@
 """A graph and the tensors and hooks on it, as they are right now, written into a trace's rows."""
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -16,6 +16,9 @@ from hookviz.trace import HookRow, Place, TensorRow, Trace
 KEY = "hookviz"
 """Under this key a node's metadata holds, while something is recorded, weak references to its tensors' hook dicts."""
 
+Only = Callable[[Sequence[Node]], Container[int]]
+"""Says by their ``id`` which of the nodes of a graph are looked at."""
+
 Kept = tuple[str, Any, int, int]
 """(kind of hook, the dict it is kept in, number of the node, output of the node or -1)"""
 
@@ -26,6 +29,11 @@ class Survey:
     def __init__(self, trace: Trace, numbering: graph.Numbering) -> None:
         self.trace, self.pass_id = trace, len(trace.roots)
         self.nodes: list[Node] = []
+        """Those that are looked at: of a pass of which a part is recorded, not all."""
+        self.walked: list[Node] = []
+        """All."""
+        self.starts: list[Node] = []
+        """Those at which the pass begins."""
         self.numbers: dict[int, int] = {}
         """``id(node)`` → its number, valid while ``nodes`` holds them."""
         self.leaf_numbers: dict[int, int] = {}
@@ -33,7 +41,9 @@ class Survey:
         self.leaves: dict[int, weakref.ref[torch.Tensor]] = {}
         """The number of an AccumulateGrad → its leaf."""
         self.ways: dict[int, list[Place | None]] = {}
-        """The number of a node → where each of its edges leads."""
+        """The number of a node that is looked at → where each of its edges leads."""
+        self.blind: set[Place] = set()
+        """Places to which nodes lead that are not looked at."""
         self.fan: dict[Place, int] = {}
         """How many edges lead to a place."""
         self.retained: dict[Place, tuple[weakref.ref[torch.Tensor], int | None]] = {}
@@ -47,21 +57,56 @@ class Survey:
         trace.roots.append([])
         trace.hooked.append([])
 
-    def take(self, roots: Sequence[Any], names: Mapping[str, torch.Tensor]) -> list[Place | None]:
+    def take(
+        self, roots: Sequence[Any], names: Mapping[str, torch.Tensor], only: Only | None = None
+    ) -> list[Place | None]:
         """Write the graph below ``roots`` into the trace; where each root stands in it.
+
+        ``only`` says which of the nodes are looked at; of the others those are named to which these lead.
 
         Raises:
             TooDeep: the graph is too deep to be held.
         """
         edges = [graph.edge_of(root) for root in roots]
-        self.nodes = graph.walk([node for node, _ in edges if node is not None])
-        self.numbers = self._numbering.number(self.nodes)
+        self.starts = [node for node, _ in edges if node is not None]
+        self.nodes = self.walked = graph.walk(self.starts)
+        if only is not None:
+            kept = only(self.walked)
+            self.nodes = [node for node in self.walked if id(node) in kept]
+        self.numbers = self._numbering.number(self._near())
         for node in self.nodes:
             self._add_node(node, self.numbers[id(node)])
+        self._add_outside()
         self._add_tensors(names)
         places = [self.place_of(*edge) for edge in edges]
-        self.trace.roots[self.pass_id] = [place for place in places if place is not None]
-        return places
+        inside = [place if place is not None and place[0] in self.ways else None for place in places]
+        self.trace.roots[self.pass_id] = [place for place in (*inside, *sorted(self.blind)) if place is not None]
+        return inside
+
+    def _near(self) -> list[Node]:
+        """The nodes that are looked at, and those to which they lead."""
+        if len(self.nodes) == len(self.walked):
+            return self.nodes
+        near = {id(node) for node in self.nodes}
+        near |= {id(following) for node in self.nodes for following, _ in node.next_functions}
+        return [node for node in self.walked if id(node) in near]
+
+    def _add_outside(self) -> None:
+        """Name the nodes near by that are not looked at, and note to where such nodes lead."""
+        for node in self.walked if len(self.nodes) < len(self.walked) else ():
+            number = self.numbers.get(id(node))
+            if number in self.ways:
+                continue
+            if number is not None:
+                self._name(node, number)
+                self.trace.outside.add(number)
+            ends = (self.place_of(*following) for following in node.next_functions)
+            self.blind.update(place for place in ends if place is not None and place[0] in self.ways)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many nodes the graph has, and how many of them are looked at."""
+        return len(self.walked), len(self.nodes)
 
     def place_of(self, node: Node | None, output: int) -> Place | None:
         """Where a gradient for output ``output`` of ``node`` arrives; None outside this graph."""
@@ -86,15 +131,25 @@ class Survey:
 
     def release(self) -> None:
         """Let go of the nodes."""
-        graph.release(self.nodes)
+        self.nodes, self.starts = [], []
+        graph.release(self.walked)
         self.numbers.clear()
         self.unpack_hooks.clear()
 
-    def _add_node(self, node: Node, number: int) -> None:
+    def _name(self, node: Node, number: int) -> torch.Tensor | None:
+        """Write down the op of a node; the leaf that it writes to, if it writes to one."""
         ops = self.trace.ops
         if number >= len(ops):
             ops.extend([""] * (number + 1 - len(ops)))
         ops[number] = graph.op_of(node)
+        leaf = graph.leaf_of(node)
+        if leaf is not None:
+            self.leaf_numbers[id(leaf)] = number
+        return leaf
+
+    def _add_node(self, node: Node, number: int) -> None:
+        leaf = self._name(node, number)
+        self.trace.outside.discard(number)
         ways: list[Place | None] = []
         for following, output in node.next_functions:
             place = None if following is None else (self.numbers[id(following)], output)
@@ -103,10 +158,8 @@ class Survey:
                 self.fan[place] = self.fan.get(place, 0) + 1
             ways.append(place)
         self.ways[number] = ways
-        leaf = graph.leaf_of(node)
         if leaf is not None:
             self.leaves[number] = weakref.ref(leaf)
-            self.leaf_numbers[id(leaf)] = number
 
     def _add_tensors(self, names: Mapping[str, torch.Tensor]) -> None:
         """A row for each tensor of this graph that has a name, and for each leaf."""
@@ -130,8 +183,12 @@ class Survey:
             self._named.append(("tensor_hook", tensor._backward_hooks, *place))
 
     def _data(self, tensor: torch.Tensor, leaf: bool) -> int:
-        """The number of a tensor's own value. A large leaf's is its shape: to read all parameters costs too much."""
-        if not tensor.is_nested and tensor.numel() <= FEW:
+        """The number of a tensor's own value.
+
+        A large leaf's is its shape: to read all parameters costs too much. So is that of one whose numbers are let go
+        of between forward and backward, as FSDP does.
+        """
+        if not tensor.is_nested and tensor.numel() <= FEW and not (leaf and _freed(tensor)):
             return self.known(tensor)
         if not leaf or tensor.is_nested:
             return self.value(tensor)
@@ -183,6 +240,14 @@ class Survey:
             if marked:
                 for output, reference in metadata_of(node).get(KEY, ()):
                     yield "tensor_hook", reference(), number, output
+
+
+def _freed(tensor: torch.Tensor) -> bool:
+    """Whether a tensor of some numbers has no memory that holds them."""
+    try:
+        return not tensor.is_meta and tensor.numel() > 0 and tensor.data_ptr() == 0
+    except (RuntimeError, NotImplementedError):  # sparse, functorch: no place in memory at all
+        return False
 
 
 def metadata_of(node: Node) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from torch import nn
 import hookviz as hv
 from hookviz.files import _faults
 from hookviz.trace.trim import let_go
+from hookviz.words import say
 
 
 class Loop:
@@ -144,7 +145,7 @@ def test_a_forward_whose_backward_comes_later_loses_its_owner_only() -> None:
     assert plain(steps_of(trace, "accumulate", "net.weight")[0].after) == 3
 
 
-def test_a_pass_inside_a_pass_waits_for_the_outer_one() -> None:
+def test_a_pass_inside_a_pass_is_a_part_of_it() -> None:
     x = leaf(2.0)
     y = x * 3
 
@@ -155,8 +156,11 @@ def test_a_pass_inside_a_pass_waits_for_the_outer_one() -> None:
 
     y.register_hook(inner)
     with hv.record(keep=1) as trace:
-        y.backward()
-    assert len(trace.roots) == 1 and trace.dropped == 5
+        for _ in range(4):
+            y.backward(retain_graph=True)
+    assert len(trace.roots) == 6 and trace.dropped == 18
+    assert steps_of(trace, "seed")[0].on == "y"
+    assert trace.notes == [say("note.dropped", dropped=3, kept=1)]
     assert next(_faults(trace), None) is None
 
 

@@ -8,7 +8,7 @@ import torch
 
 from hookviz import Trace, record
 from hookviz.measuring import _MANY, measure
-from hookviz.recorder import passes
+from hookviz.recorder import looking, passes
 from hookviz.recorder.glimpse import glimpse_of
 
 
@@ -21,7 +21,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
         shapes.append(tuple(tensor.shape))
         return measure(tensor)
 
-    monkeypatch.setattr(passes, "measured", counted)
+    monkeypatch.setattr(looking, "measured", counted)
     return shapes
 
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import nbformat
 import pytest
+import torch
 from nbclient import NotebookClient
 from test_whatif import a_to_e
 
+import hookviz as hv
 from hookviz import progress as room
 from hookviz.player import Player
 from hookviz.progress import progress, shown_by
@@ -104,6 +106,38 @@ def test_a_what_if_counts_its_passes_and_then_what_the_player_is_made_of(at_once
         whatif(a_to_e).state()
     assert counted(lines) == COUNTED
     assert lines.count("") == 2 and lines[-1] == ""
+
+
+def test_a_large_file_and_a_large_graph_count_what_is_done(
+    at_once: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(room, "MANY", 3)
+    y = x = torch.tensor(3.0, requires_grad=True)
+    for _ in range(3):
+        y = y * 2
+    lines: list[str] = []
+    with hv.record() as trace:
+        y.backward()
+    with shown_by(lines.append):
+        trace.save(tmp_path / "trace.json")
+        loaded = hv.load(tmp_path / "trace.json")
+        hv.hooks(x * y)
+    assert loaded == trace
+    told = [line.rpartition(" of ")[0] for line in counted(lines)]
+    assert list(dict.fromkeys(line.rpartition(": ")[0] for line in told)) == [
+        "Making the file", "Reading the file", "Looking for hooks on nodes",
+    ]  # fmt: skip
+    done = [line.split(": ")[1].split(" of ") for line in counted(lines)]
+    assert sum(part == total for part, total in done) >= 3 and lines[-1] == ""
+
+
+def test_of_what_is_small_nothing_is_shown(at_once: None, tmp_path: Path) -> None:
+    lines: list[str] = []
+    with shown_by(lines.append), hv.record() as trace:
+        (torch.tensor(3.0, requires_grad=True) * 2).backward()
+    with shown_by(lines.append):
+        trace.save(tmp_path / "trace.json")
+    assert lines == []
 
 
 def test_a_slider_shows_it_beside_itself(at_once: None) -> None:

@@ -10,9 +10,11 @@ from torch.utils.hooks import RemovableHandle
 from hookviz import graph
 from hookviz.hooks.dicts import Dict, entries
 from hookviz.measuring import settle
+from hookviz.progress import maybe
 from hookviz.recorder.behind import behind
 from hookviz.survey import KEY, Survey, hook_row, metadata_of, shared_dict
 from hookviz.trace import Trace
+from hookviz.whole import Uninterrupted
 from hookviz.words import say
 
 
@@ -30,11 +32,12 @@ def node_dict(node: Node, kind: str) -> Dict:
     The number that the handle took is given back, so that the hooks of a person get the numbers that they would get.
     """
     register = node.register_prehook if kind == "node_pre_hook" else node.register_hook
-    handle = register(_nothing)
-    hooks: Dict = shared_dict(handle)
-    handle.remove()
-    if RemovableHandle.next_id == handle.id + 1:
-        RemovableHandle.next_id = handle.id
+    with Uninterrupted():
+        handle = register(_nothing)
+        hooks: Dict = shared_dict(handle)
+        handle.remove()
+        if RemovableHandle.next_id == handle.id + 1:
+            RemovableHandle.next_id = handle.id
     return hooks
 
 
@@ -76,9 +79,11 @@ def survey_hooks(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> tuple[
 
 def _kept(seen: Survey) -> Iterator[tuple[str, Any, int, int]]:
     yield from seen.hooks_of_tensors(marked=any(KEY in metadata_of(node) for node in seen.nodes))
-    for node in seen.nodes:
-        for kind in ("node_pre_hook", "node_post_hook"):
-            yield kind, node_dict(node, kind), seen.numbers[id(node)], -1
+    with maybe(say("progress.looking", n="{n}", total="{total}"), len(seen.nodes)) as tick:
+        for node in seen.nodes:
+            for kind in ("node_pre_hook", "node_post_hook"):
+                yield kind, node_dict(node, kind), seen.numbers[id(node)], -1
+            tick()
 
 
 def _shown(kind: str, node: int, output: int, key: Any, hook: Any) -> tuple[str, int, int, Any, Any]:

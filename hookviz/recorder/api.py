@@ -1,6 +1,6 @@
 """What a person calls to record."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -8,8 +8,11 @@ import torch
 from hookviz import graph
 from hookviz.recorder import patches
 from hookviz.recorder.bound import checked_keep
+from hookviz.recorder.chosen import checked_only
 from hookviz.recorder.recording import Recording
+from hookviz.recorder.turns import checked_every
 from hookviz.trace import Trace
+from hookviz.whole import Uninterrupted
 from hookviz.words import say
 
 
@@ -17,6 +20,8 @@ from hookviz.words import say
 def record(
     *models: torch.nn.Module,
     names: Mapping[str, torch.Tensor] | None = None,
+    only: str | Sequence[str] | None = None,
+    every: int = 1,
     keep: int | None = None,
     fastpath: bool = True,
 ) -> Iterator[Trace]:
@@ -24,19 +29,30 @@ def record(
 
     Seen are the calls of the modules in ``models`` in any thread, or of all modules where none is given, and
     ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread.
-    Modules are called after their paths in the model, tensors after the caller's variables; ``names``
-    (name → tensor) overrules them. ``keep`` says how many passes are kept, with the forward before each: in a long
-    training loop the oldest are let go of, and what is left is counted from 0 (up to twice as many may be there while
-    the block runs). With ``fastpath=False`` PyTorch's fast path for transformers is switched off in the
-    block, so that their inner modules and hooks run; this changes what they return in its last digits.
+    Modules are called after their paths in the model, tensors after the caller's variables.
+
+    A pass is one ``backward`` or ``grad``, with those that hooks or checkpointing begin in it.
+
+    Args:
+        models: the models to follow.
+        names: name → tensor, which overrules the names of variables.
+        only: which modules of the models to follow, by their names in ``named_modules()``: a pattern such as
+            ``"layers.3.*"``, or several, in which ``*`` stands for any text, dots included. Only their calls are
+            followed, and of a pass only the nodes that they made; the rest runs unobserved, which the trace says.
+        every: 100 records the first pass and every hundredth after it, with the forward before each (whatever is
+            called after the pass before it) and the optimizer's step behind it. Each thread counts its own.
+        keep: how many passes to keep: in a long training loop the oldest are let go of, and what is left is counted
+            from 0 (up to twice as many may be there while the block runs).
+        fastpath: False switches off PyTorch's fast path for transformers in the block, so that their inner modules
+            and hooks run; this changes what they return in its last digits.
 
     Yields:
         The trace, filled as calls and passes run.
 
     Raises:
         RuntimeError: a recording is already open in this thread.
-        TypeError, ValueError: a model is no module, ``names`` is not a dict of name → tensor, or ``keep`` is not a
-            number of passes.
+        TypeError, ValueError: a model is no module, ``names`` is not a dict of name → tensor, ``keep`` or ``every`` is
+            not a number of passes, or a pattern in ``only`` matches no module; the message lists names like it.
 
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> handle = x.register_hook(lambda grad: grad * 10)
@@ -50,22 +66,31 @@ def record(
     for model in models:
         if not isinstance(model, torch.nn.Module):
             raise TypeError(say("error.record.type", kind=graph.kind_of(model)))
-    recording = Recording(Trace(), graph.checked_names(names), models, checked_keep(keep))
-    patches.start(recording)
+    recording = Recording(
+        Trace(),
+        graph.checked_names(names),
+        models,
+        checked_keep(keep),
+        checked_only(only, models),
+        checked_every(every),
+    )
+    before = torch.backends.mha.get_fastpath_enabled()
     try:
-        with _path(fastpath):
-            yield recording.trace
+        with Uninterrupted():
+            patches.start(recording)
+            torch.backends.mha.set_fastpath_enabled(before and fastpath)
+        yield recording.trace
     finally:
+        try:
+            _end(recording, before)
+        except KeyboardInterrupt:  # it may have come before the first line
+            _end(recording, before)
+            raise
+
+
+def _end(recording: Recording, fastpath: bool) -> None:
+    """All is as it was before the recording; to do it twice does no harm."""
+    with Uninterrupted():
+        torch.backends.mha.set_fastpath_enabled(fastpath)
         patches.stop(recording)
         recording.close()
-
-
-@contextmanager
-def _path(fast: bool) -> Iterator[None]:
-    """Without the fast path, if so asked."""
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(before and fast)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)

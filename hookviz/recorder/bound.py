@@ -3,7 +3,9 @@
 from typing import TYPE_CHECKING
 
 from hookviz.recorder.saved import ROOM
+from hookviz.recorder.turns import outermost
 from hookviz.trace.trim import let_go
+from hookviz.whole import Uninterrupted
 from hookviz.words import say
 
 if TYPE_CHECKING:
@@ -30,6 +32,14 @@ class Bound:
     def __init__(self, recording: "Recording", keep: int | None) -> None:
         self.recording, self.trace, self.keep = recording, recording.trace, keep
         self._note: str | None = None
+        self._dropped = 0
+        self._starts: list[int] = []
+        """The passes that were begun outside of others, by their numbers in the trace: these are counted."""
+
+    def begins(self, number: int) -> None:
+        """A pass begins; one that begins inside another goes where that goes."""
+        if outermost():
+            self._starts.append(number)
 
     def check(self, *, last: bool = False) -> None:
         """Trim the trace if it holds too much: twice too much, until the ``last`` time, for each trimming costs.
@@ -38,15 +48,19 @@ class Bound:
         """
         if self.keep is None:
             return
-        over = len(self.trace.roots) - self.keep
+        over = len(self._starts) - self.keep
         if over > (0 if last else self.keep) and not self.recording.running and not self.recording.calls.busy():
             self._trim(over)
 
     def _trim(self, over: int) -> None:
-        moved = let_go(self.trace, over)
-        self.recording.saved.room = ROOM
-        self.recording.renumber(moved.nodes)
-        self.recording.calls.renumber(moved.calls, moved.hooks)
-        note = say("note.dropped", dropped=self.trace.dropped, kept=len(self.trace.roots))
+        with Uninterrupted():
+            count = self._starts[over]
+            moved = let_go(self.trace, count)
+            self._starts = [start - count for start in self._starts[over:]]
+            self._dropped += over
+            self.recording.saved.room = ROOM
+            self.recording.renumber(moved.nodes)
+            self.recording.calls.renumber(moved.calls, moved.hooks)
+        note = say("note.dropped", dropped=self._dropped, kept=len(self._starts))
         self.trace.notes = [text for text in self.trace.notes if text != self._note] + [note]
         self._note = note

@@ -36,6 +36,8 @@ class Call:
         self.running: dict[Stage, Run[Leaf]] = {}
         self.taken: dict[Stage, list[tuple[Any, Hook]]] = {}
         """What torch took out of a module's own dict when it took the hooks of all modules, which it calls first."""
+        self.backward = False
+        """Whether it was begun during a backward pass."""
         self.forwarded = False
         """Whether the step of its forward is written."""
         self.handling = sys.exception()

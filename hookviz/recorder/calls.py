@@ -4,6 +4,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,6 +15,7 @@ from hookviz import graph
 from hookviz.later import Later
 from hookviz.measuring import measured
 from hookviz.recorder.call import Call, Module, ModuleStage
+from hookviz.recorder.chosen import Chosen
 from hookviz.recorder.glimpse import glimpse_of
 from hookviz.recorder.makers import Makers
 from hookviz.recorder.modules import Modules
@@ -21,9 +23,11 @@ from hookviz.recorder.opaque import ENOUGH, recomputing
 from hookviz.recorder.raised import text_of
 from hookviz.recorder.stage import Hook, Stage
 from hookviz.recorder.structure import Leaf, arguments, leaves, row_of
+from hookviz.recorder.turns import outermost
 from hookviz.survey import Survey
 from hookviz.trace import CallRow, StepRow, Trace
 from hookviz.values import same
+from hookviz.whole import Uninterrupted
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
@@ -36,7 +40,7 @@ _SHARED = (torch_modules._global_forward_pre_hooks, torch_modules._global_forwar
 class Calls:
     """Follows the modules of a recording. None of this may raise into the user's forward."""
 
-    def __init__(self, recording: "Recording", trace: Trace, models: Iterable[Module]) -> None:
+    def __init__(self, recording: "Recording", trace: Trace, models: Sequence[Module], chosen: Chosen) -> None:
         self.recording, self.trace = recording, trace
         self.modules = Modules(trace)
         self._counts: Counter[int] = Counter()
@@ -45,8 +49,8 @@ class Calls:
         self._known: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
         self.parameters: dict[int, int] = {}
         """``id`` of a parameter → the first call of its module."""
-        self.follows = {id(module) for model in models for module in model.modules()}
-        """``id`` of each module that was given; empty for all modules there are."""
+        self.chosen, self.follows = chosen, chosen.modules
+        """``id`` of each module that is followed; empty for all modules there are."""
         self.makers = Makers(marking=bool(self.follows))
         self._given = [(self.modules.name(model), {id(module) for module in model.modules()}) for model in models]
 
@@ -55,33 +59,38 @@ class Calls:
     def begin(self, module: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
         """A module is called; observers stand around its hooks until ``end``. Where this raises, nothing is left."""
         stack = self._running.setdefault(threading.get_ident(), [])
-        number = self.modules.number(module)
+        number, depth = self.modules.number(module), len(stack)
         self.recording.notices.saved_hooks()
+        self.recording.ranks.called()
         things = list(arguments(module, args, kwargs))
-        given, parameters = self.look(things), list(module._parameters.values())
+        given, parameters = self.look(things), list(self.chosen.parameters(module))
         call = Call(self, module, len(self.trace.calls))
         try:
             self._lay(call)
+            self._begin(call, stack, number, things)
+            for parameter in parameters:
+                self.parameters.setdefault(id(parameter), call.index)
+            self.log("call", call.index, after=given, of="backward" if call.backward else None)
         except BaseException:
-            self._lift(call)
+            self.end(call, depth)
             raise
+        return call
+
+    def _begin(self, call: Call, stack: list[Call], number: int, things: list[tuple[str, Any]]) -> None:
+        """The call is the innermost one of its thread from now on."""
         call.raised = self.recording.raised.enter()
         self._counts[number] += 1
         parent = stack[-1].index if stack else None
         if stack:
             stack[-1].children = True
-        backward = torch._C._current_graph_task_id() != -1
-        again = backward and recomputing()
+        call.backward = not outermost()
+        again = call.backward and recomputing()
         self.trace.calls.append(CallRow(number, self._counts[number], parent, again))
         if not stack:
             self.makers.given(thing for _, thing in things)
         stack.append(call)
         number = self.makers.note(call.index)
         call.since = number if parent is None else stack[0].since
-        for parameter in parameters:
-            self.parameters.setdefault(id(parameter), call.index)
-        self.log("call", call.index, after=given, of="backward" if backward else None)
-        return call
 
     def returned(self, call: Call, result: Any) -> None:
         """The call returns ``result``."""
@@ -108,26 +117,36 @@ class Calls:
             kind = "cut_short" if isinstance(error, ENOUGH) else "exception"
             self.log(kind, call.index, hook=hook, error=text_of(error))
 
-    def end(self, call: Call) -> None:
-        """Take the observers off, whatever happened."""
-        self._lift(call)
+    def end(self, call: Call | None, depth: int) -> None:
+        """Take the observers off, whatever happened; so many calls are around it.
+
+        One that an interrupt kept from being observed may have begun.
+        """
         stack = self._running.get(threading.get_ident(), [])
-        if call in stack:
-            del stack[stack.index(call) :]  # with any that an interrupt has left there
+        over = stack[depth:]
+        if call is None and not over:
+            return
+        for one in (*over, *(() if call is None or call in over else (call,))):
+            self._lift(one)
+        del stack[depth:]
         self.makers.note(stack[-1].index if stack else -1)
 
     def _lift(self, call: Call) -> None:
-        for stage in call.stages:
-            stage.users -= 1
-            if not stage.users:
-                stage.lift()
-                self._stages.pop(id(stage.dict), None)
+        with Uninterrupted() if call.stages else nullcontext():
+            while call.stages:
+                stage = call.stages.pop()
+                stage.users -= 1
+                if not stage.users:
+                    stage.lift()
+                    self._stages.pop(id(stage.dict), None)
 
     def close(self) -> None:
         """Take off every observer there is, and forget the calls that still run in other threads."""
-        for name, modules in self._given:
-            if not modules & self.modules.called():
+        called = self.modules.called()
+        for name, modules in self._given if self.chosen.patterns is None else ():
+            if not modules & called:
                 self.recording.notices.say("note.uncalled", model=name)
+        self.chosen.tell(self.recording.notices, bool(called))
         for stage in self._stages.values():
             stage.lift()
         self._stages.clear()
@@ -154,6 +173,10 @@ class Calls:
         """The call that is running in this thread."""
         stack = self._running.get(threading.get_ident())
         return stack[-1] if stack else None
+
+    def depth(self) -> int:
+        """How many calls are running in this thread."""
+        return len(self._running.get(threading.get_ident(), ()))
 
     def registered(self, module: Module | None) -> None:
         """A forward hook was added to a module, or to all: a call that is running may be about to run it."""
@@ -187,7 +210,8 @@ class Calls:
             ),
         ):
             if hooks and kind in (kinds or (kind,)):
-                self._observe(call, kind, hooks, flags)
+                with Uninterrupted():
+                    self._observe(call, kind, hooks, flags)
 
     def _observe(self, call: Call, kind: str, hooks: Any, flags: tuple[Any, ...]) -> None:
         stage = self._stages.get(id(hooks))
@@ -210,6 +234,19 @@ class Calls:
         for node in survey.nodes:
             if id(node) in owners:
                 self.trace.owners[survey.numbers[id(node)]] = owners[id(node)]
+
+    def adopt(self, module: Module, leaf: torch.Tensor) -> None:
+        """``leaf`` stands for a parameter of ``module`` while it computes: it belongs to the first call of that."""
+        if id(leaf) in self.parameters:
+            return
+        number = self.modules.known(module)
+        first = next((index for index, call in enumerate(self.trace.calls) if call.module == number), None)
+        if first is not None:
+            self.parameters[id(leaf)] = first
+
+    def chosen_of(self, nodes: Sequence[Node]) -> set[int]:
+        """``id`` of each node that belongs to what is followed."""
+        return {*self.owners(nodes), *self.chosen.leaves(nodes)}
 
     def owners(self, nodes: Sequence[Node]) -> dict[int, int]:
         """``id`` of a node → the call that it belongs to, for those that belong to one."""

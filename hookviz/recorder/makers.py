@@ -20,7 +20,7 @@ KEY = "hookviz.made"
 Mark = tuple[int, int] | None
 """(thread, number of the first node of the outermost call) of the call that returned a node; None if unknown."""
 
-_ALIVE, _MANY = 4, 32
+ALIVE, MANY = 4, 32
 """A node's metadata is held by the node, by us, by a variable and by the call that counts. Dead ones are let go of
 once there are so many, and again whenever there are twice as many as were left."""
 
@@ -36,7 +36,7 @@ class Makers:
         self._here = threading.local()  # a thread's own number may be that of one that has ended
         self._numbers = itertools.count()
         self._marked: list[dict[str, Any]] = []
-        self._limit = _MANY
+        self._limit = MANY
 
     def note(self, call: int) -> int:
         """From now on ``call`` is the innermost one of this thread (-1: none); the number of its next node."""
@@ -69,8 +69,8 @@ class Makers:
                         metadata[KEY] = mark
                         self._marked.append(metadata)
         if len(self._marked) > self._limit:
-            self._marked = [metadata for metadata in self._marked if sys.getrefcount(metadata) >= _ALIVE]
-            self._limit = max(_MANY, 2 * len(self._marked))
+            self._marked = [metadata for metadata in self._marked if sys.getrefcount(metadata) >= ALIVE]
+            self._limit = max(MANY, 2 * len(self._marked))
 
     def close(self) -> None:
         """Leave no mark on any node."""

@@ -10,6 +10,7 @@ import torch.nn.modules.module as torch_modules
 from hookviz import graph
 from hookviz.survey import hook_row
 from hookviz.trace import ModuleRow, Trace
+from hookviz.whole import Uninterrupted
 
 Module = torch.nn.Module
 
@@ -37,11 +38,17 @@ class Modules:
         """The number of a module, the same in every call."""
         reference, number = self._numbers.get(id(module), (None, 0))
         if reference is None or reference() is not module:
-            number = len(self.trace.modules)
-            self.trace.modules.append(ModuleRow(self._name(module), type(module).__name__))
-            self._holders.append(weakref.ref(module))
-            self._numbers[id(module)] = (self._holders[-1], number)
+            number, name = len(self.trace.modules), self._name(module)
+            with Uninterrupted():
+                self.trace.modules.append(ModuleRow(name, type(module).__name__))
+                self._holders.append(weakref.ref(module))
+                self._numbers[id(module)] = (self._holders[-1], number)
         return number
+
+    def known(self, module: Module) -> int | None:
+        """The number of a module that was called; None for any other."""
+        reference, number = self._numbers.get(id(module), (None, 0))
+        return number if reference is not None and reference() is module else None
 
     def _name(self, module: Module) -> str:
         if id(module) not in self._names:

@@ -54,9 +54,13 @@ class Optimizers:
         self._numbers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
         self._running: list[Step] = []
 
+    def follows(self) -> bool:
+        """Whether the step that runs, or begins, in the thread of the recording is one that is followed."""
+        return bool(self._running) or self.recording.turns.after()
+
     def begin(self, optimizer: Optimizer) -> None:
         """A step begins: its hooks are about to run."""
-        self._running.append(Step(self._number(optimizer), self.recording.raised.enter()))
+        self._running.append(Step(self.number(optimizer), self.recording.raised.enter()))
 
     def stepped(self, optimizer: Optimizer) -> None:
         """The step itself is over; torch is about to run the hooks after it."""
@@ -107,7 +111,8 @@ class Optimizers:
         owner, flags = (-1, ("global",)) if shared else (step.number, ())
         return hook_row(self.trace, None, kind, -1, -1, key, function, module=owner, flags=flags)
 
-    def _number(self, optimizer: Optimizer) -> int:
+    def number(self, optimizer: Optimizer) -> int:
+        """The number of an optimizer in the trace."""
         reference, number = self._numbers.get(id(optimizer), (None, 0))
         if reference is None or reference() is not optimizer:
             kind, number = type(optimizer).__name__, len(self.trace.optimizers)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hookviz.later import Later
-from hookviz.measuring import FEW, measured
+from hookviz.measuring import FEW
 from hookviz.recorder.glimpse import Glimpse, Gradients, Sent, glimpse_of, mark_of, one, value_of
+from hookviz.recorder.looking import Looking
 from hookviz.recorder.met import Met
 from hookviz.recorder.raised import text_of
 from hookviz.recorder.stage import Hook, Observer, Run, Stage, handed
 from hookviz.survey import Survey
 from hookviz.trace import Place, StepRow, Trace
-from hookviz.values import same
 
 if TYPE_CHECKING:
     from hookviz.recorder.calls import Calls
@@ -30,6 +30,7 @@ class Pass:
 
     def __init__(self, trace: Trace, survey: Survey, calls: "Calls") -> None:
         self.trace, self.number = trace, survey.pass_id
+        self._look = Looking(trace)
         self.met = Met(trace, survey.pass_id, calls)
         self.task: int | None = None
         self.running: dict[Stage, Run[Glimpse | None]] = {}
@@ -39,8 +40,10 @@ class Pass:
         version or its place in memory tells."""
         self.partial = False
         """Whether only some gradients were asked for, so that not every node runs."""
+        self.written: set[int] = set()
+        """The leaves to whose ``.grad`` others write while the pass runs, so that it cannot be read."""
         self._fan, self._leaves, self._retained = survey.fan, survey.leaves, survey.retained
-        self._ways = survey.ways
+        self._ways, self._blind = survey.ways, survey.blind
         self._sent: dict[Place, list[Sent]] = {}
         self._pending: dict[Place, tuple[int, int]] = {}
         self._at: dict[Place, Glimpse | None] = {}
@@ -66,14 +69,16 @@ class Pass:
             return [self._arrive((stage.node, stage.output), arguments[0])]
         if stage.kind == "post_accumulate_hook":
             self._accumulated(stage.node)
-        return [self._glimpse(tensor) for tensor in handed(stage, arguments)]
+        return [self._look.glimpse(tensor) for tensor in handed(stage, arguments)]
 
     def fired(self, stage: Stage, entry: tuple[Any, Hook], run: Run[Glimpse | None], arguments: tuple[Any, ...]) -> Any:
         """One of the user's hooks has run: compare what was there before it with what is there now."""
         gradients = handed(stage, arguments)
         count = len(arguments[1]) if stage.kind == "full_backward_hook" else len(gradients)
-        now, effect = self._compare(run.last[:count], gradients[:count])
-        beside, written = self._compare(run.last[count:], gradients[count:])  # grad_output, which nobody may change
+        now, effect = self._look.compare(run.last[:count], gradients[:count])
+        beside, written = self._look.compare(
+            run.last[count:], gradients[count:]
+        )  # grad_output, which nobody may change
         if not self.met.ran(entry[1]):
             return now
         hook = self.met.row(stage, entry)
@@ -123,7 +128,7 @@ class Pass:
         """Backward starts: ``gradient`` goes in at ``place``."""
         if gradient is None:
             return
-        glimpse = glimpse_of(gradient, self._measure(gradient))
+        glimpse = glimpse_of(gradient, self._look.measure(gradient))
         self._log("seed", *place, after=glimpse.value)
         self._sent.setdefault(place, []).append((-1, 0, glimpse))
 
@@ -132,14 +137,15 @@ class Pass:
         sent = self._sent.pop(place, [])
         if gradient is None:
             return None
-        if len(sent) == 1:
+        if len(sent) == 1 and place not in self._blind:
             node, slot, before = sent[0]
             now, expected = self._follow(before, gradient)
             parts: Parts = ((node, slot, expected),)
         else:
-            now = glimpse_of(gradient, self._measure(gradient))
+            now = glimpse_of(gradient, self._look.measure(gradient))
             expected = now.value
-            parts = tuple((node, slot, glimpse.value) for node, slot, glimpse in sent)
+            # Where some of what arrives comes from nodes that are not looked at, the rest is no sum.
+            parts = () if place in self._blind else tuple((node, slot, glimpse.value) for node, slot, glimpse in sent)
         if place in self._pending:
             self._settle(place, expected)
         if now.value != expected:  # it was changed on its way, before it arrives
@@ -152,7 +158,7 @@ class Pass:
         """The gradient now, and its value when it was seen last: the same number unless it changed on the way."""
         if before.identity == id(gradient) and not (self._edits or self.careful) and before.mark == mark_of(gradient):
             if before.value is None:
-                before.value = self._measure(gradient)
+                before.value = self._look.measure(gradient)
             return before, before.value
         now = glimpse_of(gradient)
         untouched = now.mark == before.mark
@@ -160,10 +166,10 @@ class Pass:
         if surely and before.value is not None and not (self.careful and gradient.numel() <= FEW):
             now.value = before.value
             return now, before.value
-        now.value = value = self._measure(gradient)
+        now.value = value = self._look.measure(gradient)
         if untouched and before.value is None:
             return now, value
-        if now.mark[0] == before.mark[0] and self._alike(before, now):
+        if now.mark[0] == before.mark[0] and self._look.alike(before, now):
             self.trace.values.pop()  # measured only to see that nothing changed
             now.value = before.value
             return now, before.value
@@ -199,7 +205,7 @@ class Pass:
     def _since(self, place: Place, before: Glimpse | None, gradient: torch.Tensor | None) -> Glimpse | None:
         """The gradient after the tensor's hooks, checked against what the last observer among them saw."""
         if gradient is None or before is None:
-            return self._glimpse(gradient)
+            return self._look.glimpse(gradient)
         now, expected = self._follow(before, gradient)
         if now.value != expected:
             self._tell(place, expected, now)
@@ -211,7 +217,7 @@ class Pass:
         if tensor is None or glimpse is None:
             return
         stored = None if before is None else tensor.grad  # on top of an old gradient: the sum is stored
-        after = glimpse.value if stored is None else self._measure(stored)
+        after = glimpse.value if stored is None else self._look.measure(stored)
         self._log("retain_grad", *place, before=before, after=after)
 
     def _computed(self, stage: Stage, gradients: Gradients) -> list[Glimpse | None]:
@@ -228,8 +234,12 @@ class Pass:
                 glimpse.value = self._rearranged(gradient, glimpse, incoming)
             if glimpse.value is None:
                 place = ways[slot] if slot < len(ways) else None
-                if place is None or self._only_now(stage, place, glimpse, glimpses, incoming):
-                    glimpse.value = self._measure(gradient)
+                if (
+                    place is None
+                    or place[0] not in self._ways
+                    or self._only_now(stage, place, glimpse, glimpses, incoming)
+                ):
+                    glimpse.value = self._look.measure(gradient)
                 else:
                     self._pending[place] = (step, slot)
         before, after = one([value_of(g) for g in incoming]), one([value_of(g) for g in glimpses])
@@ -268,12 +278,12 @@ class Pass:
         self._computing = None
         if incoming is None or leaf is None or leaf.grad is None:
             return
-        after = incoming.value if before is None else self._measure(leaf.grad)
+        after = incoming.value if before is None else None if node in self.written else self._look.measure(leaf.grad)
         self._log("accumulate", node, 0, before=value_of(before), after=after)
 
     def _leaf_grad(self, node: int) -> Glimpse | None:
         leaf = self._leaves[node]()
-        return None if leaf is None else self._glimpse(leaf.grad)
+        return None if leaf is None else self._look.glimpse(leaf.grad)
 
     # -- how it ended
 
@@ -300,7 +310,7 @@ class Pass:
             if place in self._sent:
                 glimpse = self._arrive(place, gradient)
             elif gradient is not None:
-                glimpse = self._glimpse(gradient)
+                glimpse = self._look.glimpse(gradient)
             if place in self._retained:
                 self._retain(place, glimpse)
             self._log("returned", *place, after=value_of(glimpse))
@@ -310,38 +320,3 @@ class Pass:
     def _log(self, kind: str, node: int, output: int = -1, **known: Any) -> int:
         self.trace.rows.append(StepRow(self.number, kind, node, output, **known))
         return len(self.trace.rows) - 1
-
-    def _measure(self, tensor: torch.Tensor) -> int:
-        values = self.trace.values
-        values.append(measured(tensor))
-        return len(values) - 1
-
-    def _glimpse(self, tensor: torch.Tensor | None) -> Glimpse | None:
-        return None if tensor is None else glimpse_of(tensor, self._measure(tensor))
-
-    def _alike(self, one: Glimpse, other: Glimpse) -> bool:
-        """Whether two gradients have the same numbers; a device is not waited for, its tensors' versions must do."""
-        rows = [None if seen.value is None else self.trace.values[seen.value] for seen in (one, other)]
-        return one.mark == other.mark if any(isinstance(row, Later) for row in rows) else same(*rows)
-
-    def _compare(self, last: list[Glimpse | None], gradients: Gradients) -> tuple[list[Glimpse | None], str]:
-        """What is there now, and what a hook must have done to it: kept, edited or replaced."""
-        if len(last) != len(gradients):
-            return [self._glimpse(g) for g in gradients], "replaced"
-        now, effects = [], {"kept"}
-        for before, gradient in zip(last, gradients, strict=True):
-            glimpse, effect = self._effect(before, gradient)
-            now.append(glimpse)
-            effects.add(effect)
-        return now, next(effect for effect in ("replaced", "edited", "kept") if effect in effects)
-
-    def _effect(self, before: Glimpse | None, gradient: torch.Tensor | None) -> tuple[Glimpse | None, str]:
-        if gradient is None or before is None:
-            return self._glimpse(gradient), "kept" if gradient is None and before is None else "replaced"
-        now = glimpse_of(gradient, self._measure(gradient))
-        if now.identity != before.identity:
-            return now, "replaced"
-        if now.mark == before.mark and self._alike(before, now):
-            self.trace.values.pop()  # measured only to see that nothing changed
-            return before, "kept"
-        return now, "edited"

@@ -16,9 +16,10 @@ import torch.optim.optimizer as torch_optimizer
 from torch.autograd.function import _HookMixin
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.recorder import copies
+from hookviz.recorder import copies, scaling
 from hookviz.recorder.opaque import DYNAMO, SWITCH, Regions, compiled, compiling, leave_alone
 from hookviz.recorder.optimizers import Between, OnOptimizer, in_step
+from hookviz.recorder.replaced import told
 from hookviz.recorder.stage import Observer
 
 if TYPE_CHECKING:
@@ -77,16 +78,22 @@ def begun_here() -> "Recording | None":
     return recording if recording is not None and recording.thread == threading.get_ident() else None
 
 
+def stepping_here() -> "Recording | None":
+    """The recording that follows an optimizer's step in the calling thread."""
+    recording = begun_here()
+    return recording if recording is not None and recording.optimizers.follows() else None
+
+
 # For good, since a handle made meanwhile points to these: to everybody but a step they are the dicts that torch made.
-_all_pre = Between("step_pre_hook", torch_optimizer._global_optimizer_pre_hooks, begun_here, shared=True)
-_all_post = Between("step_post_hook", torch_optimizer._global_optimizer_post_hooks, begun_here, shared=True)
-_own_pre = OnOptimizer("_optimizer_step_pre_hooks", "step_pre_hook", begun_here)
-_own_post = OnOptimizer("_optimizer_step_post_hooks", "step_post_hook", begun_here)
+_all_pre = Between("step_pre_hook", torch_optimizer._global_optimizer_pre_hooks, stepping_here, shared=True)
+_all_post = Between("step_post_hook", torch_optimizer._global_optimizer_post_hooks, stepping_here, shared=True)
+_own_pre = OnOptimizer("_optimizer_step_pre_hooks", "step_pre_hook", stepping_here)
+_own_post = OnOptimizer("_optimizer_step_post_hooks", "step_post_hook", stepping_here)
 
 
 @wraps(_exit)
 def _seen_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
-    recording = begun_here() if in_step() else None
+    recording = stepping_here() if in_step() else None
     if recording is not None:
         recording.carefully(recording.optimizers.end, error)
     return _exit(self, kind, error, traceback)
@@ -101,32 +108,37 @@ def _recording_of(module: torch.nn.Module) -> "Recording | None":
     if here in _current:
         recording = _current[here]
         followed = recording is not None and (not recording.calls.follows or id(module) in recording.calls.follows)
-        return recording if followed else None
-    recording = _models.get(id(module))
-    if recording is not None:
-        with _lock:
-            _current[here] = recording
-    return recording
+    else:
+        recording = _models.get(id(module))
+        followed = recording is not None
+        if recording is not None:
+            with _lock:
+                _current[here] = recording
+    return recording if followed and recording is not None and recording.turns.on() else None
 
 
 def _seen_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-    if compiling() or compiled(self):
-        return _call(self, *args, **kwargs)
     recording = _recording_of(self)
-    call = None if recording is None else recording.called(self, args, kwargs)
+    if recording is None or compiling() or compiled(self):
+        try:
+            return _call(self, *args, **kwargs)
+        except BaseException as error:
+            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+            raise
+    call, depth = None, recording.calls.depth()
     try:
+        call = recording.called(self, args, kwargs)
         result = _call(self, *args, **kwargs)
-        if recording is not None and call is not None:
+        if call is not None:
             recording.answered(call, result)
         return result
     except BaseException as error:
-        if recording is not None and call is not None:
+        if call is not None:
             recording.broke(call, error)
         error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
         raise
     finally:
-        if recording is not None and call is not None:
-            recording.left(call)
+        recording.left(call, depth)
 
 
 class OnModules:
@@ -148,8 +160,10 @@ _on_modules = OnModules()
 
 def _seen_backward(*arguments: Any, **named: Any) -> Any:
     recording = None if compiling() else recording_here()
-    watched = None if recording is None else recording.begin(*arguments, **named)
+    watched = None
     try:
+        if recording is not None:
+            watched = recording.begin(*arguments, **named)
         result = _run_backward(*arguments, **named)
         if recording is not None and watched is not None:
             recording.returned(watched, result)
@@ -161,33 +175,36 @@ def _seen_backward(*arguments: Any, **named: Any) -> Any:
         raise
     finally:
         if recording is not None and watched is not None:
-            recording.end(watched)
+            try:
+                recording.end(watched)
+            except KeyboardInterrupt:  # it may have come before the first line
+                recording.end(watched)
+                raise
+
+
+def on_turn() -> "Recording | None":
+    """The recording that follows what the calling thread does before a pass."""
+    recording = recording_here()
+    return recording if recording is not None and recording.turns.on() else None
+
+
+def after_turn() -> "Recording | None":
+    """The recording that follows what the calling thread does after a pass."""
+    recording = recording_here()
+    return recording if recording is not None and recording.turns.after() else None
 
 
 def _watched(register: Callable[..., Any], tell: Callable[..., None]) -> Callable[..., Any]:
     """A function of torch that registers something, which also tells the recording on whose it did."""
-
-    @wraps(register)
-    def registered(*given: Any, **options: Any) -> Any:
-        try:
-            handle = register(*given, **options)
-        except BaseException as error:
-            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-            raise
-        recording = recording_here()
-        if recording is not None:
-            recording.carefully(tell, recording, *given[:1])
-        return handle
-
-    return registered
+    return told(register, on_turn, lambda recording, _, *given: tell(recording, *given[:1]))
 
 
 def _on_tensor(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.registered_on_tensor(tensor, "tensor_hook", tensor._backward_hooks)
+    recording.meanwhile.on_tensor(tensor, "tensor_hook", tensor._backward_hooks)
 
 
 def _on_leaf(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.registered_on_tensor(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
+    recording.meanwhile.on_tensor(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
 
 
 def _seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
@@ -198,7 +215,7 @@ def _seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
     hooks, handle = _node_hook(backward_hooks, hook)
     recording = recording_here()
     if recording is not None:
-        recording.registered_on_dict(hooks)
+        recording.meanwhile.on_dict(hooks)
     return hooks, handle
 
 
@@ -261,7 +278,8 @@ def _sleep(name: str) -> None:
     recording = _current.get(here)
     _asleep.setdefault(here, []).append(recording)
     if recording is not None:
-        recording.carefully(recording.calls.compiled, name)
+        if recording.turns.on():
+            recording.carefully(recording.calls.compiled, name)
         _current[here] = None
 
 
@@ -271,7 +289,7 @@ _REPLACED: tuple[tuple[Any, str, Any], ...] = (
     (torch.autograd.graph, "_engine_run_backward", _seen_backward),
     (torch.Tensor, "register_hook", _watched(_tensor_hook, _on_tensor)),
     (torch.Tensor, "register_post_accumulate_grad_hook", _watched(_leaf_hook, _on_leaf)),
-    (torch.Tensor, "retain_grad", _watched(_retain, lambda recording, tensor: recording.retains(tensor))),
+    (torch.Tensor, "retain_grad", _watched(_retain, lambda recording, tensor: recording.meanwhile.retains(tensor))),
     (_HookMixin, "_register_hook", staticmethod(_seen_node_hook)),
     (torch.nn.Module, "__call__", _on_modules),
     (torch.nn.Module, "__getstate__", _seen_module_state),
@@ -292,6 +310,7 @@ _REPLACED: tuple[tuple[Any, str, Any], ...] = (
     (torch_optimizer.Optimizer, _own_post.name, _own_post),
     (profiler.record_function, "__exit__", _seen_exit),
     (torch, "compile", _seen_compile),
+    *scaling.replacements(on_turn, after_turn),
 )
 """(where, name, what stands there while something is recorded)"""
 _kept: list[tuple[Any, str, Any]] = []

@@ -2,7 +2,6 @@
 
 import threading
 import warnings
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -16,18 +15,24 @@ from hookviz.recorder.behind import behind
 from hookviz.recorder.bound import Bound
 from hookviz.recorder.call import Call
 from hookviz.recorder.calls import Calls
+from hookviz.recorder.chosen import Chosen
 from hookviz.recorder.glimpse import Gradients
+from hookviz.recorder.meanwhile import Meanwhile
 from hookviz.recorder.notices import Notices
 from hookviz.recorder.optimizers import Optimizers
 from hookviz.recorder.passes import SMALL, Pass
 from hookviz.recorder.raised import Raised
+from hookviz.recorder.ranks import Ranks
 from hookviz.recorder.saved import Saved
+from hookviz.recorder.scaling import Scales
 from hookviz.recorder.stage import ListStage, Observer, Stage
 from hookviz.recorder.still import no_collection
+from hookviz.recorder.turns import Turns, outermost
 from hookviz.recorder.unfollowed import Unfollowed
-from hookviz.recorder.watched import Watched
-from hookviz.survey import KEY, metadata_of
+from hookviz.recorder.watched import Watched, engine_thread
+from hookviz.survey import Only
 from hookviz.trace import StepRow, Trace
+from hookviz.whole import Uninterrupted
 from hookviz.words import say
 
 
@@ -44,6 +49,8 @@ class Recording:
         names: Mapping[str, torch.Tensor],
         models: Sequence[torch.nn.Module] = (),
         keep: int | None = None,
+        only: tuple[str, ...] | None = None,
+        every: int = 1,
     ) -> None:
         self.trace, self.names = trace, names
         self.thread = threading.get_ident()
@@ -51,16 +58,17 @@ class Recording:
         """Several threads may call a model that was given: one at a time writes into the trace."""
         self.raised = Raised()
         self.notices = Notices(trace)
-        self.calls = Calls(self, trace, models)
+        self.chosen, self.turns = Chosen(models, only), Turns(every)
+        self.calls = Calls(self, trace, models, self.chosen)
         self._unfollowed = Unfollowed(self, tuple(models))
         self.optimizers = Optimizers(self)
         self.bound = Bound(self, keep)
         self.saved = Saved()
+        self.meanwhile = Meanwhile(self)
+        self.scales, self.ranks = Scales(self), Ranks(self)
         self.running: list[Watched] = []
         self._numbering = graph.Numbering()
         self._stages: dict[Any, Stage] = {}
-        self._metadata: list[dict[str, Any]] = []
-        self._retaining: list[weakref.ref[torch.Tensor]] = []
         self._troubled = False
         self._settled = 0
         """So many values of the trace are no longer on a device."""
@@ -80,10 +88,11 @@ class Recording:
         """An exception leaves the call."""
         self.carefully(self.calls.broke, call, error)
 
-    def left(self, call: Call) -> None:
-        """The call is over."""
-        self.carefully(self.calls.end, call)
-        self.carefully(self.bound.check)
+    def left(self, call: Call | None, depth: int) -> None:
+        """The call is over; so many are around it. Of one that could not be observed nothing stays."""
+        self.carefully(self.calls.end, call, depth)
+        if call is not None:
+            self.carefully(self.bound.check)
 
     def carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions; a fault in it must not reach the user."""
@@ -98,15 +107,30 @@ class Recording:
 
     def begin(self, roots: Sequence[Any], gradients: Gradients, *flags: Any, **named: Any) -> Watched | None:
         """Lay observers into the graph below ``roots``; None where the pass has to run unobserved."""
-        if threading.get_ident() != self.thread and not self._concerns(roots):
+        self._heal()
+        if not self.turns.begin() or (threading.get_ident() != self.thread and not self._concerns(roots)):
             return None
         inputs = flags[2] if len(flags) > 2 else named.get("inputs", ())
-        with self.lock:
-            return self._open(roots, gradients, inputs or ())
+        watched = None
+        try:
+            with Uninterrupted(), self.lock:
+                watched = self._open(roots, gradients, inputs or ())
+        except BaseException:
+            if watched is not None:
+                self.end(watched)
+            raise
+        return watched
+
+    def _heal(self) -> None:
+        """Where an interrupt has kept a pass of this thread from being ended, end it before the next one begins."""
+        if self.running and outermost():
+            for watched in [one for one in self.running if one.thread == threading.get_ident()]:
+                self.end(watched)
 
     def _open(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> Watched | None:
         watched = Watched(self.trace, self._numbering, self.calls)
         watched.raised = self.raised.enter()
+        self.bound.begins(watched.survey.pass_id)
         try:
             with torch._C.DisableTorchFunction(), no_collection():
                 self._begin(watched, roots, gradients, inputs)
@@ -135,6 +159,7 @@ class Recording:
     def returned(self, watched: Watched, gradients: Any) -> None:
         """The pass has run; ``autograd.grad`` has its result."""
         self.raised.leave(watched.raised)
+        self.carefully(self.ranks.ended)
         if watched.inputs and isinstance(gradients, tuple) and len(gradients) == len(watched.inputs):
             try:
                 with self.lock, torch._C.DisableTorchFunction():
@@ -150,13 +175,13 @@ class Recording:
 
     def end(self, watched: Watched) -> None:
         """Take off every observer of this pass and let go of its nodes."""
-        with self.lock, no_collection():
-            for stage in watched.stages:
+        with Uninterrupted(), self.lock, no_collection():
+            while watched.stages:
+                stage = watched.stages.pop()
                 stage.users -= 1
                 if not stage.users:
                     stage.lift()
                     self._stages.pop(id(stage.dict), None)
-            watched.stages.clear()
             watched.survey.release()
             if watched in self.running:
                 self.running.remove(watched)
@@ -169,23 +194,21 @@ class Recording:
         """End what is still open and leave no mark on any node."""
         for watched in reversed(self.running[:]):
             self.end(watched)
-        for metadata in self._metadata:
-            metadata.pop(KEY, None)
-        self._metadata.clear()
+        self.meanwhile.close()
+        self.scales.close()
+        self.turns.tell(self.notices)
         if not self.trace.rows and not self.trace.notes:
             self.trace.notes.append(say("trace.empty"))
+        self.carefully(self.ranks.tell)
         self.carefully(self.calls.close)
         self.carefully(self._unfollowed.tell)
         settle(self.trace.values, self._settled)
         self.carefully(lambda: self.bound.check(last=True))
 
     def renumber(self, nodes: Mapping[int, int]) -> None:
-        """Nodes got new numbers; hooks of those that are gone need no mark any more."""
+        """Nodes got new numbers."""
         self._numbering.renumber(nodes)
-        gone = [data for data in self._metadata if all(hooks() is None for _, hooks in data.get(KEY, ()))]
-        for data in gone:
-            data.pop(KEY, None)
-        self._metadata = [data for data in self._metadata if KEY in data]
+        self.meanwhile.forget()
 
     def trouble(self, error: Exception) -> None:
         """A fault of our own: said once, in a warning and in the trace, and never raised into the pass."""
@@ -205,15 +228,16 @@ class Recording:
     def _begin(self, watched: Watched, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> None:
         survey, seen = watched.survey, watched.seen
         self.notices.saved_hooks()
-        places = survey.take(roots, self._names())
-        self._retaining = [reference for reference in self._retaining if reference() is not None]
-        for reference in self._retaining:
-            survey.retains(reference())
+        places = survey.take(roots, self._names(), self._only)
+        self.chosen.nodes, self.chosen.seen = survey.counts
+        self.meanwhile.tell(survey)
         seen.careful = len(survey.nodes) <= SMALL
         self.carefully(self.saved.capture, survey)
+        self.carefully(self.scales.claim, survey)
+        self.carefully(self.ranks.begins, watched)
         self.calls.claim(survey)
-        for kept in survey.hooks_of_tensors(marked=bool(self._metadata)):
-            self._observe(watched, *kept)
+        for kept in survey.hooks_of_tensors(marked=self.meanwhile.marked):
+            self.observe(watched, *kept)
         for hook in survey.unpack_hooks.values():
             self.notices.packing(hook)
         for node in survey.nodes:
@@ -226,19 +250,24 @@ class Recording:
             if place is not None:
                 seen.seed(place, gradient)
 
+    @property
+    def _only(self) -> Only | None:
+        """What says which nodes are looked at, if not all are."""
+        return None if self.chosen.patterns is None else self.calls.chosen_of
+
     def _names(self) -> dict[str, torch.Tensor]:
         """Name → tensor: those given by hand, variables, and parameters as the modules that hold them are called."""
         found = graph.variables(graph.caller())
         own = {name: tensor for name, tensor in found.items() if "." not in name}
         # Of two names for one tensor the first counts; of two tensors under one name, too.
         names: dict[str, torch.Tensor] = {}
-        for source in (self.names, own, self.calls.modules.parameters(), found):
+        for source in (self.names, own, self.ranks.names(), self.calls.modules.parameters(), found):
             names.update({name: tensor for name, tensor in source.items() if name not in names})
         return names
 
-    def _observe(self, watched: Watched, kind: str, hooks: Any, node: int, output: int) -> None:
+    def observe(self, watched: Watched, kind: str, hooks: Any, node: int, output: int) -> None:
         """Lay observers around the hooks in ``hooks``; a dict that does not exist, or holds none, is left alone."""
-        if not hooks:
+        if not hooks or node not in watched.survey.ways:
             return
         stage = self._stages.get(id(hooks))
         if stage is None:
@@ -293,39 +322,16 @@ class Recording:
 
     # -- hooks that are registered meanwhile
 
-    def registered_on_tensor(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
-        """A hook was added to ``tensor``; remember where, since the tensor itself may soon be gone."""
-        if id(hooks) in self._stages:
-            self.registered_on_dict(hooks)
-            return
-        self._remember(tensor, hooks)
+    def lays_in(self, hooks: Any) -> bool:
+        """Whether observers stand in the dict ``hooks``."""
+        return id(hooks) in self._stages
+
+    def lay_anew(self, hooks: Any) -> None:
+        """A hook was added to a dict in which observers stand; stages already running are unaffected."""
+        with Uninterrupted():
+            self._stages[id(hooks)].lay()
         for watched in self.running:
-            place = watched.survey.find(tensor)
-            if place is not None:
-                self._observe(watched, kind, hooks, *place)
-
-    def retains(self, tensor: torch.Tensor) -> None:
-        """``tensor`` keeps its gradient from now on; nobody else may know of it by the time that it does."""
-        self._retaining.append(weakref.ref(tensor))
-        for watched in self.running:
-            watched.survey.retains(tensor)
-
-    def _remember(self, tensor: torch.Tensor, hooks: Any) -> None:
-        if tensor.grad_fn is None:
-            return
-        metadata = metadata_of(tensor.grad_fn)
-        known = metadata.setdefault(KEY, [])
-        if all(reference() is not hooks for _, reference in known):
-            known.append((tensor.output_nr, weakref.ref(hooks)))
-            self._metadata.append(metadata)
-
-    def registered_on_dict(self, hooks: Any) -> None:
-        """A hook was added to a dict that has observers: lay them anew. Stages already running are unaffected."""
-        stage = self._stages.get(id(hooks))
-        if stage is not None:
-            stage.lay()
-            for watched in self.running:
-                watched.seen.careful = True
+            watched.seen.careful = True
 
     def current(self) -> Pass | None:
         """The pass of this recording in which the calling hook runs."""
@@ -333,14 +339,9 @@ class Recording:
         for watched in reversed(self.running):
             if watched.seen.task == task:
                 return watched.seen
-        here = None if _engine_thread() else threading.get_ident()
+        here = None if engine_thread() else threading.get_ident()
         for watched in reversed(self.running):
             if watched.seen.task is None and here in (None, watched.thread):
                 watched.seen.task = task
                 return watched.seen
         return None
-
-
-def _engine_thread() -> bool:
-    """Whether this is one of the autograd engine's own threads (of a CUDA device, say)."""
-    return isinstance(threading.current_thread(), threading._DummyThread)

@@ -22,3 +22,8 @@ class Watched:
         """The exception that was on its way when the pass began, for ``Raised.leave``."""
         self.inputs: list[Place | None] = []
         """Where the gradients that ``autograd.grad`` was asked for arrive."""
+
+
+def engine_thread() -> bool:
+    """Whether this is one of the autograd engine's own threads (of a CUDA device, say)."""
+    return isinstance(threading.current_thread(), threading._DummyThread)

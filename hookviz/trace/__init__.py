@@ -12,6 +12,7 @@ from hookviz.trace.rows import (
     ModuleRow,
     Place,
     SavedRow,
+    ScaleRow,
     StepRow,
     TensorRow,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "Part",
     "Place",
     "SavedRow",
+    "ScaleRow",
     "Step",
     "StepRow",
     "Steps",

@@ -30,6 +30,9 @@ KINDS = (
     "retain_grad",  # a tensor that is no leaf stores its gradient in .grad
     "compute",  # the node turns the gradient of its output into those of its inputs
     "accumulate",  # AccumulateGrad writes a leaf's .grad, or adds to it
+    "unscale",  # a GradScaler has divided the gradients of an optimizer by its scale
+    "rescale",  # a GradScaler has another scale from now on
+    "synchronise",  # DDP or FSDP has joined a gradient with those of the other ranks
     "optimizer_step",  # an optimizer has changed its parameters
     "returned",  # autograd.grad gives a gradient back
     "aliased",  # a gradient changed because another one, edited in place, shares its storage
@@ -77,6 +80,17 @@ class SavedRow(NamedTuple):
     """A setting: a number, a text, None, or a tuple of such."""
     why: str | None = None
     """One of ``MISSING``: a hook would have to unpack it, it was changed in place or freed, it is large, not there."""
+
+
+class ScaleRow(NamedTuple):
+    """What a GradScaler has multiplied the gradients of a pass by."""
+
+    pass_id: int
+    scale: float
+    at: tuple[int, ...]
+    """The nodes that multiply: what they send is scaled."""
+    others: tuple[int, ...]
+    """The nodes whose gradients are not scaled by this: those before, and those reached in another way, too."""
 
 
 class ModuleRow(NamedTuple):
@@ -135,6 +149,7 @@ class StepRow(NamedTuple):
     output: int = -1
     hook: int | None = None
     place: tuple[int, int] | None = None
+    """(place, number of hooks) of a hook; (rank, number of ranks) of a synchronised gradient."""
     before: Any = None
     after: Any = None
     effect: str | None = None
@@ -144,7 +159,8 @@ class StepRow(NamedTuple):
     error: str | None = None
     of: str | None = None
     """``data`` where before and after are the tensor's own numbers rather than its gradient's; ``settings``
-    where a hook changed those of an optimizer, ``backward`` where a module is called in a pass."""
+    where a hook changed those of an optimizer, ``backward`` where a module is called in a pass, ``inf`` where
+    a GradScaler has found Inf or NaN; for a synchronised gradient, who did it and how."""
     call: int = -1
     """The module call that the step is about."""
     optimizer: int = -1

@@ -1,11 +1,12 @@
 """What a person is given of a trace: steps and hooks, made when they are asked for."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookviz.source import Source
-from hookviz.trace.rows import StepRow
+from hookviz.trace.rows import ScaleRow, StepRow
 from hookviz.values import Value
 from hookviz.words import say
 
@@ -96,6 +97,20 @@ class Step:
         from hookviz.sentences import sentence
 
         return sentence(self)
+
+    @property
+    def scale(self) -> float | None:
+        """By how much a GradScaler has scaled the gradient of this step; None where it has not, or none is shown."""
+        if self.node < 0 or self.row.of in ("data", "settings") or self.kind in ("exception", "unobserved"):
+            return None
+        return next((row.scale for row in self.scales if self.node not in row.others), None)
+
+    @property
+    def scales(self) -> list[ScaleRow]:
+        """The scales of its pass."""
+        rows = self.trace.scales
+        first = bisect_left(rows, (self.pass_id,))
+        return rows[first : bisect_left(rows, (self.pass_id + 1,))]
 
     @property
     def row(self) -> StepRow:

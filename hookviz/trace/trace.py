@@ -19,11 +19,13 @@ from hookviz.trace.rows import (
     ModuleRow,
     Place,
     SavedRow,
+    ScaleRow,
     StepRow,
     TensorRow,
 )
 from hookviz.trace.steps import Hook, Part, Step, Steps, Values
 from hookviz.values import Row, Value
+from hookviz.whole import write_whole
 from hookviz.words import say
 
 if TYPE_CHECKING:
@@ -46,6 +48,10 @@ class Trace(Played):
     """(node, which of its inputs) → (node, which of its outputs): the way of gradients."""
     tensors: list[TensorRow] = field(default_factory=list)
     saved: list[SavedRow] = field(default_factory=list)
+    rank: int | None = None
+    """Which of ``ranks`` processes this was, where several computed together (``torch.distributed``)."""
+    ranks: int | None = None
+    scales: list[ScaleRow] = field(default_factory=list)
     hook_rows: list[HookRow] = field(default_factory=list)
     values: list[Row] = field(default_factory=list)
     rows: list[StepRow] = field(default_factory=list)
@@ -54,10 +60,13 @@ class Trace(Played):
     optimizers: list[ModuleRow] = field(default_factory=list)
     owners: dict[int, int] = field(default_factory=dict)
     """Node's number → the innermost module call that made it."""
+    outside: set[int] = field(default_factory=set)
+    """The nodes that were not observed, and to which nodes that were lead: beyond them the recording does not go."""
     notes: list[str] = field(default_factory=list)
     """What could not be observed, and why, in sentences."""
     dropped: int = 0
-    """How many passes there were before those that are kept, as ``record(keep=...)`` lets go of the oldest."""
+    """How many passes there were before those that are kept, as ``record(keep=...)`` lets go of the oldest; those
+    that were begun inside others count, too."""
     roots: list[list[tuple[int, int]]] = field(default_factory=list)
     """For each pass, the places at which it starts."""
     hooked: list[list[int]] = field(default_factory=list)
@@ -126,6 +135,11 @@ class Trace(Played):
 
     def name(self, node: int, output: int = -1) -> str:
         """What a tensor (``output`` 0 or more) or a node (-1) is called."""
+        if node in self.outside:
+            return say("name.outside", name=self._inside(node, output))
+        return self._inside(node, output)
+
+    def _inside(self, node: int, output: int) -> str:
         if node < 0:
             return ""
         tensor = self._names.get((node, max(output, 0)))
@@ -281,11 +295,10 @@ class Trace(Played):
         return Quiz(self)
 
     def save(self, path: str | Path) -> None:
-        """Write the trace as JSON, to be read again by ``hookviz.load``."""
+        """Write the trace as JSON, to be read again by ``hookviz.load``; a file that is there stays if this fails."""
         from hookviz.files import encode
 
-        text = json.dumps(encode(self), allow_nan=False)  # all of it, before an older file of that name is touched
-        Path(path).write_text(text, encoding="utf-8")
+        write_whole(json.dumps(encode(self), allow_nan=False), path)
 
     def to_html(self, path: str | Path, title: str | None = None) -> None:
         """Write a page that plays this trace: one file, for which no Python, server or network is needed.

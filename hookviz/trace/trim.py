@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from hookviz.trace.rows import CallRow, SavedRow, StepRow, TensorRow
+from hookviz.trace.rows import CallRow, SavedRow, ScaleRow, StepRow, TensorRow
 from hookviz.trace.trace import Trace
 
 Row = TypeVar("Row")
@@ -33,6 +33,7 @@ def let_go(trace: Trace, count: int) -> Renumbered:
     hooked = {i for there in trace.hooked[count:] for i in there}
     hooks = _numbers(hooked | {row.hook for row in rows})
     named = {row.node for row in rows} | {row.node for row in tensors} | {trace.hook_rows[i].node for i in hooks}
+    scales = [row for row in trace.scales if row.pass_id >= count]
     starts = {node for places in trace.roots[count:] for node, _ in places}
     nodes = _numbers(_nodes(trace, named | starts | {part[0] for row in rows for part in row.parts}))
     told = {i for row in rows for i in _values_of(row)} | {i for row in saved for i in _several(row.value)}
@@ -47,6 +48,7 @@ def let_go(trace: Trace, count: int) -> Renumbered:
     trace.rows = [move.step(row) for row in rows]
     trace.tensors = [move.tensor(row) for row in tensors]
     trace.saved = [move.saved(row) for row in saved]
+    trace.scales = [move.scale(row) for row in scales]
     move.rest(trace)
     trace.dropped += count
     trace.forget()
@@ -144,6 +146,11 @@ class _Move(NamedTuple):
         """What a node saved, with its new numbers."""
         return row._replace(pass_id=row.pass_id - self.passes, node=self.nodes[row.node], value=self.value(row.value))
 
+    def scale(self, row: ScaleRow) -> ScaleRow:
+        """A scale with its new numbers."""
+        at, others = (tuple(self.nodes[node] for node in there if node in self.nodes) for there in (row.at, row.others))
+        return row._replace(pass_id=row.pass_id - self.passes, at=at, others=others)
+
     def rest(self, trace: Trace) -> None:
         """Everything that is kept because a step, a tensor or a graph needs it."""
         nodes, calls, hooks = self.nodes, self.calls, self.hooks
@@ -155,6 +162,7 @@ class _Move(NamedTuple):
         ends = ((start, slot, end) for (start, slot), end in trace.edges.items() if start in nodes)
         trace.edges = {(nodes[start], slot): (nodes[end], output) for start, slot, (end, output) in ends}
         trace.owners = {nodes[node]: calls[call] for node, call in trace.owners.items() if node in nodes}
+        trace.outside = {nodes[node] for node in trace.outside if node in nodes}
         trace.ops, trace.values = _of(trace.ops, nodes), _of(trace.values, self.values)
 
 

@@ -1,0 +1,118 @@
+"""Losses that a GradScaler has scaled: which gradients carry its scale, and when it is taken out of them again."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.amp.grad_scaler import GradScaler
+
+from hookviz.recorder.makers import ALIVE, MANY
+from hookviz.recorder.replaced import Here, told
+from hookviz.survey import Survey, metadata_of
+from hookviz.trace import ScaleRow, StepRow
+
+if TYPE_CHECKING:
+    from hookviz.recorder.recording import Recording
+
+KEY = "hookviz.scale"
+"""Under this key the metadata of the node that scales a loss holds the scale, while something is recorded."""
+
+
+class Scales:
+    """Knows the scales of a recording."""
+
+    def __init__(self, recording: "Recording") -> None:
+        self.recording, self.trace = recording, recording.trace
+        self._marked: list[dict[str, Any]] = []
+        self._last: dict[int, float] = {}
+        """``id`` of a scaler → its scale when it was last seen."""
+
+    def scaled(self, scaler: GradScaler, result: Any) -> None:
+        """``scaler`` has scaled a loss, or several."""
+        scale = self._last[id(scaler)] = scaler.get_scale()
+        for loss in result if isinstance(result, (list, tuple)) else (result,):
+            if scaler.is_enabled() and isinstance(loss, torch.Tensor) and loss.grad_fn is not None:
+                metadata = metadata_of(loss.grad_fn)
+                metadata[KEY] = scale
+                self._marked.append(metadata)
+        if len(self._marked) > MANY:
+            self._marked = [metadata for metadata in self._marked if sys.getrefcount(metadata) >= ALIVE]
+
+    def claim(self, survey: Survey) -> None:
+        """Note which nodes of a pass that begins get scaled gradients."""
+        if not self._marked:
+            return
+        marks = {id(node): metadata_of(node)[KEY] for node in survey.walked if KEY in metadata_of(node)}
+        if not marks:
+            return
+        factors = _factors(survey, marks)
+        numbers = survey.numbers
+        counted = Counter(factor for found in factors.values() if len(found) == 1 for factor in found)
+        for scale in sorted(scale for scale in counted if scale != 1):
+            others = (numbers[id(node)] for node in survey.nodes if factors.get(id(node)) != {scale})
+            at = (numbers[id(node)] for node in survey.nodes if id(node) in marks)
+            self.recording.notices.say("note.scaled")
+            self.trace.scales.append(ScaleRow(survey.pass_id, scale, tuple(at), tuple(others)))
+
+    def unscaled(self, scaler: GradScaler, optimizer: torch.optim.Optimizer) -> None:
+        """``scaler`` has divided the gradients of ``optimizer`` by its scale."""
+        if not scaler.is_enabled():
+            return
+        state = scaler._per_optimizer_states[id(optimizer)]
+        found: Any = state["found_inf_per_device"]
+        overflow = any(flag.item() for flag in found.values())
+        number = self.recording.optimizers.number(optimizer)
+        self._log("unscale", scaler.get_scale(), 1.0, optimizer=number, of="inf" if overflow else None)
+
+    def updated(self, scaler: GradScaler) -> None:
+        """``scaler`` may have another scale now."""
+        before, now = self._last.get(id(scaler)), scaler.get_scale()
+        if before is not None and before != now:
+            self._last[id(scaler)] = now
+            self._log("rescale", before, now)
+
+    def _log(self, kind: str, before: float, after: float, **known: Any) -> None:
+        values = self.trace.values
+        values += [((), "float", "", scale, None, None) for scale in (before, after)]
+        number = max(len(self.trace.roots) - 1, 0)  # it belongs to the pass before it
+        row = StepRow(number, kind, before=len(values) - 2, after=len(values) - 1, **known)
+        self.trace.rows.append(row)
+
+    def close(self) -> None:
+        """Leave no mark on any node."""
+        for metadata in self._marked:
+            metadata.pop(KEY, None)
+        self._marked.clear()
+
+
+def _factors(survey: Survey, marks: dict[int, float]) -> dict[int, set[float]]:
+    """``id`` of a node → the products of scales on all ways to it from the roots."""
+    found: dict[int, set[float]] = {}
+    queue = [(node, 1.0) for node in survey.starts]
+    while queue:
+        node, factor = queue.pop()
+        known = found.setdefault(id(node), set())
+        if factor in known:
+            continue
+        known.add(factor)
+        below = factor * marks.get(id(node), 1.0)
+        queue += [(following, below) for following, _ in node.next_functions if following is not None]
+    return found
+
+
+def replacements(here: Here, after: Here) -> Iterator[tuple[Any, str, Any]]:
+    """What stands in the place of a scaler's methods: ``here`` before a pass, and ``after`` it."""
+
+    def scaled(recording: "Recording", result: Any, scaler: GradScaler, *_: Any) -> None:
+        recording.scales.scaled(scaler, result)
+
+    def unscaled(recording: "Recording", _: None, scaler: GradScaler, optimizer: Any) -> None:
+        recording.scales.unscaled(scaler, optimizer)
+
+    def updated(recording: "Recording", _: None, scaler: GradScaler, *__: Any) -> None:
+        recording.scales.updated(scaler)
+
+    for name, where, tell in (("scale", here, scaled), ("unscale_", after, unscaled), ("update", after, updated)):
+        yield GradScaler, name, told(getattr(GradScaler, name), where, tell)

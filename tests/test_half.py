@@ -1,0 +1,276 @@
+"""Half precision, autocast and GradScaler: recorded bit for bit, measured rightly, and scaled gradients named so."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from scenes import Net, leaf, plain, steps_of
+from torch import nn
+
+import hookviz as hv
+from hookviz.files import _faults, encode
+from hookviz.recorder import scaling
+from hookviz.survey import metadata_of
+from tests.proof.compare import bits
+
+HALVES = (torch.float16, torch.bfloat16)
+
+
+def scaler(scale: float = 1024.0) -> torch.amp.GradScaler:
+    return torch.amp.GradScaler("cpu", init_scale=scale, growth_interval=2)
+
+
+def clean(step: Any) -> bool:
+    return step.scale is None and "caled by" not in step.sentence
+
+
+# -- nothing of the run changes
+
+
+def trained(watch: Callable[..., Any], dtype: torch.dtype, scaled: bool) -> list[Any]:
+    """All that some steps of training leave behind: losses, gradients, parameters, the scale."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 16), nn.LayerNorm(16), nn.ReLU(), nn.Linear(16, 4))
+    net[0].weight.register_hook(lambda grad: grad * 2)
+    net[3].register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    opt, scaling = torch.optim.Adam(net.parameters()), scaler() if scaled else None
+    left: list[Any] = []
+    with watch():
+        for number in range(4):
+            opt.zero_grad()
+            with torch.autocast("cpu", dtype):
+                loss = net(torch.randn(5, 8) * (1e6 if number == 2 else 1)).float().square().mean()
+            if scaling is None:
+                loss.backward()
+                opt.step()
+            else:
+                scaling.scale(loss).backward()
+                if number % 2:
+                    scaling.unscale_(opt)
+                    nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+                scaling.step(opt)
+                scaling.update()
+                left.append(scaling.get_scale())
+            left += [bits(loss), *((bits(p), bits(p.grad), p._version) for p in net.parameters())]
+    return left
+
+
+@pytest.mark.parametrize("scaled", [True, False], ids=["scaled", "not scaled"])
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_training_under_autocast_is_recorded_bit_for_bit(dtype: torch.dtype, scaled: bool) -> None:
+    once = trained(nullcontext, dtype, scaled)
+    assert once == trained(nullcontext, dtype, scaled)
+    assert once == trained(hv.record, dtype, scaled)
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_a_model_in_half_precision_is_recorded_bit_for_bit(dtype: torch.dtype) -> None:
+    found = []
+    for watch in (nullcontext, hv.record):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)).to(dtype)
+        with watch():
+            net(torch.randn(100, 8, dtype=dtype)).sum().backward()
+        found.append([bits(parameter.grad) for parameter in net.parameters()])
+    assert found[0] == found[1]
+
+
+# -- statistics
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_the_norm_of_a_large_gradient_in_half_precision_is_no_infinity(dtype: torch.dtype) -> None:
+    x = torch.zeros(1000, dtype=dtype, requires_grad=True)
+    with hv.record() as trace:
+        x.backward(torch.full((1000,), 60000.0, dtype=dtype))
+    number = float(torch.tensor(60000.0, dtype=dtype))
+    value = steps_of(trace, "accumulate")[0].after
+    assert isinstance(value, hv.Value) and value.dtype == str(dtype).removeprefix("torch.")
+    assert value.norm == pytest.approx(number * 1000**0.5) and value.mean == pytest.approx(number)
+    assert (value.min, value.max, value.inf, value.nan) == (number, number, 0, 0)
+
+
+def test_a_true_infinity_in_half_precision_is_one() -> None:
+    x = torch.zeros(1000, dtype=torch.float16, requires_grad=True)
+    with hv.record() as trace:
+        (x * 60000 * 60000).sum().backward()
+    value = steps_of(trace, "accumulate")[0].after
+    assert isinstance(value, hv.Value) and (value.inf, value.norm) == (1000, float("inf"))
+
+
+# -- scaled gradients
+
+
+def test_gradients_below_a_scaled_loss_are_named_as_scaled() -> None:
+    w = leaf(3.0)
+    with hv.record() as trace:
+        loss = w * w
+        scaler(65536.0).scale(loss).backward()
+    seed, scales, arrives, *rest = trace.steps
+    assert seed.kind == "seed" and clean(seed)
+    assert scales.sentence.endswith(
+        "sends 65536 to loss. A GradScaler multiplies the loss here: the gradients below are scaled by 65,536."
+    )
+    assert arrives.sentence == "The gradient 65536 arrives at loss. Scaled by 65,536."
+    assert rest and all(step.scale == 65536 and step.sentence.endswith(" Scaled by 65,536.") for step in rest)
+    assert steps_of(trace, "accumulate")[0].sentence == "w.grad is written: 393216. Scaled by 65,536."
+    player = trace.player()
+    assert player.frames[2]["sentence"] == arrives.sentence
+    assert trace.notes == player.notes and "A GradScaler scaled losses" in repr(trace)
+
+
+def test_hooks_are_told_that_they_see_scaled_gradients_and_changed_data_is_not() -> None:
+    net = Net()
+    net.l1.register_full_backward_hook(lambda *_: None)
+    net.l2.weight.register_hook(lambda grad: grad * 2)
+
+    def edit(parameter: torch.Tensor) -> None:
+        parameter.data.mul_(2)
+
+    net.l1.weight.register_post_accumulate_grad_hook(edit)
+    with hv.record(net) as trace:
+        scaler().scale(net(leaf(1.0))).backward()
+    scaled = {step.kind: step.scale for step in trace.firings}
+    assert scaled == {"tensor_hook": 1024, "full_backward_hook": 1024, "post_accumulate_hook": None}
+    assert all(step.scale is None for step in steps_of(trace, "call"))
+
+
+def test_after_unscale_it_is_said_that_they_are_not_scaled_any_more() -> None:
+    net, scale = Net(), scaler()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    with hv.record(net) as trace:
+        scale.scale(net(leaf(1.0))).backward()
+        scale.unscale_(opt)
+        scale.step(opt)
+        scale.update()
+    assert [step.kind for step in trace.steps][-2:] == ["unscale", "optimizer_step"]
+    (step,) = steps_of(trace, "unscale", "opt")
+    assert step.sentence == "The GradScaler divides the gradients of opt by 1024: from here on they are not scaled."
+    assert (plain(step.before), plain(step.after)) == (1024, 1)
+    frame = trace.player().frames[-2]
+    assert (frame["title"], frame["before"], frame["after"]) == ("the gradients of opt are unscaled", "1024", "1")
+
+
+def test_a_step_that_will_be_skipped_says_so_and_the_scale_changes() -> None:
+    net, scale = Net(), scaler()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    with hv.record(net) as trace:
+        scale.scale(net(leaf(float("inf")))).backward()
+        scale.step(opt)
+        scale.update()
+    assert [step.sentence for step in trace.steps[-2:]] == [
+        "The GradScaler divides the gradients of opt by 1024, and finds Inf or NaN among them: it will skip the step.",
+        "The scale of the GradScaler goes from 1024 to 512.",
+    ]
+    assert not steps_of(trace, "optimizer_step") and trace.player().steps == len(trace.steps)
+
+
+def test_several_losses_are_scaled_before_the_first_pass() -> None:
+    scale, w = scaler(), leaf(3.0)
+    with hv.record() as trace:
+        one, other = scale.scale([w * 2, w * 3])
+        one.backward()
+        other.backward()
+    assert [(row.pass_id, row.scale) for row in trace.scales] == [(0, 1024), (1, 1024)]
+
+
+def test_a_mean_over_scaled_losses_is_scaled_too() -> None:
+    scale, w = scaler(), leaf(3.0)
+    with hv.record() as trace:
+        (scale.scale(w * 2) / 4).backward()
+    (row,) = trace.scales
+    assert [trace.ops[node] for node in row.others] == ["DivBackward0", "MulBackward0"]
+    assert plain(steps_of(trace, "accumulate")[0].after) == 512 and steps_of(trace, "accumulate")[0].scale == 1024
+
+
+def test_what_is_reached_with_and_without_the_scale_is_not_called_scaled() -> None:
+    scale, w = scaler(), leaf(3.0)
+    with hv.record() as trace:
+        h = w * 2
+        (scale.scale(h * 3) + h).backward()
+    assert [step.on.partition(" ")[0] for step in steps_of(trace, "compute") if step.scale] == ["MulBackward0"]
+    assert clean(steps_of(trace, "accumulate", "w")[0]) and clean(steps_of(trace, "compute", "MulBackward0 (h)")[0])
+
+
+def test_two_scalers_in_one_pass_are_told_apart() -> None:
+    one, other, v, w = scaler(8.0), scaler(16.0), leaf(3.0), leaf(5.0)
+    with hv.record() as trace:
+        (one.scale(v * 2) + other.scale(w * 2)).backward()
+    assert {step.on: step.scale for step in steps_of(trace, "accumulate")} == {"v": 8, "w": 16}
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_without_a_scale_nothing_is_said(enabled: bool) -> None:
+    w, scale = leaf(3.0), torch.amp.GradScaler("cpu", enabled=False)
+    opt = torch.optim.SGD([w], lr=0.1)
+    with hv.record() as trace:
+        loss = w * w
+        (loss if enabled else scale.scale(loss)).backward()
+        scale.unscale_(opt)
+        scale.step(opt)
+        scale.update()
+    assert trace.scales == [] and all(map(clean, trace.steps)) and not steps_of(trace, "unscale")
+
+
+def test_only_chosen_modules_know_the_scale_that_was_put_on_outside() -> None:
+    net = Net()
+    with hv.record(net, only="l1") as trace:
+        scaler().scale(net(leaf(1.0))).backward()
+    (row,) = trace.scales
+    assert row.at == () and row.others == () and steps_of(trace, "accumulate", "net.l1.weight")[0].scale == 1024
+
+
+def test_of_every_second_pass_the_scale_and_its_end_are_told() -> None:
+    net, scale = Net(), scaler()
+    opt = torch.optim.SGD(net.parameters(), lr=0.0)
+    with hv.record(net, every=2, keep=1) as trace:
+        for _ in range(5):
+            scale.scale(net(leaf(1.0))).backward()
+            scale.step(opt)
+            scale.update()
+    assert [row.pass_id for row in trace.scales] == [0] and next(_faults(trace), None) is None
+    assert [step.kind for step in trace.steps].count("unscale") == 1
+    assert trace.scales[0].scale == 4096  # it grew at every second step
+
+
+def test_scales_are_saved_and_a_file_of_before_has_none(tmp_path: Path) -> None:
+    import json
+
+    w = leaf(3.0)
+    with hv.record() as trace:
+        scaler().scale(w * w).backward()
+    trace.save(tmp_path / "trace.json")
+    assert hv.load(tmp_path / "trace.json") == trace and trace.scales
+    data = encode(trace)
+    (tmp_path / "bad.json").write_text(json.dumps(data | {"scales": {**data["scales"], "at": [[99]]}}))
+    with pytest.raises(ValueError, match="the scale of pass 0"):
+        hv.load(tmp_path / "bad.json")
+    del data["scales"]
+    (tmp_path / "old.json").write_text(json.dumps(data))
+    assert hv.load(tmp_path / "old.json").scales == []
+
+
+def test_no_mark_stays_on_a_node_and_no_graph_is_held() -> None:
+    scale, w = scaler(), leaf(3.0)
+    recordings = []
+    with hv.record() as trace:
+        kept = scale.scale(w * w)
+        for _ in range(200):
+            scale.scale(w * w)
+        recordings.append(hv.recorder.patches.recording_here())
+        assert len(recordings[0].scales._marked) < 100
+        kept.backward()
+    assert scaling.KEY not in metadata_of(kept.grad_fn) and len(trace.scales) == 1
+    assert "told" not in torch.amp.GradScaler.scale.__qualname__
+    assert torch.amp.GradScaler.scale.__module__ == "torch.amp.grad_scaler"
+
+
+def test_an_error_of_a_scaler_shows_no_frame_of_ours() -> None:
+    scale, w = scaler(), leaf(3.0)
+    opt = torch.optim.SGD([w], lr=0.1)
+    with hv.record(), pytest.raises(AssertionError) as raised:
+        scale.unscale_(opt)
+    assert not [entry for entry in raised.traceback if "hookviz" in str(entry.path.parts[-3:])]

@@ -1,0 +1,251 @@
+"""Ctrl-C at any moment leaves all as it was: torch's functions, every dict of hooks, the interpreter, and the files."""
+
+import dis
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+import torch
+from scenes import Net, leaf, silent
+
+import hookviz as hv
+from hookviz.files import _faults
+from hookviz.recorder import patches
+from hookviz.recorder.stage import Observer
+from hookviz.survey import KEY
+from hookviz.whole import Uninterrupted, write_whole
+
+PACKAGE = os.path.join(os.path.dirname(hv.__file__), "")
+POINTS = int(os.environ.get("HOOKVIZ_INTERRUPTS", 25))
+"""At so many moments of each scene it is interrupted; set it to a large number for all of them."""
+CHECKED = {dis.opmap[name] for name in dis.opmap if name in ("RESUME", "JUMP_BACKWARD") or name.startswith("CALL")}
+"""Python looks for signals in these instructions: when a function begins, a loop goes on, or a call returns."""
+
+
+class Interrupt:
+    """Sends Ctrl-C when this package has come to a moment at which Python looks for it the ``number``-th time."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.count = number, 0
+        self._before: dict[FrameType, int] = {}
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            now = frame.f_code.co_code[frame.f_lasti]
+            if self._before.get(frame) in CHECKED:
+                self.count += 1
+                if self.count == self.number:
+                    signal.raise_signal(signal.SIGINT)
+            self._before[frame] = now
+        elif event in ("return", "exception"):
+            self._before.pop(frame, None)
+        return self
+
+
+def moments(run: Callable[[], Any], points: int = POINTS) -> range:
+    """Some of the moments at which ``run`` can be interrupted, spread over all of it."""
+    with traced(-1) as counted:
+        run()
+    return range(1, counted.count + 1, max(1, counted.count // points))
+
+
+class traced:  # noqa: N801
+    """Interrupts what runs in the block."""
+
+    def __init__(self, number: int) -> None:
+        self.interrupt = Interrupt(number)
+
+    def __enter__(self) -> Interrupt:
+        sys.settrace(self.interrupt)
+        return self.interrupt
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+
+def interrupted(run: Callable[[], Any], number: int) -> bool:
+    """Whether ``run`` came to that moment: a second time some things are known, and need not be looked up."""
+    try:
+        with traced(number):
+            run()
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+@pytest.fixture(autouse=True)
+def traceable() -> Iterator[None]:
+    before, handler = sys.gettrace(), signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
+    sys.settrace(before)
+
+
+class Work:
+    """A training loop with a hook of every sort, all recorded."""
+
+    def __init__(self, **options: Any) -> None:
+        self.net, self.options = Net(), options
+        self.net.l1.register_forward_pre_hook(silent("pre"))
+        self.net.l1.register_forward_hook(silent("forward"), always_call=True)
+        self.net.l2.register_full_backward_hook(silent("backward"))
+        self.net.l1.weight.register_hook(silent("weight"))
+        self.net.l1.weight.register_post_accumulate_grad_hook(silent("post"))
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.0)
+        self.opt.register_step_post_hook(silent("step"))
+        self.outs: list[torch.Tensor] = []
+        self.trace = hv.Trace()
+
+    def run(self) -> None:
+        self.outs.clear()
+        with hv.record(self.net, **self.options) as self.trace:
+            for number in range(2):
+                out = self.net(leaf(float(number)))
+                out.register_hook(silent("out"))
+                self.outs.append(out)
+                out.backward(retain_graph=True)
+                self.opt.step()
+
+    def dicts(self) -> list[Any]:
+        """Every dict of hooks there is, in the order in which torch reads it."""
+        net = self.net
+        found = [vars(module)[name] for module in net.modules() for name in vars(module) if "hooks" in name]
+        weight = net.l1.weight
+        found += [weight._backward_hooks, weight._post_accumulate_grad_hooks, self.opt._optimizer_step_post_hooks]
+        return [None if hooks is None else list(dict(hooks).items()) for hooks in found]
+
+
+def outside() -> list[Any]:
+    """All that a recording changes beyond the things that it watches."""
+    names = [(owner, name) for owner, name, _ in patches._REPLACED]
+    switches = [gc.isenabled(), sys.getswitchinterval(), torch.backends.mha.get_fastpath_enabled()]
+    left = [dict(patches._current), dict(patches._models), list(patches._kept)]
+    return [*(vars(owner).get(name) for owner, name in names), *switches, *left, signal.getsignal(signal.SIGINT)]
+
+
+def on_nodes(roots: list[torch.Tensor]) -> list[Any]:
+    """What stays on the nodes of graphs: observers, and marks of ours."""
+    found: list[Any] = []
+    queue = [root.grad_fn for root in roots]
+    for node in queue:
+        if node is None:
+            continue
+        handles = node.register_hook(print), node.register_prehook(print)
+        found += [hook for handle in handles for hook in handle.hooks_dict_ref() if type(hook) is Observer]
+        for handle in handles:
+            handle.remove()
+        found += [key for key in node.metadata if key.startswith(KEY)]
+        queue += [following for following, _ in node.next_functions]
+    return found
+
+
+@pytest.mark.parametrize("options", [{}, {"keep": 1}, {"every": 2, "only": "l1"}], ids=str)
+def test_an_interrupted_recording_leaves_everything_as_it_was(options: dict[str, Any]) -> None:
+    work = Work(**options)
+    work.run()
+    before, hooks, told = outside(), work.dicts(), [step.kind for step in work.trace.steps]
+    times = 0
+    for number in moments(work.run):
+        times += interrupted(work.run, number)
+        assert outside() == before, number
+        assert work.dicts() == hooks, number
+        assert on_nodes(work.outs) == [], number
+        assert next(_faults(work.trace), None) is None, number
+    assert times >= POINTS
+    work.run()
+    assert [step.kind for step in work.trace.steps] == told
+
+
+def test_an_interrupted_look_at_hooks_leaves_them_as_they_were() -> None:
+    work = Work()
+    work.run()
+    out = work.outs[-1]
+    before, hooks = outside(), work.dicts()
+
+    def look() -> None:
+        hv.hooks(out, work.net)
+        hv.draw(out)
+
+    for number in moments(look):
+        interrupted(look, number)
+        assert (outside(), work.dicts(), on_nodes([out])) == (before, hooks, [])
+
+
+@pytest.mark.parametrize("what", ["save", "to_html"])
+def test_an_interrupted_file_is_the_one_of_before(what: str, tmp_path: Path) -> None:
+    work = Work()
+    work.run()
+    path, trace = tmp_path / "there", work.trace
+    path.write_text("as it was")
+    before = [list(trace.rows), list(trace.values), list(trace.notes)]
+    for number in moments(lambda: getattr(trace, what)(tmp_path / "other"), max(8, POINTS // 3)):
+        interrupted(lambda: getattr(trace, what)(path), number)
+        if path.read_text() != "as it was":  # the last moments are behind the writing
+            assert path.read_text() == (tmp_path / "other").read_text()
+            path.write_text("as it was")
+        assert {file.name for file in tmp_path.iterdir()} == {"there", "other"}
+    assert [trace.rows, trace.values, trace.notes] == before
+
+
+def test_an_interrupted_reading_and_playing_leave_the_trace_as_it_was(tmp_path: Path) -> None:
+    work = Work()
+    work.run()
+    work.trace.save(tmp_path / "trace.json")
+
+    def use() -> None:
+        loaded = hv.load(tmp_path / "trace.json")
+        loaded.figure(3)
+        assert loaded == work.trace
+        assert work.trace.firings and work.trace.quiz() and work.trace.steps[3].sentence
+
+    for number in moments(use, max(8, POINTS // 3)):
+        interrupted(use, number)
+    use()
+
+
+def test_what_must_not_stay_half_done_is_done_and_then_the_interrupt_comes() -> None:
+    done: list[str] = []
+
+    def act() -> None:
+        with Uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            with Uninterrupted():
+                signal.raise_signal(signal.SIGINT)
+            done.append("all")
+
+    with pytest.raises(KeyboardInterrupt):
+        act()
+    assert done == ["all"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_a_persons_own_is_asked_as_ever() -> None:
+    asked: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: asked.append(number))
+    with Uninterrupted():
+        signal.raise_signal(signal.SIGINT)
+        assert asked == []
+    assert asked == [signal.SIGINT]
+
+
+def test_an_interrupt_that_is_ignored_stays_so() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with Uninterrupted():
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    write_whole("one", tmp_path / "file")
+    with pytest.raises(UnicodeEncodeError):
+        write_whole("\ud800", tmp_path / "file")
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["one"]

@@ -1,0 +1,247 @@
+"""Of a model only chosen modules are recorded: what they do is told as ever, and what is left out is said."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from scenes import Doubled, Net, leaf, plain, steps_of, told, written
+from torch import nn
+
+import hookviz as hv
+from hookviz.files import _faults
+
+
+class Deep(nn.Module):
+    """Layers in a list, with a way around each of them."""
+
+    def __init__(self, layers: int = 4) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Net() for _ in range(layers))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        for layer in self.layers:
+            x = x + layer(x)
+        return x
+
+
+def recorded(*only: str, net: nn.Module | None = None, **options: Any) -> hv.Trace:
+    net = Deep() if net is None else net
+    with hv.record(net, only=only, **options) as trace:
+        net(leaf(1.0)).backward()
+    assert next(_faults(trace), None) is None
+    return trace
+
+
+def test_the_chosen_modules_tell_what_they_tell_when_all_are_recorded() -> None:
+    with hv.record(net := Deep()) as everything:
+        net(leaf(1.0)).backward()
+    trace = recorded("layers.2.*")
+    chosen = [line for line in told(everything, "call", "forward") if line[1].startswith("net.layers.2.")]
+    assert told(trace, "call", "forward") == chosen and len(chosen) == 4
+    grads = {on: grad for on, grad in written(everything).items() if on.startswith("net.layers.2.")}
+    assert written(trace) == grads and set(grads) == {"net.layers.2.l1.weight", "net.layers.2.l2.weight"}
+
+
+def test_of_the_backward_pass_only_the_nodes_of_chosen_modules_are_told() -> None:
+    trace = recorded("layers.2.*")
+    assert {step.on for step in steps_of(trace, "compute")} == {"MulBackward0 #3", "MulBackward0 #5"}
+    first, *_ = [step for step in trace.steps if step.kind == "arrive"]
+    assert first.parts == () and "arrives at MulBackward0 #5" in first.sentence
+    assert {trace.ops[node] for node in trace.outside} == {"ReluBackward0", "AddBackward0"}
+    assert any("to ReluBackward0 (not recorded)" in step.sentence for step in steps_of(trace, "compute"))
+
+
+def test_without_its_insides_a_module_stands_for_them() -> None:
+    trace = recorded("layers.1")
+    assert {step.on for step in steps_of(trace, "call")} == {"net.layers.1"}
+    assert {trace.call(call) for call in trace.owners.values()} == {"net.layers.1"}
+    assert [step.on.partition(" ")[0] for step in steps_of(trace, "compute")] == [
+        "MulBackward0", "ReluBackward0", "MulBackward0",
+    ]  # fmt: skip
+    assert set(written(trace)) == {"net.layers.1.l1.weight", "net.layers.1.l2.weight"}
+
+
+def test_parameters_of_a_chosen_module_that_is_never_called_are_told() -> None:
+    net = nn.MultiheadAttention(2, 1, batch_first=True)
+    x = torch.ones(1, 2, 2)
+    with hv.record(net, only="out_proj") as trace:
+        net(x, x, x)[0].sum().backward()
+    assert set(written(trace)) == {"net.out_proj.weight", "net.out_proj.bias"}
+    assert trace.notes[-1] == "None of the modules that record(only=...) chose (out_proj) was called inside record()."
+
+
+def test_several_patterns_and_several_models() -> None:
+    one, other = Net(), Net()
+    with hv.record(one, other, only=["l1", "l2"]) as trace:
+        other(one(leaf(1.0))).backward()
+    assert [step.on for step in steps_of(trace, "call")] == ["one.l1", "one.l2", "other.l1", "other.l2"]
+    with hv.record(one, other, only="l2") as trace:
+        other(one(leaf(1.0))).backward()
+    assert [step.on for step in steps_of(trace, "call")] == ["one.l2", "other.l2"]
+
+
+def test_a_module_with_two_names_is_found_by_either() -> None:
+    net = Net()
+    net.l2 = net.l1
+    trace = recorded("l2", net=net)
+    assert [step.on for step in steps_of(trace, "call")] == ["net.l1", "net.l1 (call 2)"]
+
+
+def test_hooks_of_chosen_modules_are_told_and_those_of_others_are_not() -> None:
+    net = Deep()
+    ran: list[str] = []
+    for name in ("1", "2"):
+        layer = net.get_submodule(f"layers.{name}.l1")
+        layer.register_forward_hook(lambda *_, name=name: ran.append(f"forward {name}"))
+        layer.register_full_backward_hook(lambda *_, name=name: ran.append(f"backward {name}"))
+        layer.weight.register_hook(lambda grad, name=name: ran.append(f"weight {name}"))
+    trace = recorded("layers.2.l1", net=net)
+    assert sorted(ran) == [f"{what} {name}" for what in ("backward", "forward", "weight") for name in "12"]
+    assert [step.kind for step in trace.firings] == ["forward_hook", "tensor_hook", "full_backward_hook"]
+    assert {step.hook.on for step in trace.firings} == {"net.layers.2.l1", "net.layers.2.l1.weight"}
+    assert len(trace.hook_rows) == 3
+
+
+def test_a_gradient_that_comes_from_both_sides_is_no_sum_and_no_unknown_hook() -> None:
+    """What goes into layer 2 also goes around it: only one of the two gradients is seen on its way."""
+    net = nn.Sequential(Doubled(), Doubled())
+
+    def both(x: torch.Tensor) -> torch.Tensor:
+        middle = net[0](x)
+        return net[1](middle) + middle
+
+    with hv.record(net, only=("0", "1")) as trace:
+        both(leaf(3.0)).backward()
+    arrived = [step for step in steps_of(trace, "arrive") if step.node >= 0 and step.parts == ()]
+    assert [plain(step.after) for step in arrived] == [1, 3]
+    assert not steps_of(trace, "unknown_hook")
+
+
+def test_an_edit_of_a_shared_storage_is_still_found_inside() -> None:
+    class Both(nn.Module):
+        def forward(self, c: torch.Tensor, d: torch.Tensor) -> Any:
+            c, d = c * 1, d * 1
+            d.register_hook(lambda grad: grad.mul_(100) and None)
+            return c + d
+
+    net = nn.ModuleDict({"both": Both(), "rest": Doubled()})
+    with hv.record(net, only="both") as trace:
+        net["rest"](net["both"](leaf(1.0), leaf(2.0))).backward()
+    assert len(steps_of(trace, "aliased")) == 1
+
+
+def test_asked_for_gradients_outside_are_told_as_far_as_they_are_seen() -> None:
+    net = Net()
+    x = leaf(2.0)
+    with hv.record(net, only="l1") as trace:
+        torch.autograd.grad(net(x), [x, net.l2.weight])
+    returned = steps_of(trace, "returned")
+    assert [(step.on, plain(step.after)) for step in returned] == [("x (not recorded)", 4)]
+
+
+def test_a_pass_that_meets_nothing_chosen_is_a_pass_without_steps() -> None:
+    net, other = Net(), Net()
+    with hv.record(net, only="l1") as trace:
+        other(leaf(1.0)).backward()
+        net(leaf(1.0)).backward()
+    assert len(trace.roots) == 2 and {step.pass_id for step in steps_of(trace, "compute")} == {1}
+    assert trace.figure().pipe("svg") and trace.player().steps == len(trace.steps)
+
+
+def test_what_is_left_out_is_said_on_screen(tmp_path: Path) -> None:
+    trace = recorded("layers.2.*")
+    assert trace.notes == [
+        "Recorded are the modules that record(only=...) chose (layers.2.*: 2 of 14), and of each backward pass the "
+        "nodes that they made. All else ran unobserved, with its hooks: a gradient comes in without what made it, and "
+        "goes out to what is marked as not recorded.",
+        "Of the 25 nodes of the last backward pass 4 were observed, as record(only=...) asked for.",
+    ]
+    player = trace.player()
+    assert player.notes == trace.notes and "(not recorded)" in player.svgs[0]
+    trace.save(tmp_path / "trace.json")
+    assert hv.load(tmp_path / "trace.json") == trace and trace.outside
+
+
+def test_a_file_of_before_has_nothing_outside(tmp_path: Path) -> None:
+    import json
+
+    from hookviz.files import encode
+
+    data = encode(recorded("layers.2.*"))
+    del data["outside"]
+    (tmp_path / "old.json").write_text(json.dumps(data))
+    assert hv.load(tmp_path / "old.json").outside == set()
+
+
+def test_a_file_whose_outside_points_nowhere_is_refused(tmp_path: Path) -> None:
+    import json
+
+    from hookviz.files import encode
+
+    data = encode(recorded("layers.2.*")) | {"outside": [999]}
+    (tmp_path / "broken.json").write_text(json.dumps(data))
+    with pytest.raises(ValueError, match="which nodes were not observed"):
+        hv.load(tmp_path / "broken.json")
+
+
+def test_the_last_passes_keep_what_is_outside() -> None:
+    net = Deep()
+    with hv.record(net, only="layers.2.*", keep=1) as trace:
+        for _ in range(5):
+            net(leaf(1.0)).backward()
+    assert next(_faults(trace), None) is None
+    once = recorded("layers.2.*")
+    assert {trace.ops[node] for node in trace.outside} == {once.ops[node] for node in once.outside}
+    assert [step.kind for step in trace.steps] == [step.kind for step in once.steps]
+
+
+def test_nothing_outside_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hookviz.recorder import calls, looking
+
+    read: list[Any] = []
+    for room in (calls, looking):
+        measured = room.measured
+        monkeypatch.setattr(room, "measured", lambda tensor, m=measured: read.append(tensor.shape) or m(tensor))
+    recorded("layers.2.*")
+    chosen = len(read)
+    read.clear()
+    recorded("*")
+    assert 0 < chosen < len(read) / 3
+
+
+def test_the_gradients_are_those_of_a_plain_pass() -> None:
+    found = []
+    for only in (None, "layers.2.*"):
+        net = Deep()
+        if only is None:
+            net(leaf(1.0)).backward()
+        else:
+            recorded(only, net=net)
+        found.append([parameter.grad for parameter in net.parameters()])
+    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("only", "kind", "message"),
+    [
+        ("layer.2", ValueError, "No module is called layer.2: .* like it: layers.2, "),
+        (("layers.0", "nowhere"), ValueError, "No module is called nowhere: .* like it: layers"),
+        ((), ValueError, "only holds no name"),
+        (3, TypeError, "only chooses modules by a name .*; this is an int"),
+        (("layers.0", None), TypeError, "this is a NoneType"),
+    ],
+)
+def test_what_chooses_nothing_is_refused(only: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message), hv.record(Deep(), only=only):
+        pass
+
+
+def test_a_model_without_modules_has_no_near_names() -> None:
+    with pytest.raises(ValueError, match="Names like it: None"), hv.record(nn.ReLU(), only="x"):
+        pass
+
+
+def test_a_choice_needs_a_model() -> None:
+    with pytest.raises(ValueError, match="give the model, too"), hv.record(only="layers.*"):
+        pass
