@@ -37,12 +37,13 @@ Question = dict[str, Any]
 Numbers = list[float | None]
 
 
-def questions(steps: Sequence[Step]) -> dict[int, Question]:
+def questions(steps: Sequence[Step], fired: Sequence[Step] | None = None) -> dict[int, Question]:
     """What to ask before each of ``steps`` that a hook takes: index of the step that waits for it → the question.
 
     A number is asked for, and which hook runs next, by turns. Where no hook runs at all, it is asked before each node
-    what it sends on. A question, plain data, has its ``text`` and either an ``answer`` with ``reasons`` (pairs of a
-    wrong answer and why), or ``choices``, the place of the ``right`` one, and a reason for each.
+    what it sends on. ``fired`` are the steps that a hook takes, if somebody knows them already.
+    A question, plain data, has its ``text`` and either an ``answer`` with ``reasons`` (pairs of a wrong answer and
+    why), or ``choices``, the place of the ``right`` one, and a reason for each.
 
     >>> import torch, hookviz
     >>> x = torch.tensor(3.0, requires_grad=True)
@@ -52,11 +53,11 @@ def questions(steps: Sequence[Step]) -> dict[int, Question]:
     >>> question["text"], question["answer"]
     ('λ grad * 10 is about to run on x; the gradient is 6. What comes out?', '60')
     """
-    if not any(step.kind in HOOK_KINDS for step in steps):
+    fired = [step for step in steps if step.kind in HOOK_KINDS] if fired is None else fired
+    if not fired:
         return _of_nodes(steps)
     asked: dict[int, Question] = {}
-    fired = [step for step in steps if step.kind in HOOK_KINDS and step.index]
-    for count, step in enumerate(fired[:MOST]):
+    for count, step in enumerate([step for step in fired if step.index][:MOST]):
         for way in (_which, _number, _effect) if count % 2 else (_number, _which, _effect):
             question = way(step, steps)
             if question is not None:

@@ -6,6 +6,8 @@ from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, Part, 
 from hookviz.values import Value
 from hookviz.words import say
 
+SEVERAL = 8
+"""Of more gradients than this a line tells the first."""
 CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 
 
@@ -24,7 +26,8 @@ def brief(values: Values, room: int = 24) -> str:
         return values.text(room)
     if values is None:
         return say("name.none")
-    return "(" + ", ".join(brief(value, room) for value in values) + ")"
+    more = [say("many.more", count=f"{len(values) - SEVERAL:,}")] if len(values) > SEVERAL else []
+    return "(" + ", ".join([brief(value, room) for value in values[:SEVERAL]] + more) + ")"
 
 
 def labelled(values: Values, labels: tuple[str, ...]) -> str:
@@ -121,7 +124,10 @@ def _added(step: Step, parts: dict[str, str | None]) -> str:
 
 
 def _compute(step: Step, parts: dict[str, str | None]) -> str:
-    sent = ", ".join(say("sentence.send", value=brief(part.value), on=part.source) for part in sends(step))
+    ways = sends(step)
+    told = [say("sentence.send", value=brief(part.value), on=part.source) for part in ways[:SEVERAL]]
+    more = [say("many.more", count=f"{len(ways) - SEVERAL:,}")] if len(ways) > SEVERAL else []
+    sent = ", ".join(told + more)
     return say("sentence.compute" if sent else "sentence.compute.nothing", sends=sent, **parts)
 
 

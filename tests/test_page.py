@@ -23,7 +23,7 @@ from hookviz import __version__
 from hookviz.__main__ import main
 from hookviz.page import output, page, sheet, write
 from hookviz.page.build import _read as read_own
-from hookviz.page.still import finished, text
+from hookviz.picture.notebook import finished, text
 from hookviz.player.frames import LONGEST, state
 from hookviz.player.packed import unpack
 from hookviz.player.widget import SCRIPTS, Player, compact, script, style
@@ -135,8 +135,7 @@ def test_the_still_picture_is_the_end_of_the_pass(made: Parsed) -> None:
 
 def test_a_still_picture_shows_the_last_text_not_the_longest() -> None:
     svg = '<svg><text x="1" id="n1-g">gradient 1234</text><text id="n2-g">as it was</text></svg>'
-    frames = [{"texts": {"n1-g": "gradient 1234"}}, {"texts": {"n1-g": "<9>"}}]
-    assert finished(svg, frames) == svg.replace("gradient 1234", "&lt;9&gt;")
+    assert finished(svg, {"n1-g": "<9>"}) == svg.replace("gradient 1234", "&lt;9&gt;")
 
 
 def test_the_firings_are_a_table(made: Parsed) -> None:
@@ -430,5 +429,5 @@ def test_a_model_of_many_steps_makes_a_page_too() -> None:
     with hv.record() as trace:
         y.backward()
     values = data(Parsed(page(trace)))
-    assert len(values["frames"]) == len(trace.steps) > 1_000
+    assert values["steps"] == len(trace.steps) > 1_000
     assert torch.isfinite(x.grad).all()  # type: ignore[arg-type]

@@ -9,7 +9,9 @@ import torch
 
 import hookviz as hv
 from hookviz import graph, measuring, predict, progress
+from hookviz.fold import MANY
 from hookviz.page import page
+from hookviz.player.large import BOXES, CHUNK, CHUNKS, LONG
 from hookviz.player.widget import Player
 from hookviz.recorder import passes, saved
 from hookviz.whatif import runs
@@ -61,7 +63,7 @@ def test_the_keys_are_those_that_the_player_lists() -> None:
     table = re.search(r"\| key \|.+?\n\n", README, re.DOTALL)
     assert table
     rows = re.findall(r"(?m)^\| (?!key |---)(.+?) \|", table[0])
-    listed = [keys for name, keys in section("player").items() if name.startswith("keys_")]
+    listed = [keys for name, keys in (section("player") | section("large")).items() if name.startswith("keys_")]
     assert {key for row in rows for key in row.replace("·", " ").split()} == set(" ".join(listed).split())
 
 
@@ -102,3 +104,10 @@ def test_the_versions_are_those_that_the_tests_run_with() -> None:
 def test_each_lesson_is_in_its_table() -> None:
     rows = re.findall(r"(?m)^\| \[(\d\d .+?)\]\(notebooks/(.+?)\) \|", README)
     assert rows == [(facts(nbformat.read(path, as_version=4)).title, path.name) for path in LESSONS]
+
+
+def test_its_bounds_of_large_traces_are_those_of_the_code() -> None:
+    bounds = re.search(r"more than (\d+) boxes or more than (\d+) steps", SAID)
+    output = re.search(r"the first ([\d,]+) steps and the first (\d+) boxes", SAID)
+    assert bounds and (int(bounds[1]), int(bounds[2])) == (MANY, LONG)
+    assert output and (int(output[1].replace(",", "")), int(output[2])) == (CHUNK * CHUNKS, BOXES)

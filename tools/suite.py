@@ -12,7 +12,7 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSER = "tests/browser"
-PAGES = [f"{BROWSER}/test_{name}.py" for name in ("looks", "page", "site", "slides")]
+PAGES = [f"{BROWSER}/test_{name}.py" for name in ("large", "looks", "page", "site", "slides")]
 """The tests in a browser that need no JupyterLab."""
 # From here on node sees by itself that a .js file is a module.
 NEEDED_NODE = (20, 19)

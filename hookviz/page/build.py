@@ -5,8 +5,9 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
-from hookviz.page.still import State, still, text
-from hookviz.player.frames import state as state_of
+from hookviz.page.still import State, still
+from hookviz.picture.notebook import shown, text
+from hookviz.player.large import brief, state_of
 from hookviz.player.packed import pack
 from hookviz.player.widget import Player, compact, length, script, style, tight
 from hookviz.trace import Trace
@@ -31,7 +32,8 @@ def sheet(state: State, title: str | None = None) -> str:
     from hookviz import __version__
 
     heading = text(say("page.title") if title is None else title)
-    css, js = "\n".join([style(), _css("still.css"), _css("page.css")]), _script()
+    large = "outline" in state
+    css, js = "\n".join([style(large=large), _css("still.css"), _css("page.css")]), _script(large)
     policy = (
         f"default-src 'none'; script-src '{_hash(js)}'; style-src '{_hash(css)}'; base-uri 'none'; form-action 'none'"
     )
@@ -65,8 +67,9 @@ def output(state: State) -> str:
 
     Where they do not, as in a notebook that is not trusted, the still picture is seen.
     """
-    css = "\n".join([style(), _css("still.css")])
-    inside = _body(state, _script(), say("page.hint.notebook"), packed=True)
+    large = "outline" in state
+    css = "\n".join([style(large=large), _css("still.css")])
+    inside = _body(state, _script(large), say("page.hint.notebook"), packed=True)
     # MathJax, which some notebooks load, leaves this class alone: a dollar sign in a hook is no formula.
     return f'<div class="hv-output tex2jax_ignore mathjax_ignore"><style>{css}</style>{inside}</div>'
 
@@ -75,11 +78,15 @@ def bundle(trace: Trace) -> dict[str, str]:
     """What Jupyter shows for a trace: a player that needs no kernel; else the picture of its end; else a line."""
     if not trace.rows:
         return {"text/plain": repr(trace)}
-    from hookviz.picture import figure
-    from hookviz.picture.notebook import shown
+    state = brief(trace)
+    last = state["svgs"][-1] if "outline" in state else _last(trace)
+    return {"text/html": output(state), "image/svg+xml": shown(last), "text/plain": repr(trace)}
 
-    picture = shown(figure(trace, len(trace.rows) - 1).pipe("svg", encoding="utf-8"))
-    return {"text/html": output(state_of(trace)), "image/svg+xml": picture, "text/plain": repr(trace)}
+
+def _last(trace: Trace) -> str:
+    from hookviz.picture import figure
+
+    return str(figure(trace, len(trace.rows) - 1).pipe("svg", encoding="utf-8"))
 
 
 def _body(state: State, js: str, hint: str, *, packed: bool) -> str:
@@ -93,9 +100,9 @@ def _body(state: State, js: str, hint: str, *, packed: bool) -> str:
 
 
 @cache
-def _script() -> str:
+def _script(large: bool) -> str:
     """The player and what starts it, closed off from whatever else is in the page."""
-    player = script().replace("export default { render };", "")
+    player = script(large=large).replace("export default { render };", "")
     return f'(() => {{\n"use strict";\n{player}\n{compact(_read("page.js"))}\n}})();'
 
 

@@ -1,12 +1,11 @@
 """What stands where no script runs, and on paper: the pictures as the passes left them, and the hooks that fired."""
 
 import base64
-import re
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
-from hookviz.picture.notebook import shown, sized
+from hookviz.picture.notebook import finished, shown, sized, text
+from hookviz.player.widget import length
 from hookviz.words import say
 
 State = Mapping[str, Any]
@@ -24,7 +23,7 @@ def still(state: State, hint: str, *, packed: bool) -> str:
     state = plain(state)
     used = [k for k, svg in enumerate(state["svgs"]) if svg]
     pictures = [_figure(state, used, place, packed) for place in range(len(used))]
-    about = say("page.about", steps=f"{len(state['frames']):,}", firings=f"{len(state['firings']):,}")
+    about = say("page.about", steps=f"{length(state):,}", firings=f"{len(state['firings']):,}")
     notes = [f"<li>{text(note)}</li>" for note in state["notes"]]
     listed = f'<ul class="hv-notes">{"".join(notes)}</ul>' if notes else ""
     parts = [f"<p>{about} {hint}</p>", listed, *pictures, _table(state["firings"])]
@@ -45,33 +44,14 @@ def plain(state: State) -> State:
     return {**state, "frames": frames, "firings": shown["firings"], "svgs": svgs, "notes": notes}
 
 
-def text(shown: Any) -> str:
-    """User text for HTML: it stays text, and what cannot be seen or would turn the line around is shown as �.
-
-    >>> text("<b>\u202e")
-    '&lt;b&gt;\ufffd'
-    """
-    line = " ".join(str(shown).split())
-    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line))
-
-
 def _figure(state: State, used: Sequence[int], place: int, packed: bool) -> str:
     caption, k = "", used[place]
     if len(used) > 1:
         caption = f"<figcaption>{say('page.pass', number=place + 1, count=len(used))}</figcaption>"
-    svg = finished(state["svgs"][k], [frame for frame in state["frames"] if frame["picture"] == k])
+    texts = [frame["texts"] for frame in state["frames"] if frame["picture"] == k]
+    svg = finished(state["svgs"][k], {spot: shown for there in texts for spot, shown in there.items()})
     # An image is a page of its own, and turns its colours by itself where the page around it is dark.
     return f"<figure>{caption}{_packed(shown(svg)) if packed else _named(sized(svg))}</figure>"
-
-
-def finished(svg: str, frames: Sequence[Mapping[str, Any]]) -> str:
-    """A player's picture with the last text that the frames write in each place."""
-    last = {spot: shown for frame in frames for spot, shown in frame["texts"].items()}
-    return re.sub(
-        r'(<text\b[^>]*\sid="([^"]*)"[^>]*>)([^<]*)',
-        lambda found: found[1] + (text(last[found[2]]) if found[2] in last else found[3]),
-        svg,
-    )
 
 
 def _named(svg: str) -> str:

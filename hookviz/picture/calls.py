@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hookviz.picture.things import NAME_ROOM, Arrow, Mark, Pin, short, tiny
+from hookviz.picture.things import NAME_ROOM, Arrow, Mark, Pin, short, tiny, within
 from hookviz.sentences import numeral
 from hookviz.trace import MODULE_HOOK_KINDS, Step, Trace
 from hookviz.words import say
@@ -32,50 +32,34 @@ class CallBox:
     made: list[int] = field(default_factory=list)
     """Of these, the ones that the call brought about."""
     inside: list["CallBox"] = field(default_factory=list)
+    folds: list[str] = field(default_factory=list)
+    """The ids of the closed boxes in it."""
     pins: list[Pin] = field(default_factory=list)
     final: str = ""
     """The longest text of what it returns."""
     input: str = ""
     """The longest text of what it is given."""
 
+    @property
+    def boxes(self) -> list[str]:
+        """The ids of the boxes that stand in it, outside of other calls."""
+        return [*(f"n{node}" for node in self.nodes), *self.folds]
+
     def at(self, trace: Trace, *, output: bool) -> list[Pin]:
         """Its hooks at one of its two sides."""
         return [pin for pin in self.pins if (trace.hook_rows[pin.hook or 0].kind in AT_OUTPUT) == output]
 
 
-def chain(trace: Trace, call: int) -> Iterator[int]:
-    """A call and those around it, the innermost first."""
-    at: int | None = call
-    while at is not None and at >= 0:
-        yield at
-        at = trace.calls[at].parent
+def call_boxes(
+    trace: Trace, pass_id: int, calls: Iterable[int], made: Mapping[int, int], around: str = ""
+) -> dict[int, CallBox]:
+    """The boxes of ``calls``, each with the nodes that belong in it (node → call), and with its hooks.
 
-
-def called(trace: Trace, pass_id: int) -> list[int]:
-    """The calls that steps of a pass are about, and those around them."""
-    steps = dict.fromkeys(row.call for row in trace.rows if row.pass_id == pass_id and row.call >= 0)
-    return list(dict.fromkeys(at for call in steps for at in chain(trace, call)))
-
-
-def makers(trace: Trace, nodes: Iterable[int]) -> dict[int, int]:
-    """Node → the call in whose box it belongs: that which made it, or for a parameter's leaf, that which used it.
-
-    A parameter is used in every call of its module: it belongs to the one among them that is in this picture.
+    Inside the module ``around`` others go by their names there.
     """
-    made = {node: trace.owners[node] for node in nodes if node in trace.owners}
-    leaves = {node for node in made if trace.ops[node] == "AccumulateGrad"}
-    used: dict[int, int] = {}
-    for (start, _), (end, _) in trace.edges.items():
-        if end in leaves and start in made and trace.calls[made[start]].module == trace.calls[made[end]].module:
-            used[end] = min(made[start], used.get(end, made[start]))
-    return made | used
-
-
-def call_boxes(trace: Trace, pass_id: int, calls: Iterable[int], made: Mapping[int, int]) -> dict[int, CallBox]:
-    """The boxes of ``calls``, each with the nodes that belong in it (node → call), and with its hooks."""
-    boxes = {call: _box(trace, call) for call in sorted(calls)}
+    boxes = {call: _box(trace, call, around) for call in sorted(calls)}
     for box in boxes.values():
-        if box.parent is not None:
+        if box.parent in boxes:
             boxes[box.parent].inside.append(box)
     for node, call in made.items():
         boxes[call].nodes.append(node)
@@ -86,10 +70,10 @@ def call_boxes(trace: Trace, pass_id: int, calls: Iterable[int], made: Mapping[i
     return boxes
 
 
-def _box(trace: Trace, call: int) -> CallBox:
+def _box(trace: Trace, call: int, around: str) -> CallBox:
     row = trace.calls[call]
     kind = trace.modules[row.module].kind if row.module >= 0 else ""
-    return CallBox(f"m{call}", call, short(trace.call(call), NAME_ROOM), short(kind, NAME_ROOM), row.parent)
+    return CallBox(f"m{call}", call, within(trace.call(call), around), short(kind, NAME_ROOM), row.parent)
 
 
 def _hooks(trace: Trace, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:

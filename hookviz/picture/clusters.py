@@ -13,22 +13,22 @@ BLUE_GREY, PLATE, GROUND = "#475569", "#e9eef5", "#f8fafc"
 PLAIN = {"peripheries": "0", "style": "", "label": "", "id": "", "class": "", "bgcolor": "transparent"}
 """A cluster takes over what the one around it says; these undo it."""
 
-Draw = Callable[[graphviz.Digraph, int], None]
-"""Adds a node to a (sub)graph."""
+Draw = Callable[[graphviz.Digraph, str], None]
+"""Adds the box with an id to a (sub)graph."""
 
 
-def draw_calls(figure: graphviz.Digraph, scene: Scene, look: Look, draw_node: Draw) -> None:
+def draw_calls(figure: graphviz.Digraph, scene: Scene, look: Look, draw: Draw) -> None:
     """Draw all calls, those inside others within them, and in each the nodes that it made."""
-    outermost = [box for box in scene.calls.values() if box.parent is None]
+    outermost = [box for box in scene.calls.values() if box.parent not in scene.calls]
     for box in outermost:
-        _draw_call(figure, box, scene, look, draw_node)
+        _draw_call(figure, box, scene, look, draw)
     _stack(figure, outermost)
     for box in scene.calls.values():
         if box.at(scene.trace, output=False):
             _lower(figure, box, scene)
 
 
-def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, look: Look, draw_node: Draw) -> None:
+def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, look: Look, draw: Draw) -> None:
     """Two clusters, since each has one label only: the outer with the plate below, the inner with that above."""
     below = _below(box, scene, look)
     with around.subgraph(name=f"cluster_{box.id}") as outer:
@@ -42,19 +42,19 @@ def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, look: Look,
                 labeljust="c" if box.at(scene.trace, output=True) else "l",
                 margin="5",
             )
-            for node in box.nodes:
-                draw_node(inner, node)
+            for spot in box.boxes:
+                draw(inner, spot)
             for child in box.inside:
-                _draw_call(inner, child, scene, look, draw_node)
+                _draw_call(inner, child, scene, look, draw)
             _stack(inner, box.inside)
-            if not box.nodes and not box.inside:
+            if not box.boxes and not box.inside:
                 inner.node(f"{box.id}-e", label="", style="invis", width="0.9", height="0.1")
 
 
 def _lower(figure: graphviz.Digraph, box: CallBox, scene: Scene) -> None:
     """What a module was given stands below its box, so that the way there leads past the hooks at its inputs."""
     inside = set(_nodes(box))
-    arrows = [arrow for arrow in scene.arrows.values() if arrow.start in inside]
+    arrows = [arrow for arrow in scene.ways if arrow.start in inside]
     leads = {arrow.start for arrow in arrows if arrow.end in inside}
     given = dict.fromkeys(arrow.end for arrow in arrows if arrow.end not in inside)
     for lowest in inside - leads:
@@ -73,7 +73,7 @@ def _stack(figure: graphviz.Digraph, boxes: list[CallBox]) -> None:
 def _nodes(box: CallBox) -> list[str]:
     """The ids of what is drawn in a box, as from the roots down: its own nodes, or those of the calls inside it."""
     inside = [spot for child in reversed(box.inside) for spot in _nodes(child)]
-    return [*(f"n{node}" for node in box.nodes), *inside] or [f"{box.id}-e"]
+    return [*box.boxes, *inside] or [f"{box.id}-e"]
 
 
 def _outline(box: CallBox, look: Look) -> dict[str, str]:

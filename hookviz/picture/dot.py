@@ -22,6 +22,7 @@ from hookviz.picture.cells import (
 )
 from hookviz.picture.clusters import draw_calls
 from hookviz.picture.engine import Rendered, tidy
+from hookviz.picture.foldbox import draw_fold
 from hookviz.picture.scene import Scene
 from hookviz.picture.tensors import layered, pre_hooks
 from hookviz.picture.things import Arrow, Box
@@ -55,17 +56,24 @@ def dot(scene: Scene, step: int | None, *, tensors: bool = False, nodes: bool = 
     figure.attr("node", shape="plain", fontname=MEASURED, fontsize=str(SIZE), fontcolor=INK)
     figure.attr("edge", fontname=MEASURED, fontsize=str(ON_ARROWS), fontcolor=PURPLE, arrowsize="0.9")
 
-    def draw_node(graph: graphviz.Digraph, node: int) -> None:
-        box = scene.boxes[node]
+    closed = {fold.id: fold for fold in scene.folds}
+
+    def draw(graph: graphviz.Digraph, spot: str) -> None:
+        if spot in closed:
+            draw_fold(graph, closed[spot], look)
+            return
+        box = scene.boxes[int(spot[1:])]
         plain = [*_rows(box, look), row(pre_hooks(scene, box))] if nodes else _rows(box, look)
         label = layered(scene, box, look, _frame) if tensors else _frame(box, look, "".join(plain))
         graph.node(box.id, f"<{label}>", id=box.id, **{"class": "hv-node hv-leaf" if box.leaf else "hv-node"})
 
-    draw_calls(figure, scene, look, draw_node)
-    for node in scene.loose:
-        draw_node(figure, node)
-    for arrow in scene.arrows.values():
+    draw_calls(figure, scene, look, draw)
+    for spot in scene.loose:
+        draw(figure, spot)
+    for arrow in scene.ways:
         _draw_arrow(figure, arrow, look)
+    for port in scene.ports:
+        figure.node(port.id, f"<{small(port.label)}>", id=port.id, **{"class": "hv-port"})
     if scene.everything > scene.shown:
         figure.attr(label=say("picture.large", boxes=scene.everything, shown=scene.shown))
     return figure

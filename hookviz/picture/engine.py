@@ -155,6 +155,7 @@ _CLASSES = {
     "x": "hv-text",
     "a": "hv-activation",
     "i": "hv-activation",
+    "c": "hv-hooked",
 }
 """The last part of a cell's id says what stands in it."""
 
@@ -242,10 +243,10 @@ def _merge(group: ET.Element) -> None:
 def _classify(group: ET.Element) -> None:
     name = group.get("id", "")
     texts = group.findall(f"{{{_SVG}}}text")
-    if re.fullmatch(r"e\d+-\d+-\d+", name):
+    if re.fullmatch(r"e\d+-\d+-\d+|e[nmgo]\d+-[nmgo]\d+", name):
         _name(group.find(f"{{{_SVG}}}path"), "hv-line")
         _name(group.find(f"{{{_SVG}}}polygon"), "hv-head")
-    elif re.fullmatch(r"[nm]\d+", name):
+    elif re.fullmatch(r"[nmg]\d+", name):
         _name(group.find(f"{{{_SVG}}}path"), "hv-box")
     elif re.fullmatch(r"m\d+-[hf]", name):
         group.set("class", "hv-plate")
@@ -257,7 +258,7 @@ def _classify(group: ET.Element) -> None:
         _name(group.find(f"{{{_SVG}}}polygon"), "hv-pin-box")
     else:
         kind = _CLASSES.get(name.rpartition("-")[2].rstrip("0123456789"))
-        if kind is not None and name[:1] in "netm":
+        if kind is not None and name[:1] in "netmg":
             del group.attrib["id"]
             kind = "hv-edge-value" if name.startswith("e") else kind
             for text in texts:
@@ -265,7 +266,7 @@ def _classify(group: ET.Element) -> None:
             if kind == "hv-name" and len(texts) > 1:  # what a tensor holds stands behind its name
                 texts[1].set("class", "hv-data")
                 texts[1].set("id", name.replace("-t", "-d"))
-            if texts and name.endswith(("-v", "-g", "-a", "-i")):
+            if texts and name.endswith(("-v", "-g", "-a", "-i", "-c")):
                 texts[0].set("id", name)
 
 

@@ -1,6 +1,9 @@
 """A picture as a notebook shows it: whole where it can be, never too small to read, dark where the page is dark."""
 
 import re
+from collections.abc import Mapping
+from html import escape
+from typing import Any
 
 ZOOM = 1.2
 """Pixels per point: the smallest type, 13 points, becomes 15.6 pixels."""
@@ -42,3 +45,26 @@ def _size(width: float, height: float, smallest: float) -> str:
         return 'width="100%"'
     zoom = ZOOM if width * ZOOM <= NARROW else READABLE / smallest
     return f'width="{width * zoom:.0f}px" height="{height * zoom:.0f}px"'
+
+
+def finished(svg: str, texts: Mapping[str, str]) -> str:
+    """A picture made for the player, with ``texts`` (id → text) in their places.
+
+    >>> finished('<text id="n1-g">gradient 10</text>', {"n1-g": "gradient 8"})
+    '<text id="n1-g">gradient 8</text>'
+    """
+    return re.sub(
+        r'(<text\b[^>]*\sid="([^"]*)"[^>]*>)([^<]*)',
+        lambda found: found[1] + (text(texts[found[2]]) if found[2] in texts else found[3]),
+        svg,
+    )
+
+
+def text(shown: Any) -> str:
+    """User text for HTML: it stays text, and what cannot be seen or would turn the line around is shown as �.
+
+    >>> text("<b>\u202e")
+    '&lt;b&gt;\ufffd'
+    """
+    line = " ".join(str(shown).split())
+    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line))

@@ -1,16 +1,16 @@
 """What a picture of one pass shows: boxes with pins, arrows between them, and what each step writes on them."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hookviz.picture.calls import CallBox, call_boxes, called, chain, makers, mark_call
+from hookviz.picture.calls import CallBox, call_boxes, mark_call
+from hookviz.picture.folded import FoldBox, Port
 from hookviz.picture.things import (
     DIGITS,
     LABEL_ROOM,
-    NAME_ROOM,
     SPACE,
     VALUE_ROOM,
     Arrow,
@@ -21,9 +21,11 @@ from hookviz.picture.things import (
     held,
     short,
     tiny,
+    within,
 )
 from hookviz.sentences import numeral
 from hookviz.trace import HOOK_KINDS, Step, TensorRow, Trace
+from hookviz.trace.within import below, called, chain, makers
 from hookviz.values import Value
 from hookviz.words import say
 
@@ -55,6 +57,14 @@ class Scene:
     """How many boxes the whole picture would have."""
     marks: dict[int, Mark] = field(default_factory=dict)
     """Step's index → its mark."""
+    folds: list[FoldBox] = field(default_factory=list)
+    """The boxes that can be entered."""
+    bundles: list[Arrow] = field(default_factory=list)
+    """The arrows from and to such boxes."""
+    ports: list[Port] = field(default_factory=list)
+    """What lies outside, where ways lead there."""
+    sent: dict[str, int] = field(default_factory=dict)
+    """Id of a bundle → the step at which something goes along it for the first time."""
     fan: Counter[str] = field(default_factory=Counter)
     """Id of a box → how many arrows lead to it."""
     arrived: dict[int, dict[int, str]] = field(default_factory=dict)
@@ -67,10 +77,10 @@ class Scene:
     @classmethod
     def of(cls, trace: Trace, pass_id: int = 0, most: int = MOST) -> "Scene":
         """The scene of one pass of ``trace``, at most ``most`` boxes of it, those nearest to the roots."""
-        below = list(_below(trace, pass_id))
-        made = makers(trace, below)
-        nodes, calls = _within(trace, below, called(trace, pass_id), made, most)
-        boxes = {node: _box(trace, pass_id, node) for node in nodes}
+        below_roots = list(below(trace, pass_id))
+        made = makers(trace, below_roots)
+        nodes, calls = _within(trace, below_roots, called(trace, pass_id), made, most)
+        boxes = {node: box_of(trace, pass_id, node) for node in nodes}
         arrows = {
             (start, slot): Arrow(f"e{start}-{slot}-{end}", f"n{start}", f"n{end}")
             for (start, slot), (end, _) in trace.edges.items()
@@ -78,15 +88,19 @@ class Scene:
         }
         drawn = {node: made[node] for node in nodes if node in made}
         around = {outer for call in made.values() for outer in chain(trace, call)}
-        everything = len(below) + len(around.union(called(trace, pass_id)))
+        everything = len(below_roots) + len(around.union(called(trace, pass_id)))
         scene = cls(trace, pass_id, boxes, arrows, call_boxes(trace, pass_id, calls, drawn), everything)
-        scene.fan.update(arrow.end for arrow in arrows.values())
-        scene._spots = {f"{thing.id}-{kind}": thing for thing in scene._things() for kind in "vgai"}
-        for index, row in enumerate(trace.rows):
-            if row.pass_id == pass_id:
-                scene._write(index, scene._mark(trace.steps[index]))
-        scene._silence()
-        return scene
+        steps = [index for index, row in enumerate(trace.rows) if row.pass_id == pass_id]
+        return scene.written(steps, max(steps, default=0))
+
+    def written(self, steps: Iterable[int], last: int) -> "Scene":
+        """With the marks of ``steps``; what has not fired by step ``last`` did not fire."""
+        self.fan.update(arrow.end for arrow in self.arrows.values())
+        self._spots = {f"{thing.id}-{kind}": thing for thing in self._things() for kind in "vgai"}
+        for index in steps:
+            self._write(index, self._mark(self.trace.steps[index]))
+        self._silence(last)
+        return self
 
     def _mark(self, step: Step) -> Mark:
         call, node = self.calls.get(step.row.call), self.boxes.get(step.node)
@@ -111,7 +125,7 @@ class Scene:
 
     def make_room(self, scenes: "Sequence[Scene]") -> None:
         """Keep room for the texts of ``scenes``, other variants of this pass, and for two beside each other."""
-        written = [scene._written() for scene in scenes]
+        written = [scene.texts() for scene in scenes]
         for spot in {spot for there in written for spot in there}:
             texts = [there.get(spot, {}) for there in written]
             longest = sorted({text for there in texts for text in there.values()}, key=len)[-2:]
@@ -134,7 +148,7 @@ class Scene:
             first = min(self.marks)
             self.marks[first] = self.marks[first]._replace(texts={**texts, **self.marks[first].texts})
 
-    def _written(self) -> dict[str, dict[int, str]]:
+    def texts(self) -> dict[str, dict[int, str]]:
         """Id of a text → step's index → what it writes there."""
         found: dict[str, dict[int, str]] = {}
         for index, mark in self.marks.items():
@@ -145,13 +159,19 @@ class Scene:
     @property
     def shown(self) -> int:
         """How many boxes are drawn."""
-        return len(self.boxes) + len(self.calls)
+        return len(self.boxes) + len(self.calls) + len(self.folds)
 
     @property
-    def loose(self) -> list[int]:
-        """The nodes that no call made."""
-        held = {node for box in self.calls.values() for node in box.nodes}
-        return [node for node in self.boxes if node not in held]
+    def loose(self) -> list[str]:
+        """The ids of the boxes that stand in no call."""
+        held = {spot for box in self.calls.values() for spot in box.boxes}
+        every = [*(box.id for box in self.boxes.values()), *(fold.id for fold in self.folds)]
+        return [spot for spot in every if spot not in held]
+
+    @property
+    def ways(self) -> list[Arrow]:
+        """Every arrow."""
+        return [*self.arrows.values(), *self.bundles]
 
     def pins(self) -> Iterator[Pin]:
         """Every pin in the picture."""
@@ -188,15 +208,15 @@ class Scene:
         if len(text) > len(getattr(thing, longest)):
             setattr(thing, longest, text)
 
-    def _silence(self) -> None:
+    def _silence(self, last: int) -> None:
         """At the end of a pass, a hook that did not fire says so."""
         if not self.marks:
             return
+        end = self.marks.get(last, Mark([], {}))
         written = {spot for mark in self.marks.values() for spot in mark.texts}
-        last = max(self.marks)
         silent = [f"{pin.id}-v" for pin in self.pins() if f"{pin.id}-v" not in written]
-        texts = {**self.marks[last].texts, **dict.fromkeys(silent, say("picture.silent"))}
-        self._write(last, self.marks[last]._replace(texts=texts))
+        texts = {**end.texts, **dict.fromkeys(silent, say("picture.silent"))}
+        self._write(last, end._replace(texts=texts))
 
 
 def _within(
@@ -219,25 +239,10 @@ def _within(
     return nodes, list(calls)
 
 
-def _below(trace: Trace, pass_id: int) -> Iterator[int]:
-    """The nodes of a pass, nearest to the roots first."""
-    following: dict[int, list[int]] = {}
-    for (start, _), (end, _) in trace.edges.items():
-        following.setdefault(start, []).append(end)
-    queue = [node for node, _ in trace.roots[pass_id]] if pass_id < len(trace.roots) else []
-    seen = dict.fromkeys(queue)
-    queue = list(seen)
-    for node in queue:  # grows while it is read
-        for end in following.get(node, ()):
-            if end not in seen:
-                seen[end] = None
-                queue.append(end)
-    return iter(seen)
-
-
-def _box(trace: Trace, pass_id: int, node: int) -> Box:
+def box_of(trace: Trace, pass_id: int, node: int, around: str = "") -> Box:
+    """The box of a node; inside the module ``around`` its tensors go by their names there."""
     tensors = [row for row in trace.tensors if row.node == node and row.pass_id == pass_id]
-    names = [(short(row.name, NAME_ROOM), held(_data(trace, row))) for row in tensors if row.name]
+    names = [(within(row.name, around), held(_data(trace, row))) for row in tensors if row.name]
     leaf = trace.ops[node] == "AccumulateGrad"
     op = trace.ops[node] if names or leaf else trace.name(node)  # with a number, where there are several
     return Box(f"n{node}", node, op, leaf, tensors, names, list(_pins(trace, pass_id, node, tensors)))
@@ -284,7 +289,7 @@ def _mark(scene: Scene, box: Box, step: Step) -> Mark:
     elif step.kind == "retain_grad":
         on.append(f"{box.id}-r{step.output}")
         texts[f"{box.id}-r{step.output}-v"] = say("picture.grad", value=tiny(step.after))
-    elif step.kind == "accumulate":
+    elif step.kind in ("accumulate", "synchronise"):
         texts[gradient] = say("picture.grad", value=tiny(step.after))
     elif step.kind == "compute":
         _carry(scene, step, on, texts)

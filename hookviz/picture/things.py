@@ -66,6 +66,8 @@ def tiny(values: Values, room: int = VALUE_ROOM) -> str:
         return say("name.none")
     if isinstance(values, Value):
         return values.text(room, shape=False, digits=DIGITS)
+    if len(values) > room:
+        return say("value.several", count=f"{len(values):,}")
     return "(" + ", ".join(tiny(value, room // max(len(values), 1)) for value in values) + ")"
 
 
@@ -86,6 +88,15 @@ def short(text: str, room: int) -> str:
     """
     text = " ".join(text.split())
     return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def within(name: str, around: str) -> str:
+    """A module's or parameter's name inside the module ``around``.
+
+    >>> within("layers.0.linear1", "layers.0"), within("layers.10", "layers.1")
+    ('linear1', 'layers.10')
+    """
+    return short(name.removeprefix(f"{around}.") if around else name, NAME_ROOM)
 
 
 def both(old: str, new: str) -> str:

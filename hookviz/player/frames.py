@@ -29,6 +29,9 @@ _NOTES = ("aliased", "unknown_hook", "compiled", "fast_path", "unobserved")
 LONGEST = 2_000
 """The player takes along no more steps than this: each is some 0.5 KB of the notebook that it is saved in."""
 
+PARTS = 24
+"""The panel tells no more gradients of a step than this, one by one."""
+
 LARGEST = 60
 """The layers of tensors and nodes are drawn of no more boxes than this: beyond, one would only scroll."""
 
@@ -91,15 +94,23 @@ class Telling:
     """Tells the steps of a trace, with the reasons for their gradients and the questions about them."""
 
     def __init__(
-        self, trace: Trace, steps: Sequence[Step], marks: dict[int, Mark], hooks: list[int], *, asks: bool
+        self,
+        trace: Trace,
+        steps: Sequence[Step],
+        marks: dict[int, Mark],
+        hooks: list[int],
+        *,
+        asks: bool,
+        fired: Sequence[Step] | None = None,
     ) -> None:
         self._steps, self._marks, self._hooks = steps, marks, hooks
         self._explainer = Explainer(trace)
-        self._asked = questions(steps) if asks else {}
+        self.asked = questions(steps, fired) if asks else {}
+        """Step → the question about it."""
 
     def frame(self, step: Step) -> dict[str, Any]:
         """One step as the player shows it."""
-        asked = {"ask": self._asked[step.index]} if step.index in self._asked else {}
+        asked = {"ask": self.asked[step.index]} if step.index in self.asked else {}
         return {**_frame(step, self._steps, self._marks, self._hooks), **_why(self._explainer, step), **asked}
 
 
@@ -108,7 +119,7 @@ def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: lis
     before, after = _cards(step)
     return {
         "kind": step.kind,
-        "glyph": glyph_of(step),
+        "glyph": glyph_of(step.kind),
         "forward": step.kind in ("call", "forward", *FORWARD_HOOK_KINDS),
         "title": title(step),
         "sentence": sentence(step),
@@ -116,7 +127,7 @@ def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: lis
         "after": after,
         "before_label": say("card.takes" if step.kind == "compute" else "card.before"),
         "after_label": _label(step),
-        "parts": [[_way(step, source), _block(value)] for source, value in _parts(step)],
+        "parts": _ways(step, _parts(step)),
         "hook": None if step.row.hook is None else hooks.index(step.row.hook),
         "kept": _kept(step),
         "next": _next(step, steps),
@@ -129,18 +140,18 @@ def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: lis
 
 def _why(explainer: Explainer, step: Step) -> dict[str, Any]:
     """The reasons for what a node computes, or for what arrives; of several that are sent, each with where it goes."""
-    reasons = explainer.reasons(step.index) if step.kind in ("compute", "arrive") else []
+    reasons = explainer.reasons(step.index, PARTS) if step.kind in ("compute", "arrive") else []
     named = step.kind == "compute" and len(reasons) > 1
     texts = [say("part.why", on=reason.on, why=reason.text) if named else reason.text for reason in reasons]
     told = [[text, reason.source or "", reason.note] for text, reason in zip(texts, reasons, strict=True)]
     return {"why": told} if told else {}
 
 
-def glyph_of(step: Step) -> str:
-    """The shape of a step on the timeline."""
-    if step.kind in HOOK_KINDS:
+def glyph_of(kind: str) -> str:
+    """The shape of a step of this kind on the timeline."""
+    if kind in HOOK_KINDS:
         return "hook"
-    return "note" if step.kind in _NOTES else _GLYPHS.get(step.kind, "node")
+    return "note" if kind in _NOTES else _GLYPHS.get(kind, "node")
 
 
 def _cards(step: Step) -> tuple[str | None, str | None]:
@@ -171,10 +182,15 @@ def _block(values: Values) -> str:
 
 
 def _parts(step: Step) -> list[tuple[str, Values]]:
-    if step.kind == "compute":
-        return [(part.source, part.value) for part in sends(step)]
-    many = len(step.parts) > 1 or step.kind == "full_backward_hook"
-    return [(part.source, part.value) for part in step.parts] if many else []
+    if step.kind != "compute" and len(step.parts) < 2 and step.kind != "full_backward_hook":
+        return []
+    return [(part.source, part.value) for part in (sends(step) if step.kind == "compute" else step.parts)]
+
+
+def _ways(step: Step, parts: list[tuple[str, Values]]) -> list[list[str]]:
+    """Where from or where to, and what; of very many the first."""
+    told = [[_way(step, source), _block(value)] for source, value in parts[:PARTS]]
+    return told + ([["", say("many.more", count=f"{len(parts) - PARTS:,}")]] if len(parts) > PARTS else [])
 
 
 def _way(step: Step, source: str) -> str:

@@ -1,7 +1,7 @@
 // The pictures, one a pass: which elements are to come, now and done, and what each text shows by now.
 
 import { parted, wasUnlike } from "./variants.js";
-import { indexFrames, nextOf, scaleFor, sendingSteps, stateAt, textAt } from "./logic.js";
+import { indexFrames, nextOf, scaleFor, sendingSteps, stateAt, stateIn, textAt } from "./logic.js";
 import { atEnd, gliding, listen, make, mark, unpack } from "./dom.js";
 
 /** All passes of the recording, of which one is shown; and the same with layers, once somebody asks for them. */
@@ -56,14 +56,13 @@ function inPass(frame, mine, texts) {
   return mine ? { ...frame, texts: texts(frame) } : { ...frame, on: [], near: [], texts: {} };
 }
 
-function makePicture(svg, label, frames, { was, pins, struck }) {
+export function makePicture(svg, label, frames, { was, pins, struck, index = indexFrames(frames) }) {
   const holder = make("div", "hv-picture");
   holder.innerHTML = svg;
   const picture = holder.querySelector("svg");
   mark(picture, { role: "img", "aria-label": label });
   const elements = takeIds(picture);
-  const index = indexFrames(frames);
-  picture.querySelectorAll(".hv-node, .hv-edge, .hv-module").forEach(addLayers);
+  picture.querySelectorAll(".hv-node, .hv-edge, .hv-module, .hv-fold").forEach(addLayers);
   for (const pin of picture.querySelectorAll(".hv-pin")) {
     pin.classList.toggle("hv-switch-pin", pins.placeOf(pin.dataset.id) >= 0);
     pin.classList.toggle("hv-off", pins.isOff(pin.dataset.id));
@@ -102,6 +101,7 @@ function addLayers(element) {
   outline.before(copy("hv-halo"));
   if (element.matches(".hv-leaf")) outline.after(copy("hv-inner"));
   if (element.matches(".hv-edge")) outline.after(copy("hv-target"));
+  if (element.matches(".hv-fold")) outline.before(copy("hv-pile"));
 }
 
 /** Remembers what is shown and touches only what changes. */
@@ -113,14 +113,16 @@ function painter(elements, index, frames, { before, struck, off }) {
   for (const [id, element] of elements) {
     if (!index.steps.has(id) && element.matches(".hv-node, .hv-edge, .hv-pin, .hv-module")) restate(element, "", "todo");
   }
-  const texts = [...elements].filter(([id]) => /-[vgai]$/.test(id) || isFact(id));
+  const texts = [...elements].filter(([id]) => /-[vgaic]$/.test(id) || isFact(id));
+  const spans = [...(index.spans ?? [])].filter(([id]) => elements.has(id));
   const first = new Map(texts.map(([id, element]) => [id, isFact(id) ? element.textContent : ""]));
   return (step) => {
-    for (const [id, steps] of states) {
-      const state = stateAt(steps, step);
+    const show = (id, state) => {
       if (shown.get(id) !== state) restate(elements.get(id), shown.get(id), state);
       shown.set(id, state);
-    }
+    };
+    for (const [id, steps] of states) show(id, stateAt(steps, step));
+    for (const [id, rows] of spans) show(id, stateIn(rows, step));
     for (const element of near) element?.classList.remove("hv-near");
     near = frames[step].near.map((id) => elements.get(id));
     for (const element of near) element?.classList.add("hv-near");
@@ -177,7 +179,7 @@ function alignRight(element) {
 }
 
 /** Keeps the pictures at a readable size as the pane changes. */
-function fitPictures(pane, pictures, letters, repaint, signal) {
+export function fitPictures(pane, pictures, letters, repaint, signal) {
   const fit = () => {
     const { paddingLeft, maxHeight } = getComputedStyle(pane);
     const sizes = pictures().map((picture) => picture.size);
@@ -213,7 +215,7 @@ function overflows(pane) {
 }
 
 /** Brings the box of the step into view where the picture is larger than its pane. */
-function follow(pane, box) {
+export function follow(pane, box) {
   if (!box || !pane.hasAttribute("tabindex")) return;
   const [inner, outer] = [box.getBoundingClientRect(), pane.getBoundingClientRect()];
   pane.scrollBy({

@@ -23,6 +23,13 @@ export function stateAt(steps, step) {
   return steps[0] < step ? "done" : "todo";
 }
 
+/** Of a box with many steps inside, given as unbroken rows of them: it may also have begun and go on later. */
+export function stateIn(spans, step) {
+  if (!spans.length || step < spans[0][0]) return "todo";
+  if (spans.some(([first, last]) => first <= step && step <= last)) return "now";
+  return spans.at(-1)[1] < step ? "done" : "begun";
+}
+
 /** The last text set up to a step. */
 export function textAt(changes, step) {
   let text = "";
@@ -85,6 +92,8 @@ export const KEYS = {
   l: "large",
   f: "full",
   s: "split",
+  e: "enter",
+  u: "out",
   ...Object.fromEntries(DIGITS.map((key) => [key, `flip${key}`])),
   Escape: "leave",
 };

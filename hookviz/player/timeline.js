@@ -65,7 +65,7 @@ function tickPainter(pane, track, ticks, frames, words) {
 }
 
 /** Reports where on the track the pointer is, from 0 to 1, while it is down. */
-function dragOn(pane, track, at, signal) {
+export function dragOn(pane, track, at, signal) {
   const move = (event) => {
     const { left, width } = track.getBoundingClientRect();
     at(Math.max(0, Math.min(0.9999, (event.clientX - left) / width)));

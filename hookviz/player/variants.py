@@ -114,7 +114,7 @@ class _Told:
         mark = self._marks.get(index, Mark([], {}))
         return {
             "kind": ABSENT,
-            "glyph": glyph_of(there),
+            "glyph": glyph_of(there.kind),
             "forward": False,
             "title": title(there),
             "sentence": self._missing,

@@ -11,9 +11,12 @@ import { makeStops } from "./stops.js";
 import { isFull, makeView } from "./view.js";
 import { followLinks } from "./links.js";
 import { makeSwitches } from "./switches.js";
+import { openLarge } from "./parts.js";
+import { makeViews } from "./views.js";
+import { makeLongTimeline } from "./long.js";
 import { makeControls, makeHelp } from "./controls.js";
 
-const WHOLE = ["frames", "svgs", "variants", "shown", "split"];
+const WHOLE = ["frames", "outline", "svgs", "variants", "shown", "split"];
 const NOWHERE = { nextHook: "no_next_hook", previousHook: "no_previous_hook" };
 
 /** anywidget's door: show the model in an element, and return what takes it away again. */
@@ -71,7 +74,9 @@ function fill(root, model) {
   const had = root.contains(inside);
   const key = had ? inside.dataset.key : undefined;
   root.replaceChildren();
-  if (model.get("frames").length) fillRoot(root, model, ending.signal);
+  const { signal } = ending;
+  if (model.get("outline")) openLarge(model, signal).then((large) => signal.aborted || fillRoot(root, model, signal, large));
+  else if (model.get("frames").length) fillRoot(root, model, signal);
   else root.append(make("p", "hv-empty", say(model.get("words"), "empty")), makeNotes(model.get("notes")));
   if (had) (root.querySelector(`[data-key="${key}"]`) ?? root).focus({ preventScroll: true });
   return ending;
@@ -84,22 +89,23 @@ function makeRoot(model) {
   return make("div", "hv-player", "", { tabindex: 0, role: "region", "aria-label": label, ...quiet });
 }
 
-function fillRoot(root, model, signal) {
+function fillRoot(root, model, signal, large) {
   const words = model.get("words");
   const hooks = model.get("hooks");
-  const { frames, firings: fired, notes, beside, label } = chosen(model);
+  const { frames, firings: fired, notes, beside, label } = { ...chosen(model), ...(large && { frames: large.frames }) };
   const driver = makeDriver(model, frames, beside && model.get("split"), signal);
   const tools = { model, words, frames, beside, hooks, root, driver, go: driver.go, signal };
   const help = makeHelp(tools);
-  const graph = makeGraphs({ ...tools, svgs: model.get("svgs"), label: say(words, "graph"), title: label });
   const panel = makePanel(tools);
+  const pictures = { ...tools, svgs: model.get("svgs"), label: say(words, "graph"), title: label };
+  const graph = large ? makeViews({ ...pictures, large, tell: panel.tell }) : makeGraphs(pictures);
   const firings = makeFirings({ ...tools, firings: rowsBeside(fired, beside?.firings) });
-  const timeline = makeTimeline({ ...tools, first: model.get("mark") ?? -1 });
+  const timeline = large ? makeLongTimeline(tools) : makeTimeline({ ...tools, first: model.get("mark") ?? -1 });
   const predict = makePredict({ ...tools, panel });
   const stops = makeStops({ ...tools, panel });
   const switches = makeSwitches({ ...tools, panel });
   const view = makeView({ ...tools, panel });
-  const actions = { help: help.toggle, leave: () => (isFull(root) ? document.exitFullscreen() : leave(root)), ...predict.actions, ...stops.actions, ...view.actions, ...switches.actions };
+  const actions = { help: help.toggle, leave: () => (isFull(root) ? document.exitFullscreen() : leave(root)), ...predict.actions, ...stops.actions, ...view.actions, ...switches.actions, ...graph.actions };
   const act = (action) => {
     const before = driver.now().step;
     if (actions[action]) actions[action]();
@@ -115,8 +121,11 @@ function fillRoot(root, model, signal) {
   const paintStep = () => {
     const { step } = driver.now();
     if (predict.holds(step)) return;
-    for (const part of [graph, panel, firings, timeline, predict, stops]) part.paint(step);
+    // What a step of a large trace is told in may have to come first.
+    const told = !large || large.isTold(step);
+    for (const part of told ? [graph, panel, firings, timeline, predict, stops] : [graph, timeline]) part.paint(step);
     paintControls();
+    if (!told) large.tell(step).then((come) => signal.aborted || driver.now().step !== step || (come ? paintStep() : panel.tell(say(words, "no_part"))));
   };
   driver.onChange("change:step", paintStep);
   driver.onChange("change:playing", paintControls);

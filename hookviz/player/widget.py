@@ -10,6 +10,7 @@ import anywidget
 import traitlets
 
 from hookviz.player.frames import state
+from hookviz.player.large import Large, is_large
 from hookviz.trace import Trace
 
 SCRIPTS = (
@@ -28,21 +29,26 @@ SCRIPTS = (
     "view.js",
     "links.js",
     "controls.js",
+    "parts.js",
+    "views.js",
+    "long.js",
     "widget.js",
 )
 """Joined in this order into the one module that anywidget loads; node's tests import the same files."""
+LARGE = ("parts.js", "views.js", "long.js")
+"""What only a large trace needs: one of another trace leaves it out."""
 
 
 @cache
-def script() -> str:
+def script(*, large: bool = True) -> str:
     """The player's JavaScript as one module: it is saved with every player, so imports and comments stay behind."""
-    return compact("\n".join(_read(name) for name in SCRIPTS))
+    return compact("\n".join(_read(name) for name in SCRIPTS if large or name not in LARGE))
 
 
 @cache
-def style() -> str:
+def style(*, large: bool = True) -> str:
     """The player's CSS, without what only its readers need."""
-    return tight(compact(_read("player.css")))
+    return "".join(tight(compact(_read(name))) for name in ("player.css", *(("large.css",) if large else ())))
 
 
 def tight(css: str) -> str:
@@ -55,13 +61,14 @@ def tight(css: str) -> str:
 
 
 def compact(code: str) -> str:
-    """``code`` of ours, JavaScript or CSS, without comments, imports, exports by name, indents and empty lines.
+    """``code`` of ours, JavaScript or CSS, without comments, imports, exports by name, indents and needless line ends.
 
     Every line stands for itself: no text in these files goes on in a second line.
     """
     code = re.sub(r"^\s*/\*.*?\*/$", "", code, flags=re.DOTALL | re.MULTILINE)
     lines = (re.sub(r"^export (?=function|const|class|async)", "", line.strip()) for line in code.splitlines())
-    return "\n".join(line for line in lines if line and not line.startswith(("import ", "//")))
+    code = "\n".join(line for line in lines if line and not line.startswith(("import ", "//")))
+    return re.sub(r"(?<=[;{,(\[])\n", "", code)
 
 
 @cache
@@ -90,6 +97,9 @@ class Player(anywidget.AnyWidget):
     notes = traitlets.List(traitlets.Unicode()).tag(sync=True)
     layers = traitlets.Unicode().tag(sync=True)
     words = traitlets.Dict().tag(sync=True)
+    outline = traitlets.Unicode().tag(sync=True)
+    parts = traitlets.Dict().tag(sync=True)
+    count = traitlets.Int(0).tag(sync=True)
     variants = traitlets.List(traitlets.Dict()).tag(sync=True)
     switches = traitlets.List(traitlets.Dict()).tag(sync=True)
     combinations = traitlets.Dict().tag(sync=True)
@@ -113,13 +123,27 @@ class Player(anywidget.AnyWidget):
 
     @classmethod
     def of(cls, trace: Trace) -> "Player":
-        """The player of ``trace``."""
-        return cls.showing(state(trace))
+        """The player of ``trace``; of a large one it asks for what it does not have yet."""
+        if not is_large(trace):
+            return cls.showing(state(trace))
+        large = Large(trace)
+        player = cls.showing(large.state())
+        player.on_msg(lambda _, asked, __: player.answer(large, asked))
+        return player
+
+    def answer(self, large: Large, asked: Mapping[str, Any]) -> None:
+        """Send the browser a part that it asks for: words of steps, or the picture of a box that somebody enters."""
+        name = str(asked.get("part"))
+        try:
+            self.send({"part": name, "packed": large.part(name)})
+        except (KeyError, ValueError):
+            self.send({"part": name, "packed": None})
 
     @classmethod
     def showing(cls, state: Mapping[str, Any]) -> "Player":
         """The player of what ``frames`` or ``variants`` has made."""
-        return cls(_esm=script(), _css=style(), steps=length(state), **state)
+        large = "outline" in state
+        return cls(_esm=script(large=large), _css=style(large=large), steps=length(state), **state)
 
     def show(self, state: Mapping[str, Any]) -> None:
         """Show something else, at the same step; with the same hooks off and the same breakpoints, if it has such.
@@ -145,4 +169,6 @@ class Player(anywidget.AnyWidget):
 
 def length(state: Mapping[str, Any]) -> int:
     """How many steps the timeline has."""
+    if "count" in state:
+        return int(state["count"])
     return len(state["variants"][0]["frames"] if "variants" in state else state["frames"])

@@ -31,6 +31,7 @@ from hookviz.words import say
 if TYPE_CHECKING:
     from hookviz.compare import Comparison
     from hookviz.picture import Figure
+    from hookviz.player import Player
     from hookviz.quiz.questions import Quiz
     from hookviz.why.reasons import Reason
 
@@ -82,7 +83,7 @@ class Trace(Played):
     @property
     def firings(self) -> Table[Step]:
         """The steps in which a user's hook ran, in order: a table in Jupyter, rows in Python."""
-        fired = [step for step in self.steps if step.kind in HOOK_KINDS]
+        fired = [self._step(index) for index, row in enumerate(self.rows) if row.kind in HOOK_KINDS]
         head = [say(f"table.{name}") for name in ("step", "hook", "on", "before", "after", "effect", "where")]
         return Table(fired, head, _firing_cells)
 
@@ -218,9 +219,15 @@ class Trace(Played):
 
     def state(self) -> dict[str, Any]:
         """All that the player needs, as plain data."""
-        from hookviz.player.frames import state
+        from hookviz.player.large import state_of
 
-        return state(self)
+        return state_of(self)
+
+    def player(self) -> "Player":
+        """The widget; of a large trace it asks the kernel for what it shows next."""
+        from hookviz.player import Player
+
+        return Player.of(self)
 
     def diff(self, other: "Trace") -> "Comparison":
         """Which gradients differ between this trace and ``other``, by how much, and from which firing on.

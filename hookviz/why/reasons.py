@@ -77,29 +77,35 @@ class Explainer:
             thing = Unseen(row.why) if row.why else row.plain if value is None else value
             thing = list(value) if isinstance(value, tuple) else thing
             self._saved.setdefault((row.pass_id, row.node), {})[short(row.name)] = thing
-        self._computed: dict[int, list[Reason | None]] = {}
+        self._computed: dict[tuple[int, int], Reason | None] = {}
+        self._shapes: dict[int, list[Any]] = {}
         self._steps = {(row.pass_id, row.node): i for i, row in enumerate(trace.rows) if row.kind == "compute"}
 
-    def reasons(self, step: int) -> list[Reason]:
-        """Those for a step in which a node computes, or a gradient arrives or is accumulated; none for any other."""
+    def reasons(self, step: int, most: int | None = None) -> list[Reason]:
+        """Those for a step in which a node computes, or a gradient arrives or is accumulated; none for any other.
+
+        Of a node that sends very many gradients, those for the first ``most``.
+        """
         row = self.trace.rows[step]
         if row.kind == "compute":
-            return [reason for reason in self._of_node(step) if reason is not None]
+            slots = range(len(row.after) if isinstance(row.after, tuple) else 1)
+            found = (self._sent(step, slot) for slot in slots[:most])
+            return [reason for reason in found if reason is not None]
         if row.kind == "arrive":
             return self._arrived(self.trace.steps[step])
         return [self._accumulated(step)] if row.kind == "accumulate" else []
 
     # -- what a node computes
 
-    def _of_node(self, step: int) -> list[Reason | None]:
-        """One for each edge of the node, None where it sent nothing."""
-        if step not in self._computed:
+    def _sent(self, step: int, slot: int) -> Reason | None:
+        """That for one edge of the node, None where it sent nothing."""
+        if (step, slot) not in self._computed:
             row = self.trace.rows[step]
-            after = row.after if isinstance(row.after, tuple) else (row.after,)
-            self._computed[step] = [self._sent(row, after, slot) for slot in range(len(after))]
-        return self._computed[step]
+            self._computed[step, slot] = self._found(step, row, slot)
+        return self._computed[step, slot]
 
-    def _sent(self, row: StepRow, after: Sequence[int | None], slot: int) -> Reason | None:
+    def _found(self, step: int, row: StepRow, slot: int) -> Reason | None:
+        after = row.after if isinstance(row.after, tuple) else (row.after,)
         place, value = self.trace.edges.get((row.node, slot)), self.trace.value(after[slot])
         if place is None or not isinstance(value, Value):
             return None
@@ -108,8 +114,9 @@ class Explainer:
         reason = Reason(self.trace.name(*place), "", "", value, None, UNEXPLAINED)
         if found is None:
             return replace(reason, note=self._no_entry(row, op))
-        shapes = [None if i is None else Value(*self.trace.values[i]).shape for i in after]
-        shown = self._names(row, op, slot, shapes)
+        if step not in self._shapes:
+            self._shapes[step] = [None if i is None else Value(*self.trace.values[i]).shape for i in after]
+        shown = self._names(row, op, slot, self._shapes[step])
         return _explained(replace(reason, source=found.source), found, shown)
 
     def _no_entry(self, row: StepRow, op: str) -> str:
@@ -142,7 +149,7 @@ class Explainer:
         value = self.trace.value(index)
         assert not isinstance(value, tuple)  # an edge carries one gradient
         sent = self._steps.get((step.pass_id, node))
-        reason = None if node < 0 or sent is None else self._of_node(sent)[slot]
+        reason = None if node < 0 or sent is None else self._sent(sent, slot)
         if reason is None:
             note = say("part.seed" if node < 0 else "why.unseen")
             return Reason(step.on, "", brief(value), value, None, EXPLAINED if node < 0 else UNEXPLAINED, note)

@@ -50,6 +50,13 @@ SLIDERS = (
 )
 """A what-if with a slider."""
 
+LARGE = (
+    "import torch, hookviz as hv\nx = torch.tensor(1.0, requires_grad=True)\ny = x\n"
+    "for _ in range(1000):\n    y = y * 1.001",
+    "with hv.record() as trace:\n    y.backward()\ntrace.player()",
+)
+"""A trace of which the kernel has most."""
+
 DONE = """() => { const shown = [...document.querySelectorAll(".jp-NotebookPanel .jp-CodeCell .jp-InputPrompt")]
   .filter((prompt) => { const box = prompt.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; });
   return shown.length && shown.every((prompt) => /[0-9]/.test(prompt.innerText)); }"""
@@ -74,6 +81,7 @@ def lab(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
     write_notebook(folder / "modules.ipynb", *MODULES)
     write_notebook(folder / "sliders.ipynb", *SLIDERS)
     write_notebook(folder / "links.ipynb", *LINKS)
+    write_notebook(folder / "large.ipynb", *LARGE)
     for lesson in LESSONS.glob("*.ipynb"):
         (folder / lesson.name).write_bytes(lesson.read_bytes())
     with Lab(folder, tmp_path_factory.mktemp("home")) as running:

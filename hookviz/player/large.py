@@ -1,0 +1,227 @@
+"""A trace that is too large to be sent at once: an outline of all its steps, and parts that come when asked for."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from hookviz.fold import MANY, Fold, View, Views
+from hookviz.fold.happened import Happened, spans
+from hookviz.picture.dot import dot
+from hookviz.picture.folded import named
+from hookviz.picture.notebook import finished
+from hookviz.picture.scene import Scene
+from hookviz.picture.seen import seen
+from hookviz.player.frames import Telling, firings_in, glyph_of, hook_of, state
+from hookviz.player.packed import pack
+from hookviz.progress import progress
+from hookviz.trace import Trace
+from hookviz.trace.within import below, called, makers
+from hookviz.trace.within import chain as around
+from hookviz.words import say, section
+
+LONG = 400
+"""A trace of more steps is sent in parts: each step is some 0.5 KB of words."""
+CHUNK = 200
+"""So many steps are told in one part."""
+CHUNKS, BOXES = 5, 40
+"""An output of a notebook, which asks no kernel, has the words of so many chunks, and so many boxes' pictures."""
+FIRINGS = 1_000
+"""The table of hooks has no more rows than this."""
+
+
+def is_large(trace: Trace) -> bool:
+    """Whether ``trace`` has more steps or more boxes than can be sent and seen at once."""
+    return len(trace.rows) > LONG or any(_boxes(trace, pass_id) > MANY for pass_id in range(len(trace.roots)))
+
+
+def _boxes(trace: Trace, pass_id: int) -> int:
+    nodes = list(below(trace, pass_id))
+    calls = {*makers(trace, nodes).values(), *called(trace, pass_id)}
+    return len(nodes) + len({outer for call in calls for outer in around(trace, call)})
+
+
+class Pass:
+    """One pass: its views, and which of its steps are told in which."""
+
+    def __init__(self, trace: Trace, pass_id: int) -> None:
+        self.views = Views(trace, pass_id)
+        self.happened = Happened(self.views.tree)
+
+    def scene(self, view: View) -> Scene:
+        """The picture of ``view``, with the steps that are about what is seen in it."""
+        nodes = (self.happened.nodes[node].steps for node in view.nodes if node in self.happened.nodes)
+        calls = (self.happened.calls[fold.call].steps for fold in view.opened if fold.call in self.happened.calls)
+        return seen(view, self.happened, sorted(chain.from_iterable([*nodes, *calls])))
+
+    @cached_property
+    def folds(self) -> dict[str, Fold]:
+        """Id of a box that can be entered → it."""
+        return {fold.id: fold for fold in self.views.tree.folds}
+
+
+class Large:
+    """What the player is given of a large trace, part by part.
+
+    The parts are ``chunk0``, ``chunk1`` … with the words of the steps, and ``0/``, ``0/m3`` … with the pictures: the
+    number of a pass, and the id of the box that is entered.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._passes: dict[int, Pass] = {}
+        self._hooks = sorted({row.hook for row in trace.rows if row.hook is not None})
+        self._fired = trace.firings
+        asks = bool(self._fired) or len(trace.rows) <= LONG  # to find out what to ask of nodes, each must be looked at
+        self._telling = Telling(trace, trace.steps, {}, self._hooks, asks=asks, fired=self._fired)
+
+    @cached_property
+    def passes(self) -> list[int]:
+        """The passes in which something happened."""
+        return sorted({row.pass_id for row in self.trace.rows})
+
+    def state(self) -> dict[str, Any]:
+        """What the player needs from the start."""
+        tops = {f"{pass_id}/": self._view(pass_id, "") for pass_id in self.passes}
+        fired = self._fired[:FIRINGS]
+        first = {name: pack(top | {"svg": k}) for k, (name, top) in enumerate(tops.items())}
+        return {
+            "svgs": [finished(top["svg"], _ends(top["texts"])) for top in tops.values()],
+            "frames": [],
+            "outline": pack(self._outline()),
+            "parts": {**first, "chunk0": self.part("chunk0")},
+            "count": len(self.trace.rows),
+            "hooks": [hook_of(self.trace, index) for index in self._hooks],
+            "firings": firings_in(fired),
+            "layers": "",
+            "notes": [*self.trace.notes, *self._bounded(len(fired))],
+            "words": section("player") | section("large"),
+        }
+
+    def whole(self) -> dict[str, Any]:
+        """The same with all parts, for where there is no kernel to ask; it may take a while, and is shown."""
+        names = list(self.names())
+        parts: dict[str, str] = {}
+        with progress(say("progress.preparing", n="{n}", total="{total}"), len(names)) as tick:
+            for name in names:
+                parts[name] = self.part(name)
+                tick()
+        state = self.state()
+        return {**state, "parts": {**parts, **state["parts"]}}
+
+    def brief(self) -> dict[str, Any]:
+        """The same with some parts: the words of the first steps, and the boxes that are entered first."""
+        state, names = self.state(), list(self.names())
+        words = [name for name in names if name.startswith("chunk")]
+        boxes = [name for name in names if not name.startswith("chunk")]
+        sent = {*words[:CHUNKS], *boxes[:BOXES]}
+        left = [say("trace.brief", steps=f"{CHUNKS * CHUNK:,}", boxes=BOXES)] if len(sent) < len(names) else []
+        parts = {name: self.part(name) for name in names if name in sent}
+        return {**state, "parts": {**parts, **state["parts"]}, "notes": [*state["notes"], *left]}
+
+    def names(self) -> Iterator[str]:
+        """The names of all parts."""
+        yield from (f"chunk{number}" for number in range(-(-len(self.trace.rows) // CHUNK)))
+        for pass_id in self.passes:
+            yield from (f"{pass_id}/{view.fold.id}" for view in self._pass(pass_id).views.all())
+
+    def part(self, name: str) -> str:
+        """One part, packed.
+
+        Raises:
+            KeyError, ValueError: there is no such part.
+        """
+        if name.startswith("chunk"):
+            start = int(name.removeprefix("chunk")) * CHUNK
+            steps = self.trace.steps[start : start + CHUNK]
+            if not steps:
+                raise KeyError(name)
+            return pack([_lean(self._telling.frame(step)) for step in steps])
+        pass_id, _, box = name.partition("/")
+        if int(pass_id) not in self.passes:
+            raise KeyError(name)
+        return pack(self._view(int(pass_id), box))
+
+    def _pass(self, pass_id: int) -> Pass:
+        if pass_id not in self._passes:
+            self._passes[pass_id] = Pass(self.trace, pass_id)
+        return self._passes[pass_id]
+
+    def _view(self, pass_id: int, box: str) -> dict[str, Any]:
+        own = self._pass(pass_id)
+        fold = own.folds[box]
+        scene = own.scene(own.views.of(fold))
+        texts = {spot: [*map(list, sorted(there.items()))] for spot, there in scene.texts().items()}
+        for closed in scene.folds:
+            texts |= {spot: [*map(list, sorted(there.items()))] for spot, there in closed.texts.items()}
+        return {
+            "svg": dot(scene, None, final=True).pipe("svg", encoding="utf-8"),
+            "texts": texts,
+            "steps": _steps(scene),
+            "spans": {closed.id: spans(own.happened.inside(closed.fold).steps) for closed in scene.folds},
+            "own": spans(own.happened.inside(fold).steps) if box else [(own.happened.first, own.happened.last)],
+            "trail": [[f"{pass_id}/{at.id}", self._title(pass_id, at)] for at in _entered(own.views, fold)],
+        }
+
+    def _title(self, pass_id: int, fold: Fold) -> str:
+        if not fold.id:
+            return say("fold.pass", number=pass_id + 1) if len(self.passes) > 1 else say("fold.whole")
+        return named(self.trace, fold)[0]
+
+    def _outline(self) -> dict[str, Any]:
+        """A column each for what the timeline shows of every step."""
+        rows = self.trace.rows
+        norms: list[Any] = [None] * len(rows)
+        for pass_id in self.passes:
+            for of in self._pass(pass_id).happened.nodes.values():
+                for arrival in of.arrived:
+                    norms[arrival.step] = arrival.told
+        return {
+            "kind": [row.kind for row in rows],
+            "glyph": [glyph_of(row.kind) for row in rows],
+            "picture": [self.passes.index(row.pass_id) for row in rows],
+            "hook": [-1 if row.hook is None else self._hooks.index(row.hook) for row in rows],
+            "norm": norms,
+            "asks": self._telling.asked,
+        }
+
+    def _bounded(self, fired: int) -> Iterator[str]:
+        if fired < len(self._fired):
+            yield say("trace.firings", count=f"{len(self._fired):,}", shown=f"{fired:,}")
+
+
+def state_of(trace: Trace) -> dict[str, Any]:
+    """All that the player needs of ``trace``, as plain data, for where there is no kernel to ask."""
+    return Large(trace).whole() if is_large(trace) else state(trace)
+
+
+def brief(trace: Trace) -> dict[str, Any]:
+    """What an output of a notebook has of ``trace``: all of it, or of a large one the first parts."""
+    return Large(trace).brief() if is_large(trace) else state(trace)
+
+
+def _ends(texts: Mapping[str, list[list[Any]]]) -> dict[str, str]:
+    """Id of a text → what it says in the end."""
+    return {spot: there[-1][1] for spot, there in texts.items() if there}
+
+
+def _lean(frame: dict[str, Any]) -> dict[str, Any]:
+    """What a step marks and writes is told by the pictures."""
+    return {name: told for name, told in frame.items() if name not in ("on", "texts", "picture")}
+
+
+def _steps(scene: Scene) -> dict[str, list[int]]:
+    """Id of what is seen → the steps that are about it."""
+    found: dict[str, list[int]] = {name: [step] for name, step in scene.sent.items()}
+    for index, mark in scene.marks.items():
+        for spot in dict.fromkeys(mark.on):
+            found.setdefault(spot, []).append(index)
+    return found
+
+
+def _entered(views: Views, fold: Fold) -> list[Fold]:
+    """The boxes that one has entered to be in ``fold``, the outermost first."""
+    trail = [fold]
+    while trail[-1].parent is not None:
+        trail.append(views.top(trail[-1].parent))
+    return trail[::-1]

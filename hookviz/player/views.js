@@ -1,0 +1,98 @@
+// The pictures of a large trace: one sees the inside of a box, enters others from there, and a trail leads back.
+
+import { say } from "./logic.js";
+import { focused, listen, make, mark, textButton } from "./dom.js";
+import { fitPictures, follow, makePicture } from "./graph.js";
+
+/** The trail above, and below it the picture of the box that was entered. */
+export function makeViews({ model, root, words, frames, large, driver, label, tell, signal }) {
+  const trail = make("nav", "hv-trail", "", { "aria-label": say(words, "trail") });
+  const [side, pane] = [make("div", "hv-views"), make("div", "hv-graph")];
+  side.append(trail, pane);
+  const seen = new Map();
+  let now = driver.now().step;
+  let at = null;
+  const tops = Object.keys(model.get("parts")).filter((name) => name.endsWith("/"));
+  const enter = async (name) => {
+    const view = seen.get(name) ?? (await load(name));
+    if (signal.aborted) return;
+    if (!view) return tell(say(words, "no_part"));
+    const had = pane.contains(focused(root)) || trail.contains(focused(root));
+    at?.picture.holder.remove();
+    at = view;
+    pane.append(view.picture.holder);
+    // What had the keyboard may have gone with the picture before.
+    if (had) root.focus({ preventScroll: true });
+    fit();
+    drawTrail();
+    root.dispatchEvent(new Event("hv-drawn", { bubbles: true }));
+  };
+  const load = async (name) => {
+    const view = await large.part(name);
+    if (!view) return null;
+    const svg = typeof view.svg === "number" ? model.get("svgs")[view.svg] : view.svg;
+    const picture = makePicture(svg, label, frames, { ...noPins, index: indexOf(view) });
+    for (const box of picture.holder.querySelectorAll(".hv-fold")) {
+      const id = box.dataset.id;
+      const title = box.querySelector("text").textContent;
+      mark(box, { role: "button", tabindex: 0, "aria-label": say(words, "enter", { box: title }) });
+      listen(box, "keydown", (event) => event.key === "Enter" && (event.stopPropagation(), enter(inside(name, id))), signal);
+    }
+    picture.holder.querySelector("svg").setAttribute("role", "group");
+    const made = { name, view, picture };
+    seen.set(name, made);
+    return made;
+  };
+  const inside = (name, id) => `${name.split("/")[0]}/${id}`;
+  const holds = (spans) => spans.some(([first, last]) => first <= now && now <= last);
+  /** Towards the step: into the box that holds it, or out of one that does not. */
+  const approach = () => {
+    if (!at) return;
+    if (!holds(at.view.own)) return leave() || tell(say(words, "not_here"));
+    const found = Object.entries(at.view.spans).find(([, spans]) => holds(spans));
+    if (found) enter(inside(at.name, found[0]));
+    else tell(say(words, "no_box"));
+  };
+  const leave = () => {
+    const around = at?.view.trail.at(-2);
+    if (around) enter(around[0]);
+    else tell(say(words, "outermost"));
+    return Boolean(around);
+  };
+  const drawTrail = () => {
+    const [here, ...around] = at.view.trail.toReversed();
+    const buttons = around.toReversed().map(([name, title]) => textButton(title, () => enter(name), signal));
+    trail.replaceChildren(...buttons, make("strong", "hv-here", here[1], { "aria-current": "true" }), make("span", "hv-elsewhere"));
+    paintElsewhere();
+  };
+  const paintElsewhere = () => {
+    const place = trail.querySelector(".hv-elsewhere");
+    if (place) place.textContent = at && !holds(at.view.own) ? say(words, "elsewhere", { step: now + 1 }) : "";
+  };
+  const paint = (step) => {
+    const turned = frames[step].picture !== frames[now].picture || !at;
+    now = step;
+    if (turned) enter(tops[frames[step].picture]);
+    at?.picture.paint(step);
+    at?.picture.align();
+    paintElsewhere();
+    follow(pane, at?.picture.holder.querySelector(".hv-now"));
+  };
+  const letters = () => (model.get("large") ? { smallest: 18.1 } : { smallest: 12, least: 10.5 });
+  const fit = fitPictures(pane, () => (at ? [at.picture] : []), letters, () => paint(now), signal);
+  driver.onChange("change:large", fit);
+  listen(pane, "click", (event) => {
+    const box = event.target.closest(".hv-fold");
+    if (box) return enter(inside(at.name, box.dataset.id));
+    const step = at?.picture.stepAt(event.target, now);
+    if (step !== undefined) driver.go(step);
+  }, signal);
+  return { pane: side, paint, actions: { enter: approach, out: leave } };
+}
+
+const noPins = { pins: { placeOf: () => -1, isOff: () => false }, struck: false };
+
+/** What a picture shows at which step. */
+function indexOf({ steps, texts, spans }) {
+  return { steps: new Map(Object.entries(steps)), texts: new Map(Object.entries(texts)), spans: new Map(Object.entries(spans)) };
+}

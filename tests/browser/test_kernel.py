@@ -1,0 +1,26 @@
+"""A large trace in JupyterLab: what is not there yet comes from the kernel, and without one that is said."""
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import press
+from tests.browser.lab import Lab
+
+
+def test_what_is_not_there_yet_comes_from_the_kernel(open_page: Callable[..., Page], lab: Lab) -> None:
+    page = open_page("large.ipynb")
+    player = page.locator(".hv-player").first
+    player.scroll_into_view_if_needed()
+    player.focus()
+    press(page, "End")
+    expect(player.locator(".hv-sentence")).to_contain_text(re.compile("x.grad is written: "), timeout=10_000)
+    press(page, "ArrowLeft", "ArrowLeft", "ArrowLeft", "e")
+    expect(player.locator(".hv-trail button")).to_have_count(1, timeout=10_000)
+    expect(player.locator(".hv-node.hv-now")).to_have_count(1)
+    lab.end("large.ipynb")
+    page.wait_for_timeout(1000)
+    press(page, "u", "Home", "e")
+    expect(player.locator(".hv-told")).to_contain_text("there is no kernel to ask", timeout=15_000)
+    assert [error for error in page.errors if "kernel" not in error.lower()] == []  # type: ignore[attr-defined]

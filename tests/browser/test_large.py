@@ -1,0 +1,176 @@
+"""Pages of large traces: boxes are entered and left, the timeline shows every step, and all of it at once."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+from torch import nn
+
+import hookviz as hv
+from tests.browser.conftest import press
+
+Opener = Callable[..., Page]
+FLAWS = Path(__file__).with_name("flaws.js").read_text(encoding="utf-8")
+LAYERS = 60
+
+
+def encoder() -> hv.Trace:
+    """A model of sixty layers, with hooks in two of them."""
+    torch.manual_seed(0)
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(LAYERS)))
+    model[5][0].weight.register_hook(lambda grad: grad * 2)
+    model[7].register_forward_hook(lambda module, args, output: None)
+    with hv.record(model) as trace:
+        model(torch.ones(2, 4)).sum().backward()
+    return trace
+
+
+def chain() -> hv.Trace:
+    """5,000 ops one after the other, and a NaN in the middle."""
+    x = torch.tensor(1.0, requires_grad=True)
+    y = x
+    for i in range(5000):
+        y = y * (float("nan") if i == 2500 else 1.0001)
+    with hv.record() as trace:
+        y.backward()
+    return trace
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("large")
+    encoder().to_html(made / "encoder.html")
+    chain().to_html(made / "chain.html")
+    return made
+
+
+@pytest.fixture
+def player(opened: Opener) -> Locator:
+    page = opened("encoder", reduced_motion="reduce")
+    found = page.locator(".hv-live .hv-player")
+    found.focus()
+    return found
+
+
+def here(player: Locator) -> Locator:
+    return player.locator(".hv-here")
+
+
+def boxes(player: Locator) -> Locator:
+    return player.locator(".hv-fold")
+
+
+def test_it_opens_as_a_few_boxes_that_say_what_is_in_them(player: Locator) -> None:
+    expect(here(player)).to_have_text("the whole pass")
+    assert 2 <= boxes(player).count() <= 40
+    expect(boxes(player).first).to_contain_text(re.compile(r"Sequential · \d+ nodes"))
+
+
+def test_a_click_enters_a_box_and_the_trail_leads_back(player: Locator) -> None:
+    first = boxes(player).first
+    first.click()
+    expect(here(player)).not_to_have_text("the whole pass")
+    expect(boxes(player).first).to_contain_text(re.compile(r"(Linear|Tanh) · \d nodes?"))
+    boxes(player).nth(2).click()
+    expect(player.locator(".hv-port").first).to_contain_text(re.compile("from|to"))
+    assert player.locator(".hv-trail button").count() == 2
+    player.locator(".hv-trail button").first.click()
+    expect(here(player)).to_have_text("the whole pass")
+
+
+def test_all_of_it_goes_by_keys(player: Locator) -> None:
+    page = player.page
+    press(page, "]", "]")
+    expect(player.locator(".hv-sentence")).to_contain_text("replaced the gradient")
+    for _ in range(5):
+        if not player.locator(".hv-pin.hv-now").count():
+            press(page, "e")
+            page.wait_for_timeout(150)
+    expect(player.locator(".hv-pin.hv-now")).to_have_count(1)
+    press(page, "Home")
+    expect(player.locator(".hv-elsewhere")).to_contain_text("Step 1 happens elsewhere")
+    press(page, "u", "u", "u", "u")
+    expect(here(player)).to_have_text("the whole pass")
+    press(page, "u")
+    expect(player.locator(".hv-told")).to_contain_text("there is nothing around it")
+    boxes(player).first.focus()
+    press(page, "Enter")
+    expect(here(player)).not_to_have_text("the whole pass")
+
+
+def test_the_box_that_holds_the_step_is_marked(player: Locator) -> None:
+    press(player.page, "End")
+    expect(player.locator(".hv-fold.hv-now")).to_have_count(1)
+    expect(player.locator(".hv-fold.hv-now")).to_contain_text("gradient norm")
+    assert player.locator(".hv-fold.hv-done").count() == boxes(player).count() - 1
+
+
+def test_a_box_says_how_many_hooks_are_in_it_and_how_many_fired(player: Locator) -> None:
+    press(player.page, "End")
+    counts = player.locator(".hv-fold .hv-hooked").all_text_contents()
+    fired = [tuple(map(int, re.findall(r"\d+", text))) for text in counts if text]
+    assert sum(count for count, _ in fired) == sum(done for _, done in fired) == 2
+
+
+def test_the_words_of_a_far_step_are_there_at_once(player: Locator) -> None:
+    track = player.locator(".hv-long .hv-track").bounding_box()
+    assert track
+    player.page.mouse.click(track["x"] + track["width"] * 0.8, track["y"] + 20)
+    expect(player.locator(".hv-sentence")).not_to_be_empty()
+    step, steps = map(int, re.findall(r"\d+", player.locator(".hv-count").inner_text()))
+    assert abs(step / steps - 0.8) < 0.02
+
+
+RED = """canvas => {
+  const pen = canvas.getContext("2d"), { data, width } = pen.getImageData(0, 2, canvas.width, 1);
+  const red = [...Array(width).keys()].filter((x) => data[4 * x + 3] && data[4 * x] > 1.5 * data[4 * x + 2]);
+  return [red.length, red[0] / width, red.at(-1) / width];
+}"""
+
+
+def test_where_a_gradient_is_nan_the_timeline_is_red(opened: Opener) -> None:
+    page = opened("chain")
+    canvas = page.locator(".hv-long canvas")
+    expect(page.locator(".hv-scale")).to_contain_text("Norm of each gradient")
+    count, first, last = canvas.evaluate(RED)
+    assert count > 100 and 0.48 < first < 0.52 and last > 0.98
+
+
+STEPS = """async () => {
+  const times = [], root = document.querySelector(".hv-live .hv-player");
+  const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const key = (key) => root.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  key("Home");
+  await frame();
+  for (let i = 0; i < 60; i++) {
+    const start = performance.now();
+    key("ArrowRight");
+    times.push(performance.now() - start);
+    await frame();
+  }
+  return times.sort((a, b) => a - b)[30];
+}"""
+
+
+@pytest.mark.parametrize("name", ["encoder", "chain"])
+def test_a_step_of_a_large_trace_is_quick(opened: Opener, name: str) -> None:
+    page = opened(name)
+    page.locator(".hv-live .hv-picture").wait_for()
+    assert page.evaluate(STEPS) < 50
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_label_is_cut_and_axe_finds_nothing_serious(opened: Opener, width: int, theme: str) -> None:
+    page = opened("encoder", width, color_scheme=theme, reduced_motion="reduce")
+    page.locator(".hv-live .hv-player").focus()
+    press(page, "End", "e")
+    page.wait_for_timeout(300)
+    assert page.evaluate(FLAWS) == []
+    found = Axe().run(page).response["violations"]
+    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] in ("serious", "critical")] == []
+    assert page.errors == []  # type: ignore[attr-defined]

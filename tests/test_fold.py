@@ -1,0 +1,213 @@
+"""What is folded, and into what: levels of at most about forty boxes, however large or strange the graph."""
+
+import random
+from typing import Any
+
+import pytest
+import torch
+from scenes import leaf
+from torch import nn
+
+import hookviz as hv
+from hookviz.fold import MANY, Fold, Views
+from hookviz.fold.happened import Arrival, Happened, ranges, spans
+from hookviz.fold.squeeze import part_size
+from hookviz.fold.view import FEW, View
+
+
+def views(loss: torch.Tensor, *models: nn.Module) -> Views:
+    with hv.record(*models) as trace:
+        loss.backward()
+    return Views(trace)
+
+
+def of_model(model: nn.Module, *given: torch.Tensor) -> Views:
+    with hv.record(model) as trace:
+        model(*given).sum().backward()
+    return Views(trace)
+
+
+def chain(count: int, *, ops: int = 2) -> torch.Tensor:
+    x = leaf(1.0)
+    for i in range(count):
+        x = x * 1.001 if i % ops else x + 0.001
+    return x
+
+
+def fan(count: int) -> torch.Tensor:
+    return torch.stack([leaf(float(i)) for i in range(count)]).sum()
+
+
+def tangle(count: int, seed: int) -> torch.Tensor:
+    """A graph in which any op may use any earlier results."""
+    choose = random.Random(seed)
+    made = [leaf(1.0), leaf(2.0)]
+    ops: list[Any] = [torch.add, torch.mul, torch.sub, torch.maximum]
+    while len(made) < count:
+        made.append(choose.choice(ops)(choose.choice(made), choose.choice(made[-8:])))
+    return made[-1]
+
+
+class Deep(nn.Module):
+    """Modules inside modules."""
+
+    def __init__(self, depth: int) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+        self.inner = Deep(depth - 1) if depth > 1 else None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x * self.scale
+        return x if self.inner is None else self.inner(x)
+
+
+class Again(nn.Module):
+    """One module that is called many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.layer, self.times = nn.Linear(2, 2), times
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(self.times):
+            x = self.layer(x)
+        return x
+
+
+def checked(found: Views) -> list[View]:
+    """All views, once it is seen that each node is in exactly one of them and none is too large."""
+    every = found.all()
+    assert sorted(node for view in every for node in view.nodes) == sorted(found.tree.below)
+    for view in every:
+        assert len(view.nodes) + len(view.opened) + len(view.closed) <= MANY + FEW
+        for node in view.nodes:
+            assert found.top(found.tree.around[node]) is view.fold
+    return every
+
+
+@pytest.mark.parametrize("count", [1, 39, 41, 500, 3000])
+@pytest.mark.parametrize("ops", [1, 2, 3])
+def test_a_chain_of_any_length_has_levels_of_at_most_forty_boxes(count: int, ops: int) -> None:
+    assert len(checked(views(chain(count, ops=ops)))) >= (1 if count < MANY else 2)
+
+
+@pytest.mark.parametrize("count", [5, 41, 2000])
+def test_a_fan_is_one_box(count: int) -> None:
+    top, *others = checked(views(fan(count)))
+    assert [fold.kind for fold in top.closed] == (["fan"] if count > MANY else [])
+    assert bool(others) is (count > MANY)
+    if count > MANY:
+        assert len(top.closed[0].counted) == count
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("count", [30, 90, 700])
+def test_a_tangle_is_parted(count: int, seed: int) -> None:
+    checked(views(tangle(count, seed)))
+
+
+def test_a_small_graph_is_not_folded() -> None:
+    found = of_model(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)), torch.ones(1, 2))
+    (view,) = checked(found)
+    assert view.closed == [] and len(view.opened) == 4  # the whole and its three layers
+
+
+def test_equal_layers_are_seen_as_boxes_of_their_own_as_long_as_there_is_room() -> None:
+    found = of_model(nn.Sequential(*(nn.Linear(2, 2) for _ in range(12))), torch.ones(1, 2))
+    top = found.of(found.tree.root)
+    assert [fold.call >= 0 for fold in top.closed] == [True] * 12
+    checked(found)
+
+
+def test_many_equal_layers_are_a_run_in_parts() -> None:
+    found = of_model(nn.Sequential(*(nn.Linear(2, 2) for _ in range(120))), torch.ones(1, 2))
+    top = found.of(found.tree.root)
+    assert {fold.kind for fold in top.closed} == {"part"}
+    assert sum(len(fold.counted) for fold in top.closed) == 120
+    assert [fold.place for fold in top.closed] == [20 * k for k in range(6)]
+    checked(found)
+
+
+def test_modules_nested_180_deep_are_folded_without_recursion() -> None:
+    every = checked(of_model(Deep(180), torch.ones(1)))
+    assert len(every) > 3
+
+
+def test_a_module_called_a_thousand_times() -> None:
+    checked(of_model(Again(1000), torch.ones(1, 2)))
+
+
+def test_5000_modules() -> None:
+    checked(of_model(nn.Sequential(*(nn.Identity() for _ in range(5000))), leaf(1.0, 2.0)))
+
+
+def test_a_forward_without_a_backward_has_its_calls() -> None:
+    model = nn.Sequential(*(nn.ReLU() for _ in range(60)))
+    with hv.record(model) as trace:
+        model(torch.ones(2))
+    found = Views(trace)
+    shown = [fold.call for view in found.all() for fold in [*view.opened, *view.closed] if fold.call >= 0]
+    assert sorted(set(shown)) == list(range(61))
+
+
+def test_the_parameters_of_a_module_that_is_not_called_itself_lie_in_the_one_that_uses_them() -> None:
+    attention = nn.MultiheadAttention(4, 2)
+    x = torch.ones(3, 1, 4)
+    with hv.record(attention) as trace:
+        attention(x, x, x)[0].sum().backward()
+    tree = Views(trace).tree
+    named = {row.name: row.node for row in trace.tensors if row.leaf}
+    (out,) = [node for name, node in named.items() if name.endswith("out_proj.weight")]
+    assert tree.around[out].call == 0
+
+
+def test_a_part_is_a_round_number_of_things() -> None:
+    for count in (41, 48, 100, 999, 1601, 10_000, 123_456):
+        size = part_size(count)
+        assert -(-count // size) <= MANY and str(size).rstrip("0") in ("1", "2", "25", "4", "5")
+
+
+# -- what happened inside
+
+
+def inside(found: Views, fold: Fold) -> Any:
+    return Happened(found.tree).inside(fold)
+
+
+def test_what_happened_inside_the_whole_is_what_happened() -> None:
+    loss = chain(100)
+    with hv.record() as trace:
+        loss.backward()
+    found = Views(trace)
+    of = inside(found, found.tree.root)
+    assert of.steps == list(range(len(trace.rows)))
+    assert len(of.arrived) == sum(row.kind in ("arrive", "seed") for row in trace.rows)
+
+
+def test_hooks_inside_are_counted_whether_or_not_they_fired() -> None:
+    model = nn.Sequential(*(nn.Linear(2, 2) for _ in range(30)))
+    for layer in model:
+        layer.register_forward_hook(lambda module, args, output: None)
+        layer.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    model[7].weight.register_hook(lambda grad: grad)
+    with hv.record(model) as trace:
+        model(torch.ones(1, 2, requires_grad=True)).sum().backward()
+    found = Views(trace)
+    of = inside(found, found.tree.root)
+    assert len(of.hooks) == 61
+    assert {hook for _, hook in of.fired} == of.hooks
+
+
+def test_steps_in_a_row_are_told_by_their_ends() -> None:
+    assert spans([]) == []
+    assert spans([4]) == [(4, 4)]
+    assert spans([1, 2, 3, 7, 8, 10]) == [(1, 3), (7, 8), (10, 10)]
+
+
+def test_a_range_is_told_again_only_when_one_can_see_the_difference() -> None:
+    arrived = [Arrival(0, 1.0, 0), Arrival(1, 1.01, 0), Arrival(2, 2.0, 0), Arrival(3, float("nan"), 3)]
+    assert [(told.step, told.low, told.high, told.bad) for told in ranges(arrived)] == [
+        (0, 1.0, 1.0, 0),
+        (2, 1.0, 2.0, 0),
+        (3, 1.0, 2.0, 1),
+    ]

@@ -1,0 +1,205 @@
+"""A large trace in parts: small to open, and nothing is lost."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from scenes import leaf, recorded
+from test_fold import chain, fan
+from torch import nn
+
+import hookviz as hv
+from hookviz.page.build import bundle, page
+from hookviz.player.frames import state
+from hookviz.player.large import BOXES, CHUNK, CHUNKS, FIRINGS, LONG, Large, brief, is_large, state_of
+from hookviz.player.packed import unpack
+from hookviz.player.widget import Player, script
+
+
+class Answers(Player):
+    """A player that keeps what it sends."""
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+        self.sent: list[Any] = []
+
+    def send(self, content: Any, buffers: Any = None) -> None:
+        self.sent.append(content)
+
+
+def passed(loss: torch.Tensor) -> hv.Trace:
+    with hv.record() as trace:
+        loss.backward()
+    return trace
+
+
+def layers(count: int = 30, hook: Callable[..., Any] | None = None) -> hv.Trace:
+    model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(count)))
+    if hook is not None:
+        model[3].register_full_backward_hook(hook)
+        model[4].weight.register_hook(lambda grad: grad * 2)
+    with hv.record(model) as trace:
+        model(torch.ones(2, 4)).sum().backward()
+    return trace
+
+
+@pytest.fixture(scope="module")
+def large() -> Large:
+    return Large(layers(hook=lambda module, grad_input, grad_output: None))
+
+
+def views_of(large: Large) -> dict[str, Any]:
+    return {name: unpack(large.part(name)) for name in large.names() if "/" in name}
+
+
+def test_only_what_is_large_is_sent_in_parts() -> None:
+    assert not is_large(recorded()) and is_large(layers()) and is_large(passed(chain(LONG)))
+    assert state_of(recorded()) == state(recorded()) == brief(recorded())
+
+
+def test_the_words_of_all_steps_are_those_of_the_trace(large: Large) -> None:
+    chunks = [unpack(large.part(name)) for name in large.names() if name.startswith("chunk")]
+    assert [len(chunk) for chunk in chunks[:-1]] == [CHUNK] * (len(chunks) - 1)
+    told = [frame["sentence"] for chunk in chunks for frame in chunk]
+    assert told == [step.sentence for step in large.trace.steps]
+
+
+def test_the_outline_has_every_step(large: Large) -> None:
+    outline = unpack(large.state()["outline"])
+    assert outline["kind"] == [row.kind for row in large.trace.rows]
+    assert outline["glyph"].count("hook") == len(large.trace.firings) == 2
+    arrived = [norm for kind, norm in zip(outline["kind"], outline["norm"], strict=True) if kind == "arrive"]
+    assert arrived and all(isinstance(norm, float) for norm in arrived)
+
+
+def test_every_step_of_a_node_or_call_is_marked_in_exactly_one_view(large: Large) -> None:
+    views = views_of(large)
+    told = [
+        step
+        for view in views.values()
+        for step in {s for spot, at in view["steps"].items() if spot[0] in "nm" for s in at}
+    ]
+    about = [i for i, row in enumerate(large.trace.rows) if row.node >= 0 or row.call >= 0]
+    assert set(told) >= set(about)
+
+
+def test_a_closed_box_holds_the_steps_of_what_is_inside(large: Large) -> None:
+    views = views_of(large)
+    for name, view in views.items():
+        for box, spans in view["spans"].items():
+            assert views[f"{name.partition('/')[0]}/{box}"]["own"] == spans
+
+
+def test_the_trail_leads_from_the_whole_to_the_box(large: Large) -> None:
+    for name, view in views_of(large).items():
+        assert view["trail"][0] == ["0/", "the whole pass"] and view["trail"][-1][0] == name
+
+
+def test_a_box_tells_how_many_hooks_are_in_it_and_how_many_fired(large: Large) -> None:
+    top = unpack(large.part("0/"))
+    counts = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
+    told = sorted([text for _, text in texts] for texts in counts)
+    assert told == [["1 hook, 0 fired", "1 hook, 1 fired"]] * 2
+
+
+def test_a_box_tells_the_range_of_the_norms_in_it() -> None:
+    trace = passed(fan(50) * 3)
+    top = unpack(Large(trace).part("0/"))
+    (texts,) = [texts for spot, texts in top["texts"].items() if spot == "g0-g"]
+    assert texts[-1][1] == "gradient norm 3"
+
+
+def test_a_box_tells_how_many_gradients_are_none() -> None:
+    x = torch.tensor([-1.0, 1.0], requires_grad=True)
+    y = x.log()
+    for _ in range(60):
+        y = y * 1.1
+    top = unpack(Large(passed(y.sum() * float("nan"))).part("0/"))
+    ends = [texts[-1][1] for spot, texts in top["texts"].items() if spot.endswith("-g") and spot.startswith("g")]
+    assert ends and all("with NaN or Inf" in end for end in ends)
+
+
+def test_a_port_says_what_lies_outside(large: Large) -> None:
+    top = unpack(large.part("0/"))
+    box = list(top["spans"])[2]
+    svg = unpack(large.part(f"0/{box}"))["svg"]
+    assert "from " in svg and "to " in svg and "hv-port" in svg
+
+
+def test_what_lies_inside_goes_by_its_name_there(large: Large) -> None:
+    box = next(iter(unpack(large.part("0/"))["spans"]))
+    svg = unpack(large.part(f"0/{box}"))["svg"]
+    assert ">weight<" in svg and ">bias<" in svg and "AccumulateGrad" in svg
+
+
+def test_a_part_that_is_not_there_is_an_error_and_the_player_says_so(large: Large) -> None:
+    with pytest.raises(KeyError):
+        large.part("0/m999")
+    player = Answers.showing(large.state())
+    for asked in ("0/m999", "chunkx", "chunk999", "9/"):
+        player.answer(large, {"part": asked})
+    assert [sent["packed"] for sent in player.sent] == [None] * 4  # type: ignore[attr-defined]
+
+
+def test_the_player_answers_with_the_part_that_it_is_asked_for(large: Large) -> None:
+    player = Answers.showing(large.state())
+    player.answer(large, {"part": "chunk0"})
+    assert player.sent == [{"part": "chunk0", "packed": large.part("chunk0")}]  # type: ignore[attr-defined]
+    assert player.steps == len(large.trace.rows)
+
+
+def test_a_page_has_all_parts_and_an_output_the_first(large: Large) -> None:
+    whole = large.whole()
+    assert set(whole["parts"]) == set(large.names())
+    many = Large(passed(chain(3000)))
+    some = many.brief()
+    assert sum(name.startswith("chunk") for name in some["parts"]) == CHUNKS
+    assert sum("/" in name for name in some["parts"]) == BOXES
+    assert "the first 40 boxes" in some["notes"][-1] and large.brief()["notes"] == []
+
+
+def test_a_page_of_a_small_trace_does_not_carry_what_a_large_one_needs() -> None:
+    assert "makeLongTimeline({" in script() and "function makeLongTimeline" not in script(large=False)
+    assert "function makeViews" not in page(recorded()) and "function makeViews" in page(layers())
+
+
+def test_the_still_picture_is_the_end_of_the_pass(large: Large) -> None:
+    html = page(large.trace)
+    assert "1 hook, 1 fired" in html and "1 hook, 0 fired" not in html.partition("<script")[0]
+    assert set(bundle(large.trace)) == {"text/html", "image/svg+xml", "text/plain"}
+
+
+def test_a_table_of_very_many_firings_says_how_many_there_are() -> None:
+    x = leaf(1.0)
+    with hv.record() as trace:
+        for _ in range(FIRINGS + 1):
+            x = x * 1.0
+            x.register_hook(lambda grad: None)
+        x.backward()
+    shown = Large(trace).state()
+    assert len(shown["firings"]) == FIRINGS and shown["notes"] == ["1,001 hooks fired; the table has the first 1,000."]
+
+
+@pytest.mark.parametrize(("loss", "most"), [(lambda: chain(10_000), 1_500_000), (lambda: fan(10_000), 1_500_000)])
+def test_what_is_sent_to_open_ten_thousand_nodes_is_small(loss: Callable[[], torch.Tensor], most: int) -> None:
+    assert len(json.dumps(Large(passed(loss())).state())) <= most
+
+
+def test_several_passes_have_a_picture_each() -> None:
+    model = nn.Sequential(*(nn.Linear(2, 2) for _ in range(20)))
+    with hv.record(model) as trace:
+        for _ in range(3):
+            model(torch.ones(1, 2)).sum().backward()
+    shown = Large(trace).state()
+    assert list(shown["parts"])[:3] == ["0/", "1/", "2/"] and len(shown["svgs"]) == 3
+    assert unpack(shown["parts"]["1/"])["trail"] == [["1/", "Pass 2"]]
+
+
+def test_a_gradient_sent_to_ten_thousand_places_is_told_in_a_few_lines() -> None:
+    trace = passed(fan(10_000))
+    (frame,) = [frame for frame in unpack(Large(trace).part("chunk0")) if frame["title"] == "StackBackward0 computes"]
+    assert len(json.dumps(frame)) < 10_000
+    assert frame["parts"][-1] == ["", "… 9,976 more"]
+    assert "… 9,992 more" in frame["sentence"]
