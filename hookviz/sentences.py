@@ -183,3 +183,12 @@ _OTHERS = {
     "aliased": _aliased,
     "exception": _exception,
 }
+
+
+def firing(step: Step) -> tuple[str, ...]:
+    """A row of the table of hooks that fired."""
+    hook = step.hook
+    assert hook is not None  # a firing has its hook
+    effect = "" if step.effect is None else say(f"effect.{step.effect}")
+    count = say("table.count", step=step.index + 1, steps=len(step.trace.rows))
+    return (count, hook.label, step.on, brief(step.before), brief(step.after), effect, hook.where)

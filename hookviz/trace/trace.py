@@ -83,9 +83,11 @@ class Trace(Played):
     @property
     def firings(self) -> Table[Step]:
         """The steps in which a user's hook ran, in order: a table in Jupyter, rows in Python."""
+        from hookviz.sentences import firing
+
         fired = [self._step(index) for index, row in enumerate(self.rows) if row.kind in HOOK_KINDS]
         head = [say(f"table.{name}") for name in ("step", "hook", "on", "before", "after", "effect", "where")]
-        return Table(fired, head, _firing_cells)
+        return Table(fired, head, firing)
 
     def value(self, index: Any) -> Values:
         """The value kept under ``index``; several for a tuple of indexes."""
@@ -344,13 +346,3 @@ class Trace(Played):
         from hookviz.page import bundle
 
         return bundle(self)
-
-
-def _firing_cells(step: Step) -> tuple[str, ...]:
-    from hookviz.sentences import brief
-
-    hook = step.hook
-    assert hook is not None  # a firing has its hook
-    effect = "" if step.effect is None else say(f"effect.{step.effect}")
-    count = say("table.count", step=step.index + 1, steps=len(step.trace.rows))
-    return (count, hook.label, step.on, brief(step.before), brief(step.after), effect, hook.where)
