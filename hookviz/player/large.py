@@ -24,7 +24,7 @@ LONG = 400
 """A trace of more steps is sent in parts: each step is some 0.5 KB of words."""
 CHUNK = 200
 """So many steps are told in one part."""
-CHUNKS, BOXES = 5, 40
+CHUNKS, BOXES = 5, 20
 """An output of a notebook, which asks no kernel, has the words of so many chunks, and so many boxes' pictures."""
 FIRINGS = 1_000
 """The table of hooks has no more rows than this."""
@@ -100,14 +100,14 @@ class Large:
 
     def whole(self) -> dict[str, Any]:
         """The same with all parts, for where there is no kernel to ask; it may take a while, and is shown."""
-        names = list(self.names())
-        parts: dict[str, str] = {}
+        state = self.state()
+        parts = dict(state["parts"])
+        names = [name for name in self.names() if name not in parts]
         with progress(say("progress.preparing", n="{n}", total="{total}"), len(names)) as tick:
             for name in names:
                 parts[name] = self.part(name)
                 tick()
-        state = self.state()
-        return {**state, "parts": {**parts, **state["parts"]}}
+        return {**state, "parts": parts}
 
     def brief(self) -> dict[str, Any]:
         """The same with some parts: the words of the first steps, and the boxes that are entered first."""
@@ -116,8 +116,8 @@ class Large:
         boxes = [name for name in names if not name.startswith("chunk")]
         sent = {*words[:CHUNKS], *boxes[:BOXES]}
         left = [say("trace.brief", steps=f"{CHUNKS * CHUNK:,}", boxes=BOXES)] if len(sent) < len(names) else []
-        parts = {name: self.part(name) for name in names if name in sent}
-        return {**state, "parts": {**parts, **state["parts"]}, "notes": [*state["notes"], *left]}
+        parts = {name: self.part(name) for name in names if name in sent - state["parts"].keys()}
+        return {**state, "parts": {**state["parts"], **parts}, "notes": [*state["notes"], *left]}
 
     def names(self) -> Iterator[str]:
         """The names of all parts."""

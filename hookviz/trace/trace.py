@@ -66,14 +66,14 @@ class Trace(Played):
     notes: list[str] = field(default_factory=list)
     """What could not be observed, and why, in sentences."""
     dropped: int = 0
-    """How many passes there were before those that are kept, as ``record(keep=...)`` lets go of the oldest; those
-    that were begun inside others count, too."""
+    """How many passes, those begun inside others too, there were before those that ``record(keep=...)`` keeps."""
     roots: list[list[tuple[int, int]]] = field(default_factory=list)
     """For each pass, the places at which it starts."""
     hooked: list[list[int]] = field(default_factory=list)
     """For each pass, the hooks that were registered on its graph, by their place in ``hook_rows``."""
     _counted: tuple[int, Counter[str]] = field(default_factory=lambda: (0, Counter()), init=False, compare=False)
     _named: tuple[int, dict[Place, str]] = field(default_factory=lambda: (0, {}), init=False, compare=False)
+    _ends: tuple[int, dict[int, set[int]]] = field(default_factory=lambda: (0, {}), init=False, compare=False)
 
     @property
     def steps(self) -> Steps:
@@ -111,9 +111,8 @@ class Trace(Played):
 
     def place(self, index: int, pass_id: int | None) -> tuple[int, int]:
         """The place of a hook among those of its dict when a pass ran (or ever), and how many they were."""
-        row = self.hook_rows[index]
-        there = range(len(self.hook_rows)) if pass_id is None else self.hooked[pass_id]
-        peers = [i for i in there if self.hook_rows[i].dict == row.dict]
+        kept, rows = self.hook_rows[index].dict, self.hook_rows
+        peers = [i for i in (range(len(rows)) if pass_id is None else self.hooked[pass_id]) if rows[i].dict == kept]
         return peers.index(index), len(peers)
 
     def _holder(self, row: HookRow) -> str:
@@ -158,11 +157,15 @@ class Trace(Played):
     def outputs(self, node: int) -> list[int]:
         """The outputs of ``node`` to which an edge leads, or at which a pass begins."""
         starts = [place for roots in self.roots for place in roots]
-        return sorted({output for end, output in (*self.edges.values(), *starts) if end == node})
+        if self._ends[0] != (count := len(self.edges) + len(starts)):
+            self._ends = (count, {})
+            for end, output in (*self.edges.values(), *starts):
+                self._ends[1].setdefault(end, set()).add(output)
+        return sorted(self._ends[1].get(node, ()))
 
     def forget(self) -> None:
         """What was reckoned from the rows is no longer so."""
-        self._counted, self._named = (0, Counter()), (0, {})
+        self._counted, self._named, self._ends = (0, Counter()), (0, {}), (0, {})
 
     @property
     def _op_counts(self) -> Counter[str]:
@@ -190,8 +193,7 @@ class Trace(Played):
         row = self.rows[index]
         hook = None if row.hook is None else self.hook(row.hook, row.place)
         parts = tuple(Part(self.name(node), self.value(value)) for node, _, value in row.parts)  # type: ignore[arg-type]
-        on = self._on(row)
-        before, after = self.value(row.before), self.value(row.after)
+        on, before, after = self._on(row), self.value(row.before), self.value(row.after)
         return Step(
             index, row.kind, on, hook, before, after, row.effect, parts, row.pass_id, row.node, row.output, self
         )
@@ -339,8 +341,8 @@ class Trace(Played):
     def __repr__(self) -> str:
         if not self.rows:
             return " ".join(self.notes or [say("trace.empty")])
-        summary = say("trace.summary", steps=len(self.rows), firings=len(self.firings), passes=len(self.roots))
-        return " ".join([summary, *self.notes])
+        parts = {"steps": len(self.rows), "firings": len(self.firings), "passes": len(self.roots)}
+        return " ".join([say("trace.summary", **parts), *self.notes])
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         from hookviz.page import bundle
