@@ -47,6 +47,9 @@ HIDDEN = f"""async player => {{
   const at = {HIDDEN_AT};
   const found = {{}};
   player.focus();
+  player.scrollIntoView({{ block: "start" }});
+  // What the bar leaves to the picture is measured once it can be seen.
+  await new Promise((done) => setTimeout(done, 200));
   for (let left = player.querySelector(".hv-timeline").ariaValueMax; left > 0; left--) {{
     const cut = at(player);
     if (cut.length) found[player.querySelector(".hv-head-line").innerText] = cut;
