@@ -1,6 +1,8 @@
 """A large trace in parts: small to open, and nothing is lost."""
 
 import json
+import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -148,6 +150,102 @@ def test_the_player_answers_with_the_part_that_it_is_asked_for(large: Large) -> 
     player.answer(large, {"part": "chunk0"})
     assert player.sent == [{"part": "chunk0", "packed": large.part("chunk0")}]  # type: ignore[attr-defined]
     assert player.steps == len(large.trace.rows)
+
+
+def index_of(large: Large) -> list[dict[str, Any]]:
+    columns = unpack(large.part("index"))
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def drawn(view: dict[str, Any], tops: list[str]) -> set[str]:
+    """The ids in the picture of a view; that of a whole pass is sent apart."""
+    svg = view["svg"] if isinstance(view["svg"], str) else tops[view["svg"]]
+    return set(re.findall(r'id="([^"]+)"', svg))
+
+
+def nested() -> hv.Trace:
+    """Two passes of a model that is two modules deep, with hooks of a module and of a parameter."""
+    torch.manual_seed(0)
+    block = [nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Dropout()) for _ in range(30)]
+    model = nn.Sequential(*block).eval()
+    model[3].register_forward_hook(lambda module, args, output: None)
+    model[4][0].weight.register_hook(print_nothing)
+    with hv.record(model) as trace:
+        for _ in range(2):
+            model(torch.ones(2, 4)).sum().backward()
+    return trace
+
+
+def print_nothing(grad: torch.Tensor) -> None:
+    """A hook with a name."""
+
+
+@pytest.mark.parametrize("make", [nested, lambda: passed(chain(1000)), lambda: passed(fan(300))])
+def test_whatever_the_index_names_is_drawn_in_the_view_that_it_names(make: Callable[[], hv.Trace]) -> None:
+    large = Large(make())
+    views, tops = views_of(large), large.state()["svgs"]
+    ids = {name: drawn(view, tops) for name, view in views.items()}
+    for entry in index_of(large):
+        if entry["number"] >= 0:
+            assert f"n{entry['number']}" in ids[entry["view"]]
+        for step in entry["steps"]:
+            assert any(first <= step <= last for first, last in views[entry["view"]]["own"])
+
+
+@pytest.mark.parametrize("make", [nested, lambda: passed(chain(1000))])
+def test_the_index_has_every_node_module_call_and_hook(make: Callable[[], hv.Trace]) -> None:
+    large = Large(make())
+    found = index_of(large)
+    nodes = {entry["number"] for entry in found if entry["kind"] in ("node", "leaf")}
+    assert nodes == set(range(len(large.trace.ops))) - large.trace.outside
+    calls = [entry["label"] for entry in found if entry["kind"] == "module"]
+    assert sorted(calls) == sorted(large.trace.call(index) for index in range(len(large.trace.calls)))
+    first = {entry["steps"][0] for entry in found if entry["kind"] == "hook"}
+    fired = {(row.pass_id, row.hook): i for i, row in reversed([*enumerate(large.trace.rows)]) if row.hook is not None}
+    assert first == set(fired.values())
+
+
+def test_the_steps_of_a_node_are_those_at_which_a_gradient_arrives(large: Large) -> None:
+    norms = unpack(large.state()["outline"])["norm"]
+    told = sorted(step for entry in index_of(large) if entry["number"] >= 0 for step in entry["steps"])
+    assert told == [step for step, norm in enumerate(norms) if norm is not None]
+
+
+def test_things_are_found_under_the_names_that_a_person_knows_them_by() -> None:
+    found = {(entry["kind"], entry["label"], entry["note"]) for entry in index_of(Large(nested()))}
+    assert {
+        ("hook", "print_nothing", "model.4.0.weight"),
+        ("module", "model.4.0", "Linear"),
+        ("module", "model.4.0 (call 2)", "Linear"),
+        ("leaf", "model.4.0.weight", "AccumulateGrad"),
+    } <= found
+
+
+def test_a_hook_that_does_not_fire_is_found_without_a_step() -> None:
+    x, w = leaf(1.0), leaf(2.0)
+    w.register_hook(print_nothing)
+    y = w * x
+    for _ in range(50):
+        y = y * 1.1
+    with hv.record() as trace:
+        y.backward(inputs=[x])
+    (hook,) = [entry for entry in index_of(Large(trace)) if entry["kind"] == "hook"]
+    assert (hook["label"], hook["note"], hook["steps"]) == ("print_nothing", "w", [])
+
+
+def test_the_index_is_sent_only_when_it_is_asked_for() -> None:
+    large = Large(passed(chain(10_000)))
+    state = large.state()
+    assert "index" not in state["parts"] and "index" in large.brief()["parts"]
+    began = time.process_time()
+    packed = large.part("index")
+    assert time.process_time() - began < 0.3 and len(packed) < 150_000
+
+
+def test_a_port_knows_the_view_of_what_lies_there() -> None:
+    views = views_of(Large(nested()))
+    ports = [(name, to) for name, view in views.items() for to in view["ports"].values()]
+    assert ports and all(to in views and to != name for name, to in ports)
 
 
 def test_a_page_has_all_parts_and_an_output_the_first(large: Large) -> None:

@@ -83,6 +83,11 @@ class Views:
             self._tops[at] = around if at in self.of(around).opened else at
         return self._tops[fold]
 
+    def name(self, member: Member) -> str:
+        """What the picture is called in which one sees a node for itself, or the inside of a box: ``0/m3``."""
+        fold = self.tree.around[member] if isinstance(member, int) else member
+        return f"{self.tree.pass_id}/{self.top(fold).id}"
+
     def all(self) -> list[View]:
         """Every view that somebody can enter, the outermost first."""
         found = [self.of(self.tree.root)]

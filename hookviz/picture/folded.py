@@ -39,6 +39,8 @@ class Port:
     label: str
     above: bool
     """Whether gradients come from there."""
+    far: Member | None = None
+    """What lies there; None where that is more than one thing."""
 
 
 def fold_box(trace: Trace, fold: Fold, happened: Happened, around: str) -> FoldBox:
@@ -117,15 +119,19 @@ def ways(view: View) -> Ways:
     """How the boxes of ``view`` hang together, and with what lies outside."""
     found = Ways({}, {}, [], {})
     outside: dict[tuple[bool, str], dict[str, set[int]]] = {}
+    places: dict[str, Member] = {}
     for (start, slot), end in _edges(view):
         at, to = view.shown.get(start), view.shown.get(end)
         if at is not None and to is not None:
             _join(found, (start, slot, end), at, to)
         elif at is not None or to is not None:
-            above, far, near = at is None, start if at is None else end, to if at is None else at
+            above, near = at is None, to if at is None else at
             assert near is not None
-            outside.setdefault((above, _far(view, far)), {}).setdefault(spot(near), set()).add(start)
-    _open_ports(found, outside)
+            far = _far(view, start if above else end)
+            label = _outside(view.tree.trace, far)
+            places.setdefault(label, far)
+            outside.setdefault((above, label), {}).setdefault(spot(near), set()).add(start)
+    _open_ports(found, outside, places)
     return found
 
 
@@ -152,18 +158,22 @@ def _bundle(found: Ways, start: str, end: str, starts: set[int]) -> None:
     found.starts.setdefault(name, set()).update(starts)
 
 
-def _far(view: View, node: int) -> str:
-    """What a node outside is called: the nearest box around it that is not around the view as well."""
+def _far(view: View, node: int) -> Member:
+    """What a node outside is to be seen as: the nearest box around it that is not around the view as well."""
     mine = set(view.fold.chain())
     at: Member = node
     around: Fold | None = view.tree.around[node]
     while around is not None and around not in mine:
         at, around = around, around.parent
-    trace = view.tree.trace
-    return short(trace.name(at, 0) if isinstance(at, int) else named(trace, at)[0], NAME_ROOM)
+    return at
 
 
-def _open_ports(found: Ways, outside: dict[tuple[bool, str], dict[str, set[int]]]) -> None:
+def _outside(trace: Trace, far: Member) -> str:
+    """What it is called."""
+    return short(trace.name(far, 0) if isinstance(far, int) else named(trace, far)[0], NAME_ROOM)
+
+
+def _open_ports(found: Ways, outside: dict[tuple[bool, str], dict[str, set[int]]], far: dict[str, Member]) -> None:
     for above in (True, False):
         there = {label: near for (side, label), near in outside.items() if side is above}
         if len(there) > FEW_PORTS:
@@ -173,7 +183,8 @@ def _open_ports(found: Ways, outside: dict[tuple[bool, str], dict[str, set[int]]
                     joined.setdefault(one, set()).update(starts)
             there = {count_of("place", len(there)): joined}
         for label, near in there.items():
-            port = Port(f"o{len(found.ports)}", say("fold.from" if above else "fold.to", where=label), above)
+            said = say("fold.from" if above else "fold.to", where=label)
+            port = Port(f"o{len(found.ports)}", said, above, far.get(label))
             found.ports.append(port)
             for one, starts in near.items():
                 _bundle(found, *((port.id, one) if above else (one, port.id)), starts)

@@ -13,6 +13,7 @@ from hookviz.picture.notebook import finished
 from hookviz.picture.scene import Scene
 from hookviz.picture.seen import seen
 from hookviz.player.frames import Telling, firings_in, glyph_of, hook_of, state
+from hookviz.player.index import columns, entries
 from hookviz.player.packed import pack
 from hookviz.progress import progress
 from hookviz.trace import Trace
@@ -64,7 +65,7 @@ class Large:
     """What the player is given of a large trace, part by part.
 
     The parts are ``chunk0``, ``chunk1`` … with the words of the steps, and ``0/``, ``0/m3`` … with the pictures: the
-    number of a pass, and the id of the box that is entered.
+    number of a pass, and the id of the box that is entered; and ``index``, with all that can be searched for.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -113,8 +114,8 @@ class Large:
         """The same with some parts: the words of the first steps, and the boxes that are entered first."""
         state, names = self.state(), list(self.names())
         words = [name for name in names if name.startswith("chunk")]
-        boxes = [name for name in names if not name.startswith("chunk")]
-        sent = {*words[:CHUNKS], *boxes[:BOXES]}
+        boxes = [name for name in names if "/" in name]
+        sent = {"index", *words[:CHUNKS], *boxes[:BOXES]}
         left = [say("trace.brief", steps=f"{CHUNKS * CHUNK:,}", boxes=BOXES)] if len(sent) < len(names) else []
         parts = {name: self.part(name) for name in names if name in sent - state["parts"].keys()}
         return {**state, "parts": {**state["parts"], **parts}, "notes": [*state["notes"], *left]}
@@ -124,6 +125,7 @@ class Large:
         yield from (f"chunk{number}" for number in range(-(-len(self.trace.rows) // CHUNK)))
         for pass_id in self.passes:
             yield from (f"{pass_id}/{view.fold.id}" for view in self._pass(pass_id).views.all())
+        yield "index"
 
     def part(self, name: str) -> str:
         """One part, packed.
@@ -137,6 +139,9 @@ class Large:
             if not steps:
                 raise KeyError(name)
             return pack([_lean(self._telling.frame(step)) for step in steps])
+        if name == "index":
+            each = ((self._pass(pass_id).views, self._pass(pass_id).happened) for pass_id in self.passes)
+            return pack(columns(entry for own in each for entry in entries(self.trace, *own)))
         pass_id, _, box = name.partition("/")
         if int(pass_id) not in self.passes:
             raise KeyError(name)
@@ -158,6 +163,7 @@ class Large:
             "svg": dot(scene, None, final=True).pipe("svg", encoding="utf-8"),
             "texts": texts,
             "steps": _steps(scene),
+            "ports": {port.id: own.views.name(port.far) for port in scene.ports if port.far is not None},
             "spans": {closed.id: spans(own.happened.inside(closed.fold).steps) for closed in scene.folds},
             "own": spans(own.happened.inside(fold).steps) if box else [(own.happened.first, own.happened.last)],
             "trail": [[f"{pass_id}/{at.id}", self._title(pass_id, at)] for at in _entered(own.views, fold)],

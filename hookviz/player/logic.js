@@ -72,7 +72,7 @@ export function stepFor(action, frames, step, pair) {
     previousHook: hookFrom(frames, step, -1),
     nextHook: hookFrom(frames, step, 1),
   };
-  return clampStep(places[action], frames.length);
+  return clampStep(places[action] ?? step, frames.length);
 }
 
 export const DIGITS = [1, 2, 3, 4, 5, 6, 7, 8, 9];
@@ -92,8 +92,6 @@ export const KEYS = {
   l: "large",
   f: "full",
   s: "split",
-  e: "enter",
-  u: "out",
   ...Object.fromEntries(DIGITS.map((key) => [key, `flip${key}`])),
   Escape: "leave",
 };

@@ -1,21 +1,26 @@
 // The pictures of a large trace: one sees the inside of a box, enters others from there, and a trail leads back.
 
-import { say } from "./logic.js";
+import { KEYS, say } from "./logic.js";
 import { focused, listen, make, mark, textButton } from "./dom.js";
 import { fitPictures, follow, makePicture } from "./graph.js";
+import { makeSearch } from "./search.js";
+
+Object.assign(KEYS, { e: "enter", u: "out", "/": "search" });
 
 /** The trail above, and below it the picture of the box that was entered. */
 export function makeViews({ model, root, words, frames, large, driver, label, tell, signal }) {
   const trail = make("nav", "hv-trail", "", { "aria-label": say(words, "trail") });
   const [side, pane] = [make("div", "hv-views"), make("div", "hv-graph")];
-  side.append(trail, pane);
   const seen = new Map();
+  let wanted = "";
   let now = driver.now().step;
   let at = null;
   const tops = Object.keys(model.get("parts")).filter((name) => name.endsWith("/"));
   const enter = async (name) => {
+    wanted = name;
     const view = seen.get(name) ?? (await load(name));
-    if (signal.aborted) return;
+    // Meanwhile one may have asked for another.
+    if (signal.aborted || wanted !== name) return;
     if (!view) return tell(say(words, "no_part"));
     const had = pane.contains(focused(root)) || trail.contains(focused(root));
     at?.picture.holder.remove();
@@ -32,17 +37,25 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
     if (!view) return null;
     const svg = typeof view.svg === "number" ? model.get("svgs")[view.svg] : view.svg;
     const picture = makePicture(svg, label, frames, { ...noPins, index: indexOf(view) });
-    for (const box of picture.holder.querySelectorAll(".hv-fold")) {
-      const id = box.dataset.id;
+    for (const box of picture.holder.querySelectorAll(DOORS)) {
+      const to = behind({ name, view }, box);
+      if (!to) continue;
       const title = box.querySelector("text").textContent;
-      mark(box, { role: "button", tabindex: 0, "aria-label": say(words, "enter", { box: title }) });
-      listen(box, "keydown", (event) => event.key === "Enter" && (event.stopPropagation(), enter(inside(name, id))), signal);
+      box.classList.add("hv-door");
+      mark(box, { role: "button", tabindex: 0, "aria-label": say(words, box.matches(".hv-port") ? "go_there" : "enter", { box: title }) });
+      listen(box, "keydown", (event) => event.key === "Enter" && (event.stopPropagation(), enter(to)), signal);
     }
     picture.holder.querySelector("svg").setAttribute("role", "group");
     const made = { name, view, picture };
     seen.set(name, made);
     return made;
   };
+  const search = makeSearch({ root, words, frames, large, enter, go: driver.go, signal });
+  const head = make("div", "hv-top");
+  head.append(trail, search.button);
+  side.append(head, search.pane, pane);
+  /** The view to which a closed box, or the name of what lies outside, leads. */
+  const behind = ({ name, view }, { dataset: { id } }) => (id in view.spans ? inside(name, id) : view.ports[id]);
   const inside = (name, id) => `${name.split("/")[0]}/${id}`;
   const holds = (spans) => spans.some(([first, last]) => first <= now && now <= last);
   /** Towards the step: into the box that holds it, or out of one that does not. */
@@ -82,14 +95,15 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
   const fit = fitPictures(pane, () => (at ? [at.picture] : []), letters, () => paint(now), signal);
   driver.onChange("change:large", fit);
   listen(pane, "click", (event) => {
-    const box = event.target.closest(".hv-fold");
-    if (box) return enter(inside(at.name, box.dataset.id));
+    const door = event.target.closest(".hv-door");
+    if (door) return enter(behind(at, door));
     const step = at?.picture.stepAt(event.target, now);
     if (step !== undefined) driver.go(step);
   }, signal);
-  return { pane: side, paint, actions: { enter: approach, out: leave } };
+  return { pane: side, paint, actions: { enter: approach, out: leave, search: search.open } };
 }
 
+const DOORS = ".hv-fold, .hv-port";
 const noPins = { pins: { placeOf: () => -1, isOff: () => false }, struck: false };
 
 /** What a picture shows at which step. */

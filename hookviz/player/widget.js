@@ -5,7 +5,8 @@ import { atEnd, focused, followTheme, listen, make } from "./dom.js";
 import { chosen, rowsBeside } from "./variants.js";
 import { makeGraphs } from "./graphs.js";
 import { makeFirings, makeNotes, makePanel } from "./panel.js";
-import { makeLegend, makeTimeline } from "./timeline.js";
+import { makeLegend } from "./timeline.js";
+import { makeTimeline } from "./ticks.js";
 import { makePredict } from "./predict.js";
 import { makeStops } from "./stops.js";
 import { isFull, makeView } from "./view.js";
@@ -92,7 +93,7 @@ function makeRoot(model) {
 function fillRoot(root, model, signal, large) {
   const words = model.get("words");
   const hooks = model.get("hooks");
-  const { frames, firings: fired, notes, beside, label } = { ...chosen(model), ...(large && { frames: large.frames }) };
+  const { frames, firings: fired, notes, beside, label } = { ...chosen(model), ...large };
   const driver = makeDriver(model, frames, beside && model.get("split"), signal);
   const tools = { model, words, frames, beside, hooks, root, driver, go: driver.go, signal };
   const help = makeHelp(tools);
@@ -103,9 +104,9 @@ function fillRoot(root, model, signal, large) {
   const timeline = large ? makeLongTimeline(tools) : makeTimeline({ ...tools, first: model.get("mark") ?? -1 });
   const predict = makePredict({ ...tools, panel });
   const stops = makeStops({ ...tools, panel });
-  const switches = makeSwitches({ ...tools, panel });
+  const switches = large ? null : makeSwitches({ ...tools, panel });
   const view = makeView({ ...tools, panel });
-  const actions = { help: help.toggle, leave: () => (isFull(root) ? document.exitFullscreen() : leave(root)), ...predict.actions, ...stops.actions, ...view.actions, ...switches.actions, ...graph.actions };
+  const actions = { help: help.toggle, leave: () => (isFull(root) ? document.exitFullscreen() : leave(root)), ...predict.actions, ...stops.actions, ...view.actions, ...switches?.actions, ...graph.actions };
   const act = (action) => {
     const before = driver.now().step;
     if (actions[action]) actions[action]();
@@ -130,12 +131,12 @@ function fillRoot(root, model, signal, large) {
   driver.onChange("change:step", paintStep);
   driver.onChange("change:playing", paintControls);
   paintStep();
-  switches.greet();
+  switches?.greet();
 }
 
 function layOut(graph, panel, firings, below, signal) {
   const [frame, bar] = [make("div", "hv-frame"), make("div", "hv-bar")];
-  bar.append(...below.map((part) => part.pane));
+  bar.append(...below.map((part) => part?.pane ?? ""));
   frame.append(graph.pane, panel.pane, bar, firings.pane, panel.heard);
   // The picture leaves as much room on the screen as the bar takes, however many switches and shapes are in it.
   const measured = new ResizeObserver(() => frame.style.setProperty("--hv-bar", `${bar.offsetHeight}px`));

@@ -21,6 +21,7 @@ SCRIPTS = (
     "why.js",
     "panel.js",
     "timeline.js",
+    "ticks.js",
     "asking.js",
     "predict.js",
     "stops.js",
@@ -30,19 +31,23 @@ SCRIPTS = (
     "links.js",
     "controls.js",
     "parts.js",
+    "seek.js",
+    "search.js",
     "views.js",
     "long.js",
     "widget.js",
 )
 """Joined in this order into the one module that anywidget loads; node's tests import the same files."""
-LARGE = ("parts.js", "views.js", "long.js")
+LARGE = ("parts.js", "seek.js", "search.js", "views.js", "long.js")
 """What only a large trace needs: one of another trace leaves it out."""
+SMALL = ("ticks.js", "switches.js", "graphs.js")
+"""What a large trace has no use for: it has too many steps for a tick each, one picture at a time, and no what-if."""
 
 
 @cache
 def script(*, large: bool = True) -> str:
     """The player's JavaScript as one module: it is saved with every player, so imports and comments stay behind."""
-    return compact("\n".join(_read(name) for name in SCRIPTS if large or name not in LARGE))
+    return compact("\n".join(_read(name) for name in SCRIPTS if name not in (SMALL if large else LARGE)))
 
 
 @cache

@@ -143,7 +143,7 @@ test("words are filled, and a missing one shows its key", () => {
 });
 
 test("every word that the parts ask for is there", () => {
-  const parts = ["graph", "panel", "timeline", "predict", "stops", "view", "controls", "widget"];
+  const parts = ["graph", "panel", "timeline", "ticks", "predict", "stops", "view", "controls", "widget"];
   const source = parts.map((name) => readFileSync(new URL(`../../hookviz/player/${name}.js`, import.meta.url), "utf8")).join("\n");
   const asked = [...source.matchAll(/say\((?:words|model\.get\("words"\)), "(\w+)"/g)].map(([, key]) => key);
   const shapes = [...source.matchAll(/^  (\w+): (?:ROUND|"M)/gm)].map(([, glyph]) => glyph);
