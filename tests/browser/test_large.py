@@ -163,6 +163,97 @@ def test_a_step_of_a_large_trace_is_quick(opened: Opener, name: str) -> None:
     assert page.evaluate(STEPS) < 50
 
 
+def hits(player: Locator) -> Locator:
+    return player.get_by_role("option")
+
+
+def seek(player: Locator, query: str) -> None:
+    """Open the search by its key, and type."""
+    press(player.page, "/")
+    expect(player.get_by_role("combobox")).to_be_focused()
+    player.page.keyboard.type(query)
+
+
+def test_search_finds_a_module_and_enters_it_by_keys_alone(player: Locator) -> None:
+    seek(player, "tanh")
+    expect(player.get_by_role("status")).to_contain_text("found, the first 12 are here")
+    expect(hits(player)).to_have_count(12)
+    press(player.page, "Escape")
+    seek(player, "model.41")
+    expect(hits(player).first).to_have_text(re.compile(r"module\s+model\.41\s+Sequential\s+step \d+"))
+    expect(hits(player).first).to_have_attribute("aria-selected", "true")
+    press(player.page, "ArrowDown")
+    expect(hits(player).nth(1)).to_contain_text("model.41.0")
+    expect(hits(player).nth(1)).to_have_attribute("aria-selected", "true")
+    active = player.get_by_role("combobox").get_attribute("aria-activedescendant")
+    assert active == hits(player).nth(1).get_attribute("id")
+    press(player.page, "ArrowUp", "ArrowDown", "Enter")
+    expect(player.get_by_role("combobox")).to_be_hidden()
+    expect(here(player)).to_have_text("model.41.0")
+    expect(player).to_be_focused()
+    assert player.locator(".hv-trail button").count() == 2
+    expect(player.locator(".hv-title")).to_have_text("model.41.0 is called")
+
+
+def test_search_leads_to_a_hook_where_it_is_drawn(player: Locator) -> None:
+    seek(player, "grad * 2")
+    expect(hits(player)).to_have_count(1)
+    press(player.page, "Enter")
+    expect(player.locator(".hv-pin.hv-now")).to_have_count(1)
+    expect(player.locator(".hv-sentence")).to_contain_text("replaced the gradient")
+
+
+def test_escape_closes_the_search_and_gives_the_keyboard_back(player: Locator) -> None:
+    count = player.locator(".hv-count").inner_text()
+    seek(player, "xyzzy")
+    expect(player.get_by_role("status")).to_have_text("Nothing here answers to that.")
+    press(player.page, "Enter", "ArrowDown", "Escape")
+    expect(player).to_be_focused()
+    button = player.get_by_role("button", name="Search")
+    button.focus()
+    press(player.page, "Enter")
+    expect(player.get_by_role("combobox")).to_be_focused()
+    press(player.page, "Escape")
+    expect(button).to_be_focused()
+    expect(player.locator(".hv-count")).to_have_text(count)
+
+
+def test_the_first_nan_is_found_by_its_value(opened: Opener) -> None:
+    player = opened("chain").locator(".hv-live .hv-player")
+    player.focus()
+    seek(player, "nan")
+    expect(hits(player)).to_have_count(12)
+    press(player.page, "Enter")
+    expect(player.locator(".hv-node.hv-now")).to_have_count(1)
+    expect(player.locator(".hv-node.hv-now")).to_contain_text("nan")
+    seek(player, "norm<1e-6")
+    expect(player.get_by_role("status")).to_have_text("Nothing here answers to that.")
+
+
+def test_a_port_leads_to_the_neighbour(player: Locator) -> None:
+    boxes(player).nth(2).focus()
+    press(player.page, "Enter")
+    port = player.locator(".hv-port.hv-door").first
+    there = (port.locator("text").text_content() or "").partition(" ")[2]
+    port.focus()
+    press(player.page, "Enter")
+    expect(here(player)).to_have_text(there)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_search_is_whole_and_axe_finds_nothing_serious(opened: Opener, width: int, theme: str) -> None:
+    page = opened("encoder", width, color_scheme=theme, reduced_motion="reduce")
+    player = page.locator(".hv-live .hv-player")
+    player.focus()
+    seek(player, "weight")
+    expect(hits(player)).to_have_count(12)
+    assert page.evaluate(FLAWS) == []
+    found = Axe().run(page).response["violations"]
+    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] in ("serious", "critical")] == []
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_label_is_cut_and_axe_finds_nothing_serious(opened: Opener, width: int, theme: str) -> None:
