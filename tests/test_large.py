@@ -261,6 +261,11 @@ def test_a_page_has_all_parts_and_an_output_the_first(large: Large) -> None:
 def test_a_page_of_a_small_trace_does_not_carry_what_a_large_one_needs() -> None:
     assert "makeLongTimeline({" in script() and "function makeLongTimeline" not in script(large=False)
     assert "function makeViews" not in page(recorded()) and "function makeViews" in page(layers())
+    assert "function makeSearch" not in script(large=False) and "function makeSwitches" in script(large=False)
+
+
+def test_a_page_of_a_large_trace_does_not_carry_what_only_a_small_one_needs() -> None:
+    assert not re.search(r"function (makeSwitches|makeGraphs|makeTimeline)\b", script())
 
 
 def test_the_still_picture_is_the_end_of_the_pass(large: Large) -> None:

@@ -201,3 +201,7 @@ test("Jupyter's theme wins over an editor's, Colab's, Furo's and the system's", 
   assert.equal(logic.isDark({ furo: "auto", system: true }), true);
   assert.equal(logic.isDark({ system: true }), true);
 });
+
+test("an action that is no way along the steps stays at the step", () => {
+  assert.equal(logic.stepFor("split", frames, 5), 5);
+});
