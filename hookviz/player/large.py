@@ -19,6 +19,7 @@ from hookviz.progress import progress
 from hookviz.trace import Trace
 from hookviz.trace.within import below, called, makers
 from hookviz.trace.within import chain as around
+from hookviz.trouble import noted
 from hookviz.words import say, section
 
 LONG = 400
@@ -95,7 +96,7 @@ class Large:
             "hooks": [hook_of(self.trace, index) for index in self._hooks],
             "firings": firings_in(fired),
             "layers": "",
-            "notes": [*self.trace.notes, *self._bounded(len(fired))],
+            "notes": [*noted(self.trace), *self.trace.notes, *self._bounded(len(fired))],
             "words": section("player") | section("large"),
         }
 

@@ -168,10 +168,14 @@ function markRow(pane, row, ahead, effect) {
   if (!ahead && pane.scrollHeight > pane.clientHeight) pane.scrollTop = row.offsetTop - pane.clientHeight / 2;
 }
 
-/** What must be known about the whole recording, such as a pass that was not observed. */
+/** What must be known about the whole recording: findings, which link to their step, and what is missing. */
 export function makeNotes(notes) {
   const list = make("ul", "hv-notes");
   list.hidden = !notes.length;
-  list.append(...notes.map((note) => make("li", "", note)));
+  for (const note of notes) {
+    const [told, step] = note.split("\n#step-");
+    list.append(make("li"));
+    list.lastChild.append(make("a", "", told, step && { href: `#step-${step}` }));
+  }
   return list;
 }

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hookviz.picture import Figure
     from hookviz.player import Player
     from hookviz.quiz.questions import Quiz
+    from hookviz.trouble import Trouble
     from hookviz.why.reasons import Reason
 
 
@@ -88,6 +89,23 @@ class Trace(Played):
         fired = [self._step(index) for index, row in enumerate(self.rows) if row.kind in HOOK_KINDS]
         head = [say(f"table.{name}") for name in ("step", "hook", "on", "before", "after", "effect", "where")]
         return Table(fired, head, firing)
+
+    @property
+    def troubles(self) -> "Table[Trouble]":
+        """What is wrong with the gradients, and where it begins: NaN, Inf, zeros, vanishing, exploding.
+
+        The first finding of each kind; vanishing and exploding is what changes its norm 10,000 times along one path.
+
+        >>> import torch, hookviz
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> with x.register_hook(lambda grad: grad * 0), hookviz.record() as trace:
+        ...     (x * x).backward()
+        >>> trace.troubles[0].kind, trace.troubles[0].step
+        ('zero', 3)
+        """
+        from hookviz.trouble import troubles
+
+        return troubles(self)
 
     def value(self, index: Any) -> Values:
         """The value kept under ``index``; several for a tuple of indexes."""

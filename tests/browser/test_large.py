@@ -40,11 +40,45 @@ def chain() -> hv.Trace:
     return trace
 
 
+class Log(nn.Module):
+    """What no activation should be."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """NaN for whatever is negative."""
+        return x.log()
+
+
+def sick(*layers: nn.Module, times: float = 1.0) -> hv.Trace:
+    """A model with something wrong, and its weights so many times as large."""
+    model = nn.Sequential(*layers)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter *= times
+    with hv.record(model) as trace:
+        model(torch.randn(8, 16)).square().mean().backward()
+    return trace
+
+
+def linear() -> nn.Linear:
+    return nn.Linear(16, 16)
+
+
+def sick_ones() -> dict[str, hv.Trace]:
+    torch.manual_seed(0)
+    return {
+        "log": sick(linear(), nn.ReLU(), linear(), Log(), linear()),
+        "sigmoid": sick(*(layer for _ in range(20) for layer in (linear(), nn.Sigmoid()))),
+        "tenfold": sick(*(layer for _ in range(8) for layer in (linear(), nn.ReLU())), times=10),
+    }
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("large")
     encoder().to_html(made / "encoder.html")
     chain().to_html(made / "chain.html")
+    for name, trace in sick_ones().items():
+        trace.to_html(made / f"{name}.html")
     return made
 
 
@@ -138,6 +172,25 @@ def test_where_a_gradient_is_nan_the_timeline_is_red(opened: Opener) -> None:
     expect(page.locator(".hv-scale")).to_contain_text("Norm of each gradient")
     count, first, last = canvas.evaluate(RED)
     assert count > 100 and 0.48 < first < 0.52 and last > 0.98
+
+
+@pytest.mark.parametrize(
+    ("name", "culprit", "told"),
+    [
+        ("log", "model.3 (Log) returns NaN: its input held negative numbers", "The forward of model.3 returns"),
+        ("sigmoid", "each of 20 Sigmoid leaves about 0.2", "SigmoidBackward0"),
+        ("tenfold", "Linear makes it about", "AddmmBackward0"),
+    ],
+)
+def test_a_click_leads_to_the_culprit(opened: Opener, name: str, culprit: str, told: str) -> None:
+    page = opened(name, reduced_motion="reduce")
+    link = page.locator(".hv-live .hv-notes a[href]").first
+    expect(link).to_contain_text(culprit)
+    link.click()
+    expect(page.locator(".hv-live .hv-sentence")).to_contain_text(told)
+    step = re.match(r"Step (\d+):", link.inner_text())
+    assert step
+    expect(page.locator(".hv-live .hv-count")).to_contain_text(re.compile(rf"^step {step[1]} ", re.IGNORECASE))
 
 
 STEPS = """async () => {

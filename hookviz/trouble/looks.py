@@ -1,0 +1,112 @@
+"""A quick look at the values of one pass, and at what is theirs: norms, NaN and Inf, names in the user's words."""
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from hookviz.trace import CallRow, StepRow, TensorRow, Trace
+from hookviz.values import Value
+from hookviz.words import say
+
+
+class Found(NamedTuple):
+    """What is wrong, where it begins, and in words."""
+
+    step: int
+    kind: str
+    sentence: str
+
+
+class Pass:
+    """The steps of one pass, in order, with a look at each of their values.
+
+    A trace has many steps: kept is what no garbage collector has to look through.
+    """
+
+    def __init__(self, trace: Trace, steps: list[int], tensors: list[TensorRow]) -> None:
+        self.trace, self.steps, self.tensors = trace, steps, tensors
+        self.pass_id = trace.rows[steps[0]].pass_id
+        self._norms: dict[int, float | None] = {}
+        self._nan: set[int] = set()
+        self._inf: set[int] = set()
+
+    @property
+    def rows(self) -> Iterator[tuple[int, StepRow]]:
+        """Each step's number, and the step."""
+        return ((step, self.trace.rows[step]) for step in self.steps)
+
+    @cached_property
+    def computed(self) -> dict[int, int]:
+        """Node → the step at which it computes, in order."""
+        return {row.node: step for step, row in self.rows if row.kind == "compute"}
+
+    def ends(self, node: int) -> list[int]:
+        """Where the gradients go that a node sends, from slot to slot."""
+        sent = self.trace.rows[self.computed[node]].after if node in self.computed else None
+        slots = range(len(sent) if isinstance(sent, tuple) else 1)
+        return [place[0] for slot in slots if (place := self.trace.edges.get((node, slot))) is not None]
+
+    def norm(self, index: int) -> float | None:
+        """The 2-norm of what is kept under ``index``; None where its numbers are not known, or there are none."""
+        if index not in self._norms:
+            self._norms[index] = self._look(index)
+        return self._norms[index]
+
+    def _look(self, index: int) -> float | None:
+        shape, dtype, device, numbers, statistics, note = self.trace.values[index]
+        if note is not None or 0 in shape:
+            return None
+        if type(numbers) is float and math.isfinite(numbers):  # by far the most of a long chain
+            return abs(numbers)
+        _, _, _, norm, nan, inf, _ = statistics or Value(shape, dtype, device, numbers).statistics
+        if nan:
+            self._nan.add(index)
+        if inf:
+            self._inf.add(index)
+        return float(norm)
+
+    def norms(self, kept: Any) -> list[float]:
+        """Of one value, of several, or of none, the norms that are known."""
+        found = [self.norm(index) for index in _indexes(kept) if index is not None]
+        return [norm for norm in found if norm is not None]
+
+    def begins(self, before: Any, after: Any) -> str | None:
+        """``nan`` or ``inf`` where that is in ``after`` and was not in ``before``; a NaN may well give an Inf."""
+        if not self.bad(after) or self._holds(self._nan, before):
+            return None
+        if self._holds(self._nan, after):
+            return "nan"
+        return None if self._holds(self._inf, before) else "inf"
+
+    def bad(self, kept: Any) -> bool:
+        """Whether a NaN or Inf is among the numbers."""
+        return self._holds(self._nan, kept) or self._holds(self._inf, kept)
+
+    def _holds(self, those: set[int], kept: Any) -> bool:
+        self.norms(kept)
+        return bool(those) and not those.isdisjoint(_indexes(kept))
+
+    def owner(self, node: int) -> CallRow | None:
+        """The innermost module call that made ``node``."""
+        call = self.trace.owners.get(node)
+        return None if call is None else self.trace.calls[call]
+
+    def named(self, node: int) -> str:
+        """A node, and the module that it is part of: ``LogBackward0 of net.3 (Log)``."""
+        name, call = self.trace.name(node), self.trace.owners.get(node)
+        return name if call is None else say("trouble.of", on=name, module=self.module(call))
+
+    def module(self, call: int) -> str:
+        """A module and its class: ``net.3 (Log)``."""
+        kind = self.trace.modules[self.trace.calls[call].module].kind
+        return say("trouble.module", on=self.trace.call(call), kind=kind)
+
+    def place(self, node: int) -> str:
+        """The module that a node is part of, or the node where there is none."""
+        call = self.trace.owners.get(node)
+        return self.trace.name(node) if call is None else self.module(call)
+
+
+def _indexes(kept: Any) -> tuple[int | None, ...]:
+    return kept if isinstance(kept, tuple) else (kept,)
