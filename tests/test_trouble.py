@@ -37,6 +37,17 @@ class Between(nn.Module):
         return out
 
 
+class Made(nn.Module):
+    """Makes something of its weight alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(-torch.ones(3))
+
+    def forward(self) -> torch.Tensor:
+        return self.weight.log()
+
+
 def squares(y: torch.Tensor) -> torch.Tensor:
     return y.square().mean()
 
@@ -114,9 +125,13 @@ def test_inputs_of_zero_and_of_nothing_strange_are_told() -> None:
     with torch.no_grad():
         net[0].weight[0, 0] = math.nan
     assert "its input held none, minimum 1, maximum 1." in only(passed(net, torch.ones(2, 40))).sentence
+
+
+def test_a_module_without_an_input_is_named() -> None:
+    net = Made()
     with hv.record(net) as trace:
-        net(input=torch.ones(2, 40).to_sparse().to_dense().requires_grad_()).sum().backward()
-    assert "returns NaN" in only(trace).sentence
+        net().sum().backward()
+    assert only(trace).sentence == "net (Made) returns NaN: none was seen in its input."
 
 
 def test_nan_between_modules_and_from_forward_hooks_is_named() -> None:
