@@ -11,7 +11,6 @@ from hookviz.player.packed import pack
 from hookviz.predict import questions
 from hookviz.sentences import brief, numeral, sends, sentence, title
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Step, Trace, Values
-from hookviz.trouble import noted
 from hookviz.values import Value
 from hookviz.why.reasons import Explainer
 from hookviz.words import say, section
@@ -53,7 +52,7 @@ def state(trace: Trace) -> dict[str, Any]:
         "hooks": [hook_of(trace, index) for index in hooks],
         "firings": firings_in(steps),
         "layers": layers(scenes),
-        "notes": [*noted(trace), *trace.notes, *too_long(trace)],
+        "notes": [*trace.notes, *too_long(trace)],
         "words": section("player"),
     }
 

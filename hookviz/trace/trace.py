@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hookviz.played import Played
 from hookviz.source import Source
 from hookviz.table import Table
+from hookviz.trace.asked import Asked
 from hookviz.trace.rows import (
     HOOK_KINDS,
     MODULE_HOOK_KINDS,
@@ -29,16 +30,12 @@ from hookviz.whole import write_whole
 from hookviz.words import say
 
 if TYPE_CHECKING:
-    from hookviz.compare import Comparison
     from hookviz.picture import Figure
     from hookviz.player import Player
-    from hookviz.quiz.questions import Quiz
-    from hookviz.trouble import Trouble
-    from hookviz.why.reasons import Reason
 
 
 @dataclass(repr=False)
-class Trace(Played):
+class Trace(Asked, Played):
     """What happened inside ``record()``.
 
     ``steps`` are all that happened, in order; ``firings`` are those in which a user's hook ran.
@@ -89,23 +86,6 @@ class Trace(Played):
         fired = [self._step(index) for index, row in enumerate(self.rows) if row.kind in HOOK_KINDS]
         head = [say(f"table.{name}") for name in ("step", "hook", "on", "before", "after", "effect", "where")]
         return Table(fired, head, firing)
-
-    @property
-    def troubles(self) -> "Table[Trouble]":
-        """What is wrong with the gradients, and where it begins: NaN, Inf, zeros, vanishing, exploding.
-
-        The first finding of each kind; vanishing and exploding is what changes its norm 10,000 times along one path.
-
-        >>> import torch, hookviz
-        >>> x = torch.tensor(3.0, requires_grad=True)
-        >>> with x.register_hook(lambda grad: grad * 0), hookviz.record() as trace:
-        ...     (x * x).backward()
-        >>> trace.troubles[0].kind, trace.troubles[0].step
-        ('zero', 3)
-        """
-        from hookviz.trouble import troubles
-
-        return troubles(self)
 
     def value(self, index: Any) -> Values:
         """The value kept under ``index``; several for a tuple of indexes."""
@@ -250,78 +230,6 @@ class Trace(Played):
         from hookviz.player import Player
 
         return Player.of(self)
-
-    def diff(self, other: "Trace") -> "Comparison":
-        """Which gradients differ between this trace and ``other``, by how much, and from which firing on.
-
-        The two are traces of the same program, recorded twice: with and without a hook, say. Nodes are matched by
-        their places in the graph; NaN is like NaN. Of gradients too large to be kept the statistics are compared.
-
-        Returns:
-            A table of the gradients that differ; ``first`` is the first firing that differs, ``sentence`` says it all.
-
-        Raises:
-            TypeError: ``other`` is no trace.
-            ValueError: the traces are not of the same graph; the message says where they part.
-
-        >>> import torch, hookviz
-        >>> x = torch.tensor(3.0, requires_grad=True)
-        >>> with hookviz.record() as plain:
-        ...     (x * x).backward()
-        >>> x.grad = None
-        >>> with x.register_hook(lambda grad: grad * 10), hookviz.record() as hooked:
-        ...     (x * x).backward()
-        >>> print(plain.diff(hooked))
-        Gradients that differ: 1. The difference begins with λ grad * 10 on x, step 4 of the other trace.
-        on  gradient  this trace  the other  difference  step
-        x   .grad     6           60         54          4 → 5
-        """
-        from hookviz.compare import compare
-
-        return compare(self, other)
-
-    def why(self, step: int) -> "Table[Reason]":
-        """Why gradients are what they are at ``step`` (counted from 0): PyTorch's formulas, with the values in them.
-
-        For a node that computes there is a reason for each gradient that it sends; for one that arrives, a reason for
-        each contribution, and for their sum. A formula is believed only if it comes to what was recorded; what has
-        more than 64 numbers, or a graph of more than 256 nodes, is told in symbols.
-
-        Raises:
-            IndexError: there is no such step.
-
-        >>> import torch, hookviz
-        >>> c, d = (torch.tensor(x, requires_grad=True) for x in (6.0, 4.0))
-        >>> with hookviz.record() as trace:
-        ...     (c * d).backward(torch.tensor(2.0))
-        >>> [reason.text for reason in trace.why(1)]
-        ['grad × other = 2 × 4 = 8', 'grad × self = 2 × 6 = 12']
-        """
-        from hookviz.why.reasons import why
-
-        return why(self, self.at(step))
-
-    def quiz(self) -> "Quiz":
-        """Questions about what the hooks do, or, where no hook runs, about what the nodes send: at most 100.
-
-        Returns:
-            A table of questions; its ``check`` judges an answer as the player does, and says why it is wrong.
-
-        >>> import torch, hookviz
-        >>> x = torch.tensor(3.0, requires_grad=True)
-        >>> with x.register_hook(lambda grad: grad * 10), hookviz.record() as trace:
-        ...     (x * x).backward()
-        >>> quiz = trace.quiz()
-        >>> quiz[0].text
-        'λ grad * 10 is about to run on x; the gradient is 6. What comes out?'
-        >>> quiz.check(1, 6)
-        Question 1, not yet: 6 is the gradient before λ grad * 10.
-        >>> quiz.check(1, 60)
-        Question 1: right. That is what the trace holds.
-        """
-        from hookviz.quiz.questions import Quiz
-
-        return Quiz(self)
 
     def save(self, path: str | Path) -> None:
         """Write the trace as JSON, to be read again by ``hookviz.load``; a file that is there stays if this fails."""
