@@ -7,6 +7,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from tests.browser.lab import write_notebook
 from tests.reading import headings
 from tests.test_notebooks import MEGABYTES, USUAL
 from tools.reading import facts
@@ -53,6 +54,13 @@ def test_only_numbered_notebooks_are_lessons() -> None:
 
 
 # -- running
+
+
+def test_of_a_bar_that_has_gone_nothing_is_left(tmp_path: Path) -> None:
+    shown = "from IPython.display import display\nbar = display({'text/plain': '1 of 2'}, raw=True, display_id=True)\n"
+    write_notebook(tmp_path / "bar.ipynb", f"{shown}bar.update({{}}, raw=True)\n3")
+    (ran,) = run_all([tmp_path / "bar.ipynb"], tmp_path / "kept").values()
+    assert [output.data for output in ran.cells[0].outputs] == [{"text/plain": "3"}]
 
 
 def test_a_notebook_runs_again_only_if_something_has_changed(tmp_path: Path) -> None:
