@@ -335,7 +335,9 @@ def test_an_old_node_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert suite.why_not_node(str(node)) == "node is v16.20.0 and 20.19 or newer is needed"
 
 
-@pytest.mark.parametrize("failing", [None, suite.PAGES[0], "tests/browser", "--ignore=tests/browser"])
+@pytest.mark.parametrize(
+    "failing", [None, suite.PAGES[0], suite.LESSONS[0], "tests/browser", "tests/proof", "--ignore=tests/browser"]
+)
 def test_all_parts_of_the_suite_run_and_each_may_fail(
     failing: str | None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -344,7 +346,8 @@ def test_all_parts_of_the_suite_run_and_each_may_fail(
 
     monkeypatch.setattr(suite, "pytest", command)
     assert suite.run_all() == int(failing is not None)
-    assert capfd.readouterr().out.split() == ["--ignore=tests/browser", suite.PAGES[0], "tests/browser"]
+    beside = [suite.PAGES[0], suite.LESSONS[0], "tests/browser", "tests/proof"]
+    assert capfd.readouterr().out.split() == ["--ignore=tests/browser", *beside]
 
 
 def test_what_is_said_to_need_no_jupyterlab_is_there_and_does_not() -> None:
