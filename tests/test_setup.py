@@ -335,18 +335,18 @@ def test_an_old_node_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert suite.why_not_node(str(node)) == "node is v16.20.0 and 20.19 or newer is needed"
 
 
-@pytest.mark.parametrize(
-    "failing", [None, suite.PAGES[0], suite.LESSONS[0], "tests/browser", "tests/proof", "--ignore=tests/browser"]
-)
+@pytest.mark.parametrize("failing", [None, suite.PAGES[0], suite.LESSONS[0], "tests/browser", "--ignore=tests/browser"])
 def test_all_parts_of_the_suite_run_and_each_may_fail(
     failing: str | None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
     def command(*arguments: str) -> list[str]:
         return [sys.executable, "-c", f"print({arguments[0]!r}); raise SystemExit({int(arguments[0] == failing)})"]
 
     monkeypatch.setattr(suite, "pytest", command)
     assert suite.run_all() == int(failing is not None)
-    beside = [suite.PAGES[0], suite.LESSONS[0], "tests/browser", "tests/proof"]
+    beside = [suite.PAGES[0], suite.LESSONS[0], "tests/browser"]
     assert capfd.readouterr().out.split() == ["--ignore=tests/browser", *beside]
 
 

@@ -16,8 +16,6 @@ PAGES = [f"{BROWSER}/test_{name}.py" for name in ("large", "looks", "page", "sit
 """The tests in a browser that need no JupyterLab."""
 LESSONS = [f"{BROWSER}/test_{name}.py" for name in ("lessons", "screen")]
 """Those that open every lesson, one after the other."""
-PROOF = "tests/proof"
-"""Thousands of passes, plain and recorded."""
 # From here on node sees by itself that a .js file is a module.
 NEEDED_NODE = (20, 19)
 
@@ -34,14 +32,16 @@ def pytest(*arguments: str) -> list[str]:
 
 
 def run_all() -> int:
-    """Run all that pyproject.toml names: those in a browser, which mostly wait, and the long ones, beside all others.
+    """Run all that pyproject.toml names: the tests in a browser, which mostly wait, beside all others.
 
     What they print comes when the others are done.
     """
+    # Torch's threads in one part would wait, and keep a core busy with it, for those in another.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     with ExitStack() as ending:
         rest = [BROWSER, *(f"--ignore={path}" for path in [*PAGES, *LESSONS])]
-        beside = [Beside(ending, files) for files in (PAGES, LESSONS, rest, [PROOF])]
-        others = subprocess.run(pytest(f"--ignore={BROWSER}", f"--ignore={PROOF}"), cwd=ROOT).returncode
+        beside = [Beside(ending, files) for files in (PAGES, LESSONS, rest)]
+        others = subprocess.run(pytest(f"--ignore={BROWSER}"), cwd=ROOT).returncode
         return next(filter(None, [others, *(part.end() for part in beside)]), 0)
 
 
