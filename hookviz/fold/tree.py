@@ -58,15 +58,13 @@ class Fold:
         """Its members, those of its parts in the place of the parts."""
         found: list[Member] = []
         for member in self.inside:
-            part = isinstance(member, Fold) and member.kind == "part"
-            found += member.counted if part and isinstance(member, Fold) else [member]
+            found += member.counted if isinstance(member, Fold) and member.kind == "part" else [member]
         return found
 
     @property
     def place(self) -> int:
         """The place of a part's first member among all that were parted, counted from 0."""
-        within = self.parent is not None and self.kind == "part" and self.parent.kind == "part"
-        return self.first + (self.parent.place if within and self.parent is not None else 0)
+        return self.first + self.parent.place if self.kind == "part" and self.parent is not None else 0
 
 
 Member = int | Fold

@@ -25,6 +25,8 @@ class FoldBox:
     """What kind of thing it is, and how much is in it."""
     texts: dict[str, dict[int, str]]
     """Id of a text on it → step → what it says from then on."""
+    steps: list[int]
+    """Those that are about what is in it."""
 
     def longest(self, kind: str) -> str:
         """The longest text in one of its places."""
@@ -55,7 +57,7 @@ def fold_box(trace: Trace, fold: Fold, happened: Happened, around: str) -> FoldB
             fired.add(hook)
             counts[step] = _fired(len(fired), len(of.hooks))
         texts[f"{fold.id}-c"] = counts
-    return FoldBox(fold.id, fold, name, about, texts)
+    return FoldBox(fold.id, fold, name, about, texts, of.steps)
 
 
 def _fired(fired: int, count: int) -> str:

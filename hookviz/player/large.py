@@ -165,7 +165,7 @@ class Large:
             "texts": texts,
             "steps": _steps(scene),
             "ports": {port.id: own.views.name(port.far) for port in scene.ports if port.far is not None},
-            "spans": {closed.id: spans(own.happened.inside(closed.fold).steps) for closed in scene.folds},
+            "spans": {closed.id: spans(closed.steps) for closed in scene.folds},
             "own": spans(own.happened.inside(fold).steps) if box else [(own.happened.first, own.happened.last)],
             "trail": [[f"{pass_id}/{at.id}", self._title(pass_id, at)] for at in _entered(own.views, fold)],
         }
@@ -178,6 +178,7 @@ class Large:
     def _outline(self) -> dict[str, Any]:
         """A column each for what the timeline shows of every step."""
         rows = self.trace.rows
+        pictures, hooks = ({what: k for k, what in enumerate(there)} for there in (self.passes, self._hooks))
         norms: list[Any] = [None] * len(rows)
         for pass_id in self.passes:
             for of in self._pass(pass_id).happened.nodes.values():
@@ -186,8 +187,8 @@ class Large:
         return {
             "kind": [row.kind for row in rows],
             "glyph": [glyph_of(row.kind) for row in rows],
-            "picture": [self.passes.index(row.pass_id) for row in rows],
-            "hook": [-1 if row.hook is None else self._hooks.index(row.hook) for row in rows],
+            "picture": [pictures[row.pass_id] for row in rows],
+            "hook": [-1 if row.hook is None else hooks[row.hook] for row in rows],
             "norm": norms,
             "asks": self._telling.asked,
         }

@@ -21,7 +21,7 @@ from hookviz.recorder.makers import Makers
 from hookviz.recorder.modules import Modules
 from hookviz.recorder.opaque import ENOUGH, recomputing
 from hookviz.recorder.raised import text_of
-from hookviz.recorder.stage import Hook, Stage
+from hookviz.recorder.stage import Hook, Stage, release
 from hookviz.recorder.structure import Leaf, arguments, leaves, row_of
 from hookviz.recorder.turns import outermost
 from hookviz.survey import Survey
@@ -133,12 +133,7 @@ class Calls:
 
     def _lift(self, call: Call) -> None:
         with Uninterrupted() if call.stages else nullcontext():
-            while call.stages:
-                stage = call.stages.pop()
-                stage.users -= 1
-                if not stage.users:
-                    stage.lift()
-                    self._stages.pop(id(stage.dict), None)
+            release(call.stages, self._stages)
 
     def close(self) -> None:
         """Take off every observer there is, and forget the calls that still run in other threads."""

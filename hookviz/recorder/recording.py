@@ -25,7 +25,7 @@ from hookviz.recorder.raised import Raised
 from hookviz.recorder.ranks import Ranks
 from hookviz.recorder.saved import Saved
 from hookviz.recorder.scaling import Scales
-from hookviz.recorder.stage import ListStage, Observer, Stage
+from hookviz.recorder.stage import ListStage, Observer, Stage, release
 from hookviz.recorder.still import no_collection
 from hookviz.recorder.turns import Turns, outermost
 from hookviz.recorder.unfollowed import Unfollowed
@@ -176,12 +176,7 @@ class Recording:
     def end(self, watched: Watched) -> None:
         """Take off every observer of this pass and let go of its nodes."""
         with Uninterrupted(), self.lock, no_collection():
-            while watched.stages:
-                stage = watched.stages.pop()
-                stage.users -= 1
-                if not stage.users:
-                    stage.lift()
-                    self._stages.pop(id(stage.dict), None)
+            release(watched.stages, self._stages)
             watched.survey.release()
             if watched in self.running:
                 self.running.remove(watched)

@@ -5,7 +5,7 @@ torch reads each hook dict live and in raw order. So nothing of the user's is wr
 from what the observers before and after it see.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import torch
@@ -173,6 +173,19 @@ class ListStage(Stage):
     def lift(self) -> None:
         """Take all observers out."""
         self.dict[:] = [hook for hook in self.dict if not self._own(hook)]
+
+
+Own = TypeVar("Own", bound=Stage)
+
+
+def release(stages: list[Own] | set[Own], known: MutableMapping[Any, Own]) -> None:
+    """Let go of all ``stages``: those that nobody else uses are lifted, and are no longer ``known`` by their dicts."""
+    while stages:
+        stage = stages.pop()
+        stage.users -= 1
+        if not stage.users:
+            stage.lift()
+            known.pop(id(stage.dict), None)
 
 
 def handed(stage: Stage, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:
