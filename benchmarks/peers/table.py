@@ -186,7 +186,7 @@ def brief(results: Results) -> str:
     """A few lines for the README: the median of what it costs, shows and delivers."""
     works = present(results, ESSENCE)
     head = ["", "sees of hooks", *(WORKS[work]().name.partition(", (")[0] for work in works)]
-    return grid(head, [_brief(results, peer, works) for peer in PEERS]) + "\n"
+    return f"{grid(head, [_brief(results, peer, works) for peer in PEERS])}\n\n{provenance(results)}\n"
 
 
 def _brief(results: Results, peer: str, works: Sequence[str]) -> list[str]:
