@@ -24,9 +24,10 @@ from hookviz.__main__ import main
 from hookviz.page import output, page, sheet, write
 from hookviz.page.build import _read as read_own
 from hookviz.picture.notebook import finished, text
+from hookviz.player.compact import compact_script, compact_style
 from hookviz.player.frames import LONGEST, state
 from hookviz.player.packed import unpack
-from hookviz.player.widget import SCRIPTS, Player, compact, script, style
+from hookviz.player.widget import SCRIPTS, Player, script, style
 from hookviz.player.widget import _read as read_players
 
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028\u202ex\x00\ud800"
@@ -191,8 +192,8 @@ def test_the_page_of_the_first_picture_is_small() -> None:
 
 
 def test_our_own_part_is_small() -> None:
-    own = sum(len(compact(read_own(name)).encode()) for name in ("page.js", "page.css", "still.css"))
-    assert own <= 6_000
+    own = compact_script(read_own("page.js")) + compact_style(read_own("page.css") + read_own("still.css"))
+    assert len(own.encode()) <= 6_000
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -203,8 +204,16 @@ def test_each_line_of_a_script_stands_for_itself(name: str) -> None:
 
 
 def test_compacting_takes_comments_indents_and_modules_away() -> None:
-    code = '/* One\n   two */\nimport { a } from "./a.js";\n// No.\nexport const b = 1; // stays\n'
-    assert compact(f"{code}\n  /** Doc. */\n  b.c();\n") == "const b = 1; // stays\nb.c();"
+    code = '/* One\n   two */\nimport { a } from "./a.js";\n// No.\nexport const b = 1 // stays\n'
+    assert compact_script(f"{code}\n  /** Doc. */\n  b.c();\n") == "const b=1 // stays\nb.c();"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['say("a , b = c")', "say(`a , ${b} = c`)", 'text.replace(/ , "/g, "")', r'say("a \" , b")', "a - -b + +c in d"],
+)
+def test_compacting_leaves_texts_and_patterns_alone(line: str) -> None:
+    assert compact_script(line) == line
 
 
 # -- nothing from elsewhere, and nothing but what was put in

@@ -109,7 +109,7 @@ def test_the_script_is_small_and_one_module() -> None:
     assert len(script().encode()) <= 60_000
     assert script().count("export ") == 1
     assert "import " not in script()
-    assert "export default { render }" in script()
+    assert "export default{render}" in script()
 
 
 def test_no_two_files_of_javascript_give_the_same_name() -> None:

@@ -12,10 +12,8 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSER = "tests/browser"
-PAGES = [f"{BROWSER}/test_{name}.py" for name in ("large", "looks", "page", "site", "slides")]
-"""The tests in a browser that need no JupyterLab."""
-LESSONS = [f"{BROWSER}/test_{name}.py" for name in ("lessons", "screen")]
-"""Those that open every lesson, one after the other."""
+COURSE = [f"{BROWSER}/test_{name}.py" for name in ("lessons", "screen", "site", "slides")]
+"""The tests in a browser that open every lesson, one after the other."""
 # From here on node sees by itself that a .js file is a module.
 NEEDED_NODE = (20, 19)
 
@@ -34,13 +32,14 @@ def pytest(*arguments: str) -> list[str]:
 def run_all() -> int:
     """Run all that pyproject.toml names: the tests in a browser, which mostly wait, beside all others.
 
-    What they print comes when the others are done.
+    The others take longest: they go first where there is not enough of the machine for all. What is beside prints when
+    they are done.
     """
     # Torch's threads in one part would wait, and keep a core busy with it, for those in another.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     with ExitStack() as ending:
-        rest = [BROWSER, *(f"--ignore={path}" for path in [*PAGES, *LESSONS])]
-        beside = [Beside(ending, files) for files in (PAGES, LESSONS, rest)]
+        rest = [BROWSER, *(f"--ignore={path}" for path in COURSE)]
+        beside = [Beside(ending, files) for files in (COURSE, rest)]
         others = subprocess.run(pytest(f"--ignore={BROWSER}"), cwd=ROOT).returncode
         return next(filter(None, [others, *(part.end() for part in beside)]), 0)
 
@@ -50,7 +49,8 @@ class Beside:
 
     def __init__(self, ending: ExitStack, arguments: list[str]) -> None:
         self._printed: IO[str] = ending.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115
-        self._run = subprocess.Popen(pytest(*arguments), cwd=ROOT, stdout=self._printed, stderr=subprocess.STDOUT)
+        command = [*(["nice", "-n", "5"] if shutil.which("nice") else []), *pytest(*arguments)]
+        self._run = subprocess.Popen(command, cwd=ROOT, stdout=self._printed, stderr=subprocess.STDOUT)
         ending.callback(self._run.kill)
 
     def end(self) -> int:

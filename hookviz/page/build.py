@@ -7,9 +7,10 @@ from importlib.resources import files
 
 from hookviz.page.still import State, still
 from hookviz.picture.notebook import shown, text
+from hookviz.player.compact import compact_script, compact_style
 from hookviz.player.large import brief, state_of
 from hookviz.player.packed import pack
-from hookviz.player.widget import Player, compact, length, script, style, tight
+from hookviz.player.widget import Player, length, script, style
 from hookviz.trace import Trace
 from hookviz.words import say
 
@@ -102,13 +103,13 @@ def _body(state: State, js: str, hint: str, *, packed: bool) -> str:
 @cache
 def _script(large: bool) -> str:
     """The player and what starts it, closed off from whatever else is in the page."""
-    player = script(large=large).replace("export default { render };", "")
-    return f'(() => {{\n"use strict";\n{player}\n{compact(_read("page.js"))}\n}})();'
+    player = script(large=large).replace("export default{render};", "")
+    return f'(() => {{\n"use strict";\n{player}\n{compact_script(_read("page.js"))}\n}})();'
 
 
 @cache
 def _css(name: str) -> str:
-    return tight(compact(_read(name)))
+    return compact_style(_read(name))
 
 
 def _read(name: str) -> str:

@@ -1,7 +1,7 @@
 // A picture: which elements are to come, now and done, and what each text shows by now.
 
-import { parted, wasUnlike } from "./variants.js";
-import { indexFrames, nextOf, scaleFor, sendingSteps, stateAt, stateIn, textAt } from "./logic.js";
+import { parted } from "./variants.js";
+import { indexFrames, nextOf, scaleFor, sendingSteps, stateAt, stateIn, textAt, wasUnlike } from "./logic.js";
 import { atEnd, gliding, make, mark } from "./dom.js";
 
 export const hasLayers = (model) => Boolean(model.get("layers") && globalThis.DecompressionStream);

@@ -37,6 +37,11 @@ export function textAt(changes, step) {
   return text;
 }
 
+/** The old text where it is not the same, else nothing. */
+export function wasUnlike(was, now) {
+  return was && was !== now ? was : "";
+}
+
 /** The step that a click goes to: the next one of these, from the first again after the last. */
 export function nextOf(steps, step) {
   return steps.find((other) => other > step) ?? steps[0];

@@ -1,87 +1,111 @@
 // The timeline of a large trace: too many steps for a shape each, so one sees how large the gradients are.
 
-import { say } from "./logic.js";
-import { make, mark } from "./dom.js";
+import { KEYS, say } from "./logic.js";
+import { atEnd, listen, make, mark, textButton } from "./dom.js";
+import { colourAt, placeOf, scaleOf } from "./norms.js";
+import { GROUPS, columnsOf, holding, placeAmong, stepsOf, zoomed } from "./zoom.js";
+import { drawBands, drawColumns, drawLanes, penOn } from "./strip.js";
 import { dragOn } from "./timeline.js";
 
-/** The columns of a timeline: what of the steps that share a column of pixels is to be seen. */
-export function columnsOf(frames, count) {
-  const columns = Array.from({ length: count }, () => ({ low: Infinity, high: -Infinity, hook: false, bad: false, zero: false }));
-  frames.forEach(({ glyph, norm }, step) => {
-    const column = columns[Math.floor((step * count) / frames.length)];
-    column.hook ||= glyph === "hook";
-    column.bad ||= glyph === "exception" || typeof norm === "string";
-    if (norm === 0) column.zero = true;
-    else if (typeof norm === "number") [column.low, column.high] = [Math.min(column.low, norm), Math.max(column.high, norm)];
-  });
-  return columns;
-}
+Object.assign(KEYS, { "+": "closer", "=": "closer", "-": "farther", g: "group", c: "norms" });
 
-/** The smallest and the largest of all norms that are above 0; null where there are none. */
-export function rangeOf(columns) {
-  const [low, high] = [Math.min(...columns.map((one) => one.low)), Math.max(...columns.map((one) => one.high))];
-  return low <= high ? [low, high] : null;
-}
-
-/** How high a norm stands between the smallest and the largest, on a scale of powers of ten: from 0 to 1. */
-export function heightOf(norm, [low, high]) {
-  return high > low ? Math.log(norm / low) / Math.log(high / low) : 1;
-}
-
-export function makeLongTimeline({ frames, words, root, go, signal }) {
+export function makeLongTimeline({ model, frames, words, root, go, driver, signal }) {
   const count = frames.length;
+  const scale = scaleOf(frames);
   const range = { "aria-valuemin": 1, "aria-valuemax": count };
   const pane = make("div", "hv-timeline hv-long", "", { role: "slider", tabindex: 0, "aria-label": say(words, "timeline"), ...range });
-  const [track, canvas, here] = [make("div", "hv-track"), make("canvas"), make("div", "hv-needle")];
-  const scale = make("p", "hv-scale");
-  track.append(canvas, here);
+  const [track, canvas, here, part, none] = [make("div", "hv-track"), make("canvas"), make("div", "hv-needle"), make("div", "hv-part"), make("p", "hv-none")];
+  track.append(canvas, here, part, none);
   pane.append(track);
-  const side = make("div");
-  side.append(pane, scale);
+  let [now, group, steps, bands] = [driver.now().step, "all", stepsOf(frames), []];
+  let shown = [0, count];
   const draw = () => {
     const width = track.clientWidth;
     if (!width) return;
-    const ratio = globalThis.devicePixelRatio || 1;
-    Object.assign(canvas, { width: width * ratio, height: HEIGHT * ratio });
-    const pen = canvas.getContext("2d");
-    pen.scale(ratio, ratio);
-    const columns = columnsOf(frames, Math.min(width, count));
-    drawColumns(pen, columns, width / columns.length, colours(root));
-    const limits = rangeOf(columns);
-    const shown = limits && limits.map((norm) => String(Number(norm.toPrecision(2))));
-    scale.textContent = limits ? say(words, "scale", { low: shown[0], high: shown[1] }) : "";
+    const chosen = steps.slice(...shown);
+    const columns = columnsOf(frames, chosen, Math.min(width, chosen.length));
+    const lanes = group === "kinds" ? [...new Set(frames.map(({ glyph }) => glyph.replace("seed", "node")))] : [];
+    const strip = { ...penOn(canvas, root, width, lanes.length || Number(group === "modules")), step: width / columns.length };
+    drawColumns(strip, columns, scale, model.get("norms"));
+    drawLanes(strip, columns, lanes, words);
+    if (group === "modules") drawBands(strip, bands, chosen);
+    none.textContent = chosen.length ? "" : say(words, `none_${group}`);
+    point();
+  };
+  const point = () => {
+    const [from, to] = shown;
+    here.style.left = `${((placeAmong(steps, now) - from + 0.5) / Math.max(1, to - from)) * 100}%`;
+    const all = Math.max(1, steps.length);
+    Object.assign(part.style, { left: `${(from / all) * 100}%`, width: `${((to - from) / all) * 100}%` });
+    part.hidden = to - from >= steps.length;
+  };
+  const look = (next) => {
+    const moved = next.join() !== shown.join();
+    shown = next;
+    if (moved) draw();
+    else point();
+  };
+  const zoom = (by) => look(zoomed(shown, placeAmong(steps, now), by, steps.length));
+  const choose = (name) => {
+    group = choice.value = name;
+    steps = stepsOf(frames, group);
+    shown = [0, steps.length];
+    draw();
   };
   const paint = (step) => {
-    here.style.left = `${((step + 0.5) / count) * 100}%`;
+    now = step;
+    look(holding(shown, placeAmong(steps, step), steps.length));
     mark(pane, { "aria-valuenow": step + 1, "aria-valuetext": `${say(words, "step_of", { step: step + 1, steps: count })}: ${frames[step].title}` });
   };
+  const actions = {
+    closer: () => zoom(0.5),
+    farther: () => zoom(2),
+    group: () => choose(GROUPS[(GROUPS.indexOf(group) + 1) % GROUPS.length]),
+  };
+  const choice = make("select", "hv-button", "", { "aria-label": say(words, "group") });
+  for (const name of GROUPS) choice.append(make("option", "", say(words, `group_${name}`), { value: name }));
+  listen(choice, "change", () => choose(choice.value), signal);
+  const buttons = [["farther", "−"], ["closer", "+"]].map(([name, sign]) => {
+    const button = textButton(sign, actions[name], signal);
+    mark(button, { "aria-label": say(words, name), title: say(words, name) });
+    return button;
+  });
+  const tools = make("div", "hv-zoom");
+  mark(choice, { "aria-keyshortcuts": "G" });
+  tools.append(choice, make("kbd", "", "G"), ...buttons);
+  const below = make("div", "hv-below");
+  below.append(makeScale(scale, words), tools);
+  const side = make("div");
+  side.append(pane, below);
+  const colored = () => {
+    below.classList.toggle("hv-plain", !model.get("norms"));
+    draw();
+  };
+  driver.onChange("change:norms", colored);
+  watch(root, track, draw, signal);
+  dragOn(pane, track, (place) => steps.length && go(steps[Math.floor(shown[0] + place * (shown[1] - shown[0]))]), signal);
+  colored();
+  return { pane: side, paint, actions, show: (next) => { bands = next; if (group === "modules") draw(); } };
+}
+
+function watch(root, track, draw, signal) {
   const observer = new ResizeObserver(draw);
   observer.observe(track);
   const dark = new MutationObserver(draw);
   dark.observe(root, { attributes: true, attributeFilter: ["class"] });
-  signal.addEventListener("abort", () => [observer, dark].forEach((one) => one.disconnect()));
-  dragOn(pane, track, (part) => go(Math.min(count - 1, Math.floor(part * count))), signal);
-  return { pane: side, paint };
+  atEnd(signal, () => [observer, dark].forEach((one) => one.disconnect()));
 }
 
-const HEIGHT = 44;
-const FLOOR = 34;
-
-const colours = (root) => Object.fromEntries(["purple", "hook", "red", "strong-line", "quiet"].map((name) => [name, getComputedStyle(root).getPropertyValue(`--hv-${name}`)]));
-
-/** Bars for norms, from the smallest in a column to the largest; below them hooks; crosses where a number is none. */
-function drawColumns(pen, columns, width, colour) {
-  const limits = rangeOf(columns);
-  columns.forEach(({ low, high, hook, bad, zero }, i) => {
-    const x = i * width;
-    const bar = Math.max(1, width - (width > 3 ? 1 : 0));
-    const fill = (name, top, bottom) => {
-      pen.fillStyle = colour[name];
-      pen.fillRect(x, top, bar, bottom - top);
-    };
-    if (high >= low) fill("purple", FLOOR - 4 - heightOf(high, limits) * (FLOOR - 8), FLOOR - heightOf(low, limits) * (FLOOR - 8));
-    if (zero) fill("quiet", FLOOR - 1, FLOOR + 1);
-    if (hook) fill("hook", FLOOR + 3, HEIGHT);
-    if (bad) fill("red", 0, HEIGHT);
-  });
+/** What the colours and marks say, with numbers. */
+function makeScale(scale, words) {
+  const pane = make("p", "hv-scale");
+  const shown = (norm) => make("b", "", String(Number(norm.toPrecision(2))));
+  const ramp = make("span", "hv-ramp", "", { role: "img", "aria-label": say(words, "to") });
+  if (scale) {
+    const [first, last] = [placeOf(scale.low, scale), placeOf(scale.high, scale)];
+    ramp.style.background = `linear-gradient(90deg, ${[0, 1, 2, 3, 4].map((i) => colourAt(first + ((last - first) * i) / 4, "tone")).join()})`;
+    pane.append(make("span", "", say(words, "scale")), shown(scale.low), ramp, shown(scale.high));
+  }
+  for (const name of ["zero", "bad", "hooks"]) pane.append(make("i", `hv-sample-${name}`), make("span", "", say(words, `scale_${name}`)));
+  return pane;
 }

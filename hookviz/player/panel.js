@@ -1,7 +1,6 @@
 // The words beside the picture: what happens at a step, and the table of hooks that fired.
 
-import { wasUnlike } from "./variants.js";
-import { cardsOf, say, sizeOf, sizeOfSentence, sourceLines } from "./logic.js";
+import { cardsOf, say, sizeOf, sizeOfSentence, sourceLines, wasUnlike } from "./logic.js";
 import { legible, listen, make, mark, shape } from "./dom.js";
 import { whyOf } from "./why.js";
 

@@ -26,7 +26,7 @@ export async function openLarge(model, signal) {
     told?.forEach((words, i) => Object.assign(frames[first + i], words));
     return Boolean(told);
   };
-  return { frames, part, tell, isTold: (step) => Boolean(frames[step].title) };
+  return { frames, firings: model.get("firings"), notes: [], label: "", beside: null, part, tell, isTold: (step) => Boolean(frames[step].title) };
 }
 
 /** Gives a part by its name: one that was sent, or one that the kernel is asked for; null if neither. */

@@ -1,5 +1,7 @@
 // Several passes of one program: which one is shown, and what differs from the one that it is compared with.
 
+import { wasUnlike } from "./logic.js";
+
 /** What is shown: frames and firings, what they are compared with, and the words for both. A plain trace has no variants. */
 export function chosen(model) {
   const [frames, firings, variants, shown] = ["frames", "firings", "variants", "shown"].map((name) => model.get(name));
@@ -32,11 +34,6 @@ export function rowsBeside(firings, beside) {
   const here = firings.map((row) => ({ ...row, was: wasUnlike(at(beside, row.step)?.change, row.change) }));
   const missing = beside.filter((row) => !at(firings, row.step)).map((row) => ({ ...row, missing: true }));
   return [...here, ...missing].sort((one, other) => one.step - other.step);
-}
-
-/** The old text where it is not the same, else nothing. */
-export function wasUnlike(was, now) {
-  return was && was !== now ? was : "";
 }
 
 /** What two texts begin with, what only the old one has, and what only the new one has. */

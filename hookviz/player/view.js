@@ -5,9 +5,10 @@ import { hasLayers } from "./graph.js";
 import { keyed, listen, make, mark, textButton } from "./dom.js";
 
 const SPEEDS = [[0.5, "speed_half"], [1, "speed_one"], [2, "speed_two"]];
-const SWITCHES = [["tensors", "T"], ["nodes", "N"], ["large", "L"], ["full", "F"]];
+const LAYERS = [["tensors", "T"], ["nodes", "N"]];
+const OTHERS = [["large", "L"], ["full", "F"]];
 
-export function makeView({ model, words, panel, root, driver, signal }) {
+export function makeView({ model, words, panel, root, driver, large, signal }) {
   const pane = make("details", "hv-view");
   const menu = make("div", "hv-menu", "", { role: "group", "aria-label": say(words, "view") });
   const actions = {
@@ -15,20 +16,22 @@ export function makeView({ model, words, panel, root, driver, signal }) {
     nodes: () => layer("nodes"),
     large: () => driver.put({ large: !model.get("large") }),
     full: () => full(root, () => panel.tell(say(words, "no_full"))),
+    norms: () => driver.put({ norms: !model.get("norms") }),
   };
   const layer = (name) => {
     if (hasLayers(model)) driver.put({ [name]: !model.get(name) });
     else panel.tell(say(words, "no_layers"));
   };
-  const switches = SWITCHES.map(([name, key]) => keyed(textButton(say(words, name), actions[name], signal), key));
+  const shown = [...(large ? [["norms", "C"]] : LAYERS), ...OTHERS];
+  const switches = shown.map(([name, key]) => keyed(textButton(say(words, name), actions[name], signal), key));
   pane.append(make("summary", "hv-button", say(words, "view")), menu);
   menu.append(...switches, makeSpeeds(words, driver, signal));
   closing(pane, root, signal);
   const paint = () => {
     root.classList.toggle("hv-large", Boolean(model.get("large")));
-    SWITCHES.forEach(([name], i) => mark(switches[i], { "aria-pressed": name === "full" ? isFull(root) : Boolean(model.get(name)) }));
+    shown.forEach(([name], i) => mark(switches[i], { "aria-pressed": name === "full" ? isFull(root) : Boolean(model.get(name)) }));
   };
-  driver.onChange("change:large change:tensors change:nodes", paint);
+  driver.onChange("change:large change:tensors change:nodes change:norms", paint);
   listen(root, "fullscreenchange", paint, signal);
   paint();
   return { pane, actions };

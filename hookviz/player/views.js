@@ -4,14 +4,17 @@ import { KEYS, say } from "./logic.js";
 import { focused, listen, make, mark, textButton } from "./dom.js";
 import { fitPictures, follow, makePicture } from "./graph.js";
 import { makeSearch } from "./search.js";
+import { scaleOf } from "./norms.js";
+import { makeTints } from "./tints.js";
 
 Object.assign(KEYS, { e: "enter", u: "out", "/": "search" });
 
 /** The trail above, and below it the picture of the box that was entered. */
-export function makeViews({ model, root, words, frames, large, driver, label, tell, signal }) {
+export function makeViews({ model, root, words, frames, large, driver, label, tell, shows, signal }) {
   const trail = make("nav", "hv-trail", "", { "aria-label": say(words, "trail") });
   const [side, pane] = [make("div", "hv-views"), make("div", "hv-graph")];
   const seen = new Map();
+  const scale = scaleOf(frames);
   let wanted = "";
   let now = driver.now().step;
   let at = null;
@@ -30,13 +33,15 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
     if (had) root.focus({ preventScroll: true });
     fit();
     drawTrail();
+    shows(view.bands);
     root.dispatchEvent(new Event("hv-drawn", { bubbles: true }));
   };
   const load = async (name) => {
     const view = await large.part(name);
     if (!view) return null;
     const svg = typeof view.svg === "number" ? model.get("svgs")[view.svg] : view.svg;
-    const picture = makePicture(svg, label, frames, { ...noPins, index: indexOf(view) });
+    const index = indexOf(view);
+    const picture = makePicture(svg, label, frames, { ...noPins, index });
     for (const box of picture.holder.querySelectorAll(DOORS)) {
       const to = behind({ name, view }, box);
       if (!to) continue;
@@ -46,7 +51,8 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
       listen(box, "keydown", (event) => event.key === "Enter" && (event.stopPropagation(), enter(to)), signal);
     }
     picture.holder.querySelector("svg").setAttribute("role", "group");
-    const made = { name, view, picture };
+    const bands = Object.entries(view.spans).map(([id, rows]) => ({ rows, title: picture.elements.get(id).querySelector("text").textContent }));
+    const made = { name, view, picture, bands, tint: makeTints(picture, index, frames, scale) };
     seen.set(name, made);
     return made;
   };
@@ -87,6 +93,7 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
     now = step;
     if (turned) enter(tops[frames[step].picture]);
     at?.picture.paint(step);
+    at?.tint(step, model.get("norms"));
     at?.picture.align();
     paintElsewhere();
     follow(pane, at?.picture.holder.querySelector(".hv-now"));
@@ -94,6 +101,7 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
   const letters = () => (model.get("large") ? { smallest: 18.1 } : { smallest: 12, least: 10.5 });
   const fit = fitPictures(pane, () => (at ? [at.picture] : []), letters, () => paint(now), signal);
   driver.onChange("change:large", fit);
+  driver.onChange("change:norms", () => paint(now));
   listen(pane, "click", (event) => {
     const door = event.target.closest(".hv-door");
     if (door) return enter(behind(at, door));

@@ -93,20 +93,20 @@ function makeRoot(model) {
 function fillRoot(root, model, signal, large) {
   const words = model.get("words");
   const hooks = model.get("hooks");
-  const { frames, firings: fired, notes, beside, label } = { ...chosen(model), ...large };
+  const { frames, firings: fired, notes, beside, label } = large ?? chosen(model);
   const driver = makeDriver(model, frames, beside && model.get("split"), signal);
   const tools = { model, words, frames, beside, hooks, root, driver, go: driver.go, signal };
   const help = makeHelp(tools);
   const panel = makePanel(tools);
   const pictures = { ...tools, svgs: model.get("svgs"), label: say(words, "graph"), title: label };
-  const graph = large ? makeViews({ ...pictures, large, tell: panel.tell }) : makeGraphs(pictures);
-  const firings = makeFirings({ ...tools, firings: rowsBeside(fired, beside?.firings) });
+  const graph = large ? makeViews({ ...pictures, large, tell: panel.tell, shows: (bands) => timeline.show(bands) }) : makeGraphs(pictures);
+  const firings = makeFirings({ ...tools, firings: beside ? rowsBeside(fired, beside.firings) : fired });
   const timeline = large ? makeLongTimeline(tools) : makeTimeline({ ...tools, first: model.get("mark") ?? -1 });
   const predict = makePredict({ ...tools, panel });
   const stops = makeStops({ ...tools, panel });
   const switches = large ? null : makeSwitches({ ...tools, panel });
-  const view = makeView({ ...tools, panel });
-  const actions = { help: help.toggle, leave: () => (isFull(root) ? document.exitFullscreen() : leave(root)), ...predict.actions, ...stops.actions, ...view.actions, ...switches?.actions, ...graph.actions };
+  const view = makeView({ ...tools, panel, large });
+  const actions = { help: help.toggle, leave: () => (isFull(root) ? document.exitFullscreen() : leave(root)), ...predict.actions, ...stops.actions, ...view.actions, ...switches?.actions, ...graph.actions, ...timeline.actions };
   const act = (action) => {
     const before = driver.now().step;
     if (actions[action]) actions[action]();

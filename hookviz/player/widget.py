@@ -1,6 +1,5 @@
 """The player as an anywidget: a trace's frames go to the browser once, and stepping needs no kernel."""
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -9,6 +8,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from hookviz.player.compact import compact_script, compact_style
 from hookviz.player.frames import state
 from hookviz.player.large import Large, is_large
 from hookviz.trace import Trace
@@ -31,6 +31,10 @@ SCRIPTS = (
     "links.js",
     "controls.js",
     "parts.js",
+    "norms.js",
+    "tints.js",
+    "zoom.js",
+    "strip.js",
     "seek.js",
     "search.js",
     "views.js",
@@ -38,42 +42,22 @@ SCRIPTS = (
     "widget.js",
 )
 """Joined in this order into the one module that anywidget loads; node's tests import the same files."""
-LARGE = ("parts.js", "seek.js", "search.js", "views.js", "long.js")
+LARGE = ("parts.js", "norms.js", "tints.js", "zoom.js", "strip.js", "seek.js", "search.js", "views.js", "long.js")
 """What only a large trace needs: one of another trace leaves it out."""
-SMALL = ("ticks.js", "switches.js", "graphs.js")
+SMALL = ("ticks.js", "variants.js", "switches.js", "graphs.js")
 """What a large trace has no use for: it has too many steps for a tick each, one picture at a time, and no what-if."""
 
 
 @cache
 def script(*, large: bool = True) -> str:
     """The player's JavaScript as one module: it is saved with every player, so imports and comments stay behind."""
-    return compact("\n".join(_read(name) for name in SCRIPTS if name not in (SMALL if large else LARGE)))
+    return compact_script("\n".join(_read(name) for name in SCRIPTS if name not in (SMALL if large else LARGE)))
 
 
 @cache
 def style(*, large: bool = True) -> str:
     """The player's CSS, without what only its readers need."""
-    return "".join(tight(compact(_read(name))) for name in ("player.css", *(("large.css",) if large else ())))
-
-
-def tight(css: str) -> str:
-    """``css`` without the spaces that say nothing.
-
-    >>> tight(".a > .b, .c :is(.d, .e) { margin: 1px 2px;\\nwidth: calc(1px + 2px); }")
-    '.a>.b,.c :is(.d,.e){margin:1px 2px;width:calc(1px + 2px)}'
-    """
-    return re.sub(r"\n|(?<=[:;,{>]) | (?=[{>])|;?\s?(?=})", "", css)
-
-
-def compact(code: str) -> str:
-    """``code`` of ours, JavaScript or CSS, without comments, imports, exports by name, indents and needless line ends.
-
-    Every line stands for itself: no text in these files goes on in a second line.
-    """
-    code = re.sub(r"^\s*/\*.*?\*/$", "", code, flags=re.DOTALL | re.MULTILINE)
-    lines = (re.sub(r"^export (?=function|const|class|async)", "", line.strip()) for line in code.splitlines())
-    code = "\n".join(line for line in lines if line and not line.startswith(("import ", "//")))
-    return re.sub(r"(?<=[;{,(\[])\n", "", code)
+    return "".join(compact_style(_read(name)) for name in ("player.css", *(("large.css",) if large else ())))
 
 
 @cache
@@ -86,7 +70,8 @@ class Player(anywidget.AnyWidget):
 
     ``step`` is counted from 0; ``playing`` and ``speed`` (steps per 1.2 s) can be set and linked like it:
     ``ipywidgets.jslink((player, "step"), (slider, "value"))``. So can ``predict``, with ``right`` and ``asked``, the
-    score; ``breakpoints``, by the places of hooks in ``hooks``; and what is shown: ``large``, ``tensors``, ``nodes``.
+    score; ``breakpoints``, by the places of hooks in ``hooks``; and what is shown: ``large``, ``tensors``, ``nodes``,
+    and ``norms``, by which the boxes of a large trace are coloured.
 
     >>> from hookviz.trace import Trace
     >>> Player.of(Trace()).steps
@@ -125,6 +110,7 @@ class Player(anywidget.AnyWidget):
     large = traitlets.Bool(False).tag(sync=True)
     tensors = traitlets.Bool(False).tag(sync=True)
     nodes = traitlets.Bool(False).tag(sync=True)
+    norms = traitlets.Bool(True).tag(sync=True)
 
     @classmethod
     def of(cls, trace: Trace) -> "Player":

@@ -40,6 +40,17 @@ def chain() -> hv.Trace:
     return trace
 
 
+def zero() -> hv.Trace:
+    """500 ops, of which one sends nothing but zeros."""
+    x = torch.tensor(1.0, requires_grad=True)
+    y = x
+    for i in range(500):
+        y = y * (0.0 if i == 250 else 1.0001)
+    with hv.record() as trace:
+        y.backward()
+    return trace
+
+
 class Log(nn.Module):
     """What no activation should be."""
 
@@ -77,6 +88,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("large")
     encoder().to_html(made / "encoder.html")
     chain().to_html(made / "chain.html")
+    zero().to_html(made / "zero.html")
     for name, trace in sick_ones().items():
         trace.to_html(made / f"{name}.html")
     return made
@@ -86,6 +98,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def player(opened: Opener) -> Locator:
     page = opened("encoder", reduced_motion="reduce")
     found = page.locator(".hv-live .hv-player")
+    expect(found.locator(".hv-picture")).to_be_visible()
     found.focus()
     return found
 
@@ -174,6 +187,103 @@ def test_where_a_gradient_is_nan_the_timeline_is_red(opened: Opener) -> None:
     assert count > 100 and 0.48 < first < 0.52 and last > 0.98
 
 
+# -- colours
+
+
+FILL = "box => getComputedStyle(box.querySelector(':scope > .hv-box')).fill"
+
+
+def fills(player: Locator, kind: str = ".hv-fold") -> list[str]:
+    found: list[str] = player.evaluate(f"(player, kind) => [...player.querySelectorAll(kind)].map({FILL})", kind)
+    return found
+
+
+def test_boxes_get_their_colours_as_gradients_arrive(player: Locator) -> None:
+    plain = set(fills(player))
+    assert len(plain) == 1
+    press(player.page, "End")
+    expect(player.locator(".hv-fold.hv-now")).to_have_count(1)
+    coloured = fills(player)
+    # The gradient vanishes: from layer to layer its colour is another.
+    assert len(set(coloured)) == len(coloured) >= 5 and not plain & set(coloured)
+    press(player.page, "c")
+    assert len(set(fills(player))) <= 2  # done and now
+    expect(player.locator(".hv-ramp")).not_to_be_visible()
+    press(player.page, "c")
+    assert fills(player) == coloured
+
+
+def test_the_legend_says_in_numbers_what_the_colours_stand_for(player: Locator) -> None:
+    low, high = map(float, player.locator(".hv-scale b").all_text_contents())
+    press(player.page, "End")
+    told = " ".join(player.locator(".hv-fold text").all_text_contents())
+    norms = [float(number) for number in re.findall(r"(?:norm|…) ([\d.]+(?:e[-+]\d+)?)", told)]
+    assert 0 < low < min(norms) * 1.1 and max(norms) * 0.9 < high
+    expect(player.locator(".hv-scale")).to_contain_text(re.compile("zero.*NaN or infinite.*hooks"))
+
+
+def test_what_is_nan_and_what_is_zero_have_outlines_of_their_own(opened: Opener) -> None:
+    player = opened("chain").locator(".hv-live .hv-player")
+    player.focus()
+    press(player.page, "End")
+    expect(player.locator(".hv-fold.hv-bad").first).to_contain_text("NaN")
+    widths = {
+        element.evaluate("e => getComputedStyle(e).strokeWidth")
+        for element in player.locator(".hv-bad > .hv-box").all()
+    }
+    assert widths <= {"4px", "7px"}  # a leaf has a thicker outline anyway
+    player = opened("zero").locator(".hv-live .hv-player")
+    player.focus()
+    press(player.page, "End")
+    expect(player.locator(".hv-fold.hv-zero").first).to_contain_text("gradient norm 0")
+    dashed = player.locator(".hv-zero > .hv-box").first.evaluate("e => getComputedStyle(e).strokeDasharray")
+    assert dashed != "none"
+
+
+# -- the timeline
+
+
+def test_the_timeline_zooms_about_the_step_and_follows_it(player: Locator) -> None:
+    page, part = player.page, player.locator(".hv-part")
+    expect(part).to_be_hidden()
+    press(page, "]", "+", "+")
+    expect(part).to_be_visible()
+    track = player.locator(".hv-long .hv-track").bounding_box()
+    shown = part.bounding_box()
+    assert track and shown and 0.2 < shown["width"] / track["width"] < 0.3
+    page.mouse.click(track["x"] + track["width"] * 0.5, track["y"] + 20)
+    step, steps = map(int, re.findall(r"\d+", player.locator(".hv-count").inner_text()))
+    middle = shown["x"] + shown["width"] / 2 - track["x"]
+    assert abs(step / steps - middle / track["width"]) < 0.02
+    player.focus()
+    press(page, "End")
+    moved = part.bounding_box()
+    assert moved and abs(moved["x"] + moved["width"] - track["x"] - track["width"]) < 2
+    press(page, "-", "-", "-")
+    expect(part).to_be_hidden()
+    player.get_by_role("button", name="Closer").click()
+    expect(part).to_be_visible()
+
+
+def test_the_timeline_groups_by_key_and_by_its_list(player: Locator) -> None:
+    page, choice = player.page, player.get_by_role("combobox", name="What the timeline shows")
+    heights = [player.locator(".hv-long canvas").bounding_box()]
+    for group in ("modules", "kinds", "hooks", "problems"):
+        press(page, "g")
+        expect(choice).to_have_value(group)
+        heights.append(player.locator(".hv-long canvas").bounding_box())
+    plain, modules, kinds, hooks, problems = (box["height"] for box in heights if box)
+    assert plain == hooks == problems and plain < modules < kinds
+    expect(player.locator(".hv-none")).to_have_text("No gradient is zero, NaN or infinite, and nothing was raised.")
+    choice.select_option("hooks")
+    expect(player.locator(".hv-none")).to_be_hidden()
+    track = player.locator(".hv-long .hv-track").bounding_box()
+    assert track
+    for place, told in ((0.2, "kept it"), (0.8, "replaced the gradient")):
+        page.mouse.click(track["x"] + track["width"] * place, track["y"] + 20)
+        expect(player.locator(".hv-sentence")).to_contain_text(re.compile(told))
+
+
 @pytest.mark.parametrize(
     ("name", "culprit", "told"),
     [
@@ -226,13 +336,13 @@ def test_a_step_of_a_large_trace_is_quick(opened: Opener, name: str) -> None:
 
 
 def hits(player: Locator) -> Locator:
-    return player.get_by_role("option")
+    return player.get_by_role("listbox").get_by_role("option")
 
 
 def seek(player: Locator, query: str) -> None:
     """Open the search by its key, and type."""
     press(player.page, "/")
-    expect(player.get_by_role("combobox")).to_be_focused()
+    expect(player.get_by_role("combobox", name="Search")).to_be_focused()
     player.page.keyboard.type(query)
 
 
@@ -247,10 +357,10 @@ def test_search_finds_a_module_and_enters_it_by_keys_alone(player: Locator) -> N
     press(player.page, "ArrowDown")
     expect(hits(player).nth(1)).to_contain_text("model.41.0")
     expect(hits(player).nth(1)).to_have_attribute("aria-selected", "true")
-    active = player.get_by_role("combobox").get_attribute("aria-activedescendant")
+    active = player.get_by_role("combobox", name="Search").get_attribute("aria-activedescendant")
     assert active == hits(player).nth(1).get_attribute("id")
     press(player.page, "ArrowUp", "ArrowDown", "Enter")
-    expect(player.get_by_role("combobox")).to_be_hidden()
+    expect(player.get_by_role("combobox", name="Search")).to_be_hidden()
     expect(here(player)).to_have_text("model.41.0")
     expect(player).to_be_focused()
     assert player.locator(".hv-trail button").count() == 2
@@ -274,7 +384,7 @@ def test_escape_closes_the_search_and_gives_the_keyboard_back(player: Locator) -
     button = player.get_by_role("button", name="Search")
     button.focus()
     press(player.page, "Enter")
-    expect(player.get_by_role("combobox")).to_be_focused()
+    expect(player.get_by_role("combobox", name="Search")).to_be_focused()
     press(player.page, "Escape")
     expect(button).to_be_focused()
     expect(player.locator(".hv-count")).to_have_text(count)

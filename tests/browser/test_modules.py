@@ -7,9 +7,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def page(request: pytest.FixtureRequest, open_page: Callable[..., Page]) -> Page:
-    return open_page("modules.ipynb", theme=request.param)
+@pytest.fixture(scope="module")
+def page(theme: str, open_page: Callable[..., Page]) -> Page:
+    return open_page("modules.ipynb", theme=theme)
 
 
 @pytest.fixture
@@ -40,6 +40,7 @@ def test_the_nodes_that_a_call_makes_are_marked_at_its_step_and_no_longer(player
     expect(player.locator(".hv-node.hv-near")).to_have_count(0)
 
 
+@pytest.mark.both_themes
 def test_no_activation_is_written_as_a_gradient_is(player: Locator) -> None:
     def color() -> str:
         return str(player.locator(".hv-panel .hv-value").first.evaluate("e => getComputedStyle(e).color"))
@@ -60,6 +61,7 @@ def test_modules_have_a_glyph_of_their_own_with_a_word_beside_it(player: Locator
     expect(player.locator(".hv-legend")).to_contain_text("module")
 
 
+@pytest.mark.both_themes
 def test_axe_finds_nothing_serious(page: Page, player: Locator) -> None:
     go(player, 1)
     found = Axe().run(page, context=".hv-player").response["violations"]

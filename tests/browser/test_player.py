@@ -12,9 +12,9 @@ from tests.browser.conftest import press
 Opener = Callable[..., Page]
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def page(request: pytest.FixtureRequest, open_page: Opener) -> Page:
-    return open_page("a_to_e.ipynb", theme=request.param)
+@pytest.fixture(scope="module")
+def page(theme: str, open_page: Opener) -> Page:
+    return open_page("a_to_e.ipynb", theme=theme)
 
 
 @pytest.fixture
@@ -151,6 +151,7 @@ def test_nothing_is_written_to_the_console(page: Page, player: Locator) -> None:
     assert page.errors == []  # type: ignore[attr-defined]
 
 
+@pytest.mark.both_themes
 def test_axe_finds_nothing_serious(page: Page, player: Locator) -> None:
     press(page, "]")
     found = Axe().run(page, context=".hv-player").response["violations"]
@@ -158,6 +159,7 @@ def test_axe_finds_nothing_serious(page: Page, player: Locator) -> None:
     assert serious == []
 
 
+@pytest.mark.both_themes
 def test_the_theme_of_the_lab_is_the_players(page: Page, player: Locator) -> None:
     dark = page.evaluate("document.body.dataset.jpThemeLight") == "false"
     ink = page.evaluate("getComputedStyle(document.querySelector('.hv-panel')).color")

@@ -16,9 +16,9 @@ from tests.browser.conftest import press
 Opener = Callable[..., Page]
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def page(request: pytest.FixtureRequest, open_page: Opener) -> Page:
-    return open_page("a_to_e.ipynb", theme=request.param, height=720)
+@pytest.fixture(scope="module")
+def page(theme: str, open_page: Opener) -> Page:
+    return open_page("a_to_e.ipynb", theme=theme, height=720)
 
 
 @pytest.fixture
@@ -218,6 +218,7 @@ def test_a_slider_in_the_notebook_cannot_go_past_a_question_either(page: Page) -
     press(page, "p", "Home")
 
 
+@pytest.mark.both_themes
 def test_axe_finds_nothing_serious_in_a_question(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
     answer(page, "1")

@@ -101,10 +101,14 @@ def test_each_picture_is_whole(lesson: Page) -> None:
     assert len(beyond) >= drawings(lesson.url) and set(beyond) <= {0}
 
 
-def test_no_message_of_jupyterlab_covers_the_lesson(open_page: Opener) -> None:
-    page = open_page("01_the_graph.ipynb")
-    page.wait_for_timeout(3000)
-    assert page.locator(".Toastify__toast").count() == 0
+@pytest.fixture(scope="module")
+def first(open_page: Opener) -> Page:
+    return open_page("01_the_graph.ipynb")
+
+
+def test_no_message_of_jupyterlab_covers_the_lesson(first: Page) -> None:
+    first.wait_for_timeout(3000)
+    assert first.locator(".Toastify__toast").count() == 0
 
 
 def test_the_list_of_keys_opens_over_the_middle_of_its_player(lesson: Page) -> None:
@@ -129,8 +133,8 @@ def test_each_key_stands_beside_what_it_does(lesson: Page) -> None:
     assert len(rows) == 13 and all(rows)
 
 
-def test_asking_for_a_hook_where_there_is_none_says_so(open_page: Opener) -> None:
-    player = open_page("01_the_graph.ipynb").locator(".hv-player").first
+def test_asking_for_a_hook_where_there_is_none_says_so(first: Page) -> None:
+    player = first.locator(".hv-player").first
     player.focus()
     player.press("]")
     expect(player.locator(".hv-told")).to_have_text("No hook fires after this step.")
@@ -152,8 +156,8 @@ PIXEL = """async (shot) => {
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_picture_is_as_dark_as_the_page(open_page: Opener, theme: str) -> None:
-    page = open_page("01_the_graph.ipynb", theme=theme)
+def test_a_picture_is_as_dark_as_the_page(open_page: Opener, first: Page, theme: str) -> None:
+    page = first if theme == "light" else open_page("01_the_graph.ipynb", theme=theme)
     papers = [paper(page, output) for output in outputs(page, ".jp-RenderedSVG")]
     assert len(papers) >= 3  # ours, the one with tensors, and torchviz's
     assert [max(colour) < 64 if theme == "dark" else min(colour) > 192 for colour in papers] == [True] * len(papers)

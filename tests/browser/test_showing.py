@@ -18,9 +18,9 @@ SMALLEST = """player => Math.min(...[...player.querySelectorAll("*")].filter((el
 """The size, in pixels on the screen, of the smallest letters that are to be seen."""
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def page(request: pytest.FixtureRequest, open_page: Opener) -> Page:
-    page = open_page("a_to_e.ipynb", theme=request.param, height=720)
+@pytest.fixture(scope="module")
+def page(theme: str, open_page: Opener) -> Page:
+    page = open_page("a_to_e.ipynb", theme=theme, height=720)
     page.emulate_media(reduced_motion="reduce")
     return page
 
@@ -193,6 +193,7 @@ def test_the_menu_is_reached_and_left_by_keyboard(page: Page, player: Locator) -
     expect(summary).to_be_focused()
 
 
+@pytest.mark.both_themes
 def test_axe_finds_nothing_serious_with_the_menu_open_and_text_large(page: Page, player: Locator) -> None:
     press(page, "]", "b", "l")
     player.locator("summary").press("Enter")
