@@ -255,7 +255,7 @@ def test_a_page_has_all_parts_and_an_output_the_first(large: Large) -> None:
     some = many.brief()
     assert sum(name.startswith("chunk") for name in some["parts"]) == CHUNKS
     assert sum("/" in name for name in some["parts"]) == BOXES
-    assert f"the first {BOXES} boxes" in some["notes"][-1] and Large(passed(chain(LONG))).brief()["notes"] == []
+    assert f"the first {BOXES} boxes" in some["notes"][-1] and Large(passed(chain(100))).brief()["notes"] == []
 
 
 def test_a_page_of_a_small_trace_does_not_carry_what_a_large_one_needs() -> None:

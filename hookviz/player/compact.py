@@ -23,7 +23,7 @@ def compact_script(code: str) -> str:
     """
     lines = (re.sub(r"^export (?=function|const|class|async)", "", line) for line in _lines(code))
     closed = [close(line) for line in lines if not line.startswith("import ")]
-    return re.sub(r";\n?(?=})|(?<=[;,])\n", "", _joined(_declared(closed)))
+    return re.sub(r";\n?(?=})|(?<=[;,}])\n(?=\w)", "", _joined(_declared(closed)))
 
 
 def compact_style(css: str) -> str:

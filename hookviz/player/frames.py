@@ -11,6 +11,7 @@ from hookviz.player.packed import pack
 from hookviz.predict import questions
 from hookviz.sentences import brief, numeral, sends, sentence, title
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Step, Trace, Values
+from hookviz.trouble import noted
 from hookviz.values import Value
 from hookviz.why.reasons import Explainer
 from hookviz.words import say, section
@@ -52,7 +53,7 @@ def state(trace: Trace) -> dict[str, Any]:
         "hooks": [hook_of(trace, index) for index in hooks],
         "firings": firings_in(steps),
         "layers": layers(scenes),
-        "notes": [*trace.notes, *too_long(trace)],
+        "notes": [*noted(trace), *trace.notes, *too_long(trace)],
         "words": section("player"),
     }
 

@@ -1,6 +1,6 @@
 // A picture: which elements are to come, now and done, and what each text shows by now.
 
-import { parted } from "./variants.js";
+import { strike } from "./variants.js";
 import { indexFrames, nextOf, scaleFor, sendingSteps, stateAt, stateIn, textAt, wasUnlike } from "./logic.js";
 import { atEnd, gliding, make, mark } from "./dom.js";
 
@@ -89,12 +89,7 @@ function painter(elements, index, frames, { before, struck, off }) {
 function write(element, text, was, struck) {
   element.textContent = text;
   element.classList.toggle("hv-changed", Boolean(was));
-  if (!was || !struck) return;
-  const [alike, gone, fresh] = parted(was, text);
-  const old = document.createElementNS(element.namespaceURI, "tspan");
-  mark(old, { class: "hv-was", "text-decoration": "line-through" });
-  old.textContent = gone;
-  element.replaceChildren(alike && `${alike} `, old, fresh && ` ${fresh}`);
+  if (was && struck) strike(element, was, text);
 }
 
 function restate(element, old, state) {

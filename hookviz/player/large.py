@@ -26,7 +26,7 @@ LONG = 400
 """A trace of more steps is sent in parts: each step is some 0.5 KB of words."""
 CHUNK = 200
 """So many steps are told in one part."""
-CHUNKS, BOXES = 5, 20
+CHUNKS, BOXES = 3, 12
 """An output of a notebook, which asks no kernel, has the words of so many chunks, and so many boxes' pictures."""
 FIRINGS = 1_000
 """The table of hooks has no more rows than this."""

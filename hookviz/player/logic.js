@@ -80,7 +80,6 @@ export function stepFor(action, frames, step, pair) {
   return clampStep(places[action] ?? step, frames.length);
 }
 
-export const DIGITS = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 export const KEYS = {
   ArrowLeft: "previous",
   ArrowRight: "next",
@@ -96,8 +95,7 @@ export const KEYS = {
   n: "nodes",
   l: "large",
   f: "full",
-  s: "split",
-  ...Object.fromEntries(DIGITS.map((key) => [key, `flip${key}`])),
+  w: "found",
   Escape: "leave",
 };
 

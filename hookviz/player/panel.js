@@ -1,7 +1,7 @@
 // The words beside the picture: what happens at a step, and the table of hooks that fired.
 
 import { cardsOf, say, sizeOf, sizeOfSentence, sourceLines, wasUnlike } from "./logic.js";
-import { legible, listen, make, mark, shape } from "./dom.js";
+import { keyed, legible, listen, make, mark, shape } from "./dom.js";
 import { whyOf } from "./why.js";
 
 const ARROW = "M-7,0H5M0,-5L5,0L0,5";
@@ -167,14 +167,32 @@ function markRow(pane, row, ahead, effect) {
   if (!ahead && pane.scrollHeight > pane.clientHeight) pane.scrollTop = row.offsetTop - pane.clientHeight / 2;
 }
 
-/** What must be known about the whole recording: findings, which link to their step, and what is missing. */
+/** What must be known about the whole recording. */
 export function makeNotes(notes) {
   const list = make("ul", "hv-notes");
   list.hidden = !notes.length;
-  for (const note of notes) {
-    const [told, step] = note.split("\n#step-");
-    list.append(make("li"));
-    list.lastChild.append(make("a", "", told, step && { href: `#step-${step}` }));
-  }
+  list.append(...notes.map((note) => make("li", "", note)));
   return list;
 }
+
+/** What is wrong with the gradients, each with a link to where that begins; in a small trace one may want to find out. */
+export function makeFound(notes, { model, words, panel, open }) {
+  const pane = make("details", "hv-found");
+  pane.hidden = !notes.length;
+  pane.open = open;
+  const list = make("ul", "hv-notes");
+  for (const [told, step] of notes.map((note) => note.split(LINK))) {
+    list.append(make("li"));
+    list.lastChild.append(make("a", "", told, { href: `#step-${step}` }));
+  }
+  pane.append(keyed(make("summary", "", say(words, notes.length > 1 ? "found_many" : "found_one", { count: notes.length })), "W"), list);
+  const show = () => {
+    if (pane.hidden || model.get("predict")) return panel.tell(say(words, pane.hidden ? "found_none" : "found_later"));
+    pane.open = true;
+    list.querySelector("a").focus();
+  };
+  return { pane, actions: { found: show } };
+}
+
+/** Stands between what is told and its step. */
+export const LINK = "\n#step-";

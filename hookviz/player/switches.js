@@ -1,8 +1,11 @@
 // What if: each hook is a switch, which shows the pass that was recorded without it. And two passes beside each other.
 
-import { DIGITS, say } from "./logic.js";
+import { KEYS, say } from "./logic.js";
 import { flip, offAt } from "./variants.js";
 import { keyed, legible, listen, make, mark, textButton } from "./dom.js";
+
+const DIGITS = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+Object.assign(KEYS, { s: "split", ...Object.fromEntries(DIGITS.map((key) => [key, `flip${key}`])) });
 
 /** What the pins of a picture need to know: whether one is a switch, and whether its hook is off. */
 export function switchPins(model) {

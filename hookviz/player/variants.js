@@ -1,6 +1,7 @@
 // Several passes of one program: which one is shown, and what differs from the one that it is compared with.
 
 import { wasUnlike } from "./logic.js";
+import { mark } from "./dom.js";
 
 /** What is shown: frames and firings, what they are compared with, and the words for both. A plain trace has no variants. */
 export function chosen(model) {
@@ -42,4 +43,13 @@ export function parted(was, now) {
   const end = fresh.findIndex((word, i) => word !== old[i]);
   const alike = end < 0 ? fresh.length : end;
   return [fresh.slice(0, alike), old.slice(alike), fresh.slice(alike)].map((words) => words.join(" "));
+}
+
+/** Both texts in one: what only the old one has is struck through. */
+export function strike(element, was, text) {
+  const [alike, gone, fresh] = parted(was, text);
+  const old = document.createElementNS(element.namespaceURI, "tspan");
+  mark(old, { class: "hv-was", "text-decoration": "line-through" });
+  old.textContent = gone;
+  element.replaceChildren(alike && `${alike} `, old, fresh && ` ${fresh}`);
 }

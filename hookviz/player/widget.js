@@ -4,7 +4,7 @@ import { actionOf, afterPause, clampStep, pauseAt, playFrom, say, stepFor } from
 import { atEnd, focused, followTheme, listen, make } from "./dom.js";
 import { chosen, rowsBeside } from "./variants.js";
 import { makeGraphs } from "./graphs.js";
-import { makeFirings, makeNotes, makePanel } from "./panel.js";
+import { LINK, makeFirings, makeFound, makeNotes, makePanel } from "./panel.js";
 import { makeLegend } from "./timeline.js";
 import { makeTimeline } from "./ticks.js";
 import { makePredict } from "./predict.js";
@@ -106,7 +106,9 @@ function fillRoot(root, model, signal, large) {
   const stops = makeStops({ ...tools, panel });
   const switches = large ? null : makeSwitches({ ...tools, panel });
   const view = makeView({ ...tools, panel, large });
-  const actions = { help: help.toggle, leave: () => (isFull(root) ? document.exitFullscreen() : leave(root)), ...predict.actions, ...stops.actions, ...view.actions, ...switches?.actions, ...graph.actions, ...timeline.actions };
+  const [wrong, plain] = [true, false].map((is) => [...model.get("notes"), ...notes].filter((note) => note.includes(LINK) === is));
+  const found = makeFound(wrong, { ...tools, panel, open: Boolean(large) });
+  const actions = { help: help.toggle, leave: () => (isFull(root) ? document.exitFullscreen() : leave(root)), ...predict.actions, ...stops.actions, ...view.actions, ...switches?.actions, ...graph.actions, ...timeline.actions, ...found.actions };
   const act = (action) => {
     const before = driver.now().step;
     if (actions[action]) actions[action]();
@@ -115,7 +117,7 @@ function fillRoot(root, model, signal, large) {
   };
   const controls = makeControls({ ...tools, act, between: [makeLegend(tools), predict.score], after: [predict.button, view.pane] });
   driver.rules.push(predict, stops);
-  root.append(layOut(graph, panel, firings, [switches, timeline, controls], signal), makeNotes([...model.get("notes"), ...notes]), help.dialog);
+  root.append(layOut(graph, panel, firings, [switches, timeline, controls], signal), found.pane, makeNotes(plain), help.dialog);
   listenToKeys(root, help.dialog, act, signal);
   followLinks(root, driver.go, signal);
   const paintControls = () => controls.paint(driver.now());

@@ -100,20 +100,30 @@ def lab(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
 
 
 @pytest.fixture(scope="session")
-def open_page(chrome: Browser, lab: Lab) -> Iterator[Callable[..., Page]]:
+def open_lasting(chrome: Browser, lab: Lab) -> Callable[..., Page]:
     """Opens a notebook in a page of its own, runs it, and waits for the players in it."""
-    pages: list[Page] = []
 
     def open_it(notebook: str, theme: str = "light", width: int = 1280, height: int = 1100) -> Page:
         lab.set_theme(theme)
         page = chrome.new_page(viewport={"width": width, "height": height})
-        pages.append(page)
         note_errors(page)
         lab.open(page, notebook)
         lab.run_all(page)
         page.wait_for_selector(".hv-player", timeout=90_000)
         page.wait_for_function(DONE, timeout=60_000)
         return page
+
+    return open_it
+
+
+@pytest.fixture(scope="module")
+def open_page(open_lasting: Callable[..., Page]) -> Iterator[Callable[..., Page]]:
+    """The same; at the end of the module the page is closed: open ones keep the machine busy."""
+    pages: list[Page] = []
+
+    def open_it(*arguments: Any, **settings: Any) -> Page:
+        pages.append(open_lasting(*arguments, **settings))
+        return pages[-1]
 
     yield open_it
     for page in pages:
@@ -144,9 +154,9 @@ def opened(chrome: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
 
 
 @pytest.fixture(scope="session", params=sorted(path.name for path in LESSONS.glob("[01]*.ipynb")))
-def lesson(request: pytest.FixtureRequest, open_page: Callable[..., Page], lab: Lab) -> Iterator[Page]:
+def lesson(request: pytest.FixtureRequest, open_lasting: Callable[..., Page], lab: Lab) -> Iterator[Page]:
     """A lesson that has run, on a small projector; one is open at a time."""
-    page = open_page(request.param, width=1280, height=720)
+    page = open_lasting(request.param, width=1280, height=720)
     yield page
     page.close()
     lab.end(request.param)

@@ -190,11 +190,17 @@ def test_where_a_gradient_is_nan_the_timeline_is_red(opened: Opener) -> None:
 # -- colours
 
 
-FILL = "box => getComputedStyle(box.querySelector(':scope > .hv-box')).fill"
+FILLS = """player => [...player.querySelectorAll(".hv-fold")].map((box) => {
+  const { fill } = getComputedStyle(box.querySelector(":scope > .hv-box"));
+  const blend = /#([\\w-]+)/.exec(fill);
+  if (!blend) return fill;
+  return [...document.getElementById(blend[1]).children].map((stop) => getComputedStyle(stop).stopColor).join();
+})"""
 
 
-def fills(player: Locator, kind: str = ".hv-fold") -> list[str]:
-    found: list[str] = player.evaluate(f"(player, kind) => [...player.querySelectorAll(kind)].map({FILL})", kind)
+def fills(player: Locator) -> list[str]:
+    """The colour of each closed box, or both colours where it has two."""
+    found: list[str] = player.evaluate(FILLS)
     return found
 
 

@@ -83,12 +83,12 @@ def test_no_larger_text_is_small(page: Page, player: Locator) -> None:
         page.wait_for_timeout(200)
         assert player.evaluate(SMALLEST) >= 18, key
     press(page, "Escape")
-    player.locator("summary").press("Enter")
+    player.locator(".hv-view > summary").press("Enter")
     press(page, "p", "Home", "ArrowRight")
     expect(player.locator(".hv-ask")).to_be_visible()
     assert player.evaluate(SMALLEST) >= 18
     press(page, "Escape", "p", "l")
-    player.locator("summary").press("Enter")
+    player.locator(".hv-view > summary").press("Enter")
     assert player.evaluate(SMALLEST) < 18
 
 
@@ -181,7 +181,7 @@ def test_a_click_and_a_breakpoint_work_in_a_layer_too(page: Page, player: Locato
 
 
 def test_the_menu_is_reached_and_left_by_keyboard(page: Page, player: Locator) -> None:
-    summary = player.locator("summary")
+    summary = player.locator(".hv-view > summary")
     summary.press("Enter")
     press(page, "Tab", "Enter")
     tensors = player.get_by_role("button", name="Tensors")
@@ -196,7 +196,7 @@ def test_the_menu_is_reached_and_left_by_keyboard(page: Page, player: Locator) -
 @pytest.mark.both_themes
 def test_axe_finds_nothing_serious_with_the_menu_open_and_text_large(page: Page, player: Locator) -> None:
     press(page, "]", "b", "l")
-    player.locator("summary").press("Enter")
+    player.locator(".hv-view > summary").press("Enter")
     found = Axe().run(page, context=".hv-player").response["violations"]
     assert [(rule["id"], rule["help"]) for rule in found if rule["impact"] in ("serious", "critical")] == []
     press(page, "Escape", "b", "l")
@@ -214,10 +214,10 @@ def test_nothing_is_cut_off_in_a_narrow_window(open_page: Opener, width: int) ->
     expect(player.locator(".hv-ask")).to_be_visible()
     for key in ("", "l"):
         press(page, "Escape", key) if key else None
-        player.locator("summary").press("Enter")
+        player.locator(".hv-view > summary").press("Enter")
         assert player.evaluate("e => e.scrollWidth - e.clientWidth") <= 1
         for part in (".hv-bar", ".hv-panel"):
             assert player.locator(part).evaluate("e => e.scrollWidth - e.clientWidth") <= 1, (part, key)
         menu, around = player.locator(".hv-menu").bounding_box(), player.bounding_box()
         assert menu and around and menu["x"] >= around["x"]
-        player.locator("summary").press("Enter")
+        player.locator(".hv-view > summary").press("Enter")
