@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from PIL import Image
 from playwright.sync_api import Browser, Page
+from torch import nn
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -97,6 +98,24 @@ def switched(chrome: Browser, target: Path, made: Path) -> None:
     page.close()
 
 
+def vanishing(chrome: Browser, target: Path, made: Path) -> None:
+    """A large trace at its end: twenty layers of sigmoids, from which less and less of the gradient comes."""
+    torch.manual_seed(0)
+    layers = [nn.Sequential(nn.Linear(16, 16), nn.Sigmoid()) for _ in range(20)]
+    model = nn.Sequential(*layers)
+    with hv.record(model) as trace:
+        model(torch.randn(8, 16)).square().mean().backward()
+    trace.to_html(made / "large.html")
+    page = chrome.new_page(viewport={"width": 1100, "height": 860}, device_scale_factor=1.5, reduced_motion="reduce")
+    page.goto((made / "large.html").as_uri())
+    page.wait_for_selector(".hv-live .hv-picture")
+    page.locator(".hv-live .hv-player").press("End")
+    page.locator("h1").click()
+    page.wait_for_timeout(300)
+    page.locator(".hv-live .hv-player").screenshot(path=str(target / "large.png"))
+    page.close()
+
+
 def moving(chrome: Browser, target: Path, made: Path) -> None:
     """The player step by step, as one moving picture."""
     with hv.record() as trace:
@@ -135,6 +154,7 @@ def main(folder: Path | None) -> None:
                 lab.set_theme(theme)
                 take(chrome, lab, target, theme)
             switched(chrome, target, notebooks)
+            vanishing(chrome, target, notebooks)
             moving(chrome, target, notebooks)
 
 

@@ -1,6 +1,7 @@
 """What has brought other tools down, in a kernel of Jupyter's: it is recorded, told, drawn and shown."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import nbformat
@@ -88,7 +89,8 @@ trace = shown(y)""",
 def outputs() -> dict[str, list[Any]]:
     """What each case wrote, all of them in one kernel, one after the other."""
     cells = [new_code_cell(SET_UP), *map(new_code_cell, CASES.values())]
-    ran = run(nbformat.from_dict(new_notebook(cells=cells)), ROOT)
+    with ThreadPoolExecutor(1) as apart:  # a browser of other tests may have an event loop in this one
+        ran = apart.submit(run, nbformat.from_dict(new_notebook(cells=cells)), ROOT).result()
     return dict(zip(CASES, (cell.outputs for cell in ran.cells[1:]), strict=True))
 
 

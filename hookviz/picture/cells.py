@@ -1,6 +1,7 @@
 """The parts of a box: cells, rows and texts of Graphviz's HTML-like labels, coloured as they stand at one step."""
 
 from html import escape
+from math import ceil
 from typing import Any
 
 from hookviz.picture.scene import Scene
@@ -19,6 +20,8 @@ HIDDEN = "transparent"
 """A text in this colour only keeps its room; ``engine.tidy`` leaves it out of the SVG."""
 GLOW, PIN, DONE = "#fde68a", "#f8fafc", "#faf5ff"
 SMALL, SIZE, ON_ARROWS = 13, 14, 15
+EVEN = 80
+"""Points: the room for a number in a picture of a large trace is a multiple of this."""
 _WIDTHS = {0.4: " .,:;'|()[]ijl-", 0.5: "rtf", 0.72: "0123456789abcdeghknopqsuvxyz_"}
 """Parts of the type's size → the characters that are no wider; others are a little wider."""
 
@@ -35,6 +38,12 @@ class Look:
         self.done = {spot for _, mark in marks for spot in mark.on}
         self.now = {*marks[-1][1].on, *marks[-1][1].near} if marks and step is not None else set()
         self.final, self.wide = final, scene.wide
+        self.even = bool(scene.folds or scene.ports)
+
+    def room(self, text: str, size: int) -> int:
+        """How many points wide ``text`` can be: in a large trace a round number, so that equal layers look alike."""
+        width = room_for(text, size)
+        return ceil(width / EVEN) * EVEN if self.even else width
 
     def outline(self, spot: str) -> str:
         """The colour around a box or a pin."""
@@ -91,7 +100,7 @@ def kept(spot: str, longest: str, look: Look, color: str, size: int = SIZE, **at
     shown = longest if look.final else look.texts.get(spot, "")
     text = words(shown, color=color) if shown else words(longest, color=HIDDEN)
     weight = f"<B>{text}</B>" if color == INK else text
-    return cell(spot, weight, width=room_for(longest, size), **attributes)
+    return cell(spot, weight, width=look.room(longest, size), **attributes)
 
 
 def room_for(text: str, size: int = SIZE) -> int:

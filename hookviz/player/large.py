@@ -7,6 +7,7 @@ from typing import Any
 
 from hookviz.fold import MANY, Fold, View, Views
 from hookviz.fold.happened import Happened, spans
+from hookviz.picture.alike import Layouts
 from hookviz.picture.dot import dot
 from hookviz.picture.folded import named
 from hookviz.picture.notebook import finished
@@ -72,6 +73,7 @@ class Large:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self._passes: dict[int, Pass] = {}
+        self._layouts = Layouts()
         self._hooks = sorted({row.hook for row in trace.rows if row.hook is not None})
         self._fired = trace.firings
         asks = bool(self._fired) or len(trace.rows) <= LONG  # to find out what to ask of nodes, each must be looked at
@@ -161,7 +163,7 @@ class Large:
         for closed in scene.folds:
             texts |= {spot: [*map(list, sorted(there.items()))] for spot, there in closed.texts.items()}
         return {
-            "svg": dot(scene, None, final=True).pipe("svg", encoding="utf-8"),
+            "svg": self._layouts.svg(dot(scene, None, final=True)),
             "texts": texts,
             "steps": _steps(scene),
             "ports": {port.id: own.views.name(port.far) for port in scene.ports if port.far is not None},

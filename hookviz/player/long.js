@@ -34,9 +34,9 @@ export function makeLongTimeline({ model, frames, words, root, go, driver, signa
   };
   const point = () => {
     const [from, to] = shown;
-    here.style.left = `${((placeAmong(steps, now) - from + 0.5) / Math.max(1, to - from)) * 100}%`;
-    const all = Math.max(1, steps.length);
-    Object.assign(part.style, { left: `${(from / all) * 100}%`, width: `${((to - from) / all) * 100}%` });
+    const percent = (part, whole) => `${(part / Math.max(1, whole)) * 100}%`;
+    here.style.left = percent(placeAmong(steps, now) - from + 0.5, to - from);
+    Object.assign(part.style, { left: percent(from, steps.length), width: percent(to - from, steps.length) });
     part.hidden = to - from >= steps.length;
   };
   const look = (next) => {
@@ -99,7 +99,7 @@ function watch(root, track, draw, signal) {
 /** What the colours and marks say, with numbers. */
 function makeScale(scale, words) {
   const pane = make("p", "hv-scale");
-  const shown = (norm) => make("b", "", String(Number(norm.toPrecision(2))));
+  const shown = (norm) => make("b", "", `${Number(norm.toPrecision(2))}`);
   const ramp = make("span", "hv-ramp", "", { role: "img", "aria-label": say(words, "to") });
   if (scale) {
     const [first, last] = [placeOf(scale.low, scale), placeOf(scale.high, scale)];

@@ -26,7 +26,8 @@ export function colourAt(place, kind) {
 export function arrivalsIn(frames, { steps, spans }) {
   const inside = (rows) => rows.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
   const found = [...steps].filter(([id]) => /^n\d+$/.test(id)).concat([...spans].map(([id, rows]) => [id, inside(rows)]));
-  return new Map(found.map(([id, all]) => [id, all.filter((step) => (frames[step].norm ?? null) !== null).map((step) => [step, frames[step].norm])]));
+  const arrived = (steps) => steps.map((step) => [step, frames[step].norm]).filter(([, norm]) => (norm ?? "") !== "");
+  return new Map(found.map(([id, all]) => [id, arrived(all)]));
 }
 
 /** What has arrived up to a step: the smallest and largest norm, and whether some were zero, NaN or infinite. */

@@ -31,7 +31,7 @@ export function makeStops({ model, words, frames, hooks, panel, root, driver, si
     root.querySelectorAll(".hv-firings tbody tr").forEach((row) => {
       flag(row, isStop(row.querySelector("button").textContent - 1), (cell) => onRow(cell, words));
     });
-    for (const pin of root.querySelectorAll(".hv-pin")) flag(pin, stops().includes(holders.get(pin.dataset.id)), onPin);
+    for (const pin of root.querySelectorAll(".hv-pin")) flag(pin, stops().includes(holders.get(pin.dataset.id) ?? Number(pin.dataset.hook)), onPin);
   };
   driver.onChange("change:breakpoints", paint);
   listen(root, "hv-drawn", paint, signal);

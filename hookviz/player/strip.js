@@ -5,7 +5,7 @@ import { colourAt, placeOf } from "./norms.js";
 import { placeAmong } from "./zoom.js";
 
 const [BARS, FLOOR, LANE] = [44, 34, 17];
-const NAMES = ["purple", "hook", "red", "quiet", "plate", "sunk", "ink", "paper", "strong-line", "small-tone", "middle-tone", "large-tone"];
+const NAMES = ["purple", "hook", "red", "quiet", "sunk", "ink", "paper", "strong-line", "small-tone", "middle-tone", "large-tone"];
 
 /** A canvas with room for so many rows below the bars, and the colours of the theme. */
 export function penOn(canvas, root, width, lanes) {
@@ -48,9 +48,9 @@ const mixed = (text, colour) => text.replace(/var\(--hv-([\w-]+)\)/g, (_, name) 
 export function drawLanes({ pen, width, colour, step }, columns, lanes, words) {
   lanes.forEach((glyph, k) => {
     const top = BARS + k * LANE;
-    pen.fillStyle = colour[k % 2 ? "paper" : "sunk"];
-    pen.fillRect(0, top, width, LANE);
-    pen.fillStyle = colour[glyph === "hook" ? "hook" : glyph === "exception" ? "red" : "strong-line"];
+    pen.fillStyle = colour.sunk;
+    pen.fillRect(0, top + 1, width, LANE - 1);
+    pen.fillStyle = colour[{ hook: "hook", exception: "red" }[glyph] ?? "strong-line"];
     columns.forEach(({ glyphs }, i) => glyphs.has(glyph) && pen.fillRect(i * step, top + 4, Math.max(1, step - (step > 3 ? 1 : 0)), LANE - 8));
     const name = say(words, `legend_${glyph}`);
     pen.fillStyle = colour.paper;
@@ -63,11 +63,11 @@ export function drawLanes({ pen, width, colour, step }, columns, lanes, words) {
 /** The boxes of the picture above, each where its steps are; its name where there is room. */
 export function drawBands({ pen, width, colour }, bands, chosen) {
   const place = (step) => ((placeAmong(chosen, step) / chosen.length) * width);
-  bands.forEach(({ title, rows }, k) => {
+  bands.forEach(({ title, rows }) => {
     for (const [first, last] of rows) {
       if (last < chosen[0] || first > chosen.at(-1)) continue;
       const [left, right] = [place(Math.max(first, chosen[0])), last >= chosen.at(-1) ? width : place(last + 1)];
-      pen.fillStyle = colour[k % 2 ? "plate" : "sunk"];
+      pen.fillStyle = colour.sunk;
       pen.fillRect(left, BARS + 1, Math.max(1, right - left), LANE - 1);
       pen.fillStyle = colour["strong-line"];
       pen.fillRect(left, BARS + 1, 1, LANE - 1);

@@ -42,6 +42,7 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
     const svg = typeof view.svg === "number" ? model.get("svgs")[view.svg] : view.svg;
     const index = indexOf(view);
     const picture = makePicture(svg, label, frames, { ...noPins, index });
+    for (const pin of picture.holder.querySelectorAll(".hv-pin")) pin.dataset.hook = frames[index.steps.get(pin.dataset.id)?.[0]]?.hook;
     for (const box of picture.holder.querySelectorAll(DOORS)) {
       const to = behind({ name, view }, box);
       if (!to) continue;

@@ -100,12 +100,14 @@ def lab(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
 
 
 @pytest.fixture(scope="session")
-def open_lasting(chrome: Browser, lab: Lab) -> Callable[..., Page]:
+def open_lasting(chrome: Browser, lab: Lab) -> Iterator[Callable[..., Page]]:
     """Opens a notebook in a page of its own, runs it, and waits for the players in it."""
+    together = chrome.new_context()  # JupyterLab's megabytes of scripts are loaded once
 
     def open_it(notebook: str, theme: str = "light", width: int = 1280, height: int = 1100) -> Page:
         lab.set_theme(theme)
-        page = chrome.new_page(viewport={"width": width, "height": height})
+        page = together.new_page()
+        page.set_viewport_size({"width": width, "height": height})
         note_errors(page)
         lab.open(page, notebook)
         lab.run_all(page)
@@ -113,7 +115,8 @@ def open_lasting(chrome: Browser, lab: Lab) -> Callable[..., Page]:
         page.wait_for_function(DONE, timeout=60_000)
         return page
 
-    return open_it
+    yield open_it
+    together.close()
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import FloatRect, Locator, Page, expect
 from torch import nn
 
 import hookviz as hv
@@ -103,6 +103,15 @@ def player(opened: Opener) -> Locator:
     return found
 
 
+def track_of(player: Locator) -> FloatRect:
+    """Where the timeline is, on the screen."""
+    track = player.locator(".hv-long .hv-track")
+    track.scroll_into_view_if_needed()
+    box = track.bounding_box()
+    assert box
+    return box
+
+
 def here(player: Locator) -> Locator:
     return player.locator(".hv-here")
 
@@ -164,8 +173,7 @@ def test_a_box_says_how_many_hooks_are_in_it_and_how_many_fired(player: Locator)
 
 
 def test_the_words_of_a_far_step_are_there_at_once(player: Locator) -> None:
-    track = player.locator(".hv-long .hv-track").bounding_box()
-    assert track
+    track = track_of(player)
     player.page.mouse.click(track["x"] + track["width"] * 0.8, track["y"] + 20)
     expect(player.locator(".hv-sentence")).not_to_be_empty()
     step, steps = map(int, re.findall(r"\d+", player.locator(".hv-count").inner_text()))
@@ -185,6 +193,17 @@ def test_where_a_gradient_is_nan_the_timeline_is_red(opened: Opener) -> None:
     expect(page.locator(".hv-scale")).to_contain_text("Norm of each gradient")
     count, first, last = canvas.evaluate(RED)
     assert count > 100 and 0.48 < first < 0.52 and last > 0.98
+
+
+def test_a_breakpoint_has_its_sign_at_the_pin_also_when_the_picture_is_drawn_later(player: Locator) -> None:
+    press(player.page, "]", "]", "b")
+    for _ in range(5):
+        if not player.locator(".hv-pin.hv-now").count():
+            press(player.page, "e")
+            player.page.wait_for_timeout(150)
+    expect(player.locator(".hv-pin.hv-now .hv-sign")).to_have_count(1)
+    press(player.page, "b")
+    expect(player.locator(".hv-pin .hv-sign")).to_have_count(0)
 
 
 # -- colours
@@ -254,9 +273,9 @@ def test_the_timeline_zooms_about_the_step_and_follows_it(player: Locator) -> No
     expect(part).to_be_hidden()
     press(page, "]", "+", "+")
     expect(part).to_be_visible()
-    track = player.locator(".hv-long .hv-track").bounding_box()
+    track = track_of(player)
     shown = part.bounding_box()
-    assert track and shown and 0.2 < shown["width"] / track["width"] < 0.3
+    assert shown and 0.2 < shown["width"] / track["width"] < 0.3
     page.mouse.click(track["x"] + track["width"] * 0.5, track["y"] + 20)
     step, steps = map(int, re.findall(r"\d+", player.locator(".hv-count").inner_text()))
     middle = shown["x"] + shown["width"] / 2 - track["x"]
@@ -283,8 +302,7 @@ def test_the_timeline_groups_by_key_and_by_its_list(player: Locator) -> None:
     expect(player.locator(".hv-none")).to_have_text("No gradient is zero, NaN or infinite, and nothing was raised.")
     choice.select_option("hooks")
     expect(player.locator(".hv-none")).to_be_hidden()
-    track = player.locator(".hv-long .hv-track").bounding_box()
-    assert track
+    track = track_of(player)
     for place, told in ((0.2, "kept it"), (0.8, "replaced the gradient")):
         page.mouse.click(track["x"] + track["width"] * place, track["y"] + 20)
         expect(player.locator(".hv-sentence")).to_contain_text(re.compile(told))
