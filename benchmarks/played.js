@@ -13,7 +13,7 @@ async () => {
     steps.push(performance.now() - start);
     await frame();
   }
-  const pane = root.querySelector(".hv-long");
+  const pane = root.querySelector(".hv-timeline");
   const { left, top, width } = pane.querySelector(".hv-track").getBoundingClientRect();
   const point = (name, part) => pane.dispatchEvent(new PointerEvent(name, { pointerId: 1, bubbles: true, clientX: left + part * width, clientY: top + 9 }));
   pane.setPointerCapture = () => {};

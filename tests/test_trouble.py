@@ -249,7 +249,10 @@ def test_findings_stand_first_among_the_notes_of_a_large_trace() -> None:
     found = trace.troubles[0]
     assert state["notes"][0] == f"Step {found.step + 1}: {found.sentence}\n#step-{found.step + 1}"
     assert state["notes"][-1] == "Something else." and f"{found.step + 1} of" in str(trace.troubles)
-    assert passed(mlp(Log(), *layers(3, nn.Tanh))).state()["notes"] == []
+    small = passed(mlp(Log(), *layers(3, nn.Tanh)))
+    assert small.state()["notes"] == [
+        f"Step {row.step + 1}: {row.sentence}\n#step-{row.step + 1}" for row in small.troubles
+    ]
     assert found.sentence in page(trace).partition("<script")[0].replace("\n", " ")
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hookviz.fold.tree import Fold, Tree
 from hookviz.trace import HOOK_KINDS
-from hookviz.values import Value
+from hookviz.values import Row, Value
 
 
 class Arrival(NamedTuple):
@@ -35,6 +35,15 @@ class Of:
     """Those that were registered, whether or not they fired."""
 
 
+def _size(value: Row) -> tuple[float, int]:
+    """The 2-norm, and how many numbers are NaN or infinite."""
+    numbers = value[3]
+    if type(numbers) is float and math.isfinite(numbers):  # by far the most of a long chain
+        return abs(numbers), 0
+    found = Value(*value).statistics
+    return found[3], found[4] + found[5]
+
+
 class Happened:
     """What happened in one pass, node by node and call by call; and in the boxes of its tree."""
 
@@ -53,8 +62,7 @@ class Happened:
                 continue
             of.steps.append(index)
             if row.kind in ("seed", "arrive") and isinstance(row.after, int):
-                found = Value(*trace.values[row.after]).statistics
-                of.arrived.append(Arrival(index, found[3], found[4] + found[5]))
+                of.arrived.append(Arrival(index, *_size(trace.values[row.after])))
             if row.hook is not None and row.kind in HOOK_KINDS:
                 of.fired.append((index, row.hook))
         self._register()

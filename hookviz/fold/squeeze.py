@@ -67,10 +67,15 @@ def _neighbours(tree: Tree, members: list[Member]) -> tuple[list[set[int]], list
 def _fans(tree: Tree, members: list[Member], fresh: Fresh) -> list[Member]:
     """Fold what is of one kind and lies between the same neighbours."""
     before, behind = _neighbours(tree, members)
+    roughly: dict[Any, list[int]] = {}
+    for at, (above, below) in enumerate(zip(before, behind, strict=True)):
+        key = len(above), len(below), min(above, default=None), min(below, default=None)
+        roughly.setdefault(key, []).append(at)
     groups: dict[Any, list[int]] = {}
-    for at, member in enumerate(members):
-        key = label_of(tree.trace, member), frozenset(before[at]), frozenset(behind[at])
-        groups.setdefault(key, []).append(at)
+    for some in roughly.values():
+        for at in some if len(some) >= FEWEST else ():
+            exact = label_of(tree.trace, members[at]), frozenset(before[at]), frozenset(behind[at])
+            groups.setdefault(exact, []).append(at)
     return _folded(members, groups.values(), "fan", fresh)
 
 

@@ -5,6 +5,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from hookviz.collecting import unsearched
 from hookviz.fold import MANY, Fold, View, Views
 from hookviz.fold.happened import Happened, spans
 from hookviz.picture.alike import Layouts
@@ -27,7 +28,7 @@ LONG = 400
 """A trace of more steps is sent in parts: each step is some 0.5 KB of words."""
 CHUNK = 200
 """So many steps are told in one part."""
-CHUNKS, BOXES = 3, 12
+CHUNKS, BOXES = 3, 10
 """An output of a notebook, which asks no kernel, has the words of so many chunks, and so many boxes' pictures."""
 FIRINGS = 1_000
 """The table of hooks has no more rows than this."""
@@ -84,6 +85,7 @@ class Large:
         """The passes in which something happened."""
         return sorted({row.pass_id for row in self.trace.rows})
 
+    @unsearched()
     def state(self) -> dict[str, Any]:
         """What the player needs from the start."""
         tops = {f"{pass_id}/": self._view(pass_id, "") for pass_id in self.passes}
@@ -113,6 +115,7 @@ class Large:
                 tick()
         return {**state, "parts": parts}
 
+    @unsearched()
     def brief(self) -> dict[str, Any]:
         """The same with some parts: the words of the first steps, and the boxes that are entered first."""
         state, names = self.state(), list(self.names())

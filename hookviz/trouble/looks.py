@@ -81,6 +81,9 @@ class Pass:
 
     def bad(self, kept: Any) -> bool:
         """Whether a NaN or Inf is among the numbers."""
+        self.norms(kept)
+        if not (self._nan or self._inf):
+            return False
         return self._holds(self._nan, kept) or self._holds(self._inf, kept)
 
     def _holds(self, those: set[int], kept: Any) -> bool:

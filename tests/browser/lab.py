@@ -121,7 +121,11 @@ class Lab:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._server.terminate()
-        self._server.wait(timeout=120)
+        try:
+            self._server.wait(timeout=20)
+        except subprocess.TimeoutExpired:  # it waits for kernels, which end with it
+            self._server.kill()
+            self._server.wait()
         self._log.close()
 
     def set_theme(self, theme: str) -> None:

@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 from nbformat.sign import NotebookNotary
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import SCRIPT, SLIDERS, _note, again
+from tests.browser.conftest import SCRIPT, SLIDERS, again, note_errors
 from tests.browser.lab import Lab, write_notebook
 
 SENTENCE = "The sliders need a running kernel: run this cell again."
@@ -219,10 +219,9 @@ def test_marimo_plays_a_trace_and_a_what_if_without_its_sliders(chrome: Browser,
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "marimo", "run", "app.py", "--headless", "--no-token", "--port", str(port)]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        page = chrome.new_page()
         try:
-            page = chrome.new_page()
-            page.errors = []  # type: ignore[attr-defined]
-            page.on("console", lambda message: _note(page, message))
+            note_errors(page)
             page.goto(answering(f"http://127.0.0.1:{port}"))
             page.locator(".hv-player").nth(1).wait_for(timeout=60_000)
             for player in page.locator(".hv-player").all():
@@ -230,6 +229,7 @@ def test_marimo_plays_a_trace_and_a_what_if_without_its_sliders(chrome: Browser,
                 expect(player.locator(".hv-panel")).to_contain_text("λ grad * 2 on x replaced the gradient: 6 → 12.")
             assert page.errors == []  # type: ignore[attr-defined]
         finally:
+            page.close()
             server.terminate()
 
 

@@ -184,7 +184,10 @@ def test_two_passes_stand_beside_each_other_and_step_together(opened: Any) -> No
     marked = [[text for text in side.locator(".hv-changed").all_text_contents() if text] for side in sides.all()]
     assert marked == [["gradient 4"], ["gradient 6"]]
     assert page.locator(".hv-ring").count() == 1
-    assert "The difference begins at step 6, with c_hook on c." in page.locator(".hv-live .hv-notes").inner_text()
+    assert (
+        "The difference begins at step 6, with c_hook on c."
+        in page.locator(".hv-live .hv-player > .hv-notes").inner_text()
+    )
     page.keyboard.press("s")
     page.wait_for_function("!document.querySelector('.hv-pair')")
     assert page.locator(".hv-graph .hv-was").all_text_contents() == ["4"]
