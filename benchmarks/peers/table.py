@@ -167,8 +167,17 @@ def provenance(results: Results) -> str:
     names = {"plain": "torch"} | {peer: tool.package for peer, tool in PEERS.items()}
     versions = {f"{names[peer]} {cell['version']}" for found in results.values() for peer, cell in found.items()}
     dates = sorted({cell["date"] for cell in cells})
-    counts = sorted({len(found["plain"]["memory"]) for work, found in results.items() if work in WORKS})
-    note = " **One round only: a first look, no measurement.**" if counts[0] < 2 else ""
+    every = (cell for work, found in results.items() if work in WORKS for cell in found.values())
+    counts = sorted(
+        {
+            max(map(len, lists))
+            for cell in every
+            if (lists := [numbers for numbers in cell.values() if isinstance(numbers, list)])
+        }
+    )
+    note = (
+        " **One round only, where no range stands in brackets: a first look, no measurement.**" if counts[0] < 2 else ""
+    )
     return f"{', '.join(sorted(versions))}. {_range(dates)}, rounds: {_range(counts)}, one thread.{note}"
 
 

@@ -14,7 +14,7 @@ export function makeLongTimeline({ model, frames, words, root, go, driver, signa
   const scale = scaleOf(frames);
   const range = { "aria-valuemin": 1, "aria-valuemax": count };
   const pane = make("div", "hv-timeline hv-long", "", { role: "slider", tabindex: 0, "aria-label": say(words, "timeline"), ...range });
-  const [track, canvas, here, part, none] = [make("div", "hv-track"), make("canvas"), make("div", "hv-needle"), make("div", "hv-part"), make("p", "hv-none")];
+  const [track, canvas, here, part, none] = [make("div", "hv-track"), make("canvas"), make("div", "hv-needle"), make("div", "hv-window"), make("p", "hv-none")];
   track.append(canvas, here, part, none);
   pane.append(track);
   let [now, group, steps, bands] = [driver.now().step, "all", stepsOf(frames), []];

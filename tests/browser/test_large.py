@@ -206,6 +206,17 @@ def test_a_breakpoint_has_its_sign_at_the_pin_also_when_the_picture_is_drawn_lat
     expect(player.locator(".hv-pin .hv-sign")).to_have_count(0)
 
 
+def test_what_a_step_sends_stands_in_the_panel_part_below_part(player: Locator) -> None:
+    seek(player, "AddmmBackward0")
+    press(player.page, "Enter", "ArrowRight")
+    expect(player.locator(".hv-sentence")).to_contain_text("and sends")
+    boxes = [part.bounding_box() for part in player.locator(".hv-panel .hv-part").all()]
+    above = player.locator(".hv-sentence").bounding_box()
+    assert len(boxes) >= 2 and above
+    tops = [above["y"] + above["height"], *(box["y"] for box in boxes if box)]
+    assert tops == sorted(tops)
+
+
 # -- colours
 
 
@@ -269,7 +280,7 @@ def test_what_is_nan_and_what_is_zero_have_outlines_of_their_own(opened: Opener)
 
 
 def test_the_timeline_zooms_about_the_step_and_follows_it(player: Locator) -> None:
-    page, part = player.page, player.locator(".hv-part")
+    page, part = player.page, player.locator(".hv-window")
     expect(part).to_be_hidden()
     press(page, "]", "+", "+")
     expect(part).to_be_visible()
