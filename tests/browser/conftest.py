@@ -167,7 +167,7 @@ def lesson(request: pytest.FixtureRequest, open_lasting: Callable[..., Page], la
 
 def note_errors(page: Page) -> None:
     """Keep what goes wrong in the page in ``page.errors``."""
-    page.errors = []  # type: ignore[attr-defined]
+    page.errors, page.slow = [], False  # type: ignore[attr-defined]
     page.on("console", lambda message: _note(page, message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: _note(page, str(error)))
 
@@ -187,5 +187,7 @@ def again(place: Locator) -> list[str]:
 
 
 def _note(page: Page, error: str) -> None:
-    if SLOW not in error:
+    if SLOW in error:
+        page.slow = True  # type: ignore[attr-defined]
+    else:
         page.errors.append(error)  # type: ignore[attr-defined]

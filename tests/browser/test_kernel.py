@@ -11,6 +11,10 @@ from tests.browser.lab import Lab
 
 def test_what_is_not_there_yet_comes_from_the_kernel(open_page: Callable[..., Page], lab: Lab) -> None:
     page = open_page("large.ipynb")
+    page.wait_for_timeout(2500)
+    if page.slow:  # type: ignore[attr-defined]
+        lab.run_all(page)
+        page.wait_for_timeout(5000)
     player = page.locator(".hv-player").first
     player.scroll_into_view_if_needed()
     player.focus()
