@@ -149,6 +149,19 @@ def same(one: Row | None, other: Row | None) -> bool:
     return one == other or repr(one) == repr(other)
 
 
+def size_of(value: Row) -> tuple[float, int, int]:
+    """The 2-norm of a row, and how many of its numbers are NaN and infinite.
+
+    >>> size_of(Value.of(torch.tensor([3.0, -4.0])).row), size_of(Value.of(torch.tensor(-2.0)).row)
+    ((5.0, 0, 0), (2.0, 0, 0))
+    """
+    numbers = value[3]
+    if type(numbers) is float and math.isfinite(numbers):  # by far the most of a long chain
+        return abs(numbers), 0, 0
+    _, _, _, norm, nan, inf, _ = Value(*value).statistics
+    return float(norm), nan, inf
+
+
 def number(x: complex, digits: int = 6) -> str:
     """A number as a person writes it: six significant digits, no trailing zeros.
 

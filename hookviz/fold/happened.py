@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hookviz.fold.tree import Fold, Tree
 from hookviz.trace import HOOK_KINDS
-from hookviz.values import Row, Value
+from hookviz.values import size_of
 
 
 class Arrival(NamedTuple):
@@ -35,15 +35,6 @@ class Of:
     """Those that were registered, whether or not they fired."""
 
 
-def _size(value: Row) -> tuple[float, int]:
-    """The 2-norm, and how many numbers are NaN or infinite."""
-    numbers = value[3]
-    if type(numbers) is float and math.isfinite(numbers):  # by far the most of a long chain
-        return abs(numbers), 0
-    found = Value(*value).statistics
-    return found[3], found[4] + found[5]
-
-
 class Happened:
     """What happened in one pass, node by node and call by call; and in the boxes of its tree."""
 
@@ -62,7 +53,8 @@ class Happened:
                 continue
             of.steps.append(index)
             if row.kind in ("seed", "arrive") and isinstance(row.after, int):
-                of.arrived.append(Arrival(index, *_size(trace.values[row.after])))
+                norm, nan, inf = size_of(trace.values[row.after])
+                of.arrived.append(Arrival(index, norm, nan + inf))
             if row.hook is not None and row.kind in HOOK_KINDS:
                 of.fired.append((index, row.hook))
         self._register()

@@ -16,6 +16,8 @@ export function makePicture(svg, label, frames, { was, pins, struck, index = ind
   for (const pin of picture.querySelectorAll(".hv-pin")) {
     pin.classList.toggle("hv-switch-pin", pins.placeOf(pin.dataset.id) >= 0);
     pin.classList.toggle("hv-off", pins.isOff(pin.dataset.id));
+    const firing = index.steps.get(pin.dataset.id)?.find((step) => frames[step].glyph === "hook");
+    if (firing !== undefined) pin.dataset.hook = frames[firing].hook;
   }
   const off = (id) => (id.endsWith("-v") && pins.isOff(id.slice(0, -2)) ? pins.off : undefined);
   const stepAt = (target, now) => {

@@ -126,6 +126,10 @@ export function pauseAt(speed) {
   return 1200 / (speed > 0 ? speed : 1);
 }
 
+/** The kinds of step that occur, in the order in which they first do; a seed is told as a node. */
+export const kindsOf = (frames) => [...new Set(frames.map(kindOf))];
+export const kindOf = ({ glyph }) => glyph.replace("seed", "node");
+
 /** A sentence with its places filled. A key that is missing shows itself, so that it is noticed. */
 export function say(words, key, values = {}) {
   return (words[key] ?? key).replace(/\{(\w+)\}/g, (place, name) => String(values[name] ?? place));

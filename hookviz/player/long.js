@@ -1,17 +1,16 @@
 // The timeline of a large trace: too many steps for a shape each, so one sees how large the gradients are.
 
-import { KEYS, say } from "./logic.js";
+import { KEYS, kindsOf, say } from "./logic.js";
 import { atEnd, listen, make, mark, textButton } from "./dom.js";
-import { colourAt, placeOf, scaleOf } from "./norms.js";
+import { colourAt, placeOf } from "./norms.js";
 import { GROUPS, columnsOf, holding, placeAmong, stepsOf, zoomed } from "./zoom.js";
 import { drawBands, drawColumns, drawLanes, penOn } from "./strip.js";
 import { dragOn } from "./timeline.js";
 
 Object.assign(KEYS, { "+": "closer", "=": "closer", "-": "farther", g: "group", c: "norms" });
 
-export function makeLongTimeline({ model, frames, words, root, go, driver, signal }) {
+export function makeLongTimeline({ model, frames, scale, words, root, go, driver, signal }) {
   const count = frames.length;
-  const scale = scaleOf(frames);
   const range = { "aria-valuemin": 1, "aria-valuemax": count };
   const pane = make("div", "hv-timeline hv-long", "", { role: "slider", tabindex: 0, "aria-label": say(words, "timeline"), ...range });
   const [track, canvas, here, part, none] = [make("div", "hv-track"), make("canvas"), make("div", "hv-needle"), make("div", "hv-window"), make("p", "hv-none")];
@@ -19,12 +18,13 @@ export function makeLongTimeline({ model, frames, words, root, go, driver, signa
   pane.append(track);
   let [now, group, steps, bands] = [driver.now().step, "all", stepsOf(frames), []];
   let shown = [0, count];
+  const kinds = kindsOf(frames);
   const draw = () => {
     const width = track.clientWidth;
     if (!width) return;
     const chosen = steps.slice(...shown);
     const columns = columnsOf(frames, chosen, Math.min(width, chosen.length));
-    const lanes = group === "kinds" ? [...new Set(frames.map(({ glyph }) => glyph.replace("seed", "node")))] : [];
+    const lanes = group === "kinds" ? kinds : [];
     const strip = { ...penOn(canvas, root, width, lanes.length || Number(group === "modules")), step: width / columns.length };
     drawColumns(strip, columns, scale, model.get("norms"));
     drawLanes(strip, columns, lanes, words);

@@ -1,6 +1,7 @@
 // A trace too large to be sent at once: an outline of all its steps, and parts that come when they are asked for.
 
 import { unpack } from "./dom.js";
+import { scaleOf } from "./norms.js";
 
 const CHUNK = 200;
 
@@ -26,7 +27,7 @@ export async function openLarge(model, signal) {
     told?.forEach((words, i) => Object.assign(frames[first + i], words));
     return Boolean(told);
   };
-  return { frames, firings: model.get("firings"), notes: [], label: "", beside: null, part, tell, isTold: (step) => Boolean(frames[step].title) };
+  return { frames, firings: model.get("firings"), notes: [], label: "", beside: null, scale: scaleOf(frames), part, tell, isTold: (step) => Boolean(frames[step].title) };
 }
 
 /** Gives a part by its name: one that was sent, or one that the kernel is asked for; null if neither. */

@@ -21,7 +21,6 @@ export function makeStops({ model, words, frames, hooks, panel, root, driver, si
     driver.put({ breakpoints: sets ? [...others, hook] : others });
     panel.tell(say(words, sets ? "stop_set" : "stop_gone", { hook: hooks[hook].name }));
   };
-  const holders = pinsOf(frames);
   const paint = () => {
     const { step } = driver.now();
     const button = addButton(panel.pane, words, toggle, signal);
@@ -31,17 +30,11 @@ export function makeStops({ model, words, frames, hooks, panel, root, driver, si
     root.querySelectorAll(".hv-firings tbody tr").forEach((row) => {
       flag(row, isStop(row.querySelector("button").textContent - 1), (cell) => onRow(cell, words));
     });
-    for (const pin of root.querySelectorAll(".hv-pin")) flag(pin, stops().includes(holders.get(pin.dataset.id) ?? Number(pin.dataset.hook)), onPin);
+    for (const pin of root.querySelectorAll(".hv-pin")) flag(pin, stops().includes(Number(pin.dataset.hook)), onPin);
   };
   driver.onChange("change:breakpoints", paint);
   listen(root, "hv-drawn", paint, signal);
   return { limit, paint, actions: { stop: toggle } };
-}
-
-/** Id of a pin → its hook. */
-function pinsOf(frames) {
-  const firing = frames.filter((frame) => frame.glyph === "hook");
-  return new Map(firing.flatMap(({ on, hook }) => on.filter((id) => /-p\d+$/.test(id)).map((id) => [id, hook])));
 }
 
 function flag(element, is, addSign) {

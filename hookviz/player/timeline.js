@@ -1,6 +1,6 @@
 // What every timeline has: a shape for each kind of thing, and a pointer that is dragged along.
 
-import { say } from "./logic.js";
+import { kindsOf, say } from "./logic.js";
 import { listen, make, mark, shape } from "./dom.js";
 
 const ROUND = "M-5,0a5,5 0 1 0 10,0a5,5 0 1 0 -10,0z";
@@ -35,10 +35,10 @@ export function dragOn(pane, track, at, signal) {
   listen(pane, "pointermove", (event) => pane.hasPointerCapture(event.pointerId) && move(event), signal);
 }
 
-/** The shapes that occur, in the order in which they first do; a seed has a node's. */
+/** The shapes that occur. */
 export function makeLegend({ frames, words }) {
   const list = make("ul", "hv-legend");
-  for (const glyph of new Set(frames.map((frame) => frame.glyph.replace("seed", "node")))) {
+  for (const glyph of kindsOf(frames)) {
     const entry = make("li");
     entry.append(glyphShape(glyph, "hv-tick hv-done"), make("span", "", say(words, `legend_${glyph}`)));
     list.append(entry);

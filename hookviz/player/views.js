@@ -4,7 +4,6 @@ import { KEYS, say } from "./logic.js";
 import { focused, listen, make, mark, textButton } from "./dom.js";
 import { fitPictures, follow, makePicture } from "./graph.js";
 import { makeSearch } from "./search.js";
-import { scaleOf } from "./norms.js";
 import { makeTints } from "./tints.js";
 
 Object.assign(KEYS, { e: "enter", u: "out", "/": "search" });
@@ -14,7 +13,6 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
   const trail = make("nav", "hv-trail", "", { "aria-label": say(words, "trail") });
   const [side, pane] = [make("div", "hv-views"), make("div", "hv-graph")];
   const seen = new Map();
-  const scale = scaleOf(frames);
   let wanted = "";
   let now = driver.now().step;
   let at = null;
@@ -42,7 +40,6 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
     const svg = typeof view.svg === "number" ? model.get("svgs")[view.svg] : view.svg;
     const index = indexOf(view);
     const picture = makePicture(svg, label, frames, { ...noPins, index });
-    for (const pin of picture.holder.querySelectorAll(".hv-pin")) pin.dataset.hook = frames[index.steps.get(pin.dataset.id)?.[0]]?.hook;
     for (const box of picture.holder.querySelectorAll(DOORS)) {
       const to = behind({ name, view }, box);
       if (!to) continue;
@@ -53,7 +50,7 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
     }
     picture.holder.querySelector("svg").setAttribute("role", "group");
     const bands = Object.entries(view.spans).map(([id, rows]) => ({ rows, title: picture.elements.get(id).querySelector("text").textContent }));
-    const made = { name, view, picture, bands, tint: makeTints(picture, index, frames, scale) };
+    const made = { name, view, picture, bands, tint: makeTints(picture, index, frames, large.scale) };
     seen.set(name, made);
     return made;
   };

@@ -101,7 +101,7 @@ function fillRoot(root, model, signal, large) {
   const pictures = { ...tools, svgs: model.get("svgs"), label: say(words, "graph"), title: label };
   const graph = large ? makeViews({ ...pictures, large, tell: panel.tell, shows: (bands) => timeline.show(bands) }) : makeGraphs(pictures);
   const firings = makeFirings({ ...tools, firings: beside ? rowsBeside(fired, beside.firings) : fired });
-  const timeline = large ? makeLongTimeline(tools) : makeTimeline({ ...tools, first: model.get("mark") ?? -1 });
+  const timeline = large ? makeLongTimeline({ ...tools, scale: large.scale }) : makeTimeline({ ...tools, first: model.get("mark") ?? -1 });
   const predict = makePredict({ ...tools, panel });
   const stops = makeStops({ ...tools, panel });
   const switches = large ? null : makeSwitches({ ...tools, panel });

@@ -1,5 +1,7 @@
 // What of a long timeline is shown: which steps, and which part of them. The node tests run this file.
 
+import { kindOf } from "./logic.js";
+
 /** How steps are chosen and ordered: all of them, with modules or kinds below, or only some. */
 export const GROUPS = ["all", "modules", "kinds", "hooks", "problems"];
 
@@ -49,7 +51,7 @@ export function columnsOf(frames, steps, count) {
   steps.forEach((step, i) => {
     const { glyph, norm } = frames[step];
     const column = columns[Math.floor((i * count) / steps.length)];
-    column.glyphs.add(glyph === "seed" ? "node" : glyph);
+    column.glyphs.add(kindOf(frames[step]));
     column.bad ||= glyph === "exception" || typeof norm === "string";
     if (norm === 0) column.zero = true;
     else if (typeof norm === "number") [column.low, column.high] = [Math.min(column.low, norm), Math.max(column.high, norm)];

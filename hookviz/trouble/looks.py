@@ -1,12 +1,11 @@
 """A quick look at the values of one pass, and at what is theirs: norms, NaN and Inf, names in the user's words."""
 
-import math
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from hookviz.trace import CallRow, StepRow, TensorRow, Trace
-from hookviz.values import Value
+from hookviz.values import size_of
 from hookviz.words import say
 
 
@@ -54,17 +53,15 @@ class Pass:
         return self._norms[index]
 
     def _look(self, index: int) -> float | None:
-        shape, dtype, device, numbers, statistics, note = self.trace.values[index]
-        if note is not None or 0 in shape:
+        value = self.trace.values[index]
+        if value[-1] is not None or 0 in value[0]:
             return None
-        if type(numbers) is float and math.isfinite(numbers):  # by far the most of a long chain
-            return abs(numbers)
-        _, _, _, norm, nan, inf, _ = statistics or Value(shape, dtype, device, numbers).statistics
+        norm, nan, inf = size_of(value)
         if nan:
             self._nan.add(index)
         if inf:
             self._inf.add(index)
-        return float(norm)
+        return norm
 
     def norms(self, kept: Any) -> list[float]:
         """Of one value, of several, or of none, the norms that are known."""
