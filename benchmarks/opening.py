@@ -22,16 +22,17 @@ from tests.browser.lab import browser
 
 ROUNDS = 5
 START = "<!-- opening -->\n"
-HEAD = ("trace", "steps", "player", "output", "sent for the player", "a step", "the longest frame while scrubbing")
+HEAD = ("trace", "steps", "player", "output", "sent", "a page is shown after", "a step", "the longest frame")
 OPENED: dict[str, Callable[[], Case]] = {
+    "scalars": WORKS["scalars"],
     "resnet": CASES["resnet"],
     "encoder": CASES["encoder"],
     "encoder48": WORKS["encoder48"],
     "chain": lambda: Case("chain of 10,000 ops", lambda x: chain(x, 10_000), scalar()),
     "fan": lambda: Case("fan of 10,000 inputs", _fan, scalar()),
 }
-PLAYED = (Path(__file__).with_name("played.js")).read_text(encoding="utf-8")
-"""Steps and scrubs, and tells the milliseconds of each step and of each frame."""
+PLAYED, SHOWN = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("played.js", "shown.js"))
+"""What steps and scrubs, and tells how long each took; what notes when the player is there."""
 
 
 def _fan(x: torch.Tensor) -> torch.Tensor:
@@ -64,10 +65,12 @@ def sent(trace: hv.Trace) -> int:
 
 
 def played(chrome: Browser, path: Path) -> dict[str, list[float]]:
-    """Milliseconds of each step, and of each frame of a scrub across the timeline, of the page at ``path``."""
+    """Milliseconds until the page at ``path`` is shown, of each step, and of each frame of a scrub."""
     page = chrome.new_page(viewport={"width": 1280, "height": 800})
+    page.add_init_script(SHOWN)
     page.goto(path.as_uri())
     page.locator(".hv-live .hv-picture").wait_for()
+    page.wait_for_function("window.shownAfter")
     found: dict[str, list[float]] = page.evaluate(PLAYED)
     page.close()
     return found
@@ -83,11 +86,11 @@ def row(name: str, chrome: Browser) -> list[str]:
         trace.to_html(page)
         first, output = opened(saved, lambda it: it.player()), opened(saved, lambda it: it._repr_mimebundle_())
         times = [played(chrome, page) for _ in range(ROUNDS)]
-    steps = [statistics.median(one["steps"]) for one in times]
+    middles = [[statistics.median(one[name]) for one in times] for name in ("shown", "steps")]
     frames = [max(one["frames"]) for one in times]
     size = f"{sent(trace) / 1000:.0f} KB"
     texts = [spread(found, lambda number: f"{number:.2f} s") for found in (first, output)]
-    texts += [size, *(spread(found, lambda number: f"{number:.0f} ms") for found in (steps, frames))]
+    texts += [size, *(spread(found, lambda number: f"{number:.0f} ms") for found in (*middles, frames))]
     return [case.name, f"{len(trace.steps):,}", *texts]
 
 

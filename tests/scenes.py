@@ -1,6 +1,8 @@
 """The picture that the tests share, and what a trace says in a line for each step."""
 
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -142,3 +144,19 @@ def told(trace: Trace, *kinds: str) -> list[tuple[Any, ...]]:
 
 FORWARD = ("forward_pre_hook", "forward_hook")
 BACKWARD = ("full_backward_pre_hook", "full_backward_hook", "backward_hook")
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions are called while ``work`` runs: what it costs, and the same on every machine."""
+    count = 0
+
+    def note(_frame: FrameType, event: str, _what: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count

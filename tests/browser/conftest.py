@@ -178,6 +178,12 @@ def press(page: Page, *keys: str) -> None:
         page.keyboard.press(key)
 
 
+def changes(player: Locator) -> list[int]:
+    """How many places of the page each of the first steps changes: what a step costs, on any machine."""
+    counts: list[int] = player.evaluate(Path(__file__).with_name("changes.js").read_text(encoding="utf-8"))
+    return counts
+
+
 def again(place: Locator) -> list[str]:
     """What stands in the place of a slider instead of it, and whether it is to be seen."""
     shown: list[str] = place.evaluate(
