@@ -37,6 +37,9 @@ peak[0], time.process_time()"""
 USUAL, MEGABYTES = 450, {"08": 700, "09": 700}
 """How much memory a lesson may take at its peak, and those that take more: they train a network on pictures."""
 
+RANDOM = [path for path in LESSONS if path.name[:2] in ("04", "05", "06", "10")]
+"""Lessons whose players show weights that torch draws."""
+
 
 @pytest.fixture(params=LESSONS, ids=lambda path: path.stem)
 def lesson(request: pytest.FixtureRequest) -> Any:
@@ -49,11 +52,16 @@ def ran(request: pytest.FixtureRequest) -> tuple[Any, float]:
 
     The student's version is the same without some lines; the tests in a browser run that.
     """
-    notebook = nbformat.read(FOLDER / "solutions" / request.param.name, as_version=4)
-    notebook.cells.append(nbformat.v4.new_code_cell(USED))
     start = time.monotonic()
+    return run(FOLDER / "solutions" / request.param.name), time.monotonic() - start
+
+
+def run(path: Path) -> Any:
+    """The notebook at ``path`` after it ran; its last cell tells what it took."""
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(USED))
     NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(FOLDER)}}).execute()
-    return notebook, time.monotonic() - start
+    return notebook
 
 
 def code(notebook: Any) -> list[str]:
@@ -64,11 +72,16 @@ def prose(notebook: Any) -> str:
     return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
 
 
+def states(cell: Any) -> list[str]:
+    """What is in the players that the cell shows, packed."""
+    pages = [output.get("data", {}).get("text/html", "") for output in cell.get("outputs", [])]
+    return re.findall(r'class="hv-state">([^<]+)<', "".join(pages))
+
+
 def steps_of_player(cell: Any) -> int | None:
     """How many steps the player has that the cell shows; None if it shows none."""
-    pages = [output.get("data", {}).get("text/html", "") for output in cell.get("outputs", [])]
-    states = re.findall(r'class="hv-state">([^<]+)<', "".join(pages))
-    return unpack(states[-1])["steps"] if states else None
+    found = states(cell)
+    return unpack(found[-1])["steps"] if found else None
 
 
 def used(notebook: Any, waited: float) -> tuple[int, float]:
@@ -93,6 +106,14 @@ def test_it_runs_in_a_fresh_kernel_within_its_time_and_memory(
     memory, seconds = used(*ran)
     assert seconds <= 30
     assert memory <= MEGABYTES.get(request.node.callspec.id[:2], USUAL)
+
+
+@pytest.mark.parametrize("ran", RANDOM, ids=lambda path: path.stem, indirect=True)
+def test_networks_with_weights_that_torch_draws_look_the_same_each_time(
+    ran: tuple[Any, float], request: pytest.FixtureRequest
+) -> None:
+    again = run(FOLDER / "solutions" / f"{request.node.callspec.id}.ipynb")
+    assert [*map(states, again.cells)] == [*map(states, ran[0].cells)]
 
 
 def test_the_first_picture_comes_by_the_third_cell(ran: tuple[Any, float]) -> None:

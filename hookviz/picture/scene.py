@@ -128,7 +128,7 @@ class Scene:
         written = [scene.texts() for scene in scenes]
         for spot in {spot for there in written for spot in there}:
             texts = [there.get(spot, {}) for there in written]
-            longest = sorted({text for there in texts for text in there.values()}, key=len)[-2:]
+            longest = sorted(sorted({text for there in texts for text in there.values()}), key=len)[-2:]
             differ = any(there != texts[0] for there in texts)
             wide = both(longest[-1], longest[0]) if differ else longest[-1]
             if spot in self._spots:
