@@ -4,12 +4,13 @@ import importlib.metadata
 import json
 import platform
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import torch
 from playwright.sync_api import Browser
@@ -31,6 +32,10 @@ OPENED: dict[str, Callable[[], Case]] = {
     "chain": lambda: Case("chain of 10,000 ops", lambda x: chain(x, 10_000), scalar()),
     "fan": lambda: Case("fan of 10,000 inputs", _fan, scalar()),
 }
+SHOWN_AS: dict[str, Callable[[hv.Trace], object]] = {
+    "player": lambda trace: trace.player(),
+    "output": lambda trace: trace._repr_mimebundle_(),
+}
 PLAYED, SHOWN = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("played.js", "shown.js"))
 """What steps and scrubs, and tells how long each took; what notes when the player is there."""
 
@@ -47,15 +52,19 @@ def recorded(case: Case) -> hv.Trace:
     return trace
 
 
-def opened(path: Path, open_it: Callable[[hv.Trace], Any]) -> list[float]:
-    """CPU seconds from a trace that nobody has looked at to what is shown of it, once for each round."""
-    found = []
-    for _ in range(ROUNDS):
-        trace = hv.load(path)
-        start = time.process_time()
-        open_it(trace)
-        found.append(time.process_time() - start)
-    return found
+def opened(path: Path, what: str) -> list[float]:
+    """CPU seconds from the trace at ``path`` to what is shown of it, each round in a fresh process."""
+    command = [sys.executable, "-m", "benchmarks.opening", what, str(path)]
+    return [float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(ROUNDS)]
+
+
+def first(what: str, path: str) -> float:
+    """CPU seconds that this process needs to open its first trace; torch, hookviz and IPython are there already."""
+    trace = hv.load(path)
+    import_module("IPython")  # without it there is no kernel that could ask
+    start = time.process_time()
+    SHOWN_AS[what](trace)
+    return time.process_time() - start
 
 
 def sent(trace: hv.Trace) -> int:
@@ -84,12 +93,12 @@ def row(name: str, chrome: Browser) -> list[str]:
         saved, page = Path(folder, "trace.json"), Path(folder, "page.html")
         trace.save(saved)
         trace.to_html(page)
-        first, output = opened(saved, lambda it: it.player()), opened(saved, lambda it: it._repr_mimebundle_())
+        opening = [opened(saved, what) for what in SHOWN_AS]
         times = [played(chrome, page) for _ in range(ROUNDS)]
     middles = [[statistics.median(one[name]) for one in times] for name in ("shown", "steps")]
     frames = [max(one["frames"]) for one in times]
     size = f"{sent(trace) / 1000:.0f} KB"
-    texts = [spread(found, lambda number: f"{number:.2f} s") for found in (first, output)]
+    texts = [spread(found, lambda number: f"{number:.2f} s") for found in opening]
     texts += [size, *(spread(found, lambda number: f"{number:.0f} ms") for found in (*middles, frames))]
     return [case.name, f"{len(trace.steps):,}", *texts]
 
@@ -98,7 +107,6 @@ def main(names: Sequence[str]) -> None:
     """Print the table of the traces called ``names``; of all of them, write it into the page, too."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    hv.draw(scalar() * 2).pipe("svg")  # the libraries that pictures need are loaded once
     with browser() as chrome:
         table = grid(HEAD, [row(name, chrome) for name in names or OPENED])
     where = f"torch {importlib.metadata.version('torch')}, Python {platform.python_version()}, {ROUNDS} rounds."
@@ -109,4 +117,7 @@ def main(names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    if sys.argv[1:2] and sys.argv[1] in SHOWN_AS:
+        print(first(*sys.argv[1:]))
+    else:
+        main(sys.argv[1:])

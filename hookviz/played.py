@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hookviz.player import Player
+    from hookviz.player.widget import Player
 
 
 class Played:
@@ -16,7 +16,7 @@ class Played:
 
     def player(self) -> "Player":
         """The widget; its traits, such as ``step`` and ``shown``, can be linked to other widgets."""
-        from hookviz.player import Player
+        from hookviz.player.widget import Player
 
         return Player.showing(self.state())
 

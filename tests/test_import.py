@@ -28,6 +28,19 @@ def test_importing_leaves_the_widget_and_graphviz_for_later() -> None:
     assert not {"anywidget", "ipywidgets", "pygraphviz", "IPython", "hookviz.why.reasons"} & set(loaded)
 
 
+SHOW = """
+import sys, torch, hookviz
+with hookviz.record() as trace:
+    (torch.ones((), requires_grad=True) * 2).backward()
+assert "hv-output" in trace._repr_mimebundle_()["text/html"]
+print(*sys.modules)
+"""
+
+
+def test_showing_a_trace_needs_no_widget() -> None:
+    assert not {"anywidget", "ipywidgets", "IPython"} & set(run(SHOW).split())
+
+
 def test_importing_replaces_nothing_of_torch() -> None:
     code = "import torch; b = torch.autograd._engine_run_backward, torch.Tensor.register_hook; import hookviz; "
     assert run(code + "print(b == (torch.autograd._engine_run_backward, torch.Tensor.register_hook))") == "True\n"

@@ -17,7 +17,8 @@ from hookviz.page.build import bundle, page
 from hookviz.player.frames import state
 from hookviz.player.large import BOXES, CHUNK, CHUNKS, FIRINGS, LONG, Large, brief, is_large, state_of
 from hookviz.player.packed import unpack
-from hookviz.player.widget import Player, script
+from hookviz.player.sent import script
+from hookviz.player.widget import Player
 
 
 class Answers(Player):

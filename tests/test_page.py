@@ -27,8 +27,9 @@ from hookviz.picture.notebook import finished, text
 from hookviz.player.compact import compact_script, compact_style
 from hookviz.player.frames import LONGEST, state
 from hookviz.player.packed import unpack
-from hookviz.player.widget import SCRIPTS, Player, script, style
-from hookviz.player.widget import _read as read_players
+from hookviz.player.sent import SCRIPTS, script, style
+from hookviz.player.sent import _read as read_players
+from hookviz.player.widget import Player
 
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028\u202ex\x00\ud800"
 

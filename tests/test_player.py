@@ -14,9 +14,9 @@ import torch
 from scenes import c_hook, leaf, recorded, scene
 
 import hookviz as hv
-from hookviz.player import Player
 from hookviz.player.frames import LARGEST
-from hookviz.player.widget import SCRIPTS, script
+from hookviz.player.sent import BEGIN, SCRIPTS, script
+from hookviz.player.widget import Player
 
 
 @pytest.fixture
@@ -113,10 +113,10 @@ def test_the_script_is_small_and_one_module() -> None:
 
 
 def test_no_two_files_of_javascript_give_the_same_name() -> None:
-    from hookviz.player import widget
+    from hookviz.player import sent
 
     top = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
-    names = [name for file in SCRIPTS for name in top.findall(widget._read(file))]
+    names = [name for file in SCRIPTS for name in top.findall(sent._read(file))]
     assert "makePredict" in names and len(names) == len(set(names))
 
 
@@ -125,10 +125,15 @@ def test_no_text_of_the_script_goes_over_lines() -> None:
 
 
 def test_every_file_of_javascript_is_in_the_script() -> None:
-    from hookviz.player import widget
+    from hookviz.player import sent
 
-    folder = widget.files(widget.__package__)
+    folder = sent.files(sent.__package__)
     assert sorted(SCRIPTS) == sorted(path.name for path in folder.iterdir() if path.name.endswith(".js"))
+
+
+def test_a_page_begins_with_what_the_widget_begins_with() -> None:
+    traits = {name: trait.default() for name, trait in Player.class_own_traits(sync=True).items() if name[0] != "_"}
+    assert json.loads(json.dumps(BEGIN)) == traits
 
 
 def test_the_state_is_plain_data(player: Player) -> None:

@@ -13,7 +13,7 @@ from test_whatif import a_to_e
 
 import hookviz as hv
 from hookviz import progress as room
-from hookviz.player import Player
+from hookviz.player.widget import Player
 from hookviz.progress import progress, shown_by
 from hookviz.whatif import whatif
 from hookviz.whatif.live import sliders

@@ -11,9 +11,9 @@ from scenes import c_hook, leaf, scene
 from test_whatif import a_to_e
 
 import hookviz as hv
-from hookviz.player import Player
 from hookviz.player.frames import LONGEST, state
 from hookviz.player.variants import Variant, variants
+from hookviz.player.widget import Player
 from hookviz.whatif import WhatIf, live, whatif
 from hookviz.whatif.live import show, sliders
 

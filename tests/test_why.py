@@ -595,7 +595,7 @@ def test_the_inputs_stand_in_the_order_of_the_edges(op: str) -> None:
 
 
 def test_the_file_is_read_as_a_library_reads_it() -> None:
-    ours = formulas.derivatives()
+    ours = {name: formulas.fields(entry) for name, entry in formulas.derivatives().items()}
     assert ours.keys() == ENTRIES.keys()
     for name, inputs in ours.items():
         theirs = {key: text for key, text in ENTRIES[name].items() if key in inputs and isinstance(text, str)}
@@ -625,8 +625,8 @@ def test_a_torch_without_the_file_is_told() -> None:
 
 
 def test_a_torch_without_the_entry_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.why.reasons.derivatives", lambda: {"other": {}})
-    monkeypatch.setattr("hookviz.why.formulas.derivatives", lambda: {"other": {}})
+    monkeypatch.setattr("hookviz.why.reasons.derivatives", lambda: {"other": ""})
+    monkeypatch.setattr("hookviz.why.formulas.derivatives", lambda: {"other": ""})
     reason = passed(leaf(2.0) * leaf(3.0)).why(1)[0]
     assert reason.note == "The derivatives.yaml of the installed torch has no such entry."
 

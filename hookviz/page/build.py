@@ -10,7 +10,7 @@ from hookviz.picture.notebook import shown, text
 from hookviz.player.compact import compact_script, compact_style
 from hookviz.player.large import brief, state_of
 from hookviz.player.packed import pack
-from hookviz.player.widget import Player, length, script, style
+from hookviz.player.sent import BEGIN, length, script, style
 from hookviz.trace import Trace
 from hookviz.words import say
 
@@ -92,8 +92,7 @@ def _last(trace: Trace) -> str:
 
 def _body(state: State, js: str, hint: str, *, packed: bool) -> str:
     """The still picture, what the player needs beside it, and the script that puts the player in its place."""
-    traits = {name: trait.default() for name, trait in Player.class_own_traits(sync=True).items() if name[0] != "_"}
-    values = {**traits, **state, "steps": length(state)}
+    values = {**BEGIN, **state, "steps": length(state)}
     if not state.get("variants"):
         del values["svgs"]  # they are in the still pictures
     data = f'<script type="text/plain" class="hv-state">{pack(values)}</script>'

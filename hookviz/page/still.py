@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hookviz.picture.notebook import finished, shown, sized, text
-from hookviz.player.widget import length
+from hookviz.player.sent import length
 from hookviz.words import say
 
 State = Mapping[str, Any]

@@ -1,5 +1,6 @@
 """The parts of a box: cells, rows and texts of Graphviz's HTML-like labels, coloured as they stand at one step."""
 
+from functools import cache
 from html import escape
 from math import ceil
 from typing import Any
@@ -112,6 +113,7 @@ def room_for(text: str, size: int = SIZE) -> int:
     return 4 + round(size * sum(_ems(char) for char in text))
 
 
+@cache
 def _ems(char: str) -> float:
     if ord(char) > 0x2E7F:  # Chinese, Japanese and Korean characters are squares
         return 1.1

@@ -187,8 +187,7 @@ def tidy(svg: bytes) -> bytes:
         background.set("class", "hv-background")
     with suppress(KeyError):
         del root.attrib["width"], root.attrib["height"]
-    tidied: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=False)
-    return tidied
+    return ET.tostring(root, encoding="unicode").encode()
 
 
 def _shorten(text: ET.Element) -> None:

@@ -1,5 +1,1 @@
-"""The widget that steps through a trace, in the browser alone."""
-
-from hookviz.player.widget import Player
-
-__all__ = ["Player"]
+"""The widget that steps through a trace, in the browser alone; a page that plays is made without it."""

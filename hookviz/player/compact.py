@@ -9,8 +9,9 @@ from collections.abc import Iterator
 _TEXT = re.compile(r'("(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`)')
 _PATTERN = re.compile(r"[(=,:] ?/")
 """Where a regular expression begins."""
-_NEEDLESS = re.compile(r" ?(!?[=,;:?(){}\[\]<>&|*]) ?| ([+\-/]) (?![+\-])")
-"""A sign, and the spaces beside it that say nothing."""
+_SIGN = r"[=,;:?(){}\[\]<>&|*]"
+_NEEDLESS = re.compile(rf" (?=!?{_SIGN}|[+\-/] (?![+\-]))|(?<={_SIGN}) |(?<= [+\-/]) (?![+\-])")
+"""A space beside a sign that says nothing."""
 _ONE = re.compile(r"(?<![\w$)\]])\((\w+)\)=>")
 """A function of one argument needs no brackets around it."""
 
@@ -44,7 +45,9 @@ def close(line: str) -> str:
     if _PATTERN.search(line):
         return line
     parts = enumerate(_TEXT.split(line))
-    return "".join(part if place % 2 else _ONE.sub(r"\1=>", _NEEDLESS.sub(r"\1\2", part)) for place, part in parts)
+    return "".join(
+        part if place % 2 else _ONE.sub(lambda one: f"{one[1]}=>", _NEEDLESS.sub("", part)) for place, part in parts
+    )
 
 
 def _declared(lines: list[str]) -> Iterator[str]:

@@ -1,68 +1,15 @@
 """The player as an anywidget: a trace's frames go to the browser once, and stepping needs no kernel."""
 
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import anywidget
 import traitlets
 
-from hookviz.player.compact import compact_script, compact_style
 from hookviz.player.frames import state
 from hookviz.player.large import Large, is_large
+from hookviz.player.sent import length, script, style
 from hookviz.trace import Trace
-
-SCRIPTS = (
-    "logic.js",
-    "dom.js",
-    "variants.js",
-    "graph.js",
-    "why.js",
-    "panel.js",
-    "timeline.js",
-    "ticks.js",
-    "asking.js",
-    "predict.js",
-    "stops.js",
-    "switches.js",
-    "graphs.js",
-    "view.js",
-    "links.js",
-    "controls.js",
-    "parts.js",
-    "norms.js",
-    "tints.js",
-    "zoom.js",
-    "strip.js",
-    "seek.js",
-    "search.js",
-    "views.js",
-    "long.js",
-    "widget.js",
-)
-"""Joined in this order into the one module that anywidget loads; node's tests import the same files."""
-LARGE = ("parts.js", "norms.js", "tints.js", "zoom.js", "strip.js", "seek.js", "search.js", "views.js", "long.js")
-"""What only a large trace needs: one of another trace leaves it out."""
-SMALL = ("ticks.js", "variants.js", "switches.js", "graphs.js")
-"""What a large trace has no use for: it has too many steps for a tick each, one picture at a time, and no what-if."""
-
-
-@cache
-def script(*, large: bool = True) -> str:
-    """The player's JavaScript as one module: it is saved with every player, so imports and comments stay behind."""
-    return compact_script("\n".join(_read(name) for name in SCRIPTS if name not in (SMALL if large else LARGE)))
-
-
-@cache
-def style(*, large: bool = True) -> str:
-    """The player's CSS, without what only its readers need."""
-    return "".join(compact_style(_read(name)) for name in ("player.css", *(("large.css",) if large else ())))
-
-
-@cache
-def _read(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 class Player(anywidget.AnyWidget):
@@ -156,10 +103,3 @@ class Player(anywidget.AnyWidget):
     @traitlets.validate("step")
     def _in_range(self, proposal: Any) -> int:
         return max(0, min(int(proposal["value"]), max(self.steps - 1, 0)))
-
-
-def length(state: Mapping[str, Any]) -> int:
-    """How many steps the timeline has."""
-    if "count" in state:
-        return int(state["count"])
-    return len(state["variants"][0]["frames"] if "variants" in state else state["frames"])

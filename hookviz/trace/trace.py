@@ -31,7 +31,7 @@ from hookviz.words import say
 
 if TYPE_CHECKING:
     from hookviz.picture import Figure
-    from hookviz.player import Player
+    from hookviz.player.widget import Player
 
 
 @dataclass(repr=False)
@@ -227,7 +227,7 @@ class Trace(Asked, Played):
 
     def player(self) -> "Player":
         """The widget; of a large trace it asks the kernel for what it shows next."""
-        from hookviz.player import Player
+        from hookviz.player.widget import Player
 
         return Player.of(self)
 

@@ -8,7 +8,7 @@ from IPython.display import display
 from traitlets import Bunch
 
 from hookviz.page import output
-from hookviz.player import Player
+from hookviz.player.widget import Player
 from hookviz.progress import Show, shown_by
 from hookviz.whatif.whatif import Range, WhatIf
 from hookviz.words import say

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 COMPUTED = frozenset({"grad", "grads", "slot", "first", "length", "pi"})
 """Names in formulas that are not saved by a node."""
+_ENTRY = re.compile(r"^- name: +([\w.]+)\(.*$", re.MULTILINE)
+_FIELD = re.compile(r"\s+(\w+(?:, \w+)*):(?: +(.*))?$")
 _SHORT = {"shape": "self_sym_sizes"}
 """Names in formulas that stand for a saved value with a longer name."""
 
@@ -34,7 +36,7 @@ class Formula(NamedTuple):
     @property
     def source(self) -> str | None:
         """The entry's formula in the torch that is installed; None where it has no such file or entry."""
-        return None if self.entry is None else derivatives().get(self.entry, {}).get(self.key)
+        return None if self.entry is None else fields(derivatives().get(self.entry, "")).get(self.key)
 
 
 @cache
@@ -104,39 +106,48 @@ def short(saved: str) -> str:
 
 
 @cache
-def derivatives() -> Mapping[str, Mapping[str, str]]:
-    """Entry → input → formula, as ``derivatives.yaml`` of the installed torch has them; empty where it is missing."""
+def derivatives() -> Mapping[str, str]:
+    """The entries of the ``derivatives.yaml`` that comes with torch, none where it is missing.
+
+    There are some 600, and a picture needs a few: ``fields`` reads those.
+    """
     try:
         text = files("torchgen").joinpath("packaged/autograd/derivatives.yaml").read_text(encoding="utf-8")
     except (ImportError, OSError):
         return {}
-    return read(text)
+    return entries(text)
 
 
-def read(text: str) -> dict[str, dict[str, str]]:
-    """The formulas in a file written as ``derivatives.yaml`` is; of several for one input the default one.
+def entries(text: str) -> dict[str, str]:
+    """Name → what a file written as ``derivatives.yaml`` has below it; all of it, where a name comes twice."""
+    found: dict[str, str] = {}
+    begun = [*_ENTRY.finditer(text)]
+    for name, after in zip(begun, [*begun[1:], None], strict=True):
+        end = after.start() if after else None
+        found[name[1]] = found.get(name[1], "") + text[name.end() : end]
+    return found
+
+
+@cache
+def fields(entry: str) -> Mapping[str, str]:
+    """The formulas of an entry; of several for one input the default one.
 
     No more of YAML is understood than that file needs, so that nothing has to be installed to read it.
 
-    >>> read('- name: mul(Tensor self) -> Tensor\\n  self, other: "a ? b\\n    : c"')
-    {'mul': {'self': 'a ? b : c', 'other': 'a ? b : c'}}
+    >>> fields(entries('- name: mul(Tensor self) -> Tensor\\n  self, other: "a ? b\\n    : c"')["mul"])
+    {'self': 'a ? b : c', 'other': 'a ? b : c'}
     """
-    found: dict[str, dict[str, str]] = {}
-    entry: dict[str, str] = {}
+    found: dict[str, str] = {}
     keys: list[str] = []
-    for line in text.splitlines():
-        started = re.match(r"- name: +([\w.]+)\(", line)
-        field = re.match(r"\s+(\w+(?:, \w+)*):(?: +(.*))?$", line)
-        if started:
-            entry, keys = found.setdefault(started[1], {}), []
-        elif line.lstrip().startswith("#") or not line.strip():
+    for line in entry.splitlines():
+        if line.lstrip().startswith("#") or not line.strip():
             continue
-        elif field:
-            keys = [key for key in field[1].split(", ") if key not in entry]
-            entry.update(dict.fromkeys(keys, field[2] or ""))
+        if field := _FIELD.match(line):
+            keys = [key for key in field[1].split(", ") if key not in found]
+            found.update(dict.fromkeys(keys, field[2] or ""))
         else:
-            entry.update({key: f"{entry[key]} {line.strip()}" for key in keys})
-    return {name: {key: _plain(text) for key, text in fields.items()} for name, fields in found.items()}
+            found.update({key: f"{found[key]} {line.strip()}" for key in keys})
+    return {key: _plain(text) for key, text in found.items()}
 
 
 def _plain(text: str) -> str:
