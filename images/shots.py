@@ -2,12 +2,14 @@
 
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
 import torch
 from PIL import Image
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 from torch import nn
 
 HERE = Path(__file__).parent
@@ -84,18 +86,35 @@ def a_to_e() -> None:
     e.backward()
 
 
+@contextmanager
+def played(chrome: Browser, page: Path, height: int = 800, scale: float = 1.5) -> Iterator[Locator]:
+    """The player in the file at ``page``, and its page closed afterwards."""
+    opened = chrome.new_page(
+        viewport={"width": 1000, "height": height}, device_scale_factor=scale, reduced_motion="reduce"
+    )
+    opened.goto(page.as_uri())
+    opened.wait_for_selector(".hv-live .hv-picture:not([hidden])")
+    player = opened.locator(".hv-live .hv-player")
+    player.focus()
+    yield player
+    opened.close()
+
+
+def still(player: Locator) -> bytes:
+    """A picture of it. The ring of the focus is for those who press keys."""
+    player.evaluate("player => player.blur()")
+    player.page.wait_for_timeout(300)
+    return player.screenshot()
+
+
 def switched(chrome: Browser, target: Path, made: Path) -> None:
     """A what-if as a page, with the first hook off."""
     hv.whatif(a_to_e).to_html(made / "whatif.html")
-    page = chrome.new_page(viewport={"width": 1000, "height": 800}, device_scale_factor=1.5)
-    page.goto((made / "whatif.html").as_uri())
-    page.wait_for_selector(".hv-player")
-    page.keyboard.press("End")
-    page.keyboard.press("1")
-    page.wait_for_selector("[aria-checked=false]")
-    page.locator("h1").click()
-    page.locator(".hv-player").screenshot(path=str(target / "whatif.png"))
-    page.close()
+    with played(chrome, made / "whatif.html") as player:
+        player.press("End")
+        player.press("1")
+        player.page.wait_for_selector("[aria-checked=false]")
+        (target / "whatif.png").write_bytes(still(player))
 
 
 def vanishing(chrome: Browser, target: Path, made: Path) -> None:
@@ -106,14 +125,9 @@ def vanishing(chrome: Browser, target: Path, made: Path) -> None:
     with hv.record(model) as trace:
         model(torch.randn(8, 16)).square().mean().backward()
     trace.to_html(made / "large.html")
-    page = chrome.new_page(viewport={"width": 1100, "height": 860}, device_scale_factor=1.5, reduced_motion="reduce")
-    page.goto((made / "large.html").as_uri())
-    page.wait_for_selector(".hv-live .hv-picture")
-    page.locator(".hv-live .hv-player").press("End")
-    page.locator("h1").click()
-    page.wait_for_timeout(300)
-    page.locator(".hv-live .hv-player").screenshot(path=str(target / "large.png"))
-    page.close()
+    with played(chrome, made / "large.html", 860) as player:
+        player.press("End")
+        (target / "large.png").write_bytes(still(player))
 
 
 def moving(chrome: Browser, target: Path, made: Path) -> None:
@@ -121,19 +135,14 @@ def moving(chrome: Browser, target: Path, made: Path) -> None:
     with hv.record() as trace:
         a_to_e()
     trace.to_html(made / "moving.html")
-    page = chrome.new_page(viewport={"width": 1000, "height": 800}, reduced_motion="reduce")
-    page.goto((made / "moving.html").as_uri())
-    player = page.locator(".hv-player")
     frames = []
-    for _ in trace.steps:
-        # The ring of the focus is for those who press keys.
-        player.evaluate("player => player.blur()")
-        frames.append(Image.open(BytesIO(player.screenshot())).convert("RGB"))
-        player.press("ArrowRight")
+    with played(chrome, made / "moving.html", scale=1) as player:
+        for _ in trace.steps:
+            frames.append(Image.open(BytesIO(still(player))).convert("RGB"))
+            player.press("ArrowRight")
     pauses = [*[1_500] * (len(frames) - 1), 4_000]
     first, *others = frames
     first.save(target / MOVING, save_all=True, append_images=others, duration=pauses, loop=0, quality=80, method=6)
-    page.close()
 
 
 def main(folder: Path | None) -> None:
