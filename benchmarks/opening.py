@@ -52,16 +52,16 @@ def recorded(case: Case) -> hv.Trace:
     return trace
 
 
-def opened(path: Path, what: str) -> list[float]:
-    """CPU seconds from the trace at ``path`` to what is shown of it, each round in a fresh process."""
-    command = [sys.executable, "-m", "benchmarks.opening", what, str(path)]
+def opened(name: str, what: str) -> list[float]:
+    """CPU seconds from the trace of the work called ``name`` to what is shown of it, each round in a fresh process."""
+    command = [sys.executable, "-m", "benchmarks.opening", name, what]
     return [float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(ROUNDS)]
 
 
-def first(what: str, path: str) -> float:
-    """CPU seconds that this process needs to open its first trace; torch, hookviz and IPython are there already."""
-    trace = hv.load(path)
+def first(name: str, what: str) -> float:
+    """CPU seconds that this process needs to open its first trace, which it has just recorded."""
     import_module("IPython")  # without it there is no kernel that could ask
+    trace = recorded(OPENED[name]())
     start = time.process_time()
     SHOWN_AS[what](trace)
     return time.process_time() - start
@@ -90,23 +90,19 @@ def row(name: str, chrome: Browser) -> list[str]:
     case = OPENED[name]()
     trace = recorded(case)
     with tempfile.TemporaryDirectory() as folder:
-        saved, page = Path(folder, "trace.json"), Path(folder, "page.html")
-        trace.save(saved)
+        page = Path(folder, "page.html")
         trace.to_html(page)
-        opening = [opened(saved, what) for what in SHOWN_AS]
         times = [played(chrome, page) for _ in range(ROUNDS)]
     middles = [[statistics.median(one[name]) for one in times] for name in ("shown", "steps")]
     frames = [max(one["frames"]) for one in times]
     size = f"{sent(trace) / 1000:.0f} KB"
-    texts = [spread(found, lambda number: f"{number:.2f} s") for found in opening]
+    texts = [spread(found, lambda number: f"{number:.2f} s") for found in (opened(name, what) for what in SHOWN_AS)]
     texts += [size, *(spread(found, lambda number: f"{number:.0f} ms") for found in (*middles, frames))]
     return [case.name, f"{len(trace.steps):,}", *texts]
 
 
 def main(names: Sequence[str]) -> None:
     """Print the table of the traces called ``names``; of all of them, write it into the page, too."""
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
     with browser() as chrome:
         table = grid(HEAD, [row(name, chrome) for name in names or OPENED])
     where = f"torch {importlib.metadata.version('torch')}, Python {platform.python_version()}, {ROUNDS} rounds."
@@ -117,7 +113,9 @@ def main(names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] and sys.argv[1] in SHOWN_AS:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    if sys.argv[-1] in SHOWN_AS:
         print(first(*sys.argv[1:]))
     else:
         main(sys.argv[1:])
