@@ -468,3 +468,13 @@ def test_a_hook_after_grad_is_written_is_told_from_one_before() -> None:
         "λ None looked at w.grad after it was written, and kept it: 3.",
     ]
     assert [row["kind"] for row in state(trace)["firings"]] == ["tensor hook", "post-accumulate hook"]
+
+
+@pytest.mark.parametrize("followed", [True, False])
+def test_a_loop_over_parameters_renames_none_of_them(followed: bool) -> None:
+    net = nn.Linear(1, 1)
+    for parameter in net.parameters():
+        nn.init.constant_(parameter, 2.0)
+    with hv.record(*([net] if followed else [])) as trace:
+        net(torch.ones(1, 1)).backward()
+    assert {step.on for step in trace.steps if step.kind == "accumulate"} == {"net.weight", "net.bias"}

@@ -2,7 +2,7 @@
 
 import { KEYS, kindsOf, say } from "./logic.js";
 import { atEnd, listen, make, mark, textButton } from "./dom.js";
-import { colourAt, placeOf } from "./norms.js";
+import { colourAt, placeOf, shortNorm } from "./norms.js";
 import { GROUPS, columnsOf, holding, placeAmong, stepsOf, zoomed } from "./zoom.js";
 import { drawBands, drawColumns, drawLanes, penOn } from "./strip.js";
 import { dragOn } from "./timeline.js";
@@ -99,13 +99,18 @@ function watch(root, track, draw, signal) {
 /** What the colours and marks say, with numbers. */
 function makeScale(scale, words) {
   const pane = make("p", "hv-scale");
-  const shown = (norm) => make("b", "", `${Number(norm.toPrecision(2))}`);
   const ramp = make("span", "hv-ramp", "", { role: "img", "aria-label": say(words, "to") });
   if (scale) {
     const [first, last] = [placeOf(scale.low, scale), placeOf(scale.high, scale)];
     ramp.style.background = `linear-gradient(90deg, ${[0, 1, 2, 3, 4].map((i) => colourAt(first + ((last - first) * i) / 4, "tone")).join()})`;
-    pane.append(make("span", "", say(words, "scale")), shown(scale.low), ramp, shown(scale.high));
+    const ends = make("span");
+    ends.append(make("b", "", shortNorm(scale.low)), ramp, make("b", "", shortNorm(scale.high)));
+    pane.append(make("span", "", say(words, "scale")), ends);
   }
-  for (const name of ["zero", "bad", "hooks"]) pane.append(make("i", `hv-sample-${name}`), make("span", "", say(words, `scale_${name}`)));
+  for (const name of ["zero", "bad", "hooks"]) {
+    const sample = make("span");
+    sample.append(make("i", `hv-sample-${name}`), say(words, `scale_${name}`));
+    pane.append(sample);
+  }
   return pane;
 }

@@ -13,6 +13,12 @@ export function scaleOf(frames) {
   return { low, high, from: from - room, to: to + room };
 }
 
+/** A norm in two digits: none is longer than `2.6e-18`. */
+export function shortNorm(norm) {
+  const short = Number(norm.toPrecision(2));
+  return short < 1e5 ? `${short}` : short.toExponential();
+}
+
 /** Where a norm stands between the ends: from 0 to 1. */
 export const placeOf = (norm, { from, to }) => Math.min(1, Math.max(0, (Math.log10(norm) - from) / (to - from)));
 

@@ -29,7 +29,8 @@ def record(
 
     Seen are the calls of the modules in ``models`` in any thread, or of all modules where none is given, and
     ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread.
-    Modules are called after their paths in the model, tensors after the caller's variables.
+    Modules are called after their paths in the model, parameters after their modules, other tensors after the caller's
+    variables.
 
     A pass is one ``backward`` or ``grad``, with those that hooks or checkpointing begin in it.
 

@@ -251,12 +251,12 @@ class Recording:
         return None if self.chosen.patterns is None else self.calls.chosen_of
 
     def _names(self) -> dict[str, torch.Tensor]:
-        """Name → tensor: those given by hand, variables, and parameters as the modules that hold them are called."""
+        """Name → tensor: those given by hand, parameters as the modules that hold them are called, and variables."""
         found = graph.variables(graph.caller())
-        own = {name: tensor for name, tensor in found.items() if "." not in name}
-        # Of two names for one tensor the first counts; of two tensors under one name, too.
+        # Of two names for one tensor the first counts; of two tensors under one name, too. A loop over all parameters
+        # leaves a variable behind that holds the last of them: the module's name says more.
         names: dict[str, torch.Tensor] = {}
-        for source in (self.names, own, self.ranks.names(), self.calls.modules.parameters(), found):
+        for source in (self.names, self.ranks.names(), self.calls.modules.parameters(), found):
             names.update({name: tensor for name, tensor in source.items() if name not in names})
         return names
 

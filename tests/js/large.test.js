@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { stateIn } from "../../hookviz/player/logic.js";
-import { arrivalsIn, colourAt, placeOf, scaleOf, spreadOf } from "../../hookviz/player/norms.js";
+import { arrivalsIn, colourAt, placeOf, scaleOf, shortNorm, spreadOf } from "../../hookviz/player/norms.js";
 import { columnsOf, holding, placeAmong, stepsOf, zoomed } from "../../hookviz/player/zoom.js";
 
 test("a box is to come, now while a step is inside, begun between, and done in the end", () => {
@@ -92,4 +92,9 @@ test("what has arrived up to a step: its range, zeros, and what is no number", (
   assert.deepEqual(spreadOf(arrivals, 4), { low: 1, high: 100, zero: true, bad: false });
   assert.deepEqual(spreadOf(arrivals, 9), { low: 1, high: 100, zero: true, bad: true });
   assert.ok(spreadOf([], 9).low > spreadOf([], 9).high);
+});
+
+test("a norm beside the scale is short, however large or small it is", () => {
+  const shown = [2.63e-18, 0.0883, 1, 260.4, 99000, 123456, 8.96e8].map(shortNorm);
+  assert.deepEqual(shown, ["2.6e-18", "0.088", "1", "260", "99000", "1.2e+5", "9e+8"]);
 });
