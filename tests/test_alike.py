@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import hookviz as hv
+from benchmarks.resnet import ResNet18
 from hookviz.picture.alike import Layouts, Structure
 from hookviz.picture.dot import Figure, dot
 from hookviz.player.large import Pass
@@ -75,3 +76,23 @@ def test_other_widths_colours_and_letters_are_other_structures() -> None:
     others = [figure("b1"), figure("a10"), figure("a1", width=20), figure("a1", "a1")]
     assert all(Structure.of(other.source).key != one for other in others)
     assert Structure.of('n1 [color="#e1aaaa"]').key != Structure.of('n1 [color="#e9eef5"]').key
+
+
+def test_two_digits_have_the_room_of_three_and_are_shown_as_two() -> None:
+    layouts = Layouts()
+    shown = [parts(layouts.svg(figure(f"MulBackward0 #{number}", f"({number}, 3)")))[1] for number in (99, 100, 64)]
+    assert shown == [
+        ["MulBackward0 #99", "(99, 3)"],
+        ["MulBackward0 #100", "(100, 3)"],
+        ["MulBackward0 #64", "(64, 3)"],
+    ]
+    assert layouts.count == 1
+
+
+def test_the_blocks_of_a_resnet_share_layouts() -> None:
+    model = ResNet18()
+    with hv.record(model) as trace:
+        model(torch.randn(2, 3, 32, 32)).mean().backward()
+    layouts = Layouts()
+    every = [layouts.svg(figure) for figure in figures(trace)]
+    assert len(every) == 9 and layouts.count <= 6

@@ -19,7 +19,7 @@ BARS = {
     "chain": (1, 1500),
     "fan": (1, 1500),
 }
-"""Seconds for the player's first picture, KB for its state. An output holds ten pictures more."""
+"""Seconds for the first picture, KB for the player's state."""
 
 
 def test_the_table_has_each_trace_within_its_bars() -> None:
@@ -28,7 +28,7 @@ def test_the_table_has_each_trace_within_its_bars() -> None:
         first, output, shown, step, scrub = (
             float(re.findall(r"\*\*([\d.]+) (?:s|ms)\*\*", cells[at])[0]) for at in (2, 3, 5, 6, 7)
         )
-        assert first <= seconds and max(output, shown / 1000) <= 1 and step <= 50 and scrub <= 100, cells
+        assert max(first, output) <= seconds and shown <= 1000 and step <= 50 and scrub <= 100, cells
         assert size is None or int(cells[4].removesuffix(" KB")) <= size
 
 

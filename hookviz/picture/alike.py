@@ -1,10 +1,11 @@
 """Pictures of equal structure are laid out once: the same boxes and arrows, with other ids, names and numbers."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape, unescape
 
-from hookviz.picture.engine import Rendered
+from hookviz.picture.engine import Rendered, draw_source
 
 _TOKEN = re.compile(
     r"(?P<font><FONT[^>]*>)(?P<text>[^<]*)|(?<![#\w.-])(?P<id>(?:cluster_)?(?:e?[nmgo]\d|e\d)[\w-]*)",
@@ -12,6 +13,8 @@ _TOKEN = re.compile(
 """A text in a label, or an id: in DOT source nothing else differs between pictures of equal structure."""
 _WRITTEN = re.compile(r"-[vgaic]$")
 """The ids of what the player writes at every step: only the room that it takes counts."""
+_TENS = re.compile(r"(?<!\d)\d\d(?!\d)")
+"""A number of two digits is laid out with three: so node #99 has the room of #100, and a size of 64 that of 128."""
 
 
 @dataclass
@@ -24,27 +27,39 @@ class Structure:
 
     @classmethod
     def of(cls, source: str) -> "Structure":
-        """The structure of ``source``; a digit is as wide as any other.
+        """The structure of ``source``; a digit is as wide as any other, and two take the room of three.
 
-        >>> one, other = (Structure.of(f'n{k} [label=<<TD ID="n{k}-o"><FONT>x{k}</FONT></TD>>]') for k in (3, 7))
+        >>> one, other = (Structure.of(f'n{k} [label=<<TD ID="n{k}-o"><FONT>x{k}</FONT></TD>>]') for k in (37, 123))
         >>> one.key == other.key, other.ids, other.texts
-        (True, ['n7', 'n7-o'], ['x7'])
+        (True, ['n123', 'n123-o'], ['x123'])
         """
         ids: dict[str, int] = {}
         texts: list[str] = []
-        inside = ""
 
-        def take(found: re.Match[str]) -> str:
-            nonlocal inside
-            if found["id"]:
-                inside = found["id"]
-                return f"\0{ids.setdefault(inside, len(ids))}"
-            if _WRITTEN.search(inside):
-                return found["font"]
-            texts.append(found["text"])
-            return found["font"] + re.sub(r"\d", "0", found["text"])
+        def note(text: str) -> str:
+            texts.append(text)
+            return re.sub(r"\d", "0", _roomy(text))
 
-        return cls(_TOKEN.sub(take, source), list(ids), texts)
+        key = _with(source, lambda name: f"\0{ids.setdefault(name, len(ids))}", note, lambda _: "")
+        return cls(key, list(ids), texts)
+
+
+def _with(source: str, named: Callable[[str], str], told: Callable[[str], str], written: Callable[[str], str]) -> str:
+    """``source`` with other ids, other texts, and others of those texts that the player writes at every step."""
+    inside = ""
+
+    def take(found: re.Match[str]) -> str:
+        nonlocal inside
+        if found["id"]:
+            inside = found["id"]
+            return named(inside)
+        return found["font"] + (written if _WRITTEN.search(inside) else told)(found["text"])
+
+    return _TOKEN.sub(take, source)
+
+
+def _roomy(text: str) -> str:
+    return _TENS.sub(r"0\g<0>", text)
 
 
 class Layouts:
@@ -56,13 +71,12 @@ class Layouts:
     def svg(self, figure: Rendered) -> str:
         """The picture of ``figure``, laid out only if none of its structure was."""
         mine = Structure.of(figure.source)
-        if mine.key in self._made:
-            changed = _changed(*self._made[mine.key], mine)
-            if changed is not None:
-                return changed
-        drawn: str = figure.pipe("svg", encoding="utf-8")
-        self._made[mine.key] = (mine, drawn)
-        return drawn
+        if mine.key not in self._made:
+            roomy = _with(figure.source, str, _roomy, str)
+            drawn = figure.finish(draw_source(roomy, "svg", figure.engine)).decode()
+            self._made[mine.key] = (Structure.of(roomy), drawn)
+        changed = _changed(*self._made[mine.key], mine)
+        return str(figure.pipe("svg", encoding="utf-8")) if changed is None else changed
 
     @property
     def count(self) -> int:

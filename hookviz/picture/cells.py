@@ -21,8 +21,8 @@ HIDDEN = "transparent"
 """A text in this colour only keeps its room; ``engine.tidy`` leaves it out of the SVG."""
 GLOW, PIN, DONE = "#fde68a", "#f8fafc", "#faf5ff"
 SMALL, SIZE, ON_ARROWS = 13, 14, 15
-EVEN = 80
-"""Points: the room for a number in a picture of a large trace is a multiple of this."""
+EVEN = 105
+"""Points: the room for a number in a picture of a large trace is a multiple of this. Twice it holds any norm."""
 _WIDTHS = {0.4: " .,:;'|()[]ijl-", 0.5: "rtf", 0.72: "0123456789abcdeghknopqsuvxyz_"}
 """Parts of the type's size → the characters that are no wider; others are a little wider."""
 
