@@ -87,10 +87,10 @@ def a_to_e() -> None:
 
 
 @contextmanager
-def played(chrome: Browser, page: Path, height: int = 800, scale: float = 1.5) -> Iterator[Locator]:
+def played(chrome: Browser, page: Path, size: tuple[int, int] = (1000, 800), scale: float = 1.5) -> Iterator[Locator]:
     """The player in the file at ``page``, and its page closed afterwards."""
     opened = chrome.new_page(
-        viewport={"width": 1000, "height": height}, device_scale_factor=scale, reduced_motion="reduce"
+        viewport={"width": size[0], "height": size[1]}, device_scale_factor=scale, reduced_motion="reduce"
     )
     opened.goto(page.as_uri())
     opened.wait_for_selector(".hv-live .hv-picture:not([hidden])")
@@ -125,7 +125,7 @@ def vanishing(chrome: Browser, target: Path, made: Path) -> None:
     with hv.record(model) as trace:
         model(torch.randn(8, 16)).square().mean().backward()
     trace.to_html(made / "large.html")
-    with played(chrome, made / "large.html", 860) as player:
+    with played(chrome, made / "large.html", (1100, 860)) as player:
         player.press("End")
         (target / "large.png").write_bytes(still(player))
 
