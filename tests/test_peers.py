@@ -4,7 +4,6 @@ import doctest
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 import time
@@ -21,8 +20,6 @@ from benchmarks import writing
 from benchmarks.cases import Case
 from benchmarks.peers import __main__ as command
 from benchmarks.peers import dot, hooked, one, runs, table
-from benchmarks.peers.__main__ import load
-from benchmarks.peers.table import numbers
 from benchmarks.peers.tools import PEERS, PLAIN, displayed
 from benchmarks.peers.works import WORKS
 from benchmarks.writing import between, put
@@ -357,32 +354,23 @@ def test_it_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
 
 # -- why hookviz is third or later, where it is
 
-MEASURED = load()
+MEASURED = command.load()
 NUMBERS = [work for work in MEASURED if work in WORKS]
-
-
-def middle(work: str, peer: str, column: str) -> float | None:
-    found = numbers(MEASURED, work, peer, column)
-    return statistics.median(found) if found else None
 
 
 @pytest.mark.parametrize("column", ["capture", "memory"])
 @pytest.mark.parametrize("work", NUMBERS)
 def test_of_the_tools_that_keep_gradients_it_costs_least(work: str, column: str) -> None:
-    own = middle(work, "hookviz", column)
-    others = [middle(work, peer, column) for peer in ("torchlens", "torchlens-part")]
+    own = table.middle(MEASURED, work, "hookviz", column)
+    others = [table.middle(MEASURED, work, peer, column) for peer in ("torchlens", "torchlens-part")]
     assert own is not None and all(other is None or own < other for other in others)
 
 
 def test_tools_with_a_quicker_picture_leave_half_a_second_to_it() -> None:
-    times = {work: middle(work, "hookviz", "picture") for work in NUMBERS}
-    quicker = {
-        work: [peer for peer in PEERS if (other := middle(work, peer, "picture")) is not None and other < own]
-        for work, own in times.items()
-        if own is not None
-    }
-    assert len(quicker) == len(WORKS)
-    assert all(times[work] < 0.5 for work, peers in quicker.items() if len(peers) > 1)
+    quicker = {work: table.ahead(MEASURED, work, "picture") for work in NUMBERS}
+    times = [table.middle(MEASURED, work, "hookviz", "picture") for work, peers in quicker.items() if len(peers) > 1]
+    assert len(quicker) == len(WORKS) and times
+    assert all(time is not None and time < 0.5 for time in times)
     assert not quicker["chain"] and not quicker["fan"]
 
 
@@ -390,5 +378,5 @@ def test_the_player_is_most_of_what_a_small_work_delivers() -> None:
     state = {"svgs": [], "frames": [], "firings": [], "notes": [], "words": {}}
     small, large = (len(output({**state, **more})) for more in ({}, {"outline": ""}))
     assert 70_000 < small < large < 90_000
-    delivered = middle("scalars", "hookviz", "size")
+    delivered = table.middle(MEASURED, "scalars", "hookviz", "size")
     assert delivered is not None and small > delivered / 2

@@ -130,20 +130,27 @@ def hooks(results: Results) -> str:
     return grid(["tool", *LOOKS.values()], [[PEERS[peer].name, *looks(cells[peer])] for peer in PEERS if peer in cells])
 
 
+def middle(results: Results, work: str, peer: str, column: str) -> float | None:
+    """The median of what was measured; None where nothing was."""
+    found = numbers(results, work, peer, column)
+    return statistics.median(found) if found else None
+
+
+def ahead(results: Results, work: str, column: str) -> list[str]:
+    """The tools with less of it than hookviz, which may have failed."""
+    own = middle(results, work, "hookviz", column)
+    limit = math.inf if own is None else own
+    return [peer for peer in PEERS if (other := middle(results, work, peer, column)) is not None and other < limit]
+
+
 def behind(results: Results) -> dict[str, list[str]]:
     """Column → the works in which hookviz is third or later, with the tools that are before it."""
     found: dict[str, list[str]] = {column: [] for column in COLUMNS}
     for column in COLUMNS:
         for work in present(results, WORKS):
-            middle = {
-                peer: statistics.median(values)
-                for peer in PEERS
-                if peer in results[work] and (values := numbers(results, work, peer, column))
-            }
-            own = middle.get("hookviz", math.inf)  # it may have failed
-            ahead = [peer for peer in middle if middle[peer] < own]
-            if len(ahead) > 1:
-                found[column].append(f"{WORKS[work]().name} (after {', '.join(PEERS[peer].name for peer in ahead)})")
+            peers = ahead(results, work, column)
+            if len(peers) > 1:
+                found[column].append(f"{WORKS[work]().name} (after {', '.join(PEERS[peer].name for peer in peers)})")
     return found
 
 
