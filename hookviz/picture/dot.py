@@ -84,7 +84,8 @@ def _frame(box: Box, look: Look, rows: str) -> str:
     edge, fill = look.outline(box.id), LEAF if box.leaf else PAPER
     inside = 'CELLBORDER="0" CELLSPACING="2" CELLPADDING="2"'
     if look.final:
-        return f'<TABLE BORDER="2" COLOR="{edge}" BGCOLOR="{fill}" STYLE="ROUNDED" {inside}>{rows}</TABLE>'
+        border = 5 if box.leaf else 2  # the player draws both lines of a leaf's outline in this one
+        return f'<TABLE BORDER="{border}" COLOR="{edge}" BGCOLOR="{fill}" STYLE="ROUNDED" {inside}>{rows}</TABLE>'
     border = 1 if box.leaf else 2
     table = f'<TABLE BORDER="{border}" COLOR="{edge}" BGCOLOR="{fill}" STYLE="ROUNDED" {inside}>{rows}</TABLE>'
     if box.leaf:
