@@ -14,7 +14,7 @@ JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, 
 """An exercise's number → what judges its answers."""
 
 NO_FUNCTION = ("function_text", "function_result", "function_handle")
-SHARED = ("none", "number", "name", "names", *NO_FUNCTION, "raised", "in_place", "nothing", "shape")
+SHARED = ("none", "number", "close", "name", "names", *NO_FUNCTION, "raised", "in_place", "nothing", "shape")
 """What can be said about answers to several exercises."""
 
 

@@ -1,6 +1,7 @@
 """What judges answers: numbers, names and functions, and the graph a, b, c, d, e that the first lessons ask about."""
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -60,10 +61,11 @@ def number(right: Callable[[], float], wrong: Mapping[float, str]) -> Judge:
     """Judges a number: ``right`` runs torch to find what it should be, ``wrong`` names the usual mistakes."""
 
     def judge(answer: Any) -> Found:
-        given = float_of(answer)
+        given, wanted = float_of(answer), right()
         if given is None:
             return Found("number")
-        return Found("right" if given == right() else wrong.get(given, "other"))
+        rounded_off = math.isclose(given, wanted, rel_tol=0.01)
+        return Found("right" if given == wanted else wrong.get(given, "close" if rounded_off else "other"))
 
     return judge
 
@@ -151,12 +153,16 @@ def tensors_in(things: Any) -> list[torch.Tensor]:
 def hook_fault(hook: Any, grad: Grad) -> Found | None:
     """What makes ``hook`` a tensor hook that one should not register, whatever it computes."""
     result, fault = result_of(hook, grad)
-    if fault is None and (not isinstance(result, torch.Tensor) or result.shape != grad.shape):
-        return Found("shape")
-    return fault
+    return fault or (None if as_large(result, grad) else Found("shape"))
+
+
+def as_large(result: Any, tensor: torch.Tensor) -> bool:
+    """Whether ``result`` is a tensor of the same shape, which can be compared number by number."""
+    plain = isinstance(result, torch.Tensor) and (result.device, result.layout) == (tensor.device, tensor.layout)
+    return plain and result.shape == tensor.shape and not result.is_complex()
 
 
 def float_of(thing: Any) -> float | None:
-    """``thing`` as a number; None where it is no single one."""
-    found: float | None = tried(float, thing)[0]
+    """``thing`` as a number, also out of a tensor or an array with one in it; None where it is no single one."""
+    found: float | None = tried(lambda: float(thing.item() if hasattr(thing, "item") else thing))[0]
     return found

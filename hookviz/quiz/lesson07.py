@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.quiz.judges import Found, Grad, Judge, hook_fault, number, result_of, tried
+from hookviz.quiz.judges import Found, Grad, Judge, as_large, hook_fault, number, result_of, tried
 
 
 def _vanishing() -> float:
@@ -52,9 +52,9 @@ def _safe_log(answer: Any) -> Found:
     y, fault = result_of(answer, x)
     if fault:
         return fault
-    if not isinstance(y, torch.Tensor) or y.shape != x.shape:
+    if not as_large(y, x):
         return Found("as_many")
-    wrong = ~torch.isclose(y, _masked_log(x))
+    wrong = ~torch.isclose(y.float(), _masked_log(x))
     if wrong.any():
         return Found("values", f"{x[wrong][0].item():g}")
     return _gradient_of(answer, x)
@@ -74,34 +74,36 @@ def _gradient_of(safe_log: Callable[[torch.Tensor], torch.Tensor], x: torch.Tens
     return Found("right" if right else "slope")
 
 
-_LONG, _SHORT, _ZERO = torch.tensor([3.0, 4.0]), torch.tensor([0.3, 0.4]), torch.zeros(2)
+_LONG = torch.tensor([[3.0, 0.0], [0.0, 4.0]])
+_GIVEN = (_LONG, 10 * _LONG, 0.3 * _LONG, 0.1 * _LONG, 0 * _LONG)
+"""Gradients of the norms 5, 50, 1.5, 0.5 and 0."""
 
 
 def _clipping_the_norm(answer: Any) -> Found:
     """Run the learner's hook on long gradients, on a short one and on zeros."""
-    if fault := hook_fault(answer, _LONG.clone()):
-        return fault
-    made = []
-    for grad in (_LONG, 10 * _LONG, _SHORT, _ZERO):
-        result, error = tried(answer, grad.clone())
-        if error:
-            return Found("raised", error)
-        made.append(grad if result is None else result)
-    return _shortened(*made)
+    for grad in _GIVEN:
+        fault = hook_fault(answer, grad.clone())
+        if fault and (grad is _LONG or fault.name != "nothing"):  # what is short may be left alone so
+            return fault
+    made = (answer(grad.clone()) for grad in _GIVEN)
+    return _shortened([grad if result is None else result.float() for grad, result in zip(_GIVEN, made, strict=True)])
 
 
-def _shortened(long: Grad, longer: Grad, short: Grad, zero: Grad) -> Found:
+def _shortened(made: list[Grad]) -> Found:
     """What is to be said of a hook that made these of the gradients above."""
-    if torch.equal(long, _LONG):
+    *long, short, zero = made
+    if torch.equal(long[0], _LONG):
         return Found("unchanged")
-    if not torch.allclose(long / long.norm(), _LONG / 5):
+    if not torch.allclose(long[0] / long[0].norm(), _LONG / 5):
         return Found("direction")
     if zero.isnan().any():
         return Found("zero")
-    if not torch.allclose(short, _SHORT):
+    if not torch.allclose(short, 0.1 * _LONG):
         return Found("short")
-    one = all(torch.isclose(grad.norm(), torch.tensor(1.0)) for grad in (long, longer))
-    return Found("right" if one else "long", f"{longer.norm().item():g}")
+    for grad, result in zip(_GIVEN, long, strict=False):
+        if not torch.isclose(result.norm(), torch.tensor(1.0)):
+            return Found("long", f"{result.norm().item():g}", f"{grad.norm().item():g}")
+    return Found("right")
 
 
 JUDGES: dict[str, Judge] = {

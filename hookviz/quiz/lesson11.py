@@ -77,6 +77,7 @@ def _clipping(answer: Any) -> Found:
 def _renaming(answer: Any) -> Found:
     """Load an old file with the learner's hook on a layer, alone and as a part of a model."""
     layer = nn.Linear(1, 1, bias=False)
+    layer.register_buffer("threshold", torch.ones(1))  # a key that also ends in old
     for model, path in ((layer, ""), (nn.Sequential(layer), "0.")):
         found = _loaded(answer, layer, model, path)
         if found.name != "right":
@@ -90,13 +91,15 @@ def _loaded(answer: Any, layer: nn.Linear, model: nn.Module, path: str) -> Found
     if fault := no_function(answer):
         return fault
     nn.init.zeros_(layer.weight)
-    state = {f"{path}old": torch.tensor([[7.0]])}
+    state = {f"{path}old": torch.tensor([[7.0]]), f"{path}threshold": torch.ones(1)}
     with layer.register_load_state_dict_pre_hook(answer):  # type: ignore[no-untyped-call]
         _, error = tried(model.load_state_dict, state)
     if not error:
         return Found("right" if layer.weight.item() == 7 else "other")
     if "Error(s) in loading state_dict" not in error:
         return Found("prefix") if path else Found("raised", error)
+    if "threshold" in error:
+        return Found("others")
     return Found("missing" if "Missing key" in error else "left_over")
 
 

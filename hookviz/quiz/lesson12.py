@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.quiz.judges import Found, Grad, Judge, float_of, grad_input_of, number, result_of, tried
+from hookviz.quiz.judges import Found, Grad, Judge, as_large, grad_input_of, number, result_of, tried
 
 
 def _leaf(number: float) -> Grad:
@@ -51,14 +51,23 @@ def _functional() -> float:
 
 
 def _straight_through(answer: Any) -> Found:
-    """Call the learner's hook as a module that rounds one number would."""
-    zero, grad = torch.tensor(0.0), torch.tensor(5.0)
-    result, fault = grad_input_of(answer, nn.Identity(), (zero,), (grad,))
+    """Call the learner's hook as a module that rounds would, with gradients of two shapes."""
+    found = (_sent_straight(answer, grad) for grad in (torch.tensor([5.0, -3.0]), torch.tensor([[0.5]])))
+    return next((fault for fault in found if fault.name != "right"), Found("right"))
+
+
+def _sent_straight(answer: Any, grad: Grad) -> Found:
+    zeros = torch.zeros_like(grad)
+    result, fault = grad_input_of(answer, nn.Identity(), (zeros,), (grad,))
     if fault:
         return fault
     if len(result) != 1:
         return Found("count", str(len(result)))
-    return Found({5.0: "right", 0.0: "unchanged", 1.0: "slope"}.get(float_of(result[0]), "other"))  # type: ignore[arg-type]
+    [sent] = result
+    if not as_large(sent, grad):
+        return Found("shape")
+    known = {"right": grad, "unchanged": zeros, "slope": torch.ones_like(grad)}
+    return Found(next((name for name, usual in known.items() if torch.equal(sent, usual)), "other"))
 
 
 _SENT, _BESIDE = torch.tensor([10.0, -10.0, 0.5]), torch.tensor(5.0)
@@ -72,19 +81,23 @@ def _clipped(answer: Any) -> Found:
     y, fault = result_of(answer, x)
     if fault:
         return fault
-    if not isinstance(y, torch.Tensor) or y.shape != x.shape or not torch.equal(y, x):
+    if not as_large(y, x) or not torch.equal(y, x):
         return Found("values")
     if not y.requires_grad:
         return Found("no_history")
-    sent, error = tried(lambda: torch.autograd.grad((y * _SENT + x * _BESIDE).sum(), leaf)[0])
+    sent, error = tried(lambda: torch.autograd.grad((y * _SENT + x * _BESIDE).sum(), leaf, retain_graph=True)[0])
     if error:
         return Found("raised", error)
-    return Found(next((name for name, slip in _SLIPS.items() if torch.allclose(sent, slip)), "other"))
+    found = next((name for name, slip in _SLIPS.items() if torch.allclose(sent, slip)), "other")
+    # A sum sends one tensor both ways: what is written into it goes to x by the other one as well.
+    [shared] = torch.autograd.grad(y + x, leaf, _SENT.clone())
+    return Found("in_place" if found == "right" and not torch.allclose(shared, _SENT.clamp(-1, 1) + _SENT) else found)
 
 
 _SLIPS = {
     "right": _SENT.clamp(-1, 1) + _BESIDE,
     "unclipped": _SENT + _BESIDE,
+    "no_history": _BESIDE.expand(3),
     "sum": (_SENT + _BESIDE).clamp(-1, 1),
     "one_side": _SENT.clamp(max=1) + _BESIDE,
     "sign": _SENT.sign() + _BESIDE,

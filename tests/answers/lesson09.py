@@ -8,14 +8,14 @@ import torch
 from tests.answers.common import raises
 
 
-def watches(look: Callable[[Any], Any], *, always: bool = False) -> Callable[[Any], list[Any]]:
-    """A function that registers a hook, which appends to a list what ``look`` finds in the output."""
+def watches(look: Callable[[Any], Any], modes: tuple[bool, ...] = (True,)) -> Callable[[Any], list[Any]]:
+    """A function that registers a hook, which appends to a list what ``look`` finds in the output, in these modes."""
 
     def dead_share(layer: Any) -> list[Any]:
         shares: list[Any] = []
 
         def hook(module: Any, args: Any, output: Any) -> None:
-            if always or module.training:
+            if module.training in modes:
                 shares.append(look(output))
 
         layer.register_forward_hook(hook)
@@ -53,7 +53,8 @@ WRONG: dict[str, list[Any]] = {
     "09.2": [0, 10, 9, 5],
     "09.3": [12, 15, 12.5, 4.5, 1.5, 7],
     "09.4": [
-        watches(share, always=True),
+        watches(share, (True, False)),
+        watches(share, (False,)),
         watches(lambda output: (output == 0).float().mean()),
         watches(lambda output: (output == 0).all(0).sum()),
         watches(lambda output: (output != 0).any(0).float().mean()),

@@ -55,6 +55,11 @@ def puts_something_else(module: Any, state_dict: Any, prefix: str, *rest: Any) -
     state_dict[prefix + "weight"] = state_dict.pop(prefix + "old") * 0
 
 
+def renames_too_much(module: Any, state_dict: Any, *rest: Any) -> None:
+    for key in list(state_dict):
+        state_dict[key.replace("old", "weight")] = state_dict.pop(key)
+
+
 RIGHT: dict[str, Any] = {
     "11.1": 5,
     "11.2": torch.tensor(30.0),
@@ -77,6 +82,7 @@ WRONG: dict[str, list[Any]] = {
     ],
     "11.5": [
         forgets_the_prefix,
+        renames_too_much,
         leaves_the_old_name,
         returns_another,
         puts_something_else,

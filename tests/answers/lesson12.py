@@ -49,6 +49,7 @@ WRONG: dict[str, list[Any]] = {
         lambda module, grad_input, grad_output: (grad_output, grad_output),
         lambda module, grad_input, grad_output: (*grad_output, None),
         lambda module, grad_input, grad_output: grad_input,
+        lambda module, grad_input, grad_output: (torch.ones_like(grad_input[0]),),
         lambda module, grad_input, grad_output: (torch.ones(()),),
         lambda module, grad_input, grad_output: (grad_output[0] * 3,),
         lambda module, grad_input, grad_output: grad_input[0].copy_(grad_output[0]),
