@@ -8,6 +8,7 @@ from typing import Any
 
 from hookviz.progress import maybe
 from hookviz.trace import (
+    EFFECTS,
     HOOK_KINDS,
     KINDS,
     MISSING,
@@ -166,7 +167,7 @@ def load(path: str | Path) -> Trace:
     try:
         trace = decode(data)
         fault = next(_faults(trace), None)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         fault, trace = repr(error), None
     if trace is None or fault is not None:
         raise ValueError(say("error.load.broken", path=path, why=fault))
@@ -174,12 +175,20 @@ def load(path: str | Path) -> Trace:
 
 
 def _faults(trace: Trace) -> Iterator[str]:
-    """What points to nothing in ``trace``: a file that was cut or edited by hand."""
-    nodes, values, passes, hooks, modules, calls, optimizers = (
-        range(len(getattr(trace, name)))
-        for name in ("ops", "values", "roots", "hook_rows", "modules", "calls", "optimizers")
-    )
-    if len(trace.hooked) != len(passes) or not all(_known([tuple(there)], hooks) for there in trace.hooked):
+    """What points to nothing in ``trace``, or is nothing: a file that was cut or edited by hand."""
+    yield from _of_passes(trace)
+    yield from _of_nodes(trace)
+    yield from _of_calls_and_hooks(trace)
+    yield from _of_steps(trace)
+    for index, (shape, _, _, numbers, statistics, note) in enumerate(trace.values):
+        known = (numbers, statistics, note) != (None, None, None)
+        if not (known and isinstance(note, str | None) and all(isinstance(length, int) for length in shape)):
+            yield f"value {index}"
+
+
+def _of_passes(trace: Trace) -> Iterator[str]:
+    hooks = range(len(trace.hook_rows))
+    if len(trace.hooked) != len(trace.roots) or not all(_known([tuple(there)], hooks) for there in trace.hooked):
         yield "hooks of passes"
     if not all(isinstance(number, int | None) for number in (trace.rank, trace.ranks)):
         yield "which rank it was"
@@ -187,6 +196,10 @@ def _faults(trace: Trace) -> Iterator[str]:
         yield "how many passes were let go of"
     if not all(isinstance(text, str) for text in (*trace.ops, *trace.notes)):
         yield "ops or notes are not texts"
+
+
+def _of_nodes(trace: Trace) -> Iterator[str]:
+    nodes, values, passes = (range(len(getattr(trace, name))) for name in ("ops", "values", "roots"))
     for (start, _), (end, _) in trace.edges.items():
         if start not in nodes or end not in nodes:
             yield f"an edge from {start} to {end}"
@@ -200,19 +213,31 @@ def _faults(trace: Trace) -> Iterator[str]:
     for scale in trace.scales:
         if scale.pass_id not in passes or not _known([scale.at, scale.others], nodes):
             yield f"the scale of pass {scale.pass_id}"
-    for call in trace.calls:
-        if call.module not in modules or not (call.parent is None or call.parent in calls):
+    if not all(node in nodes for node in trace.outside):
+        yield "which nodes were not observed"
+
+
+def _of_calls_and_hooks(trace: Trace) -> Iterator[str]:
+    nodes, modules, calls, optimizers = (
+        range(len(getattr(trace, name))) for name in ("ops", "modules", "calls", "optimizers")
+    )
+    for index, call in enumerate(trace.calls):
+        if call.module not in modules or not (call.parent is None or call.parent in calls[:index]):
             yield f"call {call.number} of a module"
     if not all(node in nodes and call in calls for node, call in trace.owners.items()):
         yield "which module made a node"
-    if not all(node in nodes for node in trace.outside):
-        yield "which nodes were not observed"
     for hook in trace.hook_rows:
         holders = optimizers if hook.kind in STEP_HOOK_KINDS else modules
         owned = hook.module == -1 or hook.module in holders
         placed = hook.node in nodes or hook.kind in (*MODULE_HOOK_KINDS, *STEP_HOOK_KINDS)
         if hook.kind not in HOOK_KINDS or not owned or not placed:
             yield f"the hook {hook.name}"
+
+
+def _of_steps(trace: Trace) -> Iterator[str]:
+    nodes, values, passes, hooks, calls, optimizers = (
+        range(len(getattr(trace, name))) for name in ("ops", "values", "roots", "hook_rows", "calls", "optimizers")
+    )
     for index, step in enumerate(trace.rows):
         kept = step.hook is None or step.hook in hooks
         shown = _known([step.before, step.after, *(part[2] for part in step.parts)], values)
@@ -220,7 +245,9 @@ def _faults(trace: Trace) -> Iterator[str]:
         known = step.pass_id in passes or (step.pass_id == len(passes) and step.node == -1)
         placed = known and (step.node == -1 or step.node in nodes) and (step.call == -1 or step.call in calls)
         placed = placed and (step.optimizer == -1 or step.optimizer in optimizers)
-        if step.kind not in KINDS or not (kept and shown and placed):
+        told = step.kind in KINDS and step.effect in EFFECTS and len(step.labels) == 2
+        told = told and (step.place is None or len(step.place) == 2)
+        if not (told and kept and shown and placed):
             yield f"step {index}"
 
 

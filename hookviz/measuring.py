@@ -48,9 +48,19 @@ def deferred(tensor: torch.Tensor) -> bool:
 
 
 def settle(values: list[Any], start: int) -> int:
-    """Bring over what is still on a device, from ``start`` on; where to start the next time."""
-    with torch._C.DisableTorchFunction(), _disable_current_modes():
-        bring_over(values, start)
+    """Bring over what is still on a device, from ``start`` on; where to start the next time.
+
+    Raises:
+        Exception: the device does not answer; what was not brought over is then unknown.
+    """
+    try:
+        with torch._C.DisableTorchFunction(), _disable_current_modes():
+            bring_over(values, start)
+    except Exception as error:
+        for index in range(start, len(values)):
+            if type(values[index]) is Later:
+                values[index] = _unknown(error)
+        raise
     return len(values)
 
 
@@ -71,7 +81,11 @@ def measured(tensor: torch.Tensor, *, wait: bool = False) -> Any:
                 return _measure(tensor, wait)
         return _measure(tensor, wait)
     except Exception as error:  # a kind of tensor that torch itself cannot reduce
-        return ((), "", "", None, None, say("value.unknown", why=type(error).__name__))
+        return _unknown(error)
+
+
+def _unknown(error: Exception) -> Row:
+    return (), "", "", None, None, say("value.unknown", why=type(error).__name__)
 
 
 def _measure(tensor: torch.Tensor, wait: bool) -> Row | Later:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Generic, TypeVar, overload
 
+from hookviz.visible import visible
 from hookviz.words import say
 
 T = TypeVar("T")
@@ -56,7 +57,7 @@ class Table(Sequence[T], Generic[T]):
     def __repr__(self) -> str:
         if not self._rows and self._nothing is not None:
             return self._nothing
-        lines = [tuple(" ".join(cell.split()) for cell in line) for line in (self._head, *self.texts())]
+        lines = [tuple(map(visible, line)) for line in (self._head, *self.texts())]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self._head))]
         fill = (" ".join(cell.ljust(width + 1) for cell, width in zip(line, widths, strict=True)) for line in lines)
         return "\n".join(line.rstrip() for line in fill)
@@ -70,4 +71,4 @@ class Table(Sequence[T], Generic[T]):
 
 
 def _cell(text: str) -> str:
-    return f'<td style="text-align: left; unicode-bidi: isolate">{escape(text)}</td>'
+    return f'<td style="text-align: left; unicode-bidi: isolate">{escape(visible(text))}</td>'

@@ -17,7 +17,7 @@ from scenes import c_hook, leaf, silent
 from torch import nn
 
 import hookviz as hv
-from hookviz.hooks.dicts import CENSUS_KINDS
+from hookviz.recorder.dicts import CENSUS_KINDS
 from hookviz.trace import HOOK_KINDS
 from hookviz.words import section
 

@@ -140,6 +140,14 @@ def test_what_nodes_saved_comes_back_with_its_reasons(tmp_path: Path) -> None:
     assert [back.why(i) for i in range(len(back.steps))] == [trace.why(i) for i in range(len(trace.steps))]
 
 
+def test_values_that_were_too_many_to_keep_are_still_so_in_the_file(tmp_path: Path) -> None:
+    y = sum((torch.randn(60, requires_grad=True).exp().sum() for _ in range(40)), torch.zeros(()))
+    with hv.record() as trace:
+        y.backward()
+    assert "many" in {row.why for row in trace.saved}
+    same_text(there_and_back(trace, tmp_path / "t.json"), trace)
+
+
 def test_a_file_from_before_nodes_were_asked_what_they_saved_is_read(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(broken(lambda data: data.pop("saved")))
     back = hv.load(tmp_path / "t.json")
@@ -227,6 +235,13 @@ def test_a_file_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
         hv.load(tmp_path / "t.json")
 
 
+def nested_lists(depth: int) -> list[Any]:
+    found: list[Any] = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
 DAMAGES = {
     "no values": lambda data: data.pop("values"),
     "no kinds": lambda data: data["rows"].pop("kind"),
@@ -244,6 +259,16 @@ DAMAGES = {
     "an unknown node": put("node", 99),
     "an unknown hook": put("hook", 99),
     "an unknown value": put("after", 99),
+    "an unknown effect": put("effect", "nothing"),
+    "no labels": put("labels", []),
+    "a place that is a number": put("place", 5),
+    "a value that is nested too deeply": put("before", nested_lists(900)),
+    "a shape that is a text": lambda data: data["values"][0].__setitem__(0, "abc"),
+    "a value of which nothing is known": lambda data: data["values"][0].__setitem__(slice(3, 6), [None] * 3),
+    "calls that call each other": lambda data: data.update(
+        modules={"name": ["m"], "kind": ["M"]},
+        calls={"module": [0, 0], "number": [1, 2], "parent": [1, 0], "recomputed": [False, False]},
+    ),
     "an unknown saved value": lambda data: data["saved"].update(value=[99] * len(data["saved"]["value"])),
     "a saved value of no node": lambda data: data["saved"].update(node=[99] * len(data["saved"]["node"])),
     "no reason why a value is missing": lambda data: data["saved"].update(why=["?"] * len(data["saved"]["why"])),

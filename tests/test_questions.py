@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.predict import questions
-from hookviz.quiz.questions import Quiz
+from hookviz.quiz.questions import Quiz, _read
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,15 @@ def test_the_right_answer_to_each_question_is_right(trace: hv.Trace, quiz: Quiz)
         )
         for answer in answers:
             assert quiz.check(asked.number, answer).right, (asked, answer)
+
+
+NUMBERS = json.loads((Path(__file__).parent / "js" / "numbers.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("text", "numbers"), NUMBERS)
+def test_it_reads_what_the_player_reads(text: str, numbers: list[str | None] | None) -> None:
+    wanted = None if numbers is None else [None if number is None else float(number) for number in numbers]
+    assert str(_read(text)) == str(wanted)  # of which NaN is like itself
 
 
 @pytest.mark.parametrize("answer", [18, 18.0, "18", " tensor(18.) ", [18], torch.tensor([18]), 18.005])

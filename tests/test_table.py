@@ -60,11 +60,19 @@ def test_jupyter_gets_a_table_with_heads_for_screen_readers(table: Table[int]) -
     assert [[cell.text for cell in row] for row in root.findall("tbody/tr")] == [list(row) for row in table.texts()]
 
 
-@pytest.mark.parametrize("text", ["<b>", "</td></table><script>", "&amp;", '"', "'", "\u202e", "损失"])
+@pytest.mark.parametrize("text", ["<b>", "</td></table><script>", "&amp;", '"', "'", "损失"])
 def test_a_cell_is_text_whatever_it_holds(text: str) -> None:
     table = Table([text], (text,), lambda row: (row,))
     root = ET.fromstring(table._repr_html_())
     assert [cell.text for cell in root.iter() if cell.tag in ("th", "td")] == [text, text]
+
+
+@pytest.mark.parametrize("text", ["\u202e", "\u2066", "\0", "\ud800"])
+def test_what_cannot_be_seen_or_turns_the_line_around_is_shown(text: str) -> None:
+    table = Table([text], ("head",), lambda row: (row,))
+    assert text not in repr(table) and "<td" in table._repr_html_() and text not in table._repr_html_()
+    assert "\N{REPLACEMENT CHARACTER}" in repr(table)
+    table._repr_html_().encode()
 
 
 def test_a_cell_of_several_lines_keeps_the_rows_apart() -> None:

@@ -15,7 +15,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.recorder import makers
-from hookviz.recorder.still import alone, no_collection
+from hookviz.still import alone, no_collection
 
 THREADS = 8
 

@@ -233,6 +233,43 @@ def test_a_pass_that_only_one_of_them_has_stays() -> None:
     assert [lines(trace) for trace in together(traces)] == told
 
 
+def scaled() -> None:
+    torch.manual_seed(0)
+    net, x = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1)), torch.ones(1, 2, requires_grad=True)
+    for layer in (net[0], net[2]):  # each adds nodes
+        layer.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    (torch.amp.GradScaler("cpu", init_scale=1024.0).scale(net(x).sum()) + (x * 3).sum()).backward()
+
+
+def test_scaled_gradients_are_those_of_each_trace() -> None:
+    traces = list(hv.whatif(scaled).traces.values())
+    for trace, moved in zip(traces, together(traces), strict=True):
+        steps = [step for step in moved.steps if step.kind != ABSENT]
+        assert [(step.scale, step.kind) for step in steps] == [(step.scale, step.kind) for step in trace.steps]
+        assert {step.scale for step in steps} > {None}
+
+
+def recorded_in_part(*, hooked: bool) -> hv.Trace:
+    torch.manual_seed(0)
+    net, x = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1)), torch.ones(1, 2, requires_grad=True)
+    if hooked:  # it adds nodes
+        net[0].register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    with hv.record(net, only="0") as trace:
+        net(x).sum().backward()
+    return trace
+
+
+def test_what_was_not_recorded_is_so_in_each_trace() -> None:
+    traces = [recorded_in_part(hooked=False), recorded_in_part(hooked=True)]
+    for trace, moved in zip(traces, together(traces), strict=True):
+        named = [sorted(one.name(node) for node in one.outside) for one in (trace, moved)]
+        assert [len(names) for names in named] == [len(trace.outside)] * 2
+        assert {moved.ops[node] for node in moved.outside} == {trace.ops[node] for node in trace.outside}
+        written = [step.sentence for step in moved.steps if step.kind == "accumulate"]
+        assert written == [step.sentence for step in trace.steps if step.kind == "accumulate"]
+        assert not any("not recorded" in sentence for sentence in written)
+
+
 def test_values_are_those_of_each_trace() -> None:
     tensors = scene()
     hook_everything(tensors)

@@ -21,7 +21,6 @@ from benchmarks.peers.hooked import sees
 from benchmarks.peers.tools import PEERS, PLAIN, Peer
 from benchmarks.peers.works import WORKS
 
-STAGES = ("capture", "picture", "hooks")
 LONG = 10.0
 """A pass that took more seconds than this the first time is not run again to measure its time."""
 ENOUGH = 1.0

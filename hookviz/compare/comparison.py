@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookviz.compare.matching import matched
+from hookviz.graph import kind_of
 from hookviz.played import Played
 from hookviz.sentences import brief
 from hookviz.table import Table
@@ -102,7 +103,7 @@ def compare(this: Trace, other: Trace) -> Comparison:
         ValueError: the traces are not of the same graph.
     """
     if not isinstance(other, Trace):
-        raise TypeError(say("error.diff.type", kind=type(other).__name__))
+        raise TypeError(say("error.diff.type", kind=kind_of(other)))
     numbers = matched(this, other)
     own = [{ours: ours for ours in there.values()} for there in numbers]
     here, there = _Told(this, own), _Told(other, numbers)

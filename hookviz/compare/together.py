@@ -8,7 +8,7 @@ from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
 
 from hookviz.compare.matching import matched
-from hookviz.trace import CallRow, HookRow, ModuleRow, StepRow, Trace
+from hookviz.trace import CallRow, HookRow, ModuleRow, ScaleRow, StepRow, Trace
 
 ABSENT = "absent"
 """The kind of a row that stands where other traces have a step and this one has none."""
@@ -82,6 +82,8 @@ class _Common:
             saved=[row._replace(node=nodes[row.node]) for row in trace.saved],
             tensors=[row._replace(node=nodes[row.node]) for row in trace.tensors],
             rows=[_step(row, numbers) for row in trace.rows],
+            outside={nodes[node] for node in trace.outside},
+            scales=[_scale(row, nodes) for row in trace.scales],
             owners={nodes[node]: numbers.calls[call] for node, call in trace.owners.items()},
             roots=[[(nodes[node], output) for node, output in places] for places in trace.roots],
         )
@@ -238,6 +240,11 @@ def _below(trace: Trace) -> dict[int, set[tuple[int, int, int]]]:
 def _hook(row: HookRow, numbers: _Numbers) -> HookRow:
     holders = numbers.optimizers if row.kind in ("step_pre_hook", "step_post_hook") else numbers.modules
     return row._replace(node=numbers.nodes.get(row.node, -1), module=holders.get(row.module, -1))
+
+
+def _scale(row: ScaleRow, nodes: Mapping[int, int]) -> ScaleRow:
+    at, others = (tuple(nodes[node] for node in there) for there in (row.at, row.others))
+    return row._replace(at=at, others=others)
 
 
 def _step(row: StepRow, numbers: _Numbers) -> StepRow:

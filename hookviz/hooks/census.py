@@ -10,9 +10,9 @@ import torch
 from torch.autograd.graph import GradientEdge, Node
 
 from hookviz import graph
-from hookviz.hooks.dicts import Dict, Kept, entries, of_all_modules, of_all_optimizers, of_module, of_optimizer
 from hookviz.hooks.graphs import survey_hooks
 from hookviz.recorder.behind import behind
+from hookviz.recorder.dicts import Dict, Kept, entries, of_all_modules, of_all_optimizers, of_module, of_optimizer
 from hookviz.recorder.modules import Modules
 from hookviz.source import describe
 from hookviz.table import Table

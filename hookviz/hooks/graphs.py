@@ -8,10 +8,10 @@ from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz import graph
-from hookviz.hooks.dicts import Dict, entries
 from hookviz.measuring import settle
 from hookviz.progress import maybe
 from hookviz.recorder.behind import behind
+from hookviz.recorder.dicts import Dict, entries
 from hookviz.survey import KEY, Survey, hook_row, metadata_of, shared_dict
 from hookviz.trace import Trace
 from hookviz.whole import Uninterrupted

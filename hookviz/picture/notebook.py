@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from hookviz.visible import visible
+
 ZOOM = 1.2
 """Pixels per point: the smallest type, 13 points, becomes 15.6 pixels."""
 NARROW = 820
@@ -66,5 +68,4 @@ def text(shown: Any) -> str:
     >>> text("<b>\u202e")
     '&lt;b&gt;\ufffd'
     """
-    line = " ".join(str(shown).split())
-    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line))
+    return escape(visible(str(shown)))

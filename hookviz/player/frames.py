@@ -10,7 +10,7 @@ from hookviz.picture.things import Mark
 from hookviz.player.packed import pack
 from hookviz.predict import questions
 from hookviz.sentences import brief, numeral, sends, sentence, title
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Step, Trace, Values
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, Trace, Values
 from hookviz.trouble import noted
 from hookviz.values import Value
 from hookviz.why.reasons import Explainer
@@ -227,10 +227,17 @@ def _flat(values: Values) -> list[Value]:
 def _next(step: Step, steps: Sequence[Step]) -> str:
     """Who sees this gradient next, when another hook of the same tensor or node does."""
     following = steps[step.index + 1] if step.index + 1 < len(steps) else None
-    if following is None or following.hook is None or following.node != step.node or following.kind == "exception":
+    if following is None or following.hook is None or following.kind in (*STEP_HOOK_KINDS, "exception"):
+        return ""  # of an optimizer's hook nothing is handed on
+    if _place(following.row) != _place(step.row):
         return ""
     label = f"{numeral(following.hook.place)} {following.hook.label}"
     return say("next.hook", hook=label, on=following.on, value=brief(following.before))
+
+
+def _place(row: StepRow) -> tuple[int, int]:
+    """Where a step is: at a node, or in a module's forward."""
+    return row.node, -1 if row.node >= 0 else row.call
 
 
 def hook_of(trace: Trace, index: int) -> dict[str, Any]:

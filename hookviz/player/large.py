@@ -5,7 +5,6 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from hookviz.collecting import unsearched
 from hookviz.fold import MANY, Fold, View, Views
 from hookviz.fold.happened import Happened, spans
 from hookviz.picture.alike import Layouts
@@ -18,6 +17,7 @@ from hookviz.player.frames import Telling, firings_in, glyph_of, hook_of, state
 from hookviz.player.index import columns, entries
 from hookviz.player.packed import pack
 from hookviz.progress import progress
+from hookviz.still import no_collection
 from hookviz.trace import Trace
 from hookviz.trace.within import below, called, makers
 from hookviz.trace.within import chain as around
@@ -85,7 +85,7 @@ class Large:
         """The passes in which something happened."""
         return sorted({row.pass_id for row in self.trace.rows})
 
-    @unsearched()
+    @no_collection()
     def state(self) -> dict[str, Any]:
         """What the player needs from the start."""
         tops = {f"{pass_id}/": self._view(pass_id, "") for pass_id in self.passes}
@@ -115,7 +115,7 @@ class Large:
                 tick()
         return {**state, "parts": parts}
 
-    @unsearched()
+    @no_collection()
     def brief(self) -> dict[str, Any]:
         """The same with some parts: the words of the first steps, and the boxes that are entered first."""
         state, names = self.state(), list(self.names())

@@ -61,7 +61,7 @@ def variants(given: Sequence[Variant], switches: Mapping[Hashable, Hook] | None 
     pool = _Pool()
     with progress(say("progress.preparing", n="{n}", total="{total}"), len(given)) as tick:
         for number, variant in enumerate(given):
-            told = _Told(steps, number, variant, pictures, hooks)
+            told = _Told(traces[number], steps, number, variant, pictures, hooks)
             pool.put(variant, told.frames(), firings_in(steps[number]))
             tick()
     return {
@@ -95,12 +95,18 @@ class _Told:
     """The frames of one variant among others."""
 
     def __init__(
-        self, steps: Sequence[Sequence[Step]], number: int, variant: Variant, pictures: "_Pictures", hooks: list[int]
+        self,
+        trace: Trace,
+        steps: Sequence[Sequence[Step]],
+        number: int,
+        variant: Variant,
+        pictures: "_Pictures",
+        hooks: list[int],
     ) -> None:
         self._all, self._steps = steps, steps[number]
         self._number, self._missing = number, variant.missing
         self._pictures, self._marks = pictures, pictures.marks(number)
-        self._telling = Telling(self._steps[0].trace, self._steps, self._marks, hooks, asks=variant.asks)
+        self._telling = Telling(trace, self._steps, self._marks, hooks, asks=variant.asks)
 
     def frames(self) -> Iterator[dict[str, Any]]:
         """One for each place on the timeline."""

@@ -110,7 +110,8 @@ def _parts(answer: Any) -> Iterator[Any]:
     elif isinstance(answer, torch.Tensor):
         yield from flat(answer.tolist())
     elif isinstance(answer, str):
-        yield from re.sub(r"tensor|[()[\]]", " ", answer.replace("\N{MINUS SIGN}", "-")).replace(";", ",").split(",")
+        plain = answer.replace("\N{MINUS SIGN}", "-").replace("\N{INFINITY}", "inf")
+        yield from filter(None, re.split(r"[,;\s]+", re.sub(r"tensor|[()[\]]", " ", plain)))
     else:
         yield answer
 

@@ -10,6 +10,7 @@ from hookviz.recorder import patches
 from hookviz.recorder.bound import checked_keep
 from hookviz.recorder.chosen import checked_only
 from hookviz.recorder.recording import Recording
+from hookviz.recorder.slow import slow
 from hookviz.recorder.turns import checked_every
 from hookviz.trace import Trace
 from hookviz.whole import Uninterrupted
@@ -75,23 +76,23 @@ def record(
         checked_only(only, models),
         checked_every(every),
     )
-    before = torch.backends.mha.get_fastpath_enabled()
     try:
         with Uninterrupted():
             patches.start(recording)
-            torch.backends.mha.set_fastpath_enabled(before and fastpath)
+            if not fastpath:
+                slow.take(recording)
         yield recording.trace
     finally:
         try:
-            _end(recording, before)
+            _end(recording)
         except KeyboardInterrupt:  # it may have come before the first line
-            _end(recording, before)
+            _end(recording)
             raise
 
 
-def _end(recording: Recording, fastpath: bool) -> None:
+def _end(recording: Recording) -> None:
     """All is as it was before the recording; to do it twice does no harm."""
     with Uninterrupted():
-        torch.backends.mha.set_fastpath_enabled(fastpath)
+        slow.leave(recording)
         patches.stop(recording)
         recording.close()

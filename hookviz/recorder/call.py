@@ -10,9 +10,9 @@ import torch
 import torch.nn.modules.module as torch_modules
 
 from hookviz.recorder.stage import Hook, Run, Stage
-from hookviz.recorder.still import alone
 from hookviz.recorder.structure import Leaf, arguments, leaves
 from hookviz.source import describe
+from hookviz.still import alone
 from hookviz.words import say
 
 if TYPE_CHECKING:

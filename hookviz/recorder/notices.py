@@ -21,7 +21,10 @@ class Notices:
 
     def say(self, key: str, **parts: Any) -> None:
         """Note the text kept under ``key``."""
-        sentence = say(key, **parts)
+        self.add(say(key, **parts))
+
+    def add(self, sentence: str) -> None:
+        """Note ``sentence``, unless it stands there."""
         if sentence not in self.trace.notes:
             self.trace.notes.append(sentence)
 

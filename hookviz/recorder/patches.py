@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _current: dict[int, "Recording | None"] = {}
 """The recording of each thread: its own, or that of a model which it calls; None in a region that is compiled."""
+_open: set["Recording"] = set()
+"""Those that have begun and not ended. While there is one, torch's functions are replaced."""
 _models: dict[int, "Recording"] = {}
 """``id`` of each module that was given to a recording → the recording."""
 _lock = threading.Lock()
@@ -54,8 +56,9 @@ def recording_here() -> "Recording | None":
 def start(recording: "Recording") -> None:
     """Let ``recording`` see what its thread does; the first one replaces torch's functions."""
     with _lock:
-        if not _current:
+        if not _open:
             _replace()
+        _open.add(recording)
         _current[recording.thread] = recording
         _models.update(dict.fromkeys(recording.calls.follows, recording))
 
@@ -67,9 +70,20 @@ def stop(recording: "Recording") -> None:
             for key in [key for key, other in where.items() if other is recording]:
                 del where[key]
         _current.pop(recording.thread, None)
-        if not _current:
+        _open.discard(recording)
+        if not _open:
+            _current.clear()  # a thread may still be in a compiled region, or just leave one
+            _asleep.clear()
             _restore()
             copies.forget()
+
+
+def _follow(recording: "Recording", *, asleep: bool = False) -> bool:
+    """Let ``recording`` see what the calling thread does, or be ``asleep`` there, unless it has ended meanwhile."""
+    with _lock:
+        if recording in _open:
+            _current[threading.get_ident()] = None if asleep else recording
+        return recording in _open
 
 
 def begun_here() -> "Recording | None":
@@ -110,10 +124,7 @@ def _recording_of(module: torch.nn.Module) -> "Recording | None":
         followed = recording is not None and (not recording.calls.follows or id(module) in recording.calls.follows)
     else:
         recording = _models.get(id(module))
-        followed = recording is not None
-        if recording is not None:
-            with _lock:
-                _current[here] = recording
+        followed = recording is not None and _follow(recording)
     return recording if followed and recording is not None and recording.turns.on() else None
 
 
@@ -240,7 +251,7 @@ _asleep: dict[int, list["Recording | None"]] = {}
 def _seen_compile(*given: Any, **options: Any) -> Any:
     result = _compile(*given, **options)
     with _lock:
-        if _current:
+        if _open:
             _watch_dynamo()  # it may have been loaded just now
     return result
 
@@ -267,12 +278,12 @@ def _sleep(name: str) -> None:
     here = threading.get_ident()
     with _lock:
         # Torch's tracers put a function of their own there for a while, and then what they got when they asked.
-        if _current and vars(torch.nn.Module)["__call__"] in (_call, _seen_call):
+        if _open and vars(torch.nn.Module)["__call__"] in (_call, _seen_call):
             setattr(torch.nn.Module, "__call__", _on_modules)  # noqa: B010
     if not name:
-        before = _asleep[here].pop() if _asleep.get(here) else None
-        if before is not None and here in _current:
-            _current[here] = before
+        asleep = _asleep.get(here)  # gone with the last recording
+        before = asleep.pop() if asleep else None
+        if before is not None and _follow(before):
             before.carefully(before.calls.resumed)
         return
     recording = _current.get(here)
@@ -280,7 +291,7 @@ def _sleep(name: str) -> None:
     if recording is not None:
         if recording.turns.on():
             recording.carefully(recording.calls.compiled, name)
-        _current[here] = None
+        _follow(recording, asleep=True)
 
 
 _ABSENT = object()

@@ -26,10 +26,10 @@ from hookviz.recorder.ranks import Ranks
 from hookviz.recorder.saved import Saved
 from hookviz.recorder.scaling import Scales
 from hookviz.recorder.stage import ListStage, Observer, Stage, release
-from hookviz.recorder.still import no_collection
 from hookviz.recorder.turns import Turns, outermost
 from hookviz.recorder.unfollowed import Unfollowed
 from hookviz.recorder.watched import Watched, engine_thread
+from hookviz.still import no_collection
 from hookviz.survey import Only
 from hookviz.trace import StepRow, Trace
 from hookviz.whole import Uninterrupted
@@ -161,11 +161,7 @@ class Recording:
         self.raised.leave(watched.raised)
         self.carefully(self.ranks.ended)
         if watched.inputs and isinstance(gradients, tuple) and len(gradients) == len(watched.inputs):
-            try:
-                with self.lock, torch._C.DisableTorchFunction():
-                    watched.seen.returned(watched.inputs, gradients)
-            except Exception as error:
-                self.trouble(error)
+            self.carefully(watched.seen.returned, watched.inputs, gradients)
 
     def failed(self, watched: Watched, error: BaseException) -> None:
         """The pass has raised: what was seen of it stays, and the last step says what ended it."""
@@ -180,10 +176,11 @@ class Recording:
             watched.survey.release()
             if watched in self.running:
                 self.running.remove(watched)
-        with self.lock:
-            self._settled = settle(self.trace.values, self._settled)
-            self.carefully(self.bound.check)
-            self._settled = min(self._settled, len(self.trace.values))
+        self.carefully(self._settle)
+        self.carefully(self.bound.check)
+
+    def _settle(self) -> None:
+        self._settled = settle(self.trace.values, self._settled)
 
     def close(self) -> None:
         """End what is still open and leave no mark on any node."""
@@ -197,13 +194,14 @@ class Recording:
         self.carefully(self.ranks.tell)
         self.carefully(self.calls.close)
         self.carefully(self._unfollowed.tell)
-        settle(self.trace.values, self._settled)
+        self.carefully(self._settle)
         self.carefully(lambda: self.bound.check(last=True))
 
     def renumber(self, nodes: Mapping[int, int]) -> None:
         """Nodes got new numbers."""
         self._numbering.renumber(nodes)
         self.meanwhile.forget()
+        self._settled = 0  # values have moved up, also those that are still on a device
 
     def trouble(self, error: Exception) -> None:
         """A fault of our own: said once, in a warning and in the trace, and never raised into the pass."""
@@ -212,7 +210,7 @@ class Recording:
             self._unobserved(say("trace.trouble", error=f"{type(error).__name__}: {error}"))
 
     def _unobserved(self, sentence: str) -> None:
-        self.trace.notes.append(sentence)
+        self.notices.add(sentence)
         self.trace.rows.append(StepRow(max(len(self.trace.roots) - 1, 0), "unobserved", error=sentence))
         with suppress(Warning):  # a filter may turn warnings into errors; the pass goes on all the same
             frame = graph.caller()

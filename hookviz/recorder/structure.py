@@ -3,8 +3,9 @@
 import dataclasses
 import inspect
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from contextlib import suppress
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -40,14 +41,22 @@ def arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> 
         yield from leaves(name, thing)
 
 
-@lru_cache(maxsize=1024)
+_PARAMETERS: WeakKeyDictionary[Any, tuple[str, ...]] = WeakKeyDictionary()
+"""Weak, since a function keeps all that it refers to."""
+
+
 def _parameters(forward: Any) -> tuple[str, ...]:
     """The positional parameters of a module's ``forward``, less ``self``."""
+    with suppress(KeyError, TypeError):
+        return _PARAMETERS[forward]
     try:
         parameters = list(inspect.signature(forward).parameters.values())[1:]
     except Exception:  # a class may say of itself what it likes
         return ()
-    return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+    names = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+    with suppress(TypeError):
+        _PARAMETERS[forward] = names
+    return names
 
 
 def leaves(label: str, thing: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:

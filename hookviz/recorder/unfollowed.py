@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from hookviz.recorder.dicts import CENSUS_KINDS, entries, of_all_modules, of_module, of_optimizer
 from hookviz.trace import STEP_HOOK_KINDS
 from hookviz.words import say
 
@@ -25,8 +26,6 @@ class Unfollowed:
 
     def tell(self) -> None:
         """Add a note for each kind."""
-        from hookviz.hooks.dicts import CENSUS_KINDS, entries, of_all_modules, of_module, of_optimizer
-
         found: dict[str, list[str]] = {}
         optimizers = [of_optimizer(optimizer, name) for name, optimizer in self.recording.optimizers.alive()]
         for kept in chain(*(of_module(*pair) for pair in self._modules()), *optimizers, of_all_modules()):
@@ -40,7 +39,8 @@ class Unfollowed:
         """(module, name) of what was called, and of all that is in the models that were given."""
         modules = self.recording.calls.modules
         found = {id(module): (module, name) for name, module in modules.alive()}
-        for model in filter(None, (reference() for reference in self._given)):
+        given = (reference() for reference in self._given)
+        for model in (model for model in given if model is not None):  # its truth may be its length
             root = modules.name(model)
             for path, module in model.named_modules():
                 found.setdefault(id(module), (module, f"{root}.{path}" if path else root))

@@ -1,6 +1,7 @@
 """What happened in a pass: an ordered list of steps over a graph, plain data that can be saved and shown."""
 
 from hookviz.trace.rows import (
+    EFFECTS,
     FORWARD_HOOK_KINDS,
     HOOK_KINDS,
     KINDS,
@@ -20,6 +21,7 @@ from hookviz.trace.steps import Hook, Part, Step, Steps, Values
 from hookviz.trace.trace import Trace
 
 __all__ = [
+    "EFFECTS",
     "FORWARD_HOOK_KINDS",
     "HOOK_KINDS",
     "KINDS",

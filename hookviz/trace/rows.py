@@ -46,6 +46,9 @@ KINDS = (
 """Every kind of step."""
 
 
+EFFECTS = (None, "kept", "edited", "replaced", "ran")
+"""What a hook did to what it was given; ``ran`` where that is not looked at, None where no hook ran."""
+
 Place = tuple[int, int]
 """(node's number, which of its outputs): where a gradient arrives, and what a tensor's name belongs to."""
 
@@ -63,7 +66,7 @@ class TensorRow(NamedTuple):
     grad: int | None
 
 
-MISSING = (None, "hooks", "changed", "large", "none")
+MISSING = (None, "hooks", "changed", "large", "many", "none")
 """Why nothing is known of what a node saved."""
 
 
@@ -79,7 +82,8 @@ class SavedRow(NamedTuple):
     plain: Any
     """A setting: a number, a text, None, or a tuple of such."""
     why: str | None = None
-    """One of ``MISSING``: a hook would have to unpack it, it was changed in place or freed, it is large, not there."""
+    """One of ``MISSING``: a hook would have to unpack it, it was changed in place or freed, is large, one too many, or
+    not there."""
 
 
 class ScaleRow(NamedTuple):

@@ -201,6 +201,7 @@ class Trace(Asked, Played):
 
         Raises:
             IndexError: there is no such step.
+            TypeError: ``step`` is no whole number.
         """
         if isinstance(step, bool) or not isinstance(step, int):
             raise TypeError(say("error.step.type", kind=type(step).__name__))

@@ -1,5 +1,6 @@
 """Where NaN or Inf begins: in a module's forward, in a tensor that the graph was made of, or in a gradient."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -63,7 +64,7 @@ def _because(of: Pass, call: int, before: Any) -> str:
     for row in own:
         if of.bad(row.data):
             return say("trouble.parameter", on=row.name)
-    values = [value for value in _values(of, before) if value.note is None and value.statistics[0] == value.min]
+    values = [value for value in _values(of, before) if value.note is None and not math.isnan(value.min)]
     if not values:
         return say("trouble.input.unknown")
     low, high = min(value.min for value in values), max(value.max for value in values)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, Any
 
 from hookviz.compare.together import together
+from hookviz.graph import kind_of
 from hookviz.played import Played
 from hookviz.progress import progress
 from hookviz.trace import Hook, Trace
@@ -238,7 +239,7 @@ def whatif(run: Callable[..., Any], /, **ranges: Range) -> WhatIf:
     (60.0, 6.0)
     """
     if not callable(run):
-        raise TypeError(say("error.whatif.type", kind=type(run).__name__))
+        raise TypeError(say("error.whatif.type", kind=kind_of(run)))
     for name, given in ranges.items():
         if not _is_range(given):
             raise ValueError(say("error.whatif.range", name=name, given=repr(given)))

@@ -1,6 +1,7 @@
 // Predicting: which question is in the way, how answers are read and judged, and the score.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import * as asking from "../../hookviz/player/asking.js";
@@ -29,6 +30,15 @@ test("numbers are read as Python and people write them", () => {
   assert.deepEqual(asking.readNumbers("ten, 1"), [undefined, 1]);
   assert.deepEqual(asking.readNumbers("-, 1.2.3, 1x"), [undefined, undefined, undefined]);
   assert.deepEqual(asking.readNumbers("  "), []);
+});
+
+test("Python reads the same", () => {
+  for (const [text, wanted] of JSON.parse(readFileSync(new URL("numbers.json", import.meta.url)))) {
+    const names = { nan: NaN, inf: Infinity, "-inf": -Infinity };
+    const numbers = wanted?.map((number) => number && (names[number] ?? Number(number)));
+    const found = asking.readNumbers(text);
+    assert.deepEqual(found.length && !found.includes(undefined) ? found : undefined, numbers ?? undefined, text);
+  }
 });
 
 test("what can be in a number is typed into the field, and any other letter is a key of the player", () => {

@@ -1,0 +1,254 @@
+"""Nothing stays behind a recording: no function of torch's replaced, no switch turned, no tensor or closure kept."""
+
+import gc
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.backends import mha
+
+import hookviz as hv
+from hookviz import graph, later, measuring
+from hookviz.recorder import patches
+from tests.scenes import leaf
+
+
+@pytest.fixture(autouse=True)
+def untouched() -> Iterator[None]:
+    """Before and after each test, torch is as it came."""
+    assert vars(nn.Module)["__call__"] is patches._call
+    yield
+    assert vars(nn.Module)["__call__"] is patches._call and not patches._kept
+    with hv.record() as trace:
+        (leaf(2.0) * 3).backward()
+    assert len(trace.steps) > 2, "the next recording sees nothing"
+
+
+class Waits:
+    """What calls it waits inside until it may go on."""
+
+    def __init__(self) -> None:
+        self.inside, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self, *_: Any) -> None:
+        self.inside.set()
+        assert self.go_on.wait(60)
+
+    def around(self, work: Callable[[], Any], block: Callable[[threading.Thread], None]) -> None:
+        thread = threading.Thread(target=work)
+        block(thread)
+        self.go_on.set()
+        thread.join()
+
+
+def test_a_thread_may_still_be_in_a_compiled_region() -> None:
+    waits = Waits()
+
+    def backend(module: Any, example: Any) -> Any:
+        return lambda *given: [waits(), module.forward(*given)][1]
+
+    compiled = torch.compile(nn.Sequential(nn.Linear(2, 2)), backend=backend)
+
+    def block(thread: threading.Thread) -> None:
+        with hv.record(compiled):
+            thread.start()
+            assert waits.inside.wait(60)
+
+    waits.around(lambda: compiled(torch.ones(1, 2)), block)
+    assert not patches._current and not patches._asleep
+
+
+class Late:
+    """The lock of the replaced functions, for which one thread waits until the recording is over."""
+
+    def __init__(self, waits: Waits) -> None:
+        self.lock, self.waits = threading.Lock(), waits
+        self.late: int | None = None
+
+    def __enter__(self) -> None:
+        if threading.get_ident() == self.late:
+            self.waits()
+        self.lock.acquire()
+
+    def __exit__(self, *_: Any) -> None:
+        self.lock.release()
+
+
+def test_a_thread_may_call_the_model_at_the_last_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits, net = Waits(), nn.Linear(1, 1)
+    lock = Late(waits)
+    monkeypatch.setattr(patches, "_lock", lock)
+
+    def work() -> None:
+        lock.late = threading.get_ident()
+        net(torch.ones(1))
+
+    def block(thread: threading.Thread) -> None:
+        with hv.record(net):
+            thread.start()
+            assert waits.inside.wait(60)
+
+    waits.around(work, block)
+    assert not patches._current
+
+
+def test_the_fast_path_comes_back_when_the_last_that_did_without_it_ends() -> None:
+    assert mha.get_fastpath_enabled()
+    first, second = hv.record(fastpath=False), hv.record()
+    begun, ended = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with second:
+            begun.set()
+            assert ended.wait(60)
+
+    thread = threading.Thread(target=other)
+    with first:
+        thread.start()
+        assert begun.wait(60) and not mha.get_fastpath_enabled()
+    ended.set()
+    thread.join()
+    assert mha.get_fastpath_enabled()
+
+
+def test_what_a_user_does_to_the_fast_path_stays_done() -> None:
+    with hv.record():
+        mha.set_fastpath_enabled(False)
+    assert not mha.get_fastpath_enabled()
+    mha.set_fastpath_enabled(True)
+
+
+def in_a_forward() -> Any:
+    big = torch.zeros(9)
+
+    class Times(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * big
+
+    with hv.record():
+        Times()(torch.ones(9, requires_grad=True)).sum().backward()
+    return weakref.ref(big)
+
+
+def in_a_function() -> Any:
+    big = torch.zeros(9)
+
+    class Times(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x * big
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+            return grad * big
+
+    with hv.record():
+        Times.apply(torch.ones(9, requires_grad=True)).sum().backward()  # type: ignore[no-untyped-call]
+    return weakref.ref(big)
+
+
+@pytest.mark.parametrize("made", [in_a_forward, in_a_function])
+def test_what_a_forward_refers_to_is_let_go_of(made: Callable[[], Any]) -> None:
+    reference = made()
+    gc.collect()
+    assert reference() is None
+
+
+class Steps(nn.Module):
+    """Its backward runs inside its forward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        loss = self.inner(x).sum()
+        loss.backward()
+        return loss.detach()
+
+
+def test_no_tensor_on_a_device_stays_in_a_trace_that_keeps_the_last_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "deferred", lambda tensor: True)
+    net = Steps()
+    with hv.record(net, keep=2) as trace:
+        for _ in range(9):
+            net(torch.randn(2, 3))
+    assert not any(isinstance(row, later.Later) for row in trace.values)
+    assert trace.troubles is not None and "hv-" in trace._repr_mimebundle_()["text/html"]
+
+
+def test_a_device_that_does_not_answer_hides_no_error_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(values: Any, start: int) -> None:
+        raise RuntimeError("device-side assert triggered")
+
+    monkeypatch.setattr(measuring, "deferred", lambda tensor: True)
+    monkeypatch.setattr(measuring, "bring_over", fails)
+    x = leaf(2.0)
+    x.register_hook(lambda grad: [][1])
+    with pytest.warns(hv.HookvizWarning, match="device-side assert"), hv.record() as trace, pytest.raises(IndexError):
+        (x * x).backward()
+    assert trace.steps[-1].kind == "unobserved" and "not shown" in str(trace.steps[0].after)
+
+
+class Bag(nn.Module):
+    """A module whose truth is that of a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def __len__(self) -> int:
+        return 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.layer(x)
+        return result
+
+
+def test_a_module_that_is_false_has_its_hooks_on_state_dict_named() -> None:
+    bag = Bag()
+    bag.register_state_dict_post_hook(lambda *given: None)  # type: ignore[no-untyped-call]
+    with hv.record(bag) as trace:
+        bag(torch.ones(1, 2)).sum().backward()
+    assert any("bag" in note for note in trace.notes)
+
+
+def test_a_compiled_model_is_recorded_without_a_warning() -> None:
+    compiled = torch.compile(nn.Linear(2, 2), backend="eager")
+    with warnings.catch_warnings(action="error", category=hv.HookvizWarning), hv.record(compiled) as trace:
+        compiled(torch.ones(1, 2)).sum().backward()
+    assert "compiled" in {step.kind for step in trace.steps}
+
+
+def test_a_note_on_every_pass_is_there_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph, "DEEPEST", 5)
+    with warnings.catch_warnings(action="ignore"), hv.record(keep=1) as trace:
+        for _ in range(9):
+            sum((leaf(1.0) for _ in range(9)), torch.zeros(())).backward()
+    assert len([note for note in trace.notes if "more than" in note]) == 1
+
+
+def test_only_what_is_handed_on_is_said_to_come_next() -> None:
+    net = nn.Linear(2, 2)
+    opt = torch.optim.SGD(net.parameters())
+    opt.register_step_pre_hook(lambda *given: None)
+    net(torch.ones(2)).sum().backward()
+    with hv.record() as trace:
+        with torch.no_grad():
+            net(torch.ones(2))
+        opt.step()
+    assert [step.kind for step in trace.steps][:3] == ["call", "forward", "step_pre_hook"]
+    assert [frame["next"] for frame in trace.state()["frames"]] == [""] * len(trace.steps)
+
+
+def test_two_traces_of_nothing_are_compared() -> None:
+    with hv.record() as one:
+        pass
+    with hv.record() as two:
+        pass
+    assert "No gradient differs" in repr(one.diff(two)) and "text/html" in one.diff(two)._repr_mimebundle_()
