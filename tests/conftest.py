@@ -1,10 +1,21 @@
 """What all tests share."""
 
+from collections.abc import Iterator
+
 import pytest
 import torch
+import torch.nn.modules.module as torch_modules
 
 
 @pytest.fixture(autouse=True, scope="module")
 def random_numbers() -> None:
     """The same in every run: what torch draws decides how long the words on the screen are."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_hooks_on_all_modules() -> Iterator[None]:
+    """A hook that is left for all modules would run in the tests of other files."""
+    yield
+    left = {name: kept for name, kept in vars(torch_modules).items() if name.startswith("_global") and kept}
+    assert not {name: kept for name, kept in left.items() if isinstance(kept, dict)}

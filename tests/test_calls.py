@@ -229,6 +229,7 @@ def everyone() -> Iterator[dict[Any, Any]]:
     hooks: Any = torch_modules._global_forward_hooks
     yield hooks
     hooks.clear()
+    torch_modules._global_forward_hooks_always_called.clear()
 
 
 def added(net: Adds, *registered: Callable[..., Any]) -> list[tuple[Any, ...]]:

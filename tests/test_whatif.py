@@ -474,7 +474,7 @@ def test_a_slider_begins_at_the_default_or_in_the_middle() -> None:
 @pytest.mark.parametrize(
     ("run", "ranges", "error", "message"),
     [
-        (3, {}, TypeError, "takes a function that builds and runs a pass; this is int"),
+        (3, {}, TypeError, "takes a function that builds and runs a pass; this is an int"),
         (lambda: None, {}, ValueError, "Nothing to show: the function called no module and ran no backward pass."),
         (lambda: 1 / 0, {}, ValueError, "Nothing to show: ZeroDivisionError: division by zero"),
         (lambda a: None, {}, TypeError, r"wants a value for a: give it a default, or a range such as a=\(-3, 3\)"),
