@@ -24,6 +24,7 @@ from hookviz.trace import (
     Trace,
 )
 from hookviz.values import Row
+from hookviz.whole import path_of
 from hookviz.words import say
 
 FORMAT, VERSION = "hookviz", 1
@@ -150,10 +151,12 @@ def load(path: str | Path) -> Trace:
     Raises:
         FileNotFoundError: there is no such file.
         OSError: it cannot be read: it is a folder, say.
+        TypeError: ``path`` is no path.
         ValueError: the file is no trace, a damaged one, or one of a newer version; the message says which.
     """
+    place = path_of(path)
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = json.loads(place.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileNotFoundError(say("error.load.missing", path=path)) from None
     except OSError as error:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hookviz.whole import write_whole
+
 if TYPE_CHECKING:
     from hookviz.player.widget import Player
 
@@ -29,10 +31,11 @@ class Played:
 
         Raises:
             OSError: the file cannot be written; the message says why.
+            TypeError: ``path`` is no path.
         """
-        from hookviz.page import sheet, write
+        from hookviz.page import sheet
 
-        write(sheet(self.state(), title), path)
+        write_whole(sheet(self.state(), title), path)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         from hookviz.page import output

@@ -4,9 +4,13 @@ import importlib
 import os
 import signal
 import threading
+from os import PathLike
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+from hookviz.graph import kind_of
+from hookviz.words import say
 
 # What stands behind the functions of ``signal``, which dress each number up as an enum and take ten times as long.
 _signals: Any = importlib.import_module("_signal")
@@ -17,9 +21,28 @@ def write_whole(text: str, path: str | Path) -> None:
     """Write ``text`` to ``path``; a file that is there stays as it is if anything fails or interrupts.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file cannot be written; the message says why.
+        TypeError: ``path`` is no path.
     """
-    target = Path(path)
+    target = path_of(path)
+    try:
+        _write(text, target)
+    except OSError as error:
+        raise type(error)(say("error.write", path=path, why=error.strerror)) from None
+
+
+def path_of(path: object) -> Path:
+    """``path`` as a path.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if not isinstance(path, str | PathLike):
+        raise TypeError(say("error.path", kind=kind_of(path)))
+    return Path(path)
+
+
+def _write(text: str, target: Path) -> None:
     if target.exists() and not target.is_file():  # a folder fails here; a device must not be replaced by a file
         target.write_text(text, encoding="utf-8", newline="\n")
         return

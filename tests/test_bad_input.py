@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,3 +208,21 @@ def test_the_player_says_that_python_has_no_source(hook: Any) -> None:
     (shown,) = recorded(hook).player().hooks
     assert shown["source"] is None
     assert shown["missing"].startswith("Python holds no source text for ")
+
+
+@pytest.mark.parametrize("act", [lambda trace: trace.save(3), lambda trace: trace.to_html(3), lambda _: hv.load(3)])
+def test_what_is_no_path_is_told(act: Any) -> None:
+    with pytest.raises(TypeError, match=r'A path is a text such as "pass\.json", or a pathlib\.Path; this is an int\.'):
+        act(recorded(lambda grad: None))
+
+
+def test_a_trace_that_cannot_be_written_says_why(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match="cannot be written: Is a directory"):
+        recorded(lambda grad: None).save(tmp_path)
+
+
+def test_a_step_that_is_not_there_is_told_in_words() -> None:
+    trace = recorded(lambda grad: None)
+    with pytest.raises(IndexError, match=r"There is no step 999: this trace has the steps 0 to \d+\."):
+        trace.steps[999]
+    assert [step.index for step in trace.steps] == list(range(len(trace.rows)))

@@ -205,6 +205,16 @@ def test_a_device_that_does_not_answer_hides_no_error_of_the_users(monkeypatch: 
     assert trace.steps[-1].kind == "unobserved" and "not shown" in str(trace.steps[0].after)
 
 
+@pytest.mark.usefixtures("compiler")
+def test_a_model_that_ran_in_a_compiled_region_is_not_said_to_have_been_left_alone() -> None:
+    net = nn.Linear(2, 2)
+    compiled = torch.compile(net, backend="eager")
+    with hv.record(net) as trace:
+        compiled(torch.ones(1, 2)).sum().backward()
+    [note] = [note for note in trace.notes if "net" in note]
+    assert "it may have run inside a compiled region" in note and "not called" not in note
+
+
 class Bag(nn.Module):
     """A module whose truth is that of a list."""
 

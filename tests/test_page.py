@@ -21,7 +21,7 @@ from scenes import Net, c_hook, leaf, recorded
 import hookviz as hv
 from hookviz import __version__
 from hookviz.__main__ import main
-from hookviz.page import output, page, sheet, write
+from hookviz.page import output, page, sheet
 from hookviz.page.build import _read as read_own
 from hookviz.picture.notebook import finished, text
 from hookviz.player.compact import compact_script, compact_style
@@ -30,6 +30,7 @@ from hookviz.player.packed import unpack
 from hookviz.player.sent import SCRIPTS, script, style
 from hookviz.player.sent import _read as read_players
 from hookviz.player.widget import Player
+from hookviz.whole import write_whole
 
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028\u202ex\x00\ud800"
 
@@ -334,7 +335,7 @@ def test_a_file_that_is_there_stays_when_writing_fails(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(OSError, match=r"x\.html cannot be written: No space left on device"):
-        write("after", target)
+        write_whole("after", target)
     assert target.read_bytes() == b"before"
     assert [path.name for path in tmp_path.iterdir()] == ["x.html"]
 
@@ -342,12 +343,12 @@ def test_a_file_that_is_there_stays_when_writing_fails(tmp_path: Path, monkeypat
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     real, link = tmp_path / "real.html", tmp_path / "link.html"
     link.symlink_to(real)
-    write("page", link)
+    write_whole("page", link)
     assert link.is_symlink() and real.read_text() == "page"
 
 
 def test_a_device_is_not_replaced_by_a_file() -> None:
-    write("page", os.devnull)
+    write_whole("page", os.devnull)
     assert not Path(os.devnull).is_file()
 
 

@@ -398,6 +398,21 @@ def test_no_more_than_300_boxes_are_ever_laid_out() -> None:
     assert sum(bool(re.fullmatch(r"\tn\d+ \[.*", line)) for line in hv.draw(y, most=10_000).source.splitlines()) == 300
 
 
+def unrolled(steps: int) -> torch.Tensor:
+    """What a recurrent net returns: every step uses the same two weights."""
+    weights, h = torch.ones(2, 3, 3).requires_grad_().unbind(), torch.ones(1, 3)
+    for _ in range(steps):
+        h = torch.tanh(torch.ones(1, 3) @ weights[0] + h @ weights[1])
+    return h.sum()
+
+
+def test_arrows_that_run_far_are_drawn_straight_and_said_to_be() -> None:
+    few, many = hv.draw(unrolled(10)), hv.draw(unrolled(60))
+    said = "Many arrows run far: all are drawn straight, and may cross boxes."
+    assert "splines" not in few.source and said not in texts(few)
+    assert "splines=line" in many.source and said in texts(many)
+
+
 def test_a_large_trace_is_drawn_at_every_step() -> None:
     _, y = chain(400)
     with hv.record() as trace:

@@ -1,6 +1,5 @@
 """One HTML file that plays, and the output of a cell that does: no Python, server or network is needed."""
 
 from hookviz.page.build import bundle, output, page, sheet
-from hookviz.page.write import write
 
-__all__ = ["bundle", "output", "page", "sheet", "write"]
+__all__ = ["bundle", "output", "page", "sheet"]

@@ -24,6 +24,7 @@ from hookviz.picture.clusters import draw_calls
 from hookviz.picture.engine import Rendered, tidy
 from hookviz.picture.foldbox import draw_fold
 from hookviz.picture.scene import Scene
+from hookviz.picture.spans import FAR, passed
 from hookviz.picture.tensors import layered, pre_hooks
 from hookviz.picture.things import Arrow, Box
 from hookviz.words import say
@@ -74,8 +75,12 @@ def dot(scene: Scene, step: int | None, *, tensors: bool = False, nodes: bool = 
         _draw_arrow(figure, arrow, look)
     for port in scene.ports:
         figure.node(port.id, f"<{small(port.label)}>", id=port.id, **{"class": "hv-port"})
-    if scene.everything > scene.shown:
-        figure.attr(label=say("picture.large", boxes=scene.everything, shown=scene.shown))
+    said = [say("picture.large", boxes=scene.everything, shown=scene.shown)] * (scene.everything > scene.shown)
+    if passed((arrow.start, arrow.end) for arrow in scene.ways) > FAR:
+        figure.attr("graph", splines="line", nslimit="1", mclimit="0.1")
+        said.append(say("picture.straight"))
+    if said:
+        figure.attr(label="\n".join(said))
     return figure
 
 

@@ -45,6 +45,8 @@ class Calls:
         self.modules = Modules(trace)
         self._counts: Counter[int] = Counter()
         self._running: dict[int, list[Call]] = {}
+        self._slept = False
+        """Whether compiled code has run, in which calls are not seen."""
         self._stages: dict[int, ModuleStage] = {}
         self._known: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
         self.parameters: dict[int, int] = {}
@@ -140,7 +142,8 @@ class Calls:
         called = self.modules.called()
         for name, modules in self._given if self.chosen.patterns is None else ():
             if not modules & called:
-                self.recording.notices.say("note.uncalled", model=name)
+                key = "note.uncalled.compiled" if self._slept else "note.uncalled"
+                self.recording.notices.say(key, model=name)
         self.chosen.tell(self.recording.notices, bool(called))
         for stage in self._stages.values():
             stage.lift()
@@ -150,6 +153,7 @@ class Calls:
 
     def compiled(self, name: str) -> None:
         """A compiled region begins: called after the module that was compiled, or after its function."""
+        self._slept = True
         call = self.innermost()
         index = -1 if call is None else call.index
         own = call is not None and (call.module._compiled_call_impl or hasattr(call.module, "_orig_mod"))

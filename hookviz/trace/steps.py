@@ -130,4 +130,4 @@ class Steps(Sequence[Step]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return self._trace._step(range(len(self))[index])
+        return self._trace._step(self._trace.at(index))

@@ -233,7 +233,12 @@ class Trace(Asked, Played):
         return Player.of(self)
 
     def save(self, path: str | Path) -> None:
-        """Write the trace as JSON, to be read again by ``hookviz.load``; a file that is there stays if this fails."""
+        """Write the trace as JSON, to be read again by ``hookviz.load``; a file that is there stays if this fails.
+
+        Raises:
+            OSError: the file cannot be written; the message says why.
+            TypeError: ``path`` is no path.
+        """
         from hookviz.files import encode
 
         write_whole(json.dumps(encode(self), allow_nan=False), path)
@@ -251,6 +256,7 @@ class Trace(Asked, Played):
         Raises:
             ValueError: nothing was recorded.
             OSError: the file cannot be written; the message says why.
+            TypeError: ``path`` is no path.
 
         >>> import tempfile, torch, hookviz
         >>> x = torch.tensor(3.0, requires_grad=True)
@@ -261,9 +267,9 @@ class Trace(Asked, Played):
         ...     "The square of 3" in Path(folder, "square.html").read_text(encoding="utf-8")
         True
         """
-        from hookviz.page import page, write
+        from hookviz.page import page
 
-        write(page(self, title), path)
+        write_whole(page(self, title), path)
 
     def __repr__(self) -> str:
         if not self.rows:

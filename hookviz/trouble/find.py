@@ -25,7 +25,7 @@ class Trouble:
 
 
 def troubles(trace: Trace) -> Table[Trouble]:
-    """The findings of each kind in the first pass that has one, in the order of the kinds."""
+    """The findings of each kind in the first pass that has one: of the first pass first, as later ones may follow."""
     found: dict[str, Found] = {}
     tensors: dict[int, list[TensorRow]] = {}
     for tensor in trace.tensors:
@@ -34,7 +34,8 @@ def troubles(trace: Trace) -> Table[Trouble]:
         for one in _found(Pass(trace, steps, tensors.get(pass_id, []))):
             found.setdefault(one.kind, one)
     order = ("nan", "inf", "zero", "exploding", "vanishing")
-    rows_ = [Trouble(*found[kind]) for kind in order if kind in found]
+    known = [Trouble(*found[kind]) for kind in order if kind in found]
+    rows_ = sorted(known, key=lambda trouble: trace.rows[trouble.step].pass_id)
     head = [say(f"table.{name}") for name in ("step", "trouble", "what")]
     return Table(rows_, head, lambda row: _cells(trace, row), say("trouble.none"))
 

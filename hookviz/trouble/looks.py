@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from hookviz.trace import CallRow, StepRow, TensorRow, Trace
-from hookviz.values import size_of
+from hookviz.values import Value, size_of
 from hookviz.words import say
 
 
@@ -62,6 +62,10 @@ class Pass:
         if inf:
             self._inf.add(index)
         return norm
+
+    def value(self, index: int) -> Value:
+        """The value under ``index``."""
+        return Value(*self.trace.values[index])
 
     def norms(self, kept: Any) -> list[float]:
         """Of one value, of several, or of none, the norms that are known."""

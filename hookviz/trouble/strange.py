@@ -1,11 +1,11 @@
 """Where NaN or Inf begins: in a module's forward, in a tensor that the graph was made of, or in a gradient."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from hookviz.sentences import brief
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, StepRow
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trouble.looks import Found, Pass
 from hookviz.values import Value, number
 from hookviz.words import say
@@ -54,22 +54,38 @@ def _told(of: Pass, index: int, row: StepRow, before: Any, kind: str) -> str:
         return say("trouble.called", module=module, what=what)
     if row.kind != "forward":
         return say("trouble.here", what=what, told=of.trace.steps[index].sentence)
-    return say("trouble.returns", module=module, what=what, why=_because(of, row.call, before))
+    return say("trouble.returns", module=module, what=what, why=_because(of, index, before, kind))
 
 
-def _because(of: Pass, call: int, before: Any) -> str:
+def _because(of: Pass, index: int, before: Any, kind: str) -> str:
     """What is known of a module's parameters and of its input."""
+    call = of.trace.rows[index].call
     name = of.trace.module(of.trace.calls[call].module)
-    own = [row for row in of.tensors if row.leaf and row.name.startswith(f"{name}.")]
-    for row in own:
-        if of.bad(row.data):
-            return say("trouble.parameter", on=row.name)
+    for row in of.tensors:
+        if row.leaf and row.name.startswith(f"{name}.") and of.bad(row.data):
+            return _held(of, index, row)
     values = [value for value in _values(of, before) if value.note is None and not math.isnan(value.min)]
     if not values:
         return say("trouble.input.unknown")
     low, high = min(value.min for value in values), max(value.max for value in values)
-    sign = ".negative" if low < 0 else ".zero" if low == 0 else ""
-    return say(f"trouble.input{'' if own else sign}", low=number(low, 4), high=number(high, 4))
+    ops = {of.trace.ops[node].partition("Backward")[0] for node, owner in of.trace.owners.items() if owner == call}
+    sign = ".negative" if low < 0 and kind == "nan" and ops & _NOT_NEGATIVE else ""
+    sign = ".zero" if not sign and ops & _NOT_ZERO and any(value.zero for value in values) else sign
+    return say(f"trouble.input{sign}", low=number(low, 4), high=number(high, 4))
+
+
+_NOT_NEGATIVE = {"Log", "Log2", "Log10", "Log1P", "Sqrt", "Rsqrt", "Pow"}
+_NOT_ZERO = {"Log", "Log2", "Log10", "Rsqrt", "Reciprocal", "Div", "Pow"}
+"""Ops that have no finite answer for a negative number, or for 0."""
+
+
+def _held(of: Pass, index: int, row: TensorRow) -> str:
+    """A parameter that was no better before, and the optimizer's step since which it is so."""
+    earlier = [one for one in of.trace.tensors if one.name == row.name and one.pass_id < of.pass_id]
+    steps = [step for step in range(index) if of.trace.rows[step].kind == "optimizer_step"]
+    if steps and earlier and not of.bad(earlier[-1].data):
+        return say("trouble.parameter.since", on=row.name, step=steps[-1] + 1, optimizer=of.trace.steps[steps[-1]].on)
+    return say("trouble.parameter", on=row.name)
 
 
 def _values(of: Pass, kept: Any) -> list[Value]:
@@ -109,13 +125,11 @@ def _gradient(of: Pass, index: int, row: StepRow, what: str) -> str:
     to = say("name.none") if place is None else of.trace.name(*place)
     after = brief(of.trace.value(sent[slot]))
     told = say("trouble.node", on=of.named(row.node), what=what, before=brief(step.before), after=after, to=to)
-    return " ".join([told, *_saved(of, row.node)])
+    return " ".join([told, *saved(of, row.node, lambda index: of.bad(index) or of.value(index).min <= 0)])
 
 
-def _saved(of: Pass, node: int) -> Iterator[str]:
-    """What the node had kept of the forward, where that may be why."""
+def saved(of: Pass, node: int, why: Callable[[int], bool]) -> Iterator[str]:
+    """What the node had kept of the forward (the number of a value), where that may be why."""
     for row in of.trace.saved:
-        if row.pass_id == of.pass_id and row.node == node and isinstance(row.value, int):
-            value = Value(*of.trace.values[row.value])
-            if of.bad(row.value) or value.min <= 0:
-                yield say("trouble.saved", name=row.name, value=value.text(40))
+        if row.pass_id == of.pass_id and row.node == node and isinstance(row.value, int) and why(row.value):
+            yield say("trouble.saved", name=row.name, value=of.value(row.value).text(40))

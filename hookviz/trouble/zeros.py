@@ -3,39 +3,43 @@
 from typing import Any
 
 from hookviz.sentences import brief
+from hookviz.trace import StepRow
 from hookviz.trouble.looks import Found, Pass
-from hookviz.trouble.strange import CHANGING
+from hookviz.trouble.strange import CHANGING, saved
 from hookviz.words import say
 
 
 def zeros(of: Pass) -> Found | None:
-    """The first step that makes zeros of a gradient that is none, and leaves leaves with a gradient of 0."""
+    """The step that makes zeros of a gradient that is none, and by it leaves most leaves with a gradient of 0."""
     culprits: dict[int, int] = {}
     """Node → the step at which what arrives there became 0."""
     killed: dict[int, list[int]] = {}
     for index, row in of.rows:
         if row.of is None and row.kind in ("compute", *CHANGING):
-            if not _zero(of, row.after):
-                continue
-            culprit = culprits.get(row.node) if _zero(of, row.before) else index
-            if culprit is None:
-                continue
-            if row.kind not in _AFTER:
-                culprits[row.node] = culprit
-            if row.kind in ("compute", *_AFTER):
-                culprits |= {end: culprit for end in of.ends(row.node) if end not in culprits}
+            ends = _numbed(of, row) if row.kind in _SENDING else [row.node] * _zero(of, row.after)
+            culprit = culprits.get(row.node) if ends and _zero(of, row.before) else index
+            if culprit is not None:
+                culprits |= {end: culprit for end in ends if end not in culprits}
         elif culprits and row.kind == "arrive" and not _zero(of, row.after):
             culprits.pop(row.node, None)  # it comes by another way, too
         elif row.node in culprits and row.kind in ("accumulate", "returned"):
             killed.setdefault(culprits[row.node], []).append(row.node)
     if not killed:
         return None
-    first = min(killed)
+    first = max(killed, key=lambda step: (len(killed[step]), -step))
     return Found(first, "zero", _told(of, first, list(dict.fromkeys(killed[first]))))
 
 
-_AFTER = ("node_post_hook", "full_backward_hook", "backward_hook")
-"""Hooks of what a node sends."""
+_SENDING = ("compute", "node_post_hook", "full_backward_hook", "backward_hook")
+"""Steps about what a node sends."""
+
+
+def _numbed(of: Pass, row: StepRow) -> list[int]:
+    """Where a node sends zeros, whatever it sends elsewhere."""
+    if not isinstance(row.after, tuple):
+        return of.ends(row.node) if _zero(of, row.after) else []
+    places = (of.trace.edges.get((row.node, slot)) for slot, value in enumerate(row.after) if _zero(of, value))
+    return [place[0] for place in places if place is not None]
 
 
 def _zero(of: Pass, kept: Any) -> bool:
@@ -49,4 +53,5 @@ def _told(of: Pass, index: int, leaves: list[int]) -> str:
     behind = say("trouble.behind" if count == 1 else "trouble.behind.many", on=first, count=f"{count - 1:,}")
     if step.kind != "compute":
         return say("trouble.zero.here", told=step.sentence, behind=behind)
-    return say("trouble.zero", on=of.named(step.node), before=brief(step.before), behind=behind)
+    told = say("trouble.zero", on=of.named(step.node), before=brief(step.before), behind=behind)
+    return " ".join([told, *saved(of, step.node, lambda index: _zero(of, index))])
