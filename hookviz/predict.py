@@ -105,6 +105,8 @@ def _about(step: Step) -> str:
 def _mistakes(step: Step, steps: Sequence[Step], given: Numbers, made: Numbers) -> Iterator[tuple[Numbers, str]]:
     """Wrong answers that have a reason, and why they are wrong: the likeliest first."""
     forward = step.kind in FORWARD_HOOK_KINDS
+    if None not in made:
+        yield [None] * len(made), say("ask.none")
     yield given, say("ask.before.value" if forward else "ask.before", value=brief(step.before), hook=_hook(step))
     past = [other for other in steps[max(0, step.index - _BACK) : step.index] if other.pass_id == step.pass_id]
     yield from _out_of_date(step, past, given, made)

@@ -69,6 +69,12 @@ def test_a_wrong_number_is_told_what_it_is() -> None:
     assert "10" not in dict(question["reasons"])
 
 
+def test_none_is_what_a_hook_returns_and_not_what_goes_on() -> None:
+    question = asked(recorded())[9]  # print returns None
+    assert question["answer"] == "10"
+    assert why(question, "None") == "A hook that returns None keeps what it was given. So what goes on?"
+
+
 def test_the_old_gradient_is_recognised() -> None:
     assert why(asked(recorded())[9], "8") == "You used the old gradient, 8: c_hook has run already, and made it 10."
 
@@ -230,7 +236,7 @@ def test_what_a_module_makes_is_asked_for() -> None:
     with hv.record(net) as trace:
         net(torch.tensor(1.0))
     into, which, last = asked(trace).values()
-    assert "net.l1 is called with 1. What does it get?" in into["text"] and into["answer"] == "11"
+    assert "net.l1 is called with 1. What does forward get in the end, input by input?" in into["text"] and into["answer"] == "11"
     assert why(into, "1").startswith("1 is what λ") and why(into, "1").endswith(" is given.")
     assert which["choices"][which["right"]].endswith("on net.l1")
     [later] = [reason for reason in which["reasons"] if "later" in reason]

@@ -12,6 +12,8 @@ _PATTERN = re.compile(r"[(=,:] ?/")
 _SIGN = r"[=,;:?(){}\[\]<>&|*]"
 _NEEDLESS = re.compile(rf" (?=!?{_SIGN}|[+\-/] (?![+\-]))|(?<={_SIGN}) |(?<= [+\-/]) (?![+\-])")
 """A space beside a sign that says nothing."""
+_TRUTH = re.compile(r"(?<![\w$.])(?:(true)|false)(?![\w$:])")
+"""A truth value by its name; not the name of a property."""
 _ONE = re.compile(r"(?<![\w$)\]])\((\w+)\)=>")
 """A function of one argument needs no brackets around it."""
 
@@ -39,15 +41,18 @@ def compact_style(css: str) -> str:
 def close(line: str) -> str:
     """``line`` of JavaScript without the spaces beside signs; texts, and lines with a regular expression, stay.
 
-    >>> close('const f = (a, b) => say("a , b") + [a, ...b];')
-    'const f=(a,b)=>say("a , b")+[a,...b];'
+    >>> close('const f = (a, b) => say("a , b") + [a, ...b, true];')
+    'const f=(a,b)=>say("a , b")+[a,...b,!0];'
     """
     if _PATTERN.search(line):
         return line
     parts = enumerate(_TEXT.split(line))
-    return "".join(
-        part if place % 2 else _ONE.sub(lambda one: f"{one[1]}=>", _NEEDLESS.sub("", part)) for place, part in parts
-    )
+    return "".join(part if place % 2 else _closed(part) for place, part in parts)
+
+
+def _closed(part: str) -> str:
+    short = _TRUTH.sub(lambda truth: "!0" if truth[1] else "!1", _NEEDLESS.sub("", part))
+    return _ONE.sub(lambda one: f"{one[1]}=>", short)
 
 
 def _declared(lines: list[str]) -> Iterator[str]:

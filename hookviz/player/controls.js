@@ -64,7 +64,8 @@ export function makeHelp({ words, signal }) {
     list.append(keys, make("dd", "", say(words, `does_${key}`)));
   }
   const close = textButton(say(words, "close"), () => dialog.close(), signal);
-  dialog.append(make("p", "hv-help-title", say(words, "help")), list, close);
+  // It has the focus, and so is in sight: first, lest a list too long for the screen begins at its end.
+  dialog.append(close, make("p", "hv-help-title", say(words, "help")), list);
   // A click on the dialog itself, not on what it holds, is one beside its contents.
   listen(dialog, "click", (event) => event.target === dialog && dialog.close(), signal);
   return { dialog, toggle: () => (dialog.open ? dialog.close() : open(dialog)) };

@@ -36,6 +36,10 @@ PARTS = 24
 LARGEST = 60
 """The layers of tensors and nodes are drawn of no more boxes than this: beyond, one would only scroll."""
 
+_UNTOLD = (*STEP_HOOK_KINDS, "forward_pre_hook", "exception")
+"""Kinds of step that do not just see what came before: nothing is handed to an optimizer's hook, and without
+``with_kwargs`` a pre-hook sees a part of the inputs."""
+
 _ONE_CARD = ("call", "forward", "seed", "arrive", "retain_grad", "accumulate", "returned", "optimizer_step")
 """Kinds in which there is no before to compare with, unless something was there already."""
 
@@ -227,8 +231,8 @@ def _flat(values: Values) -> list[Value]:
 def _next(step: Step, steps: Sequence[Step]) -> str:
     """Who sees this gradient next, when another hook of the same tensor or node does."""
     following = steps[step.index + 1] if step.index + 1 < len(steps) else None
-    if following is None or following.hook is None or following.kind in (*STEP_HOOK_KINDS, "exception"):
-        return ""  # of an optimizer's hook nothing is handed on
+    if following is None or following.hook is None or following.kind in _UNTOLD:
+        return ""
     if _place(following.row) != _place(step.row):
         return ""
     label = f"{numeral(following.hook.place)} {following.hook.label}"

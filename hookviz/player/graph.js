@@ -165,9 +165,7 @@ function overflows(pane) {
 export function follow(pane, box) {
   if (!box || !pane.hasAttribute("tabindex")) return;
   const [inner, outer] = [box.getBoundingClientRect(), pane.getBoundingClientRect()];
-  pane.scrollBy({
-    left: inner.left + inner.width / 2 - outer.left - outer.width / 2,
-    top: inner.top + inner.height / 2 - outer.top - outer.height / 2,
-    behavior: gliding(),
-  });
+  // Its middle; of what is larger than the pane its beginning, where its name stands.
+  const by = (start, size) => inner[start] + Math.min(inner[size], outer[size]) / 2 - outer[start] - outer[size] / 2;
+  pane.scrollBy({ left: by("left", "width"), top: by("top", "height"), behavior: gliding() });
 }

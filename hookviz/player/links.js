@@ -18,7 +18,9 @@ export function followLinks(root, go, signal) {
     event.preventDefault();
     event.stopPropagation();
     go(step);
-    root.scrollIntoView({ block: "nearest", behavior: gliding() });
+    // The whole player may be too large for the screen; and the next key is for it.
+    root.focus({ preventScroll: true });
+    root.querySelector(".hv-panel").scrollIntoView({ block: "nearest", behavior: gliding() });
   };
   // In the capture phase, before the notebook hears of it.
   document.addEventListener("click", follow, true);

@@ -37,7 +37,8 @@ export function makeSwitches({ model, words, panel, driver, root, signal }) {
     if (root.dataset.told) panel.tell(say(words, root.dataset.told));
     root.dataset.told = "";
   };
-  const flips = DIGITS.map((key) => [`flip${key}`, () => act(key - 1)]);
+  // While one predicts, digits are answers, also where nothing is asked.
+  const flips = DIGITS.map((key) => [`flip${key}`, () => model.get("predict") || act(key - 1)]);
   return { pane, greet, actions: { split, ...Object.fromEntries(flips) } };
 }
 

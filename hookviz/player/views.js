@@ -67,12 +67,12 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
     if (!at) return;
     if (!holds(at.view.own)) return leave() || tell(say(words, "not_here"));
     const found = Object.entries(at.view.spans).find(([, spans]) => holds(spans));
-    if (found) enter(inside(at.name, found[0]));
+    if (found) tell(""), enter(inside(at.name, found[0]));
     else tell(say(words, "no_box"));
   };
   const leave = () => {
     const around = at?.view.trail.at(-2);
-    if (around) enter(around[0]);
+    if (around) tell(""), enter(around[0]);
     else tell(say(words, "outermost"));
     return Boolean(around);
   };

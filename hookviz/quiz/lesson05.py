@@ -52,6 +52,7 @@ def _watching(answer: Any) -> Found:
     if fault := no_function(answer):
         return fault
     net, calls = _layers(), []
+    others = [layer.register_forward_hook(lambda *given: None) for layer in net]
 
     def hook(module: nn.Module, args: Any, output: Any) -> None:
         calls.append(module)
@@ -72,6 +73,8 @@ def _watching(answer: Any) -> Found:
         found = _sat(net, inside, left=len(calls) > len(inside), by_an_error=ends is _by_an_error)
         if found.name != "right":
             return found
+        if not all(other.id in layer._forward_hooks for other, layer in zip(others, net, strict=True)):
+            return Found("foreign")
         calls.clear()
     return Found("right")
 
@@ -110,6 +113,8 @@ def _factory(answer: Any) -> Found:
     error = next((error for _, error in made if error), "")
     if error:
         return Found("raised", error)
+    if all(hook is None for hook, _ in made):
+        return Found("no_return")
     if not all(callable(hook) for hook, _ in made):
         return Found("no_hook")
     fault = next((fault for hook, _ in made if (fault := hook_fault(hook, torch.tensor(1.0)))), None)

@@ -47,6 +47,16 @@ def no_decorator(model: Any, hook: Any) -> Iterator[None]:
 
 
 @contextmanager
+def clears(model: Any, hook: Any) -> Iterator[None]:
+    put(model, hook)
+    try:
+        yield
+    finally:
+        for layer in model:
+            layer._forward_hooks.clear()
+
+
+@contextmanager
 def breaks_at_the_end(model: Any, hook: Any) -> Iterator[None]:
     with watched(model, hook):
         yield
@@ -70,12 +80,14 @@ WRONG: dict[str, list[Any]] = {
         never_removed,
         only_in_peace,
         on_everything,
+        clears,
         lambda model, hook: model[0].register_forward_hook(hook),
         lambda model, hook: nullcontext(),
         breaks_at_the_end,
     ],
     "05.5": [
         lambda factor: factor * 10,
+        lambda factor: None,
         lambda factor: lambda grad: grad * 4,
         lambda factor: lambda grad: grad + factor,
         lambda factor: lambda grad: grad.mul_(factor),

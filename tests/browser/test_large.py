@@ -156,6 +156,9 @@ def test_all_of_it_goes_by_keys(player: Locator) -> None:
     boxes(player).first.focus()
     press(page, "Enter")
     expect(here(player)).not_to_have_text("the whole pass")
+    press(page, "u")
+    expect(here(player)).to_have_text("the whole pass")
+    expect(player.locator(".hv-told")).to_be_empty()
 
 
 def test_the_box_that_holds_the_step_is_marked(player: Locator) -> None:
