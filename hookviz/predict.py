@@ -105,7 +105,7 @@ def _about(step: Step) -> str:
 def _mistakes(step: Step, steps: Sequence[Step], given: Numbers, made: Numbers) -> Iterator[tuple[Numbers, str]]:
     """Wrong answers that have a reason, and why they are wrong: the likeliest first."""
     forward = step.kind in FORWARD_HOOK_KINDS
-    if None not in made:
+    if step.effect == "kept" and None not in made:
         yield [None] * len(made), say("ask.none")
     yield given, say("ask.before.value" if forward else "ask.before", value=brief(step.before), hook=_hook(step))
     past = [other for other in steps[max(0, step.index - _BACK) : step.index] if other.pass_id == step.pass_id]
