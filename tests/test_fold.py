@@ -1,5 +1,6 @@
 """What is folded, and into what: levels of at most about forty boxes, however large or strange the graph."""
 
+import math
 import random
 from typing import Any
 
@@ -211,3 +212,7 @@ def test_a_range_is_told_again_only_when_one_can_see_the_difference() -> None:
         (2, 1.0, 2.0, 0),
         (3, 1.0, 2.0, 1),
     ]
+
+
+def test_norms_are_compared_as_they_are_shown() -> None:
+    assert Arrival(0, 100.43, 0).told == 100.4 and Arrival(0, math.inf, 1).told == "inf"

@@ -236,7 +236,10 @@ def test_what_a_module_makes_is_asked_for() -> None:
     with hv.record(net) as trace:
         net(torch.tensor(1.0))
     into, which, last = asked(trace).values()
-    assert "net.l1 is called with 1. What does forward get in the end, input by input?" in into["text"] and into["answer"] == "11"
+    assert (
+        "net.l1 is called with 1. What does forward get in the end, input by input?" in into["text"]
+        and into["answer"] == "11"
+    )
     assert why(into, "1").startswith("1 is what λ") and why(into, "1").endswith(" is given.")
     assert which["choices"][which["right"]].endswith("on net.l1")
     [later] = [reason for reason in which["reasons"] if "later" in reason]

@@ -511,3 +511,13 @@ def test_torch_is_as_before_afterwards() -> None:
 def interrupted() -> None:
     a_to_e()
     raise KeyboardInterrupt
+
+
+def test_without_hooks_the_pass_is_called_after_what_changed_it() -> None:
+    def square(x: float) -> None:
+        leaf = torch.tensor(x, requires_grad=True)
+        (leaf * leaf).backward()
+
+    slid = hv.whatif(square, x=(0, 10))
+    slid.change(x=3)
+    assert [one["label"] for one in slid.state()["variants"]] == ["After the change", "Before the change"]

@@ -19,8 +19,8 @@ class Arrival(NamedTuple):
 
     @property
     def told(self) -> float | str:
-        """The norm in three digits, or in words where it is no number."""
-        return float(f"{self.norm:.3g}") if math.isfinite(self.norm) else str(self.norm)
+        """The norm in four digits, as pictures and sentences have it, or in words where it is no number."""
+        return float(f"{self.norm:.4g}") if math.isfinite(self.norm) else str(self.norm)
 
 
 @dataclass

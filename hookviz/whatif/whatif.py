@@ -169,7 +169,8 @@ class WhatIf(Played):
             for hook in (hooks[place] for place in sorted(off))
         )
         if not off:
-            return say("variant.all"), say("absent.all"), say("player.off")
+            key = "all" if hooks else "now"
+            return say(f"variant.{key}"), say(f"absent.{key}"), say("player.off")
         return say("variant.without", hooks=labels), say("absent.without", hooks=labels), say("player.off")
 
     def __repr__(self) -> str:
