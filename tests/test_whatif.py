@@ -518,6 +518,6 @@ def test_without_hooks_the_pass_is_called_after_what_changed_it() -> None:
         leaf = torch.tensor(x, requires_grad=True)
         (leaf * leaf).backward()
 
-    slid = hv.whatif(square, x=(0, 10))
+    slid = whatif(square, x=(0, 10))
     slid.change(x=3)
     assert [one["label"] for one in slid.state()["variants"]] == ["After the change", "Before the change"]
