@@ -167,7 +167,7 @@ def test_a_hook_of_the_node_that_changes_what_it_computed_is_named() -> None:
     trace = passed(y, names={"x": x, "y": y})
     (arrived,) = at(trace, "arrive", "x")
     assert arrived.verdict == "not explained"
-    assert arrived.note == "MulBackward0 (y) computed 3; then a hook of the node made 21 of it."
+    assert arrived.note == "MulBackward0 (y) computed 3; then a hook of the node turned it into 21."
     assert reasons(trace, "MulBackward0")[0].text == "grad × other = 1 × 3 = 3"
 
 

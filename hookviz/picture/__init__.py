@@ -18,6 +18,8 @@ __all__ = ["Figure", "draw", "figure", "render"]
 def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: Any = None) -> Figure:
     """The autograd graph below ``root`` with every registered hook on it, before anything runs.
 
+    Where many arrows run far, as in an unrolled recurrent net, all are drawn straight, and the picture says so.
+
     Args:
         root: a tensor that was computed from leaves, such as a loss.
         tensors: beside each node, also the Python tensor with its data, grad, grad_fn and hooks.

@@ -133,7 +133,7 @@ def test_a_click_enters_a_box_and_the_trail_leads_back(player: Locator) -> None:
     expect(boxes(player).first).to_contain_text(re.compile(r"(Linear|Tanh) · \d nodes?"))
     boxes(player).nth(2).click()
     expect(player.locator(".hv-port").first).to_contain_text(re.compile("from|to"))
-    assert player.locator(".hv-trail button").count() == 2
+    expect(player.locator(".hv-trail button")).to_have_count(2)
     player.locator(".hv-trail button").first.click()
     expect(here(player)).to_have_text("the whole pass")
 
@@ -386,7 +386,7 @@ def test_search_finds_a_module_and_enters_it_by_keys_alone(player: Locator) -> N
     expect(player.get_by_role("combobox", name="Search")).to_be_hidden()
     expect(here(player)).to_have_text("model.41.0")
     expect(player).to_be_focused()
-    assert player.locator(".hv-trail button").count() == 2
+    expect(player.locator(".hv-trail button")).to_have_count(2)
     expect(player.locator(".hv-title")).to_have_text("model.41.0 is called")
 
 
