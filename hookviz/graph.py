@@ -96,9 +96,9 @@ _SAVED: dict[type, tuple[tuple[str, str], ...]] = {}
 
 def _saved_names(kind: type) -> tuple[tuple[str, str], ...]:
     """(attribute with a saved tensor, attribute with what it is packed in) of a kind of node."""
-    if hasattr(kind, "_forward_cls"):  # a Function of one's own saves under no name; kept, it would keep what it holds
-        return ()
     if kind not in _SAVED:
+        if hasattr(kind, "_forward_cls"):  # a Function of one's own saves under no name, and must not be kept here
+            return ()
         names = [name for name in dir(kind) if name.startswith("_saved_") and not name.startswith("_saved_result")]
         _SAVED[kind] = tuple((name, f"_raw{name}") for name in names if hasattr(kind, f"_raw{name}"))
     return _SAVED[kind]

@@ -15,7 +15,7 @@ from torch.nn.modules import module as torch_modules
 from torch.optim import optimizer as torch_optimizer
 
 from hookviz.trace import Trace
-from hookviz.whatif import whatif
+from hookviz.whatif import live, whatif
 from hookviz.whatif.live import sliders
 from hookviz.whatif.runs import subsets
 from hookviz.whatif.switches import Switches, _replacements
@@ -462,6 +462,24 @@ def test_other_values_with_which_there_are_other_hooks() -> None:
     assert (len(player.variants), player.shown, player.breakpoints) == (8, 3, [1])
     slider.value = 2.5
     assert (len(player.variants), player.shown, player.breakpoints) == (2, 0, [])
+
+
+@pytest.mark.parametrize(("pause", "before"), [(1.0, 5.0), (0.0, 6.0)])
+def test_what_a_drag_changed_is_compared_with_where_it_began(
+    pause: float, before: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "DRAG", pause)
+
+    def run(x: float = 5.0) -> None:
+        (torch.tensor(x, requires_grad=True) * 2).backward()
+
+    slid = whatif(run, x=(0, 10))
+    (slider,) = sliders(slid, slid.player())
+    slider.value = 6.0
+    slider.value = 7.0
+    [run_before] = slid.before.values()
+    [x] = [row for row in run_before.trace.tensors if row.leaf]
+    assert run_before.trace.value(x.data).tolist() == before
 
 
 def test_a_slider_begins_at_the_default_or_in_the_middle() -> None:

@@ -1,7 +1,9 @@
 """Sliders for the values that a function is given: each move records afresh."""
 
 import json
+import time
 import uuid
+from typing import NamedTuple
 
 import ipywidgets
 from IPython.display import display
@@ -10,9 +12,12 @@ from traitlets import Bunch
 from hookviz.page import output
 from hookviz.player.widget import Player
 from hookviz.progress import Show, shown_by
-from hookviz.whatif.whatif import Range, WhatIf
+from hookviz.whatif.runs import Run
+from hookviz.whatif.whatif import Off, Range, WhatIf
 from hookviz.words import say
 
+DRAG = 1.0
+"""Seconds: a slider that is moved again sooner is still being dragged, and compared with where that began."""
 _STEPS = 100
 _HEIGHT = 32
 """Of a slider with its margins, in pixels, so that what is below it does not move when it appears."""
@@ -31,6 +36,14 @@ text without an element around it; where it knows a widget whose kernel has gone
 sentence stands there instead: at once, or where a widget may still come, later."""
 
 
+class _Move(NamedTuple):
+    """The last move of a slider: of which, when, and the passes with which what it made is compared."""
+
+    slider: ipywidgets.FloatSlider | None
+    at: float
+    before: dict[Off, Run]
+
+
 def _nowhere(line: str) -> None:
     """Show nothing."""
 
@@ -41,11 +54,17 @@ def sliders(whatif: WhatIf, player: Player, show: Show = _nowhere) -> list[ipywi
     ``show`` shows how far that is, where it takes long.
     """
     made = [_slider(name, bounds, whatif.values[name]) for name, bounds in whatif.ranges.items()]
+    last = _Move(None, 0.0, {})
 
     def moved(change: Bunch) -> None:
+        nonlocal last
+        going_on = change.owner is last.slider and time.monotonic() - last.at < DRAG
         with shown_by(show):
             whatif.change(**{change.owner.description: change.new})
+            if going_on:
+                whatif.before = last.before
             player.show(whatif.state())
+        last = _Move(change.owner, time.monotonic(), whatif.before)
 
     for slider in made:
         slider.observe(moved, "value")

@@ -38,7 +38,8 @@ class WhatIf(Played):
         """What the switches cannot show, and why, in sentences."""
         self._signs: list[Sign] = []
         self._runs: dict[Off, Run] = {}
-        self._before: dict[Off, Run] = {}
+        self.before: dict[Off, Run] = {}
+        """Which hooks are off → that pass before the last change."""
         self._record()
 
     def change(self, **values: float) -> None:
@@ -52,14 +53,14 @@ class WhatIf(Played):
         for name in values:
             if name not in self.values:
                 raise TypeError(say("error.whatif.name", name=name, names=", ".join(self.values) or say("name.none")))
-        kept, before = self.values, self._runs
+        kept, runs = self.values, self._runs
         self.values = {**kept, **values}
         try:
             self._record()
         except BaseException:  # what is shown is still the pass of before
             self.values = kept
             raise
-        self._before = before
+        self.before = runs
 
     def _record(self) -> None:
         with same_luck() as again:
@@ -153,11 +154,11 @@ class WhatIf(Played):
         """The passes as they are, and behind them those before the last change, if they have the same hooks."""
         from hookviz.player.variants import Variant
 
-        changed = self._before.keys() == self._runs.keys()
+        changed = self.before.keys() == self._runs.keys()
         for place, (off, run) in enumerate(self._runs.items()):
             beside = len(self._runs) + place if changed else 0 if off else None
             yield Variant(run.trace, *self._words(off), beside, run.hooks, asks=not off)
-        for run in self._before.values() if changed else ():
+        for run in self.before.values() if changed else ():
             yield Variant(run.trace, say("variant.before"), "", say("player.off"), None, run.hooks, shown=False)
 
     def _words(self, off: Off) -> tuple[str, str, str]:
