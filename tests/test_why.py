@@ -17,10 +17,10 @@ from scenes import leaf, scene
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
+from hookviz import formulas
 from hookviz.recorder.saved import ROOM, Saved
 from hookviz.trace import SavedRow
 from hookviz.values import measure
-from hookviz.why import formulas
 from hookviz.why.check import ROUNDINGS
 from hookviz.why.evaluate import evaluate
 from hookviz.why.functions import FUNCTIONS
@@ -626,7 +626,7 @@ def test_a_torch_without_the_file_is_told() -> None:
 
 def test_a_torch_without_the_entry_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hookviz.why.reasons.derivatives", lambda: {"other": ""})
-    monkeypatch.setattr("hookviz.why.formulas.derivatives", lambda: {"other": ""})
+    monkeypatch.setattr("hookviz.formulas.derivatives", lambda: {"other": ""})
     reason = passed(leaf(2.0) * leaf(3.0)).why(1)[0]
     assert reason.note == "The derivatives.yaml of the installed torch has no such entry."
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 import hookviz as hv
-from hookviz.why import formulas
+from hookviz import formulas
 
 aten: Any = torch.ops.aten
 Tensor = torch.Tensor

@@ -6,12 +6,12 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz import graph
+from hookviz.formulas import needs
 from hookviz.measuring import FEW
 from hookviz.recorder.passes import SMALL
 from hookviz.source import describe
 from hookviz.survey import Survey
 from hookviz.trace import SavedRow
-from hookviz.why.formulas import needs
 
 ROOM = 1_024
 """No more numbers than this are kept for formulas in one recording, beside those that it keeps anyway."""

@@ -61,7 +61,7 @@ def evaluate(node: ast.expr, names: Mapping[str, Any]) -> Any:
         Missing: a value that it needs was not kept.
         NoReading: the formula is silent about this case.
 
-    >>> from hookviz.why.formulas import parsed
+    >>> from hookviz.formulas import parsed
     >>> evaluate(parsed("(a + 1) ** 2"), {"a": 2})
     9
     """

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from hookviz.formulas import Formula, derivatives, formula, names_in, needs, passes_each, short
 from hookviz.sentences import brief
 from hookviz.table import Table
 from hookviz.trace import Step, StepRow, Trace
 from hookviz.values import Value
 from hookviz.why.check import agrees, rebuilt
 from hookviz.why.evaluate import Missing, NoReading, Unseen, evaluate
-from hookviz.why.formulas import Formula, derivatives, formula, names_in, needs, passes_each, short
 from hookviz.why.terms import Term, add
 from hookviz.why.writing import SUMMAND, Writer, text_of
 from hookviz.words import say

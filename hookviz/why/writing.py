@@ -69,7 +69,7 @@ class Writer:
     def write(self, tree: ast.expr) -> str:
         """The whole formula.
 
-        >>> from hookviz.why.formulas import parsed
+        >>> from hookviz.formulas import parsed
         >>> Writer({}).write(parsed("-grad * conj(self) / t(other) ** 2"))
         '−grad × self ÷ otherᵀ²'
         """

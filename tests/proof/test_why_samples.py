@@ -11,7 +11,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 import hookviz as hv
-from hookviz.why import formulas
+from hookviz import formulas
 from hookviz.why.reasons import Reason
 
 from .compare import quiet
