@@ -14,23 +14,33 @@ class Still:
     def __init__(self, turn: Callable[[], Any], back: Callable[[Any], None]) -> None:
         self._turn, self._back = turn, back
         self._lock = threading.Lock()
-        self._inside = 0
+        self._takers: set[object] = set()
         self._before: Any = None
+
+    def take(self, taker: object) -> None:
+        """Turn the switch until ``taker`` leaves."""
+        with self._lock:
+            if not self._takers:
+                self._before = self._turn()
+            self._takers.add(taker)
+
+    def leave(self, taker: object) -> None:
+        """``taker`` is done with it, if it ever took it."""
+        with self._lock:
+            if taker in self._takers:
+                self._takers.remove(taker)
+                if not self._takers:
+                    self._back(self._before)
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         """Turn the switch for the time of the block."""
-        with self._lock:
-            if not self._inside:
-                self._before = self._turn()
-            self._inside += 1
+        taker = object()
+        self.take(taker)
         try:
             yield
         finally:
-            with self._lock:
-                self._inside -= 1
-                if not self._inside:
-                    self._back(self._before)
+            self.leave(taker)
 
 
 def _stop_collecting() -> bool:

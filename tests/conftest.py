@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -19,3 +20,12 @@ def no_hooks_on_all_modules() -> Iterator[None]:
     yield
     left = {name: kept for name, kept in vars(torch_modules).items() if name.startswith("_global") and kept}
     assert not {name: kept for name, kept in left.items() if isinstance(kept, dict)}
+
+
+@pytest.fixture
+def compiler() -> Iterator[None]:
+    """Importing the compiler warns of things that are not ours, and no compiled code stays."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+        torch._dynamo.reset()

@@ -46,15 +46,6 @@ class Waits:
         thread.join()
 
 
-@pytest.fixture
-def compiler() -> Iterator[None]:
-    """Importing the compiler warns of things that are not ours."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-        torch._dynamo.reset()
-
-
 @pytest.mark.usefixtures("compiler")
 def test_a_thread_may_still_be_in_a_compiled_region() -> None:
     waits = Waits()

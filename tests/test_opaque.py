@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,7 @@ import hookviz as hv
 BACKENDS = ("eager", "aot_eager")
 
 
-@pytest.fixture(autouse=True)
-def no_compiled_code_stays() -> Iterator[None]:
-    """Importing the compiler warns of things that are not ours."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-        torch._dynamo.reset()
+pytestmark = pytest.mark.usefixtures("compiler")
 
 
 # -- compiled regions

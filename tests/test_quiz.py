@@ -163,6 +163,8 @@ def test_an_error_after_the_first_call_is_reported_too() -> None:
     calls.clear()
     assert "RuntimeError: no" in hv.check("02.6", tires).reason
     assert "RuntimeError: no" in hv.check("07.5", tires_of_gradients).reason
+    calls.clear()
+    assert "RuntimeError: no" in hv.check("07.6", tires).reason
 
 
 def tires_of_gradients(x: torch.Tensor) -> torch.Tensor:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.quiz.judges import Found, Grad, Judge, as_large, hook_fault, number, result_of, tried
+from hookviz.quiz.judges import Found, Grad, Judge, as_large, number, result_of, tried
 
 
 def _vanishing() -> float:
@@ -81,12 +81,15 @@ _GIVEN = (_LONG, 10 * _LONG, 0.3 * _LONG, 0.1 * _LONG, 0 * _LONG)
 
 def _clipping_the_norm(answer: Any) -> Found:
     """Run the learner's hook on long gradients, on a short one and on zeros."""
+    made: list[Grad] = []
     for grad in _GIVEN:
-        fault = hook_fault(answer, grad.clone())
-        if fault and (grad is _LONG or fault.name != "nothing"):  # what is short may be left alone so
+        result, fault = result_of(answer, grad.clone())
+        if fault and (not made or fault.name != "nothing"):  # what is short may be left alone so
             return fault
-    made = (answer(grad.clone()) for grad in _GIVEN)
-    return _shortened([grad if result is None else result.float() for grad, result in zip(_GIVEN, made, strict=True)])
+        if not fault and not as_large(result, grad):
+            return Found("shape")
+        made.append(grad if fault else result.float())
+    return _shortened(made)
 
 
 def _shortened(made: list[Grad]) -> Found:

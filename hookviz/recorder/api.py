@@ -4,14 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
+from torch.backends import mha
 
 from hookviz import graph
 from hookviz.recorder import patches
 from hookviz.recorder.bound import checked_keep
 from hookviz.recorder.chosen import checked_only
 from hookviz.recorder.recording import Recording
-from hookviz.recorder.slow import slow
 from hookviz.recorder.turns import checked_every
+from hookviz.still import Still
 from hookviz.trace import Trace
 from hookviz.whole import Uninterrupted
 from hookviz.words import say
@@ -80,7 +81,7 @@ def record(
         with Uninterrupted():
             patches.start(recording)
             if not fastpath:
-                slow.take(recording)
+                _slow.take(recording)
         yield recording.trace
     finally:
         try:
@@ -90,9 +91,18 @@ def record(
             raise
 
 
+def _stop_fastpath() -> bool:
+    enabled: bool = mha.get_fastpath_enabled()
+    mha.set_fastpath_enabled(False)
+    return enabled
+
+
+_slow = Still(_stop_fastpath, mha.set_fastpath_enabled)
+
+
 def _end(recording: Recording) -> None:
     """All is as it was before the recording; to do it twice does no harm."""
     with Uninterrupted():
-        slow.leave(recording)
+        _slow.leave(recording)
         patches.stop(recording)
         recording.close()
