@@ -15,7 +15,7 @@ from scenes import Scene, accumulator, c_hook, hook_everything, leaf, recorded, 
 
 import hookviz as hv
 from hookviz.picture.cells import AMBER
-from hookviz.picture.engine import FORMATS
+from hookviz.picture.layout import FORMATS
 from hookviz.picture.scene import Scene as Picture
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -20,6 +20,7 @@ from benchmarks.fresh import status
 from benchmarks.peers.hooked import sees
 from benchmarks.peers.tools import PEERS, PLAIN, Peer
 from benchmarks.peers.works import WORKS
+from benchmarks.timing import cpu_seconds
 
 LONG = 10.0
 """A pass that took more seconds than this the first time is not run again to measure its time."""
@@ -29,19 +30,13 @@ ROOM = 12 * 2**30
 """Bytes: no process may have more, lest it take the machine down."""
 
 
-def cpu() -> float:
-    """CPU time of this process and of the programs that it has run, in seconds."""
-    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
-
-
 def timed(run: Callable[[], Any], times: int = 1) -> tuple[float, Any]:
     """CPU time of one run, and what the last one returned."""
     gc.collect()
-    start, kept = cpu(), [run()]
-    while len(kept) < times and cpu() - start < ENOUGH:
+    start, kept = cpu_seconds(), [run()]
+    while len(kept) < times and cpu_seconds() - start < ENOUGH:
         kept.append(run())
-    return (cpu() - start) / len(kept), kept[-1]
+    return (cpu_seconds() - start) / len(kept), kept[-1]
 
 
 def settled(run: Callable[[], Any], times: int) -> tuple[float, Any]:

@@ -49,7 +49,7 @@ def displayed(thing: Any) -> list[str]:
 
 
 def _drawn(drawing: Any) -> list[str]:
-    """A ``graphviz.Digraph`` as displayed, drawn by hookviz's Graphviz: it needs no ``dot``, and starts no program."""
+    """A ``graphviz.Digraph`` as displayed, drawn by hookviz's Graphviz: it needs no ``dot``."""
     return displayed(hv.render(drawing))
 
 

@@ -87,7 +87,7 @@ def bundle(trace: Trace) -> dict[str, str]:
 def _last(trace: Trace) -> str:
     from hookviz.picture import figure
 
-    return str(figure(trace, len(trace.rows) - 1).pipe("svg", encoding="utf-8"))
+    return figure(trace, len(trace.rows) - 1).svg()
 
 
 def _body(state: State, js: str, hint: str, *, packed: bool) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape, unescape
 
-from hookviz.picture.engine import Rendered, draw_source
+from hookviz.picture.engine import Rendered
+from hookviz.picture.layout import NoPictureError, draw_source, sentence_svg
 
 _TOKEN = re.compile(
     r"(?P<font><FONT[^>]*>)(?P<text>[^<]*)|(?<![#\w.-])(?P<id>(?:cluster_)?(?:e?[nmgo]\d|e\d)[\w-]*)",
@@ -73,15 +74,21 @@ class Layouts:
         mine = Structure.of(figure.source)
         if mine.key not in self._made:
             roomy = _with(figure.source, str, _roomy, str)
-            drawn = figure.finish(draw_source(roomy, "svg", figure.engine)).decode()
-            self._made[mine.key] = (Structure.of(roomy), drawn)
+            self._made[mine.key] = (Structure.of(roomy), _drawn(figure, roomy))
         changed = _changed(*self._made[mine.key], mine)
-        return str(figure.pipe("svg", encoding="utf-8")) if changed is None else changed
+        return figure.svg() if changed is None else changed
 
     @property
     def count(self) -> int:
         """How many layouts there are."""
         return len(self._made)
+
+
+def _drawn(figure: Rendered, source: str) -> str:
+    try:
+        return figure.finish(draw_source(source, "svg", figure.engine)).decode()
+    except NoPictureError as error:
+        return sentence_svg(str(error))
 
 
 def _changed(like: Structure, svg: str, mine: Structure) -> str | None:

@@ -1,29 +1,20 @@
-"""DOT to SVG and PNG through the Graphviz library that pygraphviz carries: no ``dot`` program is needed."""
+"""Drawings that draw themselves through the Graphviz library that pygraphviz carries: no ``dot`` program is needed."""
 
-import os
 import re
-import sys
-import threading
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from functools import lru_cache
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import graphviz
 
 from hookviz.graph import kind_of
+from hookviz.picture.layout import NoPictureError, draw_source, sentence_svg
 from hookviz.picture.notebook import shown
 from hookviz.words import say
 
-FORMATS = ("svg", "png", "dot", "gif", "jpg", "json", "plain", "xdot")
-"""What the carried library can write."""
-
 _SVG = "http://www.w3.org/2000/svg"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
-_LOCK = threading.Lock()
-"""Graphviz keeps global state."""
 
 FONT = "Helvetica, Arial, 'Noto Sans', 'Noto Sans CJK SC', sans-serif"
 """Shown in SVG; the layout measures with a wider one (``dot.py``), so that labels have room in any of these."""
@@ -37,6 +28,7 @@ class Rendered(graphviz.Digraph):
 
         Raises:
             ValueError: there is no such format, or Graphviz cannot read the graph.
+            NoPictureError: Graphviz crashed on the graph, however it was drawn, or cannot run here.
         """
         drawn = draw_source(self.source, format or self.format, engine or self.engine)
         if (format or self.format) == "svg":
@@ -44,7 +36,14 @@ class Rendered(graphviz.Digraph):
         return drawn.decode(encoding) if encoding else drawn
 
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, bytes | str]:
-        return {"image/svg+xml": shown(self.pipe("svg", encoding="utf-8")), "text/plain": repr(self)}
+        return {"image/svg+xml": shown(self.svg()), "text/plain": repr(self)}
+
+    def svg(self) -> str:
+        """The picture for a page or a notebook; where Graphviz fails, a sentence in its place that says so."""
+        try:
+            return str(self.pipe("svg", encoding="utf-8"))
+        except NoPictureError as error:
+            return sentence_svg(str(error))
 
     def finish(self, svg: bytes) -> bytes:
         """A last touch to the SVG that Graphviz made."""
@@ -63,6 +62,7 @@ class Rendered(graphviz.Digraph):
 
         Raises:
             ValueError: there is no such format, or Graphviz cannot read the graph.
+            NoPictureError: Graphviz crashed on the graph, however it was drawn, or cannot run here.
         """
         path = Path(directory or "", outfile or filename or self.name or "hookviz")
         kind = format or path.suffix[1:] or self.format
@@ -92,57 +92,6 @@ def render(drawing: graphviz.Digraph) -> Rendered:
     for attributes in ("graph_attr", "node_attr", "edge_attr"):
         getattr(rendered, attributes).update(getattr(drawing, attributes))
     return rendered
-
-
-def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
-    """DOT source drawn as ``format``.
-
-    Raises:
-        ValueError: there is no such format, or Graphviz cannot read the source.
-    """
-    if format not in FORMATS:
-        raise ValueError(say("error.render.format", format=format, formats=", ".join(FORMATS)))
-    with _LOCK, _quiet():
-        return _draw(source, format, engine)
-
-
-@lru_cache(maxsize=32)
-def _draw(source: str, format: str, engine: str) -> bytes:
-    """The drawing itself, kept a while: a picture is often shown and then saved.
-
-    The layout is not freed. In the library that pygraphviz 2.0 carries, ``gvFreeLayout`` crashes the process on some
-    graphs with plain labels, torchviz's among them; a crashed kernel is worse than some 25 KB per picture.
-    """
-    import pygraphviz  # 0.15 s, and only pictures need it
-    from pygraphviz import graphviz as library
-
-    try:
-        with closing(pygraphviz.AGraph(string=source)) as drawing:
-            context = library.gvContextWithBuiltins()
-            if library.gvLayout(context, drawing.handle, engine.encode()):
-                raise ValueError(say("error.render.layout", engine=engine))
-            failed, drawn = library.gvRenderData(context, drawing.handle, format.encode())
-            if failed:
-                raise ValueError(say("error.render.format", format=format, formats=", ".join(FORMATS)))
-    except Exception as error:
-        raise ValueError(say("error.render.failed", why=error)) from None
-    picture: bytes = drawn
-    return picture
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Graphviz and Fontconfig write to the process's own stderr; a notebook would show it as an error."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    void = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(void, 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(void)
 
 
 _CLASSES = {

@@ -79,7 +79,7 @@ def hooks_in(steps: Iterable[Step]) -> list[int]:
 
 def drawn(scenes: Iterable[Scene], **layer: bool) -> list[str]:
     """The pictures for the player, with all texts at their longest."""
-    return [dot(scene, None, final=True, **layer).pipe("svg", encoding="utf-8") for scene in scenes]
+    return [dot(scene, None, final=True, **layer).svg() for scene in scenes]
 
 
 def too_long(trace: Trace) -> Iterator[str]:
