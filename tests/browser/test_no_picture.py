@@ -1,0 +1,89 @@
+"""Where Graphviz can draw nothing, a sentence says so in the picture's place, and the player plays all the same."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+from scenes import c_hook, leaf, recorded, silent
+
+import hookviz as hv
+from hookviz.picture import graphviz_client, layout
+from tests.browser.conftest import press
+
+Opener = Callable[..., Page]
+
+
+def run(a: float = 2.0) -> None:
+    c = leaf(a) * 3
+    c.register_hook(c_hook)
+    (c * c).backward()
+
+
+def large() -> hv.Trace:
+    """A model with boxes that one can enter."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()) for _ in range(12)))
+    net[3].register_full_backward_hook(silent("backward"))
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    return trace
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages")
+    layout._draw.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "USUAL", layout.SIMPLER[-1])
+        large().to_html(folder / "frameless.html")
+    layout._draw.cache_clear()
+    graphviz_client.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "frozen", True, raising=False)  # in a frozen program there is no Graphviz
+        recorded().to_html(folder / "small.html")
+        large().to_html(folder / "large.html")
+        hv.whatif(run).to_html(folder / "whatif.html")
+    return folder
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", ["small", "large", "whatif"])
+def test_every_step_plays_below_a_sentence_in_place_of_the_picture(opened: Opener, name: str, width: int) -> None:
+    page = opened(name, width=width)
+    expect(page.locator(".hv-picture")).to_contain_text("There is no picture: ")
+    count = page.locator(".hv-count")
+    steps = int(count.inner_text().split()[-1])
+    press(page, *["ArrowRight"] * (steps - 1))
+    expect(count).to_have_text(f"Step {steps} of {steps}")
+    expect(page.locator(".hv-panel")).to_contain_text(".grad is written")
+    press(page, "Home", "]", "[", "End", "p", "p", "t", "n", "l", "1", "s", "e", "u")
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
+def test_the_sentence_is_large_enough_to_be_read_on_a_phone(opened: Opener) -> None:
+    page = opened("small", width=390)
+    box = page.locator(".hv-picture text").first.bounding_box()
+    assert box is not None and box["height"] >= 12
+
+
+def test_search_leads_to_a_step_all_the_same(opened: Opener) -> None:
+    page = opened("large")
+    press(page, "/")
+    page.locator(".hv-search input").fill("0.0.weight")
+    expect(page.locator(".hv-search [role=option]").first).to_be_visible()
+    press(page, "Enter")
+    expect(page.locator(".hv-panel")).to_contain_text("0.0.weight")
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
+def test_a_picture_without_the_frames_of_modules_plays(opened: Opener) -> None:
+    page = opened("frameless")
+    expect(page.locator(".hv-module")).to_have_count(0)
+    steps = int(page.locator(".hv-count").inner_text().split()[-1])
+    press(page, *["ArrowRight"] * (steps - 1))
+    expect(page.locator(".hv-panel")).to_contain_text(".grad is written")
+    expect(page.locator(".hv-picture .hv-now")).to_have_count(1)
+    assert page.errors == []  # type: ignore[attr-defined]
