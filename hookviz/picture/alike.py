@@ -74,7 +74,11 @@ class Layouts:
         mine = Structure.of(figure.source)
         if mine.key not in self._made:
             roomy = _with(figure.source, str, _roomy, str)
-            self._made[mine.key] = (Structure.of(roomy), _drawn(figure, roomy))
+            try:
+                drawn = figure.finish(draw_source(roomy, "svg", figure.engine)).decode()
+            except NoPictureError as error:
+                return sentence_svg(str(error))
+            self._made[mine.key] = (Structure.of(roomy), drawn)
         changed = _changed(*self._made[mine.key], mine)
         return figure.svg() if changed is None else changed
 
@@ -82,13 +86,6 @@ class Layouts:
     def count(self) -> int:
         """How many layouts there are."""
         return len(self._made)
-
-
-def _drawn(figure: Rendered, source: str) -> str:
-    try:
-        return figure.finish(draw_source(source, "svg", figure.engine)).decode()
-    except NoPictureError as error:
-        return sentence_svg(str(error))
 
 
 def _changed(like: Structure, svg: str, mine: Structure) -> str | None:

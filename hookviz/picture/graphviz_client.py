@@ -1,24 +1,26 @@
-"""The worker process that runs Graphviz for this one: started at the first picture, kept, replaced when it dies.
+"""The worker processes that run Graphviz for this one: started when a picture is drawn, kept, replaced when they die.
 
-Only Linux was tried. Windows and macOS have no limit on the worker's memory, and a frozen program gets no pictures.
+Only Linux was tried. Windows and macOS have no limit on a worker's memory, and a frozen program gets no pictures.
 """
 
 import atexit
 import importlib.util
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
-import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Literal, NamedTuple
 
 from hookviz.picture import graphviz_worker
-from hookviz.picture.graphviz_worker import read_frame, write_frame
+from hookviz.picture.graphviz_worker import receive, send
 from hookviz.whole import Uninterrupted
 from hookviz.words import say
 
@@ -26,202 +28,306 @@ SECONDS = 60.0
 """A layout that takes longer is given up."""
 GRACE_SECONDS = 5.0
 """The worker ends itself when its time is up; one that does not, since it was stopped, is killed after so much more."""
+IDLE_SECONDS = 60.0
+"""Without a job for so long a worker ends; the next picture starts another.
+
+It is short because the worker is a child of the program: a program that calls ``os.wait()`` until it has no child left
+waits for the worker, too.
+"""
 MOST_PICTURES = 500
 """Layouts are never freed, some 25 to 200 KB each: after so many pictures another worker takes over."""
+MOST_STARTS = 5
+"""A worker that somebody kills while it starts is started again, at most so often in all."""
+MOST_IDLE = 2
+"""Threads that draw at the same time have a worker each; when they are done, no more than this stay."""
+
+_HOME = os.environ.get("PYTHONHOME")
+"""Where this Python was told to find its library: the worker's Python is the same one."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What the worker shall draw, and what it shall do about the graph before that."""
+    """What a worker shall draw, and what it shall do about the graph before that."""
 
     source: str
     """The graph as DOT."""
     format: str
     engine: str
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+    """From where relative paths of images in the graph lead, as ``current_folder`` writes it."""
+    attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Attributes of the whole graph that overrule those in ``source``."""
     drop_invisible_edges: bool = False
     note: str = ""
-    """A line below the picture, as DOT escapes it."""
+    """Lines to stand below the picture."""
 
 
 class Answer(NamedTuple):
-    """What the worker says: the picture, or what is wrong with the job."""
+    """What the worker says: the picture, or what is wrong."""
 
     error: str
-    """``""``, ``"read"`` (DOT that nobody can read), ``"engine"`` or ``"format"`` (there is none of that name)."""
+    """``""``; ``"read"`` (DOT that nobody can read), ``"engine"`` or ``"format"`` (there is none of that name); or
+    ``"system"`` (nothing is wrong with the job: the disk is full, for one)."""
     content: bytes
-    """The picture; in case of ``"read"`` what Graphviz said."""
+    """The picture; after ``"read"`` and ``"system"`` a sentence."""
 
 
 class WorkerDiedError(Exception):
-    """Graphviz crashed, or did not finish in time; ``in_time`` tells them apart."""
+    """The worker died of a job: it crashed, took too long, or was killed from outside, perhaps for its memory."""
 
-    def __init__(self, *, in_time: bool) -> None:
-        super().__init__(in_time)
-        self.in_time = in_time
+    def __init__(self, cause: Literal["crash", "time", "killed"]) -> None:
+        super().__init__(cause)
+        self.cause = cause
 
 
 class NoWorkerError(Exception):
     """No worker can be started here; the text says why."""
 
 
+class _KilledAtStartError(NoWorkerError):
+    """Another try may succeed."""
+
+
 def draw(job: Job) -> Answer:
-    """What the worker makes of ``job``.
+    """What a worker makes of ``job``.
 
     Raises:
         WorkerDiedError: it died of this job, or took too long.
         NoWorkerError: there is none.
     """
-    with _state.lock:
-        used = _ready_worker().pictures
-        try:
-            return _answer(job)
-        except WorkerDiedError as died:
-            if not used or not died.in_time:
-                raise
-        # A picture before this one may have damaged that worker: only a new one tells.
-        return _answer(job)
+    worker = _take()
+    used = worker.pictures
+    try:
+        return _ask(worker, job)
+    except WorkerDiedError as died:
+        # A picture before this one may have damaged that worker, or somebody has killed it: a new one tells.
+        if died.cause == "time" or not (used or died.cause == "killed"):
+            raise
+    return _ask(_new_worker(), job)
+
+
+def current_folder() -> str:
+    """The current folder, each byte of its name as a character; empty where it was deleted."""
+    try:
+        return os.fsencode(os.getcwd()).decode("latin-1")
+    except OSError:
+        return ""
 
 
 def worker_pid() -> int | None:
-    """The process id of the worker; None where no picture was drawn yet, or the worker has ended."""
-    worker = _state.worker
-    return None if worker is None or worker.process.poll() is not None else worker.process.pid
+    """The process id of the worker that draws the next picture; None where one must be started."""
+    ready = [worker for worker in _idle if worker.is_ready()]
+    return ready[-1].pid if ready else None
 
 
 def close() -> None:
-    """End the worker, if there is one; the next picture starts another."""
-    with _state.lock:
-        _end_worker()
-
-
-class _State:
-    """The worker of this process and the lock around it."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.worker: _Worker | None = None
+    """End all workers; the next picture starts another."""
+    _idle.clear()
+    for worker in list(_workers):
+        worker.end()
 
 
 class _Worker:
-    """A process that is ready for jobs."""
+    """A process that draws pictures, one at a time."""
 
     def __init__(self) -> None:
         self.pictures = 0
-        self.process = _start()
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            with _standard_descriptors_taken():
+                self._channel, theirs = socket.socketpair()
+        except OSError as error:  # a program can have no more files open than the system lets it
+            raise NoWorkerError(say("error.graphviz.start", why=error)) from None
+        self._identity = os.fstat(self._channel.fileno())
+        _workers.add(self)
+        try:
+            self._start(theirs)
+            self._greet()
+        except BaseException:
+            self.end()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self._process is not None  # it has one from the start on
+        return self._process.pid
+
+    def is_ready(self) -> bool:
+        """Whether it lives, and the socket is still ours: a program may close all descriptors and use them anew."""
+        return self._process is not None and self._process.poll() is None and self._owns_channel()
 
     def ask(self, job: Job) -> Answer:
-        """The answer to ``job``; whatever goes wrong, the worker cannot be used after that."""
+        """The answer to ``job``; if there is none, the worker cannot be used any more.
+
+        Raises:
+            WorkerDiedError: it died meanwhile, or is not done in time.
+        """
         began = time.monotonic()
-        with _killed_after(self.process, SECONDS + GRACE_SECONDS):
-            try:
-                jobs, answers = _pipes(self.process)
-                write_frame(jobs, json.dumps({**asdict(job), "folder": _folder()}).encode())
-                head, content = read_frame(answers), read_frame(answers)
-            except OSError:
-                head = content = None
-        if head is None or content is None:
-            raise WorkerDiedError(in_time=time.monotonic() - began < SECONDS)
+        try:
+            send(self._channel, json.dumps(asdict(job)).encode())
+            head, content = receive(self._channel), receive(self._channel)
+        except OSError:
+            raise WorkerDiedError(self._cause_of_death(time.monotonic() - began)) from None
         self.pictures += 1
         return Answer(json.loads(head)["error"], content)
 
+    def end(self) -> None:
+        """Kill it, whatever it does, and leave nothing of it behind."""
+        with Uninterrupted():
+            _workers.discard(self)
+            if self._process is not None:
+                self._process.kill()
+            self.let_go()
+            if self._process is not None:
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(GRACE_SECONDS)
 
-_state = _State()
+    def let_go(self) -> None:
+        """Close the socket: a worker that waits for a job ends then."""
+        if self._owns_channel():
+            with suppress(OSError):
+                self._channel.close()
+        else:
+            self._channel.detach()
 
+    def disown(self) -> None:
+        """After a fork, the process is the parent's: it cannot be waited for here."""
+        self.let_go()
+        if self._process is not None:
+            self._process.returncode = 0
 
-def _answer(job: Job) -> Answer:
-    worker = _ready_worker()
-    try:
-        return worker.ask(job)
-    except BaseException:  # an interrupt leaves half an answer in the pipe
-        _end_worker()
-        raise
+    def _start(self, theirs: socket.socket) -> None:
+        try:
+            with Uninterrupted(), theirs, _standard_descriptors_taken():
+                self._process = _popen(theirs)
+        except OSError as error:
+            raise NoWorkerError(say("error.graphviz.start", why=error)) from None
 
-
-def _ready_worker() -> _Worker:
-    """The worker that there is, unless it has ended or had its share; else a new one."""
-    worker = _state.worker
-    if worker is not None and (worker.process.poll() is not None or worker.pictures >= MOST_PICTURES):
-        _end_worker()
-    if _state.worker is None:
-        _state.worker = _Worker()
-        atexit.unregister(close)
-        atexit.register(close)
-    return _state.worker
-
-
-def _end_worker() -> None:
-    worker, _state.worker = _state.worker, None
-    if worker is not None:
-        _end(worker.process)
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    process.kill()
-    for pipe in _pipes(process):
-        with suppress(OSError):
-            pipe.close()
-    process.wait()
-
-
-def _start() -> "subprocess.Popen[bytes]":
-    """A process that has loaded Graphviz."""
-    try:
-        with Uninterrupted(), _standard_descriptors_taken():
-            process = subprocess.Popen(
-                _command(),
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            )
-    except OSError as error:
-        raise NoWorkerError(say("error.graphviz.start", why=error)) from None
-    try:
-        with _killed_after(process, SECONDS + GRACE_SECONDS):
-            greeting = read_frame(_pipes(process)[1])
-        said = {"error": "silent"} if greeting is None else json.loads(greeting)
+    def _greet(self) -> None:
+        self._channel.settimeout(SECONDS + GRACE_SECONDS)
+        try:
+            said = json.loads(receive(self._channel))
+        except OSError:
+            if self._cause_of_death(0.0) == "killed":
+                raise _KilledAtStartError(say("error.graphviz.silent")) from None
+            said = {"error": "silent"}
         if said["error"]:
             raise NoWorkerError(say(f"error.graphviz.{said['error']}", why=said.get("why", "")))
+
+    def _owns_channel(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._channel.fileno()), self._identity)
+        except OSError:
+            return False
+
+    def _cause_of_death(self, seconds: float) -> Literal["crash", "time", "killed"]:
+        if seconds >= SECONDS:
+            return "time"
+        assert self._process is not None  # it was asked
+        try:
+            status = self._process.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "crash"
+        return "killed" if -status in _FROM_OUTSIDE else "crash"
+
+
+_idle: deque[_Worker] = deque()
+"""Workers that wait for a job. One that has a job is not in here: if something goes wrong, nobody else gets it."""
+_workers: set[_Worker] = set()
+"""All workers that were started and not ended."""
+_FROM_OUTSIDE = {
+    int(getattr(signal, name))
+    for name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
+    if hasattr(signal, name)
+}
+"""What ends a worker that has done nothing wrong; the system also kills (SIGKILL) what uses too much memory."""
+
+
+def _take() -> _Worker:
+    """A worker that waits, or a new one."""
+    while _idle:
+        with suppress(IndexError):  # another thread may be quicker
+            worker = _idle.pop()
+            if worker.is_ready():
+                return worker
+            worker.end()
+    return _new_worker()
+
+
+def _new_worker() -> _Worker:
+    """A new worker. Before it has left the program's process group, Ctrl-C in a terminal reaches it, too: try again."""
+    for _ in range(MOST_STARTS - 1):
+        with suppress(_KilledAtStartError):
+            return _Worker()
+    return _Worker()
+
+
+def _ask(worker: _Worker, job: Job) -> Answer:
+    try:
+        answer = worker.ask(job)
     except BaseException:
-        _end(process)
+        worker.end()
         raise
-    return process
+    if worker.pictures < MOST_PICTURES and len(_idle) < MOST_IDLE:
+        _idle.append(worker)
+    else:
+        worker.end()
+    return answer
+
+
+def _popen(theirs: socket.socket) -> "subprocess.Popen[bytes]":
+    if sys.platform == "win32":  # a socket cannot be a standard stream there
+        process = subprocess.Popen(
+            _command(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=_environment(),
+            creationflags=subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP,
+        )
+        assert process.stdin is not None  # it is a pipe
+        with process.stdin as pipe:
+            pipe.write(theirs.share(process.pid))
+        return process
+    return subprocess.Popen(
+        _command(),
+        stdin=theirs.fileno(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=_environment(),
+        process_group=0,  # Ctrl-C and Ctrl-Z in a terminal are for the program
+    )
 
 
 def _command() -> list[str]:
-    """How the worker is started: without ``site``, which it does not need, and deaf to what a person set for Python.
+    """How a worker is started: without ``site``, which it does not need.
 
     Raises:
         NoWorkerError: there is no Python to start it with, or no pygraphviz.
     """
     if getattr(sys, "frozen", False) or not sys.executable:
         raise NoWorkerError(say("error.graphviz.frozen"))
-    found = importlib.util.find_spec("pygraphviz")
+    try:
+        found = importlib.util.find_spec("pygraphviz")
+    except ValueError:  # something else has taken its place
+        found = None
     if found is None or found.origin is None:
         raise NoWorkerError(say("error.graphviz.missing"))
     package_folder = str(Path(found.origin).resolve().parents[1])
-    return [sys.executable, "-S", "-P", "-W", "ignore", graphviz_worker.__file__, package_folder, str(SECONDS)]
+    arguments = [graphviz_worker.__file__, package_folder, str(SECONDS), str(IDLE_SECONDS)]
+    return [sys.executable, "-S", "-P", "-W", "ignore", *arguments]
 
 
-def _pipes(process: "subprocess.Popen[bytes]") -> tuple[BinaryIO, BinaryIO]:
-    assert process.stdin is not None and process.stdout is not None  # both are pipes
-    return process.stdin, process.stdout  # type: ignore[return-value]  # unbuffered, they are files as well
-
-
-def _folder() -> str:
-    """The current folder; none where somebody has deleted it."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""
+def _environment() -> dict[str, str]:
+    """The environment without what a person may have set for other Pythons since this one was started."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return kept if _HOME is None else {**kept, "PYTHONHOME": _HOME}
 
 
 @contextmanager
 def _standard_descriptors_taken() -> Iterator[None]:
-    """Where standard streams are closed, a pipe must not get their numbers: what is printed would go into it."""
+    """Where standard streams are closed, a socket must not get their numbers: what is printed would go into it."""
     taken = [os.open(os.devnull, os.O_RDWR)]
     while taken[-1] <= 2:
         taken.append(os.open(os.devnull, os.O_RDWR))
@@ -232,27 +338,14 @@ def _standard_descriptors_taken() -> Iterator[None]:
             os.close(descriptor)
 
 
-@contextmanager
-def _killed_after(process: "subprocess.Popen[bytes]", seconds: float) -> Iterator[None]:
-    timer = threading.Timer(seconds, process.kill)
-    timer.daemon = True
-    with suppress(RuntimeError):  # a program that is ending starts no threads; the worker has a timer of its own
-        timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+def _disown_workers() -> None:
+    """After a fork the workers are the parent's: the child starts its own when it needs one."""
+    for worker in list(_workers):
+        worker.disown()
+    _workers.clear()
+    _idle.clear()
 
 
-def _forget_worker() -> None:
-    """After a fork the worker is the parent's: the child lets go of the pipes, and starts its own when it needs one."""
-    worker = _state.worker
-    _state.__init__()  # type: ignore[misc]  # another thread may have held the lock
-    if worker is not None:
-        for pipe in _pipes(worker.process):
-            pipe.close()
-        worker.process.returncode = 0  # it cannot wait for a process that is not its own
-
-
+atexit.register(close)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_worker)
+    os.register_at_fork(after_in_child=_disown_workers)

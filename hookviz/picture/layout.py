@@ -2,12 +2,12 @@
 
 import textwrap
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from dataclasses import replace
 from html import escape
 from typing import NamedTuple
 
 from hookviz.picture import graphviz_client
-from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDiedError
+from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDiedError, current_folder
 from hookviz.words import say
 
 FORMATS = ("svg", "png", "dot", "gif", "jpg", "json", "plain", "xdot")
@@ -44,13 +44,15 @@ SIMPLER = (
 
 
 class _Drawn(NamedTuple):
-    """What came of a source; kept also where it is no picture, since the next try would take as long."""
+    """What came of a source."""
 
     picture: bytes = b""
     unreadable: str = ""
     """What is wrong with the source."""
     failed: str = ""
     """Why there is no picture though nothing is wrong with the source."""
+    lasting: bool = True
+    """Whether the next try would come to the same: a worker that was killed from outside says nothing of the graph."""
 
 
 def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
@@ -62,10 +64,10 @@ def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
     """
     if format not in FORMATS:
         raise ValueError(say("error.render.format", format=format, formats=", ".join(FORMATS)))
-    try:
-        drawn = _draw(source, format, engine)
-    except NoWorkerError as error:
-        raise NoPictureError(str(error)) from None
+    job = Job(source, format, engine, current_folder())
+    drawn = _kept.get(job) or _draw(job)
+    if drawn.lasting:
+        _keep(job, drawn)
     if drawn.unreadable:
         raise ValueError(drawn.unreadable)
     if drawn.failed:
@@ -73,36 +75,49 @@ def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
     return drawn.picture
 
 
-@lru_cache(maxsize=32)
-def _draw(source: str, format: str, engine: str) -> _Drawn:
-    """The drawing itself, kept a while: a picture is often shown and then saved.
+_kept: dict[Job, _Drawn] = {}
+"""What was drawn last: a picture is often shown and then saved. Failures are kept as well, since they take long."""
+MOST_KEPT = 32
 
-    Raises:
-        NoWorkerError: no process can be started for Graphviz; the next time, one perhaps can.
-    """
-    said = ""
-    in_time = True
+
+def _keep(job: Job, drawn: _Drawn) -> None:
+    _kept[job] = drawn
+    for oldest in list(_kept)[:-MOST_KEPT]:
+        _kept.pop(oldest, None)
+
+
+def _draw(job: Job) -> _Drawn:
+    """Draw in the usual way; if the worker dies of it, in simpler ways."""
+    said, slow, lasting = "", False, True
     for way in (USUAL, *SIMPLER):
-        if not in_time and not way.quick:
+        if slow and not way.quick:
             continue
-        note = "\\n".join(_lines(f"{said} {say(way.lost)}")) if said else ""
-        job = Job(source, format, engine, way.attributes, way.drop_invisible_edges, note)
+        note = "\n".join(_lines(f"{said} {say(way.lost)}")) if said else ""
+        simpler = replace(job, attributes=way.attributes, drop_invisible_edges=way.drop_invisible_edges, note=note)
         try:
-            return _checked(graphviz_client.draw(job), format, engine)
+            return _checked(job, graphviz_client.draw(simpler), lasting=lasting)
+        except NoWorkerError as error:
+            return _Drawn(failed=str(error), lasting=False)
         except WorkerDiedError as died:
-            in_time = died.in_time
-            said = said or say("picture.crashed" if in_time else "picture.slow", seconds=graphviz_client.SECONDS)
-    return _Drawn(failed=say("error.render.died"))
+            slow = died.cause == "time"
+            lasting = lasting and died.cause != "killed"
+            said = said or say("picture.slow" if slow else "picture.crashed", seconds=f"{graphviz_client.SECONDS:g}")
+    return _Drawn(failed=say("error.render.died"), lasting=lasting)
 
 
-def _checked(answer: Answer, format: str, engine: str) -> _Drawn:
-    if answer.error == "read":
-        return _Drawn(unreadable=say("error.render.failed", why=answer.content.decode(errors="replace")))
-    if answer.error == "engine":
-        return _Drawn(unreadable=say("error.render.failed", why=say("error.render.layout", engine=engine)))
-    if answer.error == "format":
-        return _Drawn(unreadable=say("error.render.format", format=format, formats=", ".join(FORMATS)))
-    return _Drawn(answer.content)
+def _checked(job: Job, answer: Answer, *, lasting: bool) -> _Drawn:
+    said = answer.content.decode(errors="replace") if answer.error else ""
+    match answer.error:
+        case "":
+            return _Drawn(answer.content, lasting=lasting)
+        case "read":
+            return _Drawn(unreadable=say("error.render.failed", why=said))
+        case "engine":
+            return _Drawn(unreadable=say("error.render.failed", why=say("error.render.layout", engine=job.engine)))
+        case "format":
+            return _Drawn(unreadable=say("error.render.format", format=job.format, formats=", ".join(FORMATS)))
+        case _:
+            return _Drawn(failed=say("error.graphviz.system", why=said), lasting=False)
 
 
 def sentence_svg(sentence: str) -> str:

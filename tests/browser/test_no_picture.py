@@ -35,11 +35,11 @@ def large() -> hv.Trace:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
-    layout._draw.cache_clear()
+    layout._kept.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout, "USUAL", layout.SIMPLER[-1])
         large().to_html(folder / "frameless.html")
-    layout._draw.cache_clear()
+    layout._kept.clear()
     graphviz_client.close()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "frozen", True, raising=False)  # in a frozen program there is no Graphviz

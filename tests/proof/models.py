@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -29,6 +30,8 @@ from hookviz.player.large import state_of
 
 HEAVY = 3_000_000
 """A model of more weights than this has no numbers."""
+MOST_MEMORY = 12 * 2**30
+"""Bytes: a model that needs more fails by itself, lest it take the machine down."""
 SECONDS = 180.0
 """One that takes longer is ended, and counts as failed."""
 FAMILIES = ("torchvision", "timm", "transformers")
@@ -134,13 +137,11 @@ def transformers_names() -> list[str]:
 def transformers_model(name: str, device: str) -> tuple[nn.Module, Run]:
     transformers = importlib.import_module("transformers")
     config = transformers.AutoConfig.for_model(name)
-    for size, options in SIZES.items():
-        for option in options.split():
-            if isinstance(getattr(config, option, None), int):
-                with suppress(Exception):
-                    setattr(config, option, size)
-    if getattr(config, "layer_types", None):
-        config.layer_types = config.layer_types[:2]
+    shrink(config)
+    with torch.device("meta"):
+        weights = sum(p.numel() for p in transformers.AutoModel.from_config(config).parameters())
+    if weights > 4 * HEAVY:
+        raise ValueError("its configuration has sizes that have other names")
     with torch.device(device):
         net = transformers.AutoModel.from_config(config)
         words = torch.ones(1, 7, dtype=torch.long)
@@ -148,6 +149,20 @@ def transformers_model(name: str, device: str) -> tuple[nn.Module, Run]:
     tries: list[dict[str, Any]] = [{"input_ids": words}, {"input_ids": words, "decoder_input_ids": words}]
     tries += [{"pixel_values": image}, {"input_ids": words, "pixel_values": image}, {"input_values": sound}]
     return net, working(net, tries)
+
+
+def shrink(config: Any) -> None:
+    """Make the sizes in a configuration small, and in those that it holds."""
+    for size, options in SIZES.items():
+        for option in options.split():
+            if isinstance(getattr(config, option, None), int):
+                with suppress(Exception):
+                    setattr(config, option, size)
+    if getattr(config, "layer_types", None):
+        config.layer_types = config.layer_types[:2]
+    for inner in list(vars(config).values()):
+        if hasattr(inner, "to_dict") and hasattr(inner, "model_type"):
+            shrink(inner)
 
 
 def working(net: nn.Module, tries: list[dict[str, Any]]) -> Run:
@@ -207,6 +222,7 @@ def show(library: str, name: str) -> dict[str, Any]:
 def one_process(library: str, names: list[str]) -> None:
     """Show the models one by one, and print a line of JSON before and after each."""
     torch.set_num_threads(1)
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     warnings.simplefilter("ignore")
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # libraries print

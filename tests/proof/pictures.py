@@ -21,6 +21,7 @@ from torch import Tensor, nn
 import hookviz as hv
 from hookviz.picture import layout
 from hookviz.picture.dot import Figure, dot
+from hookviz.picture.graphviz_client import Job
 from hookviz.picture.scene import Scene
 from hookviz.player.large import Pass
 
@@ -154,7 +155,7 @@ def figures(trace: hv.Trace, most: int = 12) -> Iterator[Figure]:
 
 def way_of(source: str) -> str:
     """How Graphviz could draw ``source``: ``usual``, the key of what the picture lacks, or ``none``."""
-    made = layout._draw(source, "svg", "dot")
+    made = layout._draw(Job(source, "svg", "dot"))
     if made.failed:
         return "none"
     text = " ".join(re.findall(r">([^<]*)</text>", made.picture.decode()))
