@@ -133,15 +133,10 @@ class _Worker:
     def __init__(self) -> None:
         self.pictures = 0
         self._process: subprocess.Popen[bytes] | None = None
-        try:
-            with _standard_descriptors_taken():
-                self._channel, theirs = socket.socketpair()
-        except OSError as error:  # a program can have no more files open than the system lets it
-            raise NoWorkerError(say("error.graphviz.start", why=error)) from None
-        self._identity = os.fstat(self._channel.fileno())
+        self._channel: socket.socket | None = None
         _workers.add(self)
         try:
-            self._start(theirs)
+            self._start()
             self._greet()
         except BaseException:
             self.end()
@@ -153,9 +148,15 @@ class _Worker:
         assert self._process is not None  # it has one from the start on
         return self._process.pid
 
+    @property
+    def channel(self) -> socket.socket:
+        """The socket to it."""
+        assert self._channel is not None  # it has one from the start on
+        return self._channel
+
     def is_ready(self) -> bool:
         """Whether it lives, and the socket is still ours: a program may close all descriptors and use them anew."""
-        return self._process is not None and self._process.poll() is None and self._owns_channel()
+        return self._owns(self.channel) and self._process is not None and self._process.poll() is None
 
     def ask(self, job: Job) -> Answer:
         """The answer to ``job``; if there is none, the worker cannot be used any more.
@@ -165,8 +166,8 @@ class _Worker:
         """
         began = time.monotonic()
         try:
-            send(self._channel, json.dumps(asdict(job)).encode())
-            head, content = receive(self._channel), receive(self._channel)
+            send(self.channel, json.dumps(asdict(job)).encode())
+            head, content = receive(self.channel), receive(self.channel)
         except OSError:
             raise WorkerDiedError(self._cause_of_death(time.monotonic() - began)) from None
         self.pictures += 1
@@ -185,10 +186,9 @@ class _Worker:
 
     def let_go(self) -> None:
         """Close the socket: a worker that waits for a job ends then."""
-        if self._owns_channel():
-            with suppress(OSError):
-                self._channel.close()
-        else:
+        if self._channel is not None and self._owns(self._channel):
+            self._channel.close()
+        elif self._channel is not None:
             self._channel.detach()
 
     def disown(self) -> None:
@@ -197,17 +197,20 @@ class _Worker:
         if self._process is not None:
             self._process.returncode = 0
 
-    def _start(self, theirs: socket.socket) -> None:
+    def _start(self) -> None:
         try:
-            with Uninterrupted(), theirs, _standard_descriptors_taken():
-                self._process = _popen(theirs)
-        except OSError as error:
+            with Uninterrupted(), _standard_descriptors_taken():
+                self._channel, theirs = socket.socketpair()
+                self._identity = os.fstat(self._channel.fileno())
+                with theirs:
+                    self._process = _popen(theirs)
+        except OSError as error:  # too many files are open, for one
             raise NoWorkerError(say("error.graphviz.start", why=error)) from None
 
     def _greet(self) -> None:
-        self._channel.settimeout(SECONDS + GRACE_SECONDS)
+        self.channel.settimeout(SECONDS + GRACE_SECONDS)
         try:
-            said = json.loads(receive(self._channel))
+            said = json.loads(receive(self.channel))
         except OSError:
             if self._cause_of_death(0.0) == "killed":
                 raise _KilledAtStartError(say("error.graphviz.silent")) from None
@@ -215,9 +218,9 @@ class _Worker:
         if said["error"]:
             raise NoWorkerError(say(f"error.graphviz.{said['error']}", why=said.get("why", "")))
 
-    def _owns_channel(self) -> bool:
+    def _owns(self, channel: socket.socket) -> bool:
         try:
-            return os.path.samestat(os.fstat(self._channel.fileno()), self._identity)
+            return os.path.samestat(os.fstat(channel.fileno()), self._identity)
         except OSError:
             return False
 

@@ -123,7 +123,7 @@ def _checked(job: Job, answer: Answer, *, lasting: bool) -> _Drawn:
 def sentence_svg(sentence: str) -> str:
     """A picture that shows ``sentence`` where there is no other.
 
-    >>> sentence_svg("No <picture>.")[-38:]
+    >>> sentence_svg("No <picture>.")[-37:]
     '>No &lt;picture&gt;.</text></g></svg>'
     """
     texts = "".join(_text_lines(sentence))
