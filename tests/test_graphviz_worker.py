@@ -106,7 +106,7 @@ def test_the_worker_imports_nothing_but_the_standard_library_and_pygraphviz() ->
     tree = ast.parse(Path(graphviz_worker.__file__).read_text(encoding="utf-8"))
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
+    assert {name.partition(".")[0] for name in names} <= {*sys.stdlib_module_names, "pygraphviz"}
     assert drawn()
     assert worker().memory_info().rss < 100e6  # torch alone takes more
 
@@ -654,7 +654,8 @@ def test_what_keeps_graphviz_from_running_is_said(monkeypatch: pytest.MonkeyPatc
 def test_a_broken_pygraphviz_is_said_to_be_one(tmp_path: Path) -> None:
     package = tmp_path / "pygraphviz"
     package.mkdir()
-    (package / "__init__.py").write_text("raise ImportError('libcairo is missing')")
+    (package / "__init__.py").touch()
+    (package / "graphviz.py").write_text("raise ImportError('libcairo is missing')")
     code = f"""
 import sys
 sys.path.insert(0, {str(tmp_path)!r})
@@ -716,7 +717,7 @@ graphviz_client.close()
 print(len(layout.draw_source({SMALL!r}, "svg")) > 99)
 """
     first, second = run(code).stdout.splitlines()
-    assert first.startswith("There is no picture: Graphviz could not be run on this graph (FileNotFoundError:")
+    assert first.startswith("There is no picture: Graphviz could not be run on this graph (OSError: [Errno 27]")
     assert second == "True"
 
 

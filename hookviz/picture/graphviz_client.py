@@ -5,7 +5,6 @@ Only Linux was tried. Windows and macOS have no limit on a worker's memory, and 
 
 import atexit
 import importlib.util
-import json
 import os
 import signal
 import socket
@@ -41,6 +40,8 @@ MOST_STARTS = 5
 MOST_IDLE = 2
 """Threads that draw at the same time have a worker each; when they are done, no more than this stay."""
 
+_NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
+"""Writing to a worker that is gone raises, even where a program has chosen to die of it (SIGPIPE)."""
 _HOME = os.environ.get("PYTHONHOME")
 """Where this Python was told to find its library: the worker's Python is the same one."""
 
@@ -166,12 +167,12 @@ class _Worker:
         """
         began = time.monotonic()
         try:
-            send(self.channel, json.dumps(asdict(job)).encode())
-            head, content = receive(self.channel), receive(self.channel)
+            send(self.channel, asdict(job), _NO_SIGNAL)
+            error, content = receive(self.channel)
         except OSError:
             raise WorkerDiedError(self._cause_of_death(time.monotonic() - began)) from None
         self.pictures += 1
-        return Answer(json.loads(head)["error"], content)
+        return Answer(error, content)
 
     def end(self) -> None:
         """Kill it, whatever it does, and leave nothing of it behind."""
@@ -210,7 +211,7 @@ class _Worker:
     def _greet(self) -> None:
         self.channel.settimeout(SECONDS + GRACE_SECONDS)
         try:
-            said = json.loads(receive(self.channel))
+            said = receive(self.channel)
         except OSError:
             if self._cause_of_death(0.0) == "killed":
                 raise _KilledAtStartError(say("error.graphviz.silent")) from None

@@ -1,48 +1,54 @@
 """Graphviz in a process of its own: the library can crash, and a crash must not take a notebook along.
 
 ``graphviz_client`` starts this file by its path and talks to it through a socket: a job comes in, a picture goes out.
-The file imports neither torch nor hookviz, so the process starts in a twentieth of a second.
+The file imports neither torch nor hookviz. Its start is a part of every first picture: modules that only some jobs need
+are imported where they are needed.
 """
 
 import faulthandler
-import importlib
-import json
+import marshal
 import os
-import socket
 import struct
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from html import escape
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 MEMORY_BYTES = 2 * 1024**3
 """Address space that the worker may use, where the system lets a process limit itself (not on Windows, nor macOS)."""
 
 _LENGTH = struct.Struct("!Q")
-_NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
-"""Writing to a process that is gone raises, even where a program has chosen to die of it (SIGPIPE)."""
 
 
-def send(channel: socket.socket, content: bytes) -> None:
-    """Send ``content`` with its length before it.
+class Channel(Protocol):
+    """What the two processes talk through: a socket."""
+
+    def recv(self, count: int, /) -> bytes:
+        """At most ``count`` bytes; none if the other side is gone."""
+
+    def sendall(self, content: bytes, flags: int, /) -> None:
+        """Send all of ``content``."""
+
+
+def send(channel: Channel, content: Any, flags: int = 0) -> None:
+    """Send plain data.
 
     Raises:
         OSError: the other side is gone, or did not take it in time.
     """
-    channel.sendall(_LENGTH.pack(len(content)) + content, _NO_SIGNAL)
+    packed = marshal.dumps(content)
+    channel.sendall(_LENGTH.pack(len(packed)) + packed, flags)
 
 
-def receive(channel: socket.socket) -> bytes:
+def receive(channel: Channel) -> Any:
     """What ``send`` has sent on the other side.
 
     Raises:
         OSError: the other side is gone, or sent nothing in time.
     """
-    return _receive_exactly(channel, *_LENGTH.unpack(_receive_exactly(channel, _LENGTH.size)))
+    return marshal.loads(_receive_exactly(channel, *_LENGTH.unpack(_receive_exactly(channel, _LENGTH.size))))
 
 
-def _receive_exactly(channel: socket.socket, count: int) -> bytes:
+def _receive_exactly(channel: Channel, count: int) -> bytes:
     parts = []
     while count:
         part = channel.recv(min(count, 1 << 20))
@@ -51,6 +57,21 @@ def _receive_exactly(channel: socket.socket, count: int) -> bytes:
         parts.append(part)
         count -= len(part)
     return b"".join(parts)
+
+
+class _Descriptor:
+    """A socket by its number: the module ``socket`` takes long to load."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def recv(self, count: int, /) -> bytes:
+        return os.read(self.number, count)
+
+    def sendall(self, content: bytes, flags: int, /) -> None:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(self.number, rest) :]
 
 
 def main(package_folder: str, seconds: str, idle_seconds: str) -> None:
@@ -64,29 +85,28 @@ def main(package_folder: str, seconds: str, idle_seconds: str) -> None:
     channel, void = _take_streams()
     _end_after(float(seconds), void)
     _limit_resources()
-    sys.path.append(package_folder)
     try:
-        package = importlib.import_module("pygraphviz")
-        library = importlib.import_module("pygraphviz.graphviz")
+        library = _load(package_folder)
     except Exception as error:
-        send(channel, json.dumps({"error": "import", "why": str(error)}).encode())
+        send(channel, {"error": "import", "why": str(error)})
         return
-    send(channel, json.dumps({"error": ""}).encode())
+    send(channel, {"error": ""})
     while True:
         _end_after(float(idle_seconds), void)
-        job = json.loads(receive(channel))
+        job = receive(channel)
         _end_after(float(seconds), void)
-        wrong, content = answer(job, package, library)
-        send(channel, json.dumps({"error": wrong}).encode())
-        send(channel, content)
+        send(channel, answer(job, library))
 
 
-def _take_streams() -> tuple[socket.socket, int]:
+def _take_streams() -> tuple[Channel, int]:
     """The socket to the parent, and a file that takes what Graphviz and Fontconfig print."""
+    channel: Channel
     if sys.platform == "win32":  # sockets are handed over in another way there
+        import socket
+
         channel = socket.fromshare(sys.stdin.buffer.read())
     else:
-        channel = socket.socket(fileno=os.dup(0))
+        channel = _Descriptor(os.dup(0))
     void = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(void, standard)
@@ -110,57 +130,111 @@ def _limit_resources() -> None:
     for limit, wanted in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, MEMORY_BYTES)):
         hard = resource.getrlimit(limit)[1]
         lowest = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        with suppress(ValueError, OSError):  # macOS refuses some
+        try:
             resource.setrlimit(limit, (lowest, hard))
+        except (ValueError, OSError):  # macOS refuses some
+            continue
 
 
-def answer(job: Mapping[str, Any], package: Any, library: Any) -> tuple[str, bytes]:
+def _load(package_folder: str) -> Any:
+    """The functions of the Graphviz library, without the rest of pygraphviz, which takes most of the time."""
+    sys.path.append(package_folder)
+    if sys.platform != "win32":  # where it finds the library
+        package: Any = type(sys)("pygraphviz")
+        package.__path__ = [os.path.join(package_folder, "pygraphviz")]
+        sys.modules["pygraphviz"] = package
+    from pygraphviz import graphviz
+
+    return graphviz
+
+
+def answer(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
     """What is wrong with a job, ``""`` for nothing; and the picture, or a sentence about what is wrong."""
-    with suppress(OSError):  # a folder can be one that nobody can enter again; it matters to images in a graph only
-        os.chdir(job["folder"].encode("latin-1"))
     try:
-        return draw(job, package, library)
-    except Exception as error:  # a full disk, for one; it says nothing about the graph
+        os.chdir(job["folder"].encode("latin-1"))
+    except OSError:  # one that nobody can enter again; it matters to images in a graph only
+        os.chdir(os.sep)
+    try:
+        return draw(job, library)
+    except Exception as error:  # out of memory, for one; it says nothing about the graph
         return "system", f"{type(error).__name__}: {error}".encode(errors="replace")
     finally:
         os.chdir(os.sep)  # nobody should find their folder in use
 
 
-def draw(job: Mapping[str, Any], package: Any, library: Any) -> tuple[str, bytes]:
+def draw(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
     """Draw a picture, and return what ``answer`` returns.
 
     The layout is never freed: ``gvFreeLayout`` crashes on some graphs. The parent replaces the process now and then.
     """
     try:
-        drawing = package.AGraph(string=job["source"])
-    except (ValueError, LookupError) as error:
+        encoding = _encoding(job["source"])
+        source = job["source"].encode(encoding)
+    except (UnicodeError, LookupError) as error:
         return "read", str(error).encode(errors="replace")
+    try:
+        graph = _read(source, library)
+    except ValueError:
+        return "read", b"its DOT is not valid"
     if job["drop_invisible_edges"]:
-        _drop_invisible_edges(drawing.handle, library)
+        _drop_invisible_edges(graph, library)
     for name, value in job["attributes"].items():
-        _set(drawing, library, name, value)
+        _set(graph, library, name, value.encode())
     if job["note"]:
-        _set(drawing, library, "label", _with_note(drawing, library, job["note"]))
+        _set(graph, library, "label", _with_note(graph, library, job["note"].encode(encoding, errors="replace")))
     context = library.gvContextWithBuiltins()
-    if library.gvLayout(context, drawing.handle, job["engine"].encode()):
+    if library.gvLayout(context, graph, job["engine"].encode()):
         return "engine", b""
-    failed, picture = library.gvRenderData(context, drawing.handle, job["format"].encode())
+    failed, picture = library.gvRenderData(context, graph, job["format"].encode())
     return ("format", b"") if failed else ("", picture)
 
 
-def _set(drawing: Any, library: Any, name: str, value: str) -> None:
-    """Set an attribute of the graph alone: its clusters would inherit what ``graph_attr`` sets."""
-    encoded = value.encode(drawing.encoding, errors="replace")
-    library.agsafeset_label(drawing.handle, drawing.handle, name.encode(), encoded, b"")
+def _encoding(source: str) -> str:
+    """How Graphviz will take the letters of ``source``."""
+    if "charset" not in source:
+        return "utf-8"
+    import re
+
+    named = re.search(r'charset\s*=\s*"([^"]+)"', source)
+    return named[1] if named else "utf-8"
 
 
-def _with_note(drawing: Any, library: Any, note: str) -> str:
+def _read(source: bytes, library: Any) -> Any:
+    """The graph. The library reads files only; this one is in memory, where the system has such."""
+    if hasattr(os, "memfd_create"):
+        file: Any = os.fdopen(os.memfd_create("graph"), "w+b")
+    else:
+        import tempfile
+
+        file = tempfile.TemporaryFile()  # noqa: SIM115
+    with file:
+        file.write(source)
+        file.seek(0)
+        return library.agread(file, None)
+
+
+def _set(graph: Any, library: Any, name: str, value: bytes) -> None:
+    """Set an attribute of the graph alone: what is set for all is inherited by its clusters."""
+    library.agsafeset_label(graph, graph, name.encode(), value, b"")
+
+
+def _with_note(graph: Any, library: Any, note: bytes) -> bytes:
     """The label of the graph with ``note`` in lines below it."""
-    label = (library.agget(drawing.handle, b"label") or b"").decode(drawing.encoding, errors="replace")
-    if f"label=<{label}>" in drawing.to_string():  # it is markup
-        lines = escape(note).replace("\n", "<BR/>")
-        return f'<<TABLE BORDER="0"><TR><TD>{label}</TD></TR><TR><TD>{lines}</TD></TR></TABLE>>'
-    return "\\n".join(filter(None, (label, *note.splitlines())))
+    label = library.agget(graph, b"label") or b""
+    if b"<" in label and _is_markup(graph, library, label):
+        lines = note.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b"\n", b"<BR/>")
+        return b'<<TABLE BORDER="0"><TR><TD>' + label + b"</TD></TR><TR><TD>" + lines + b"</TD></TR></TABLE>>"
+    return b"\\n".join(filter(None, (label, *note.split(b"\n"))))
+
+
+def _is_markup(graph: Any, library: Any, label: bytes) -> bool:
+    """Whether a label stands between ``<`` and ``>`` rather than between quotes, which only the written graph tells."""
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        library.agwrite(graph, file)
+        file.seek(0)
+        return b"label=<" + label + b">" in file.read()
 
 
 def _drop_invisible_edges(graph: Any, library: Any) -> None:
@@ -175,11 +249,13 @@ def _drop_invisible_edges(graph: Any, library: Any) -> None:
 def _walk(first: Callable[[], Any], following: Callable[[Any], Any]) -> list[Any]:
     """What the library hands out one by one."""
     found = []
-    with suppress(StopIteration):
+    try:
         at = first()
         while at is not None:
             found.append(at)
             at = following(at)
+    except StopIteration:
+        pass
     return found
 
 
