@@ -200,17 +200,19 @@ def _encoding(source: str) -> str:
 
 
 def _read(source: bytes, library: Any) -> Any:
-    """The graph. The library reads files only; this one is in memory, where the system has such."""
-    if hasattr(os, "memfd_create"):
-        file: Any = os.fdopen(os.memfd_create("graph"), "w+b")
-    else:
-        import tempfile
-
-        file = tempfile.TemporaryFile()  # noqa: SIM115
-    with file:
+    with _open_file() as file:
         file.write(source)
         file.seek(0)
         return library.agread(file, None)
+
+
+def _open_file() -> Any:
+    """A file for the library, which reads and writes nothing else; it is in memory, where the system has such."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("graph"), "w+b")
+    import tempfile
+
+    return tempfile.TemporaryFile()
 
 
 def _set(graph: Any, library: Any, name: str, value: bytes) -> None:
@@ -229,9 +231,7 @@ def _with_note(graph: Any, library: Any, note: bytes) -> bytes:
 
 def _is_markup(graph: Any, library: Any, label: bytes) -> bool:
     """Whether a label stands between ``<`` and ``>`` rather than between quotes, which only the written graph tells."""
-    import tempfile
-
-    with tempfile.TemporaryFile() as file:
+    with _open_file() as file:
         library.agwrite(graph, file)
         file.seek(0)
         return b"label=<" + label + b">" in file.read()

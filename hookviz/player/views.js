@@ -49,7 +49,8 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
       listen(box, "keydown", (event) => event.key === "Enter" && (event.stopPropagation(), enter(to)), signal);
     }
     picture.holder.querySelector("svg").setAttribute("role", "group");
-    const bands = Object.entries(view.spans).map(([id, rows]) => ({ rows, title: picture.elements.get(id)?.querySelector("text").textContent ?? "" }));
+    const titleOf = (id) => picture.elements.get(id)?.querySelector("text").textContent ?? "";
+    const bands = Object.entries(view.spans).map(([id, rows]) => ({ rows, title: titleOf(id) }));
     const made = { name, view, picture, bands, tint: makeTints(picture, index, frames, large.scale) };
     seen.set(name, made);
     return made;

@@ -19,6 +19,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from threading import Timer
 from typing import Any
 
 import torch
@@ -27,6 +28,8 @@ from torch import Tensor, nn
 import hookviz as hv
 from hookviz.picture import layout
 from hookviz.player.large import state_of
+
+from .pictures import way_of_drawn
 
 HEAVY = 3_000_000
 """A model of more weights than this has no numbers."""
@@ -60,14 +63,11 @@ def torchvision_names() -> list[str]:
 def torchvision_model(name: str, device: str) -> tuple[nn.Module, Run]:
     models = importlib.import_module("torchvision.models")
     module = models.get_model_builder(name).__module__
-    options = {} if "detection" in module or "raft" in module else {"num_classes": 10}
+    options: dict[str, Any] = {} if "detection" in module or "raft" in module else {"num_classes": 10}
+    if "detection" in module or "segmentation" in module:
+        options["weights_backbone"] = None
     with torch.device(device):
-        net = models.get_model(
-            name,
-            weights=None,
-            **options,
-            **({"weights_backbone": None} if "segm" in module or "detec" in module else {}),
-        )
+        net = models.get_model(name, weights=None, **options)
     if "video" in module:
         x = torch.rand(1, 3, 16 if "mvit" in name else 8, *((224, 224) if "mvit" in name else (64, 64)), device=device)
     elif "optical_flow" in module:
@@ -180,14 +180,12 @@ def working(net: nn.Module, tries: list[dict[str, Any]]) -> Run:
 def build(library: str, name: str) -> tuple[nn.Module, Run]:
     """A model with numbers if it has few weights, else without."""
     make = globals()[f"{library}_model"]
-    with torch.device("meta"):
-        weights = (
-            sum(p.numel() for p in make(library and name, "meta")[0].parameters()) if library != "transformers" else 0
-        )
-    device = "meta" if weights > HEAVY else "cpu"
+    device = "cpu"
+    if library != "transformers":  # those are made small, and tried before they are used
+        weights = sum(p.numel() for p in make(name, "meta")[0].parameters())
+        device = "meta" if weights > HEAVY else "cpu"
     torch.manual_seed(0)
-    net, run = make(name, device)
-    return net, run
+    return make(name, device)
 
 
 def show(library: str, name: str) -> dict[str, Any]:
@@ -202,9 +200,7 @@ def show(library: str, name: str) -> dict[str, Any]:
 
     def counted(*arguments: Any) -> Any:
         made = draw(*arguments)
-        text = made.picture.decode(errors="replace")
-        way = next((lost.lost for lost in layout.SIMPLER if layout.say(lost.lost)[:18] in text), "usual")
-        drawn["none" if made.failed else way] += 1
+        drawn[way_of_drawn(made)] += 1
         return made
 
     layout._draw = counted  # type: ignore[assignment]
@@ -254,20 +250,20 @@ def outcomes(library: str, names: list[str]) -> Iterator[dict[str, Any]]:
     while waiting:
         command = [sys.executable, "-m", "tests.proof.models", "--one", library, *waiting]
         running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        began = time.monotonic()
+        name, began, timer = "", time.monotonic(), Timer(SECONDS, running.kill)
         assert running.stdout is not None
-        timer = importlib.import_module("threading").Timer(SECONDS * len(waiting), running.kill)
-        timer.start()
         for line in running.stdout:
             found = json.loads(line)
+            timer.cancel()
             if "began" in found:
-                name, began = found["began"], time.monotonic()
+                name, began, timer = found["began"], time.monotonic(), Timer(SECONDS, running.kill)
+                timer.start()
             else:
                 waiting.remove(found["name"])
                 yield {**found, "seconds": time.monotonic() - began}
         timer.cancel()
         status = running.wait()
-        if waiting and name in waiting:
+        if name in waiting:
             waiting.remove(name)
             yield {"name": name, "died": status, "seconds": time.monotonic() - began}
         elif waiting:

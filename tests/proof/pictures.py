@@ -154,8 +154,12 @@ def figures(trace: hv.Trace, most: int = 12) -> Iterator[Figure]:
 
 
 def way_of(source: str) -> str:
-    """How Graphviz could draw ``source``: ``usual``, the key of what the picture lacks, or ``none``."""
-    made = layout._draw(Job(source, "svg", "dot"))
+    """How Graphviz could draw ``source``, as ``way_of_drawn`` names it."""
+    return way_of_drawn(layout._draw(Job(source, "svg", "dot")))
+
+
+def way_of_drawn(made: layout._Drawn) -> str:
+    """How an SVG was drawn: ``usual``, the key of what the picture lacks, or ``none``."""
     if made.failed:
         return "none"
     text = " ".join(re.findall(r">([^<]*)</text>", made.picture.decode()))
