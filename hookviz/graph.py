@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch.autograd.graph import GradientEdge, Node
 
+from hookviz.moduletree import named_parameters
 from hookviz.words import say
 
 DEEPEST = 20_000
@@ -271,7 +272,7 @@ def _named(name: str, thing: Any) -> Iterator[tuple[str, torch.Tensor]]:
     if isinstance(thing, torch.Tensor):
         yield name, thing
     elif isinstance(thing, torch.nn.Module):
-        yield from ((f"{name}.{path}", parameter) for path, parameter in thing.named_parameters())
+        yield from ((f"{name}.{path}", parameter) for path, parameter in named_parameters(thing))
     elif type(thing) in (list, tuple):
         yield from ((f"{name}[{i}]", x) for i, x in enumerate(thing[:64]) if isinstance(x, torch.Tensor))
     elif type(thing) is dict and len(thing) <= 64:

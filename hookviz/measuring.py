@@ -1,9 +1,11 @@
 """What a trace keeps of a tensor: its numbers when few, its statistics always, and never the tensor itself."""
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
+from torch._subclasses import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from hookviz.later import Later, bring_over, few, many
@@ -33,6 +35,22 @@ _LANES, _DEEP, _MANY = 8, 255, 2**16
 """Of many truth values so many are added up at once, and so many times before one could run over into the next."""
 _LARGE = 2**17
 """From so many numbers on, reading them costs more than starting to."""
+
+
+def without_modes() -> AbstractContextManager[Any]:
+    """Within this, no ``TorchDispatchMode`` of the user's sees what is done."""
+    return _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext()
+
+
+def address(tensor: torch.Tensor) -> int:
+    """Where the numbers of ``tensor`` lie in memory; 0 where it has none.
+
+    To ask that of a fake tensor is "almost definitely a bug", of which torch warns.
+
+    Raises:
+        RuntimeError, NotImplementedError: torch does not tell (sparse, functorch).
+    """
+    return 0 if isinstance(tensor, FakeTensor) else tensor.data_ptr()
 
 
 def measure(tensor: torch.Tensor) -> Row:
@@ -76,10 +94,8 @@ def measured(tensor: torch.Tensor, *, wait: bool = False) -> Any:
     Unless it is to ``wait``, the numbers of a tensor on a device stay there for now: a ``Later`` stands for the row.
     """
     try:
-        if torch._C._len_torch_dispatch_stack():
-            with _disable_current_modes():
-                return _measure(tensor, wait)
-        return _measure(tensor, wait)
+        with without_modes():
+            return _measure(tensor, wait)
     except Exception as error:  # a kind of tensor that torch itself cannot reduce
         return _unknown(error)
 

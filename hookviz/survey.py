@@ -2,19 +2,21 @@
 
 import weakref
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import torch
+from torch._subclasses import FakeTensor
 from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz import graph
-from hookviz.measuring import FEW, measured, unread
+from hookviz.marks import Marks
+from hookviz.measuring import FEW, address, measured, unread
 from hookviz.source import describe
 from hookviz.trace import HookRow, Place, TensorRow, Trace
 
-KEY = "hookviz"
-"""Under this key a node's metadata holds, while something is recorded, weak references to its tensors' hook dicts."""
+HookDicts: TypeAlias = Marks[tuple[tuple[int, Any], ...]]
+"""For a node: (which of its outputs, a weak reference to that tensor's dict of hooks), for tensors that may be gone."""
 
 Only = Callable[[Sequence[Node]], Container[int]]
 """Says by their ``id`` which of the nodes of a graph are looked at."""
@@ -211,7 +213,7 @@ class Survey:
         if self._known is None:
             return self.value(tensor)
         try:
-            place = (tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride())
+            place = (tensor.device, address(tensor), tensor.shape, tensor.stride())
             key = (*place, tensor.dtype, tensor.is_conj(), tensor.is_neg(), type(tensor))
         except (RuntimeError, NotImplementedError):  # sparse, functorch: no place in memory to tell it by
             return self.value(tensor)
@@ -219,10 +221,10 @@ class Survey:
             self._known[key] = self.value(tensor)
         return self._known[key]
 
-    def hooks_of_tensors(self, marked: bool) -> Iterator[Kept]:
+    def hooks_of_tensors(self, remembered: HookDicts) -> Iterator[Kept]:
         """The dicts with hooks of tensors: named ones, leaves, and those that only nodes still hold.
 
-        ``marked`` says whether hooks were registered while recording, so that metadata is worth looking at.
+        Of the last, those are ``remembered`` that got hooks while something was recorded.
         """
         yield from self._named
         for node in self.nodes:
@@ -237,23 +239,16 @@ class Survey:
                     self.unpack_hooks[id(unpack)] = unpack
                 elif tensor._backward_hooks and not tensor.is_leaf and (place := self.find(tensor)) is not None:
                     yield "tensor_hook", tensor._backward_hooks, *place
-            if marked:
-                for output, reference in metadata_of(node).get(KEY, ()):
-                    yield "tensor_hook", reference(), number, output
+            for output, reference in remembered.get(node) or ():
+                yield "tensor_hook", reference(), number, output
 
 
 def _freed(tensor: torch.Tensor) -> bool:
-    """Whether a tensor of some numbers has no memory that holds them."""
+    """Whether a tensor of some numbers has no memory that holds them, though it is of a kind that has."""
     try:
-        return not tensor.is_meta and tensor.numel() > 0 and tensor.data_ptr() == 0
+        return tensor.numel() > 0 and not tensor.is_meta and address(tensor) == 0 and type(tensor) is not FakeTensor
     except (RuntimeError, NotImplementedError):  # sparse, functorch: no place in memory at all
         return False
-
-
-def metadata_of(node: Node) -> dict[str, Any]:
-    """The dict that a node carries for whoever wants to leave a note on it (torch declares it a method)."""
-    metadata: Any = node.metadata
-    return cast("dict[str, Any]", metadata)
 
 
 def shared_dict(handle: RemovableHandle) -> dict[Any, Callable[..., Any]]:

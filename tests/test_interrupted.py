@@ -18,7 +18,6 @@ import hookviz as hv
 from hookviz.files import _faults
 from hookviz.recorder import patches
 from hookviz.recorder.stage import Observer
-from hookviz.survey import KEY
 from hookviz.whole import Uninterrupted, write_whole
 
 PACKAGE = os.path.join(os.path.dirname(hv.__file__), "")
@@ -126,14 +125,14 @@ class Work:
 
 def outside() -> list[Any]:
     """All that a recording changes beyond the things that it watches."""
-    names = [(owner, name) for owner, name, _ in patches._REPLACED]
+    names = [(replaced.owner, replaced.name) for replaced in patches._REPLACED]
     switches = [gc.isenabled(), sys.getswitchinterval(), torch.backends.mha.get_fastpath_enabled()]
-    left = [dict(patches._current), dict(patches._models), list(patches._kept)]
+    left = [dict(patches._current), dict(patches._models), list(patches._in_place)]
     return [*(vars(owner).get(name) for owner, name in names), *switches, *left, signal.getsignal(signal.SIGINT)]
 
 
 def on_nodes(roots: list[torch.Tensor]) -> list[Any]:
-    """What stays on the nodes of graphs: observers, and marks of ours."""
+    """What stays on the nodes of graphs: observers, and keys in the metadata."""
     found: list[Any] = []
     queue = [root.grad_fn for root in roots]
     for node in queue:
@@ -143,7 +142,7 @@ def on_nodes(roots: list[torch.Tensor]) -> list[Any]:
         found += [hook for handle in handles for hook in handle.hooks_dict_ref() if type(hook) is Observer]
         for handle in handles:
             handle.remove()
-        found += [key for key in node.metadata if key.startswith(KEY)]
+        found += node.metadata
         queue += [following for following, _ in node.next_functions]
     return found
 

@@ -29,7 +29,7 @@ from scenes import (
 import hookviz as hv
 from hookviz import graph
 from hookviz.hooks import node_dict
-from hookviz.recorder import passes, patches
+from hookviz.recorder import passes
 
 
 def observed(tensors: Scene, **options: Any) -> hv.Trace:
@@ -773,14 +773,15 @@ def test_a_pass_of_another_thread_through_a_graph_being_observed_is_left_alone()
 def test_a_pass_of_another_thread_that_overtakes_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     tensors = scene()
     tensors.c.register_hook(c_hook)
-    once, engine = iter([True]), patches._run_backward
+    once, engine = iter([True]), torch.autograd.graph._engine_run_backward
 
     def overtaken(*arguments: Any, **named: Any) -> Any:
         if next(once, False):
             in_thread(lambda: tensors.e.backward(retain_graph=True))
         return engine(*arguments, **named)
 
-    monkeypatch.setattr(patches, "_run_backward", overtaken)
+    for owner in (torch.autograd, torch.autograd.graph):
+        monkeypatch.setattr(owner, "_engine_run_backward", overtaken)
     trace = observed(tensors, retain_graph=True)
     assert len(trace.firings) == 1
     assert written(trace) == {"a": (18, 36), "b": (12, 24), "d": (6, 12)}

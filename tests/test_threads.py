@@ -14,6 +14,7 @@ from scenes import Doubled, Net, leaf, plain
 from torch import nn
 
 import hookviz as hv
+from hookviz import marks
 from hookviz.recorder import makers
 from hookviz.still import alone, no_collection
 
@@ -227,16 +228,17 @@ def test_a_call_given_what_a_call_in_another_thread_made_owns_its_own_nodes_only
 
 
 def test_marks_of_graphs_that_are_gone_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(makers, "MANY", 8)
+    monkeypatch.setattr(marks, "_MANY", 8)
     net, recording = Doubled(), makers.Makers(marking=True)
     kept = [net(leaf(1.0)) for _ in range(20)]
     for out in kept:
         recording.returned([out], 0)
-    assert len(recording._marked) == 20
+    assert len(list(recording._returned.items())) == 20
     kept[5:] = []
     for _ in range(40):
         recording.returned([net(leaf(1.0))], 0)
-    assert len(recording._marked) < 20
-    assert all(makers.KEY in out.grad_fn.metadata for out in kept)
-    recording.close()
+    assert len(list(recording._returned.items())) < 20
+    assert all(out.grad_fn in recording._returned for out in kept)
     assert all(out.grad_fn.metadata == {} for out in kept)
+    recording.close()
+    assert not recording._returned

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd.graph import GradientEdge, Node
 
-from hookviz import graph
+from hookviz import graph, moduletree
 from hookviz.hooks.graphs import survey_hooks
 from hookviz.recorder.behind import behind
 from hookviz.recorder.dicts import Dict, Kept, entries, of_all_modules, of_all_optimizers, of_module, of_optimizer
@@ -123,7 +123,7 @@ def _of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[Kept]:
     names = Modules(Trace())
     for root in roots:
         names.name(root)
-        for module in root.modules():
+        for module in moduletree.modules(root):
             yield from of_module(module, names.trace.module(names.number(module)))
 
 

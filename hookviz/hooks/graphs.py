@@ -8,11 +8,13 @@ from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz import graph
-from hookviz.measuring import settle
+from hookviz.marks import Marks
+from hookviz.measuring import settle, without_modes
 from hookviz.progress import maybe
 from hookviz.recorder.behind import behind
 from hookviz.recorder.dicts import Dict, entries
-from hookviz.survey import KEY, Survey, hook_row, metadata_of, shared_dict
+from hookviz.recorder.patches import recording_here
+from hookviz.survey import Survey, hook_row, shared_dict
 from hookviz.trace import Trace
 from hookviz.whole import Uninterrupted
 from hookviz.words import say
@@ -63,7 +65,7 @@ def survey_hooks(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> tuple[
     trace, found = Trace(), []
     seen = Survey(trace, graph.Numbering())
     try:
-        with torch._C.DisableTorchFunction():
+        with torch._C.DisableTorchFunction(), without_modes():
             seen.take(roots, names)
             for kind, hooks, node, output in _kept(seen):
                 for key, hook in entries(hooks):
@@ -78,7 +80,8 @@ def survey_hooks(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> tuple[
 
 
 def _kept(seen: Survey) -> Iterator[tuple[str, Any, int, int]]:
-    yield from seen.hooks_of_tensors(marked=any(KEY in metadata_of(node) for node in seen.nodes))
+    recording = recording_here()
+    yield from seen.hooks_of_tensors(Marks() if recording is None else recording.meanwhile.dicts)
     with maybe(say("progress.looking", n="{n}", total="{total}"), len(seen.nodes)) as tick:
         for node in seen.nodes:
             for kind in ("node_pre_hook", "node_post_hook"):

@@ -11,7 +11,7 @@ import torch
 import torch.nn.modules.module as torch_modules
 from torch.autograd.graph import Node
 
-from hookviz import graph
+from hookviz import graph, moduletree
 from hookviz.later import Later
 from hookviz.measuring import measured
 from hookviz.recorder.call import Call, Module, ModuleStage
@@ -54,7 +54,9 @@ class Calls:
         self.chosen, self.follows = chosen, chosen.modules
         """``id`` of each module that is followed; empty for all modules there are."""
         self.makers = Makers(marking=bool(self.follows))
-        self._given = [(self.modules.name(model), {id(module) for module in model.modules()}) for model in models]
+        self._given = [
+            (self.modules.name(model), {id(module) for module in moduletree.modules(model)}) for model in models
+        ]
 
     # -- a call begins and ends
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.autograd.graph import Node
 
-from hookviz import graph
+from hookviz import graph, moduletree
 from hookviz.words import say
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def checked_only(only: Only, models: Sequence[Module]) -> tuple[str, ...] | None
 
 def _named(model: Module) -> Iterator[tuple[str, Module]]:
     """A module that stands in a model twice has both names."""
-    yield from model.named_modules(remove_duplicate=False)
+    return moduletree.named_modules(model, again=True)
 
 
 def _near(pattern: str, paths: Sequence[str]) -> str:
@@ -63,7 +63,7 @@ class Chosen:
 
     def __init__(self, models: Sequence[Module], patterns: tuple[str, ...] | None) -> None:
         self.patterns = patterns
-        everything = {id(module) for model in models for module in model.modules()}
+        everything = {id(module) for model in models for module in moduletree.modules(model)}
         self.all = len(everything)
         self.modules = everything if patterns is None else set(_matching(models, patterns))
         """``id`` of each; of none, where there is no model, since then whatever is called is followed."""
@@ -78,12 +78,14 @@ class Chosen:
             holder = queue.pop()
             yield from (parameter for parameter in holder._parameters.values() if parameter is not None)
             if self.patterns is not None:
-                queue += [child for child in holder.children() if id(child) not in self.modules]
+                queue += [
+                    child for child in holder._modules.values() if child is not None and id(child) not in self.modules
+                ]
 
     def _parameters(self, model: Module) -> Iterator[torch.nn.Parameter]:
-        for module in model.modules():
+        for module in moduletree.modules(model):
             if id(module) in self.modules:
-                yield from module.parameters()
+                yield from moduletree.parameters(module)
 
     def leaves(self, nodes: Sequence[Node]) -> set[int]:
         """``id`` of each AccumulateGrad of a chosen module, which need not be called for its parameters to be used."""

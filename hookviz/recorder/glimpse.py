@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from hookviz.measuring import FEW
+from hookviz.measuring import FEW, address
 
 Mark = tuple[int, int]
 """(where a tensor's numbers lie, its version): while both stay, nobody has written to it through torch."""
@@ -42,9 +42,9 @@ def glimpse_of(tensor: torch.Tensor, value: int | None = None) -> Glimpse:
     engine would no longer sum into this gradient in place.
     """
     try:
-        storage = pointer = tensor.data_ptr()
+        storage = pointer = address(tensor)
         offset = int(tensor.storage_offset())
-        if offset:
+        if offset and pointer:
             storage -= offset * tensor.element_size()
         layout = _layout(tensor) if tensor.numel() > FEW and not tensor.is_neg() else None
         return Glimpse(id(tensor), (pointer, tensor._version), storage, value, layout)
@@ -55,7 +55,7 @@ def glimpse_of(tensor: torch.Tensor, value: int | None = None) -> Glimpse:
 def mark_of(tensor: torch.Tensor) -> Mark:
     """Where the numbers of ``tensor`` lie, and its version."""
     try:
-        return tensor.data_ptr(), tensor._version
+        return address(tensor), tensor._version
     except (RuntimeError, NotImplementedError):
         return 0, 0
 

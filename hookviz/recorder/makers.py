@@ -1,7 +1,6 @@
 """Which module call made a node of a graph, as far as that is certain."""
 
 import itertools
-import sys
 import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,17 +11,12 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz import graph
-from hookviz.survey import metadata_of
+from hookviz.marks import Marks
 
-KEY = "hookviz.made"
-"""Under this key the metadata of a node that a call returned holds a ``Mark``, while something is recorded."""
-
-Mark = tuple[int, int] | None
-"""(thread, number of the first node of the outermost call) of the call that returned a node; None if unknown."""
-
-ALIVE, MANY = 4, 32
-"""A node's metadata is held by the node, by us, by a variable and by the call that counts. Dead ones are let go of
-once there are so many, and again whenever there are twice as many as were left."""
+Call = tuple[int, int]
+"""(thread, number of the first node of the outermost call) of the call that returned a node."""
+UNKNOWN = (-1, -1)
+"""The node was given to a call, and where it was made is not known."""
 
 
 class Makers:
@@ -35,8 +29,8 @@ class Makers:
         """For each thread, which call was the innermost one from which sequence number of nodes on."""
         self._here = threading.local()  # a thread's own number may be that of one that has ended
         self._numbers = itertools.count()
-        self._marked: list[dict[str, Any]] = []
-        self._limit = MANY
+        self._returned: Marks[Call] = Marks()
+        """For each node that a call returned or was given: which call it was."""
 
     def note(self, call: int) -> int:
         """From now on ``call`` is the innermost one of this thread (-1: none); the number of its next node."""
@@ -54,29 +48,25 @@ class Makers:
 
     def given(self, things: Iterable[Any]) -> None:
         """An outermost call begins with ``things``: where their nodes were made is not known."""
-        self._mark(things, None)
+        self._mark(things, UNKNOWN)
 
     def returned(self, things: Iterable[Any], since: int) -> None:
         """A call returns ``things``; the first node of the outermost call around it had the number ``since``."""
         self._mark(things, (self._thread(), since))
 
-    def _mark(self, things: Iterable[Any], mark: Mark) -> None:
+    def _mark(self, things: Iterable[Any], call: Call) -> None:
         for thing in things if self.marking else ():
             with suppress(RuntimeError):  # torch refuses to tell the history of some views
-                if isinstance(thing, torch.Tensor) and thing.grad_fn is not None:
-                    metadata = metadata_of(thing.grad_fn)
-                    if KEY not in metadata:
-                        metadata[KEY] = mark
-                        self._marked.append(metadata)
-        if len(self._marked) > self._limit:
-            self._marked = [metadata for metadata in self._marked if sys.getrefcount(metadata) >= ALIVE]
-            self._limit = max(MANY, 2 * len(self._marked))
+                if (
+                    isinstance(thing, torch.Tensor)
+                    and thing.grad_fn is not None
+                    and thing.grad_fn not in self._returned
+                ):
+                    self._returned.put(thing.grad_fn, call)
 
     def close(self) -> None:
-        """Leave no mark on any node."""
-        for metadata in self._marked:
-            metadata.pop(KEY, None)
-        self._marked.clear()
+        """Forget all nodes."""
+        self._returned.clear()
 
     def owners(self, nodes: Sequence[Node]) -> dict[int, int]:
         """``id`` of a node → the call that made it, for each of ``nodes`` (no leaf's) of which that is certain."""
@@ -99,11 +89,9 @@ class Makers:
 
         A call's nodes lie between what it returned and what it was given, and were made in its thread meanwhile.
         """
-        marks: dict[int, Mark] = {
-            key: metadata_of(node)[KEY] for key, node in nodes.items() if KEY in metadata_of(node)
-        }
+        returned = {key: call for key, node in nodes.items() if (call := self._returned.get(node)) is not None}
         found: dict[int, set[int]] = {}
-        queue = [(node, *mark) for key, node in nodes.items() if (mark := marks.get(key)) is not None]
+        queue = [(nodes[key], *call) for key, call in returned.items() if call is not UNKNOWN]
         while queue:
             node, thread, since = queue.pop()
             threads = found.setdefault(id(node), set())
@@ -111,7 +99,7 @@ class Makers:
                 continue
             threads.add(thread)
             below = [following for following, _ in node.next_functions if following is not None]
-            queue += [(other, thread, since) for other in below if id(other) in nodes and id(other) not in marks]
+            queue += [(other, thread, since) for other in below if id(other) in nodes and id(other) not in returned]
         return found
 
     def renumber(self, renumbered: Mapping[int, int]) -> None:

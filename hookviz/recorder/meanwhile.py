@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hookviz.survey import KEY, Survey, metadata_of
+from hookviz.marks import Marks
+from hookviz.survey import HookDicts, Survey
 from hookviz.whole import Uninterrupted
 
 if TYPE_CHECKING:
@@ -17,13 +18,9 @@ class Meanwhile:
 
     def __init__(self, recording: "Recording") -> None:
         self.recording = recording
-        self._metadata: list[dict[str, Any]] = []
+        self.dicts: HookDicts = Marks()
+        """For the node of each tensor that got a hook: which of its outputs that was, and its dict of hooks."""
         self._retaining: list[weakref.ref[torch.Tensor]] = []
-
-    @property
-    def marked(self) -> bool:
-        """Whether there are nodes whose metadata is worth looking at."""
-        return bool(self._metadata)
 
     def on_tensor(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
         """A hook was added to ``tensor``; remember where, since the tensor itself may soon be gone."""
@@ -57,21 +54,14 @@ class Meanwhile:
     def _remember(self, tensor: torch.Tensor, hooks: Any) -> None:
         if tensor.grad_fn is None:
             return
-        metadata = metadata_of(tensor.grad_fn)
-        known = metadata.setdefault(KEY, [])
+        known = self.dicts.get(tensor.grad_fn) or ()
         if all(reference() is not hooks for _, reference in known):
-            known.append((tensor.output_nr, weakref.ref(hooks)))
-            self._metadata.append(metadata)
+            self.dicts.put(tensor.grad_fn, (*known, (tensor.output_nr, weakref.ref(hooks))))
 
     def forget(self) -> None:
         """Passes were let go of: hooks that are gone with their tensors need no mark any more."""
-        gone = [data for data in self._metadata if all(hooks() is None for _, hooks in data.get(KEY, ()))]
-        for data in gone:
-            data.pop(KEY, None)
-        self._metadata = [data for data in self._metadata if KEY in data]
+        self.dicts.keep(key for key, known in self.dicts.items() if any(hooks() is not None for _, hooks in known))
 
     def close(self) -> None:
-        """Leave no mark on any node."""
-        for metadata in self._metadata:
-            metadata.pop(KEY, None)
-        self._metadata.clear()
+        """Forget all."""
+        self.dicts.clear()

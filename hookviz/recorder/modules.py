@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.modules.module as torch_modules
 
-from hookviz import graph
+from hookviz import graph, moduletree
 from hookviz.survey import hook_row
 from hookviz.trace import ModuleRow, Trace
 from hookviz.whole import Uninterrupted
@@ -55,6 +55,10 @@ class Modules:
             self.name(module)
         return self._names[id(module)]
 
+    def label(self, module: Module) -> str:
+        """What to call a module that may have no name: nothing that could fail is asked of it."""
+        return self._names.get(id(module), type(module).__name__)
+
     def called(self) -> set[int]:
         """``id`` of each module that was called."""
         return set(self._numbers)
@@ -68,7 +72,7 @@ class Modules:
         number = 2
         while free in self._names.values():
             free, number = f"{own} {number}", number + 1
-        for path, module in root.named_modules():
+        for path, module in moduletree.named_modules(root):
             self._names.setdefault(id(module), f"{free}.{path}" if path else free)
         return self._names[id(root)]
 

@@ -14,12 +14,13 @@ import torch.autograd.profiler as profiler
 import torch.nn.modules.module as torch_modules
 import torch.optim.optimizer as torch_optimizer
 from torch.autograd.function import _HookMixin
+from torch.nn.modules.module import Module
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.recorder import copies, scaling
 from hookviz.recorder.opaque import DYNAMO, SWITCH, Regions, compiled, compiling, leave_alone
 from hookviz.recorder.optimizers import Between, OnOptimizer, in_step
-from hookviz.recorder.replaced import told
+from hookviz.recorder.replaced import Live, Replacement, Tell, telling
 from hookviz.recorder.stage import Observer
 
 if TYPE_CHECKING:
@@ -33,19 +34,7 @@ _models: dict[int, "Recording"] = {}
 """``id`` of each module that was given to a recording → the recording."""
 _lock = threading.Lock()
 
-_run_backward: Callable[..., Any] = torch.autograd.graph._engine_run_backward
-_tensor_hook: Callable[..., Any] = torch.Tensor.register_hook
-_retain: Callable[..., Any] = torch.Tensor.retain_grad
-_leaf_hook: Callable[..., Any] = torch.Tensor.register_post_accumulate_grad_hook
-_node_hook: Callable[..., Any] = _HookMixin._register_hook
-_call: Callable[..., Any] = torch.nn.Module.__call__
-_forward_hook: Callable[..., Any] = torch.nn.Module.register_forward_hook
-_all_forward_hook: Callable[..., Any] = torch_modules.register_module_forward_hook
-_exit: Callable[..., Any] = profiler.record_function.__exit__
-_compile: Callable[..., Any] = torch.compile
 _COMPILER = DYNAMO.rpartition(".")[0]
-_module_state: Callable[..., Any] = torch.nn.Module.__getstate__
-_handle_state: Callable[..., Any] = RemovableHandle.__getstate__
 
 
 def recording_here() -> "Recording | None":
@@ -105,18 +94,21 @@ _own_pre = OnOptimizer("_optimizer_step_pre_hooks", "step_pre_hook", stepping_he
 _own_post = OnOptimizer("_optimizer_step_post_hooks", "step_post_hook", stepping_here)
 
 
-@wraps(_exit)
-def _seen_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
-    recording = stepping_here() if in_step() else None
-    if recording is not None:
-        recording.carefully(recording.optimizers.end, error)
-    return _exit(self, kind, error, traceback)
+def _observing_exit(leave: Callable[..., Any], live: Live) -> Callable[..., Any]:
+    @wraps(leave)
+    def seen_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
+        recording = stepping_here() if live.on and in_step() else None
+        if recording is not None:
+            recording.carefully(recording.optimizers.end, error)
+        return leave(self, kind, error, traceback)
+
+    return seen_exit
 
 
 # A bare ``raise`` adds no entry to a traceback: with its own entry cut off, a replaced function leaves no frame.
 
 
-def _recording_of(module: torch.nn.Module) -> "Recording | None":
+def _recording_of(module: Module) -> "Recording | None":
     """The recording that follows ``module``; a thread that calls a model which was given to one joins it."""
     here = threading.get_ident()
     if here in _current:
@@ -128,69 +120,75 @@ def _recording_of(module: torch.nn.Module) -> "Recording | None":
     return recording if followed and recording is not None and recording.turns.on() else None
 
 
-def _seen_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-    recording = _recording_of(self)
-    if recording is None or compiling() or compiled(self):
+def _observing_call(run: Callable[..., Any], live: Live) -> Callable[..., Any]:
+    def _seen_call(self: Module, *args: Any, **kwargs: Any) -> Any:
+        recording = _recording_of(self) if live.on else None
+        if recording is None or compiling() or compiled(self):
+            try:
+                return run(self, *args, **kwargs)
+            except BaseException as error:
+                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+                raise
+        call, depth = None, recording.calls.depth()
         try:
-            return _call(self, *args, **kwargs)
+            call = recording.called(self, args, kwargs)
+            result = run(self, *args, **kwargs)
+            if call is not None:
+                recording.answered(call, result)
+            return result
         except BaseException as error:
+            if call is not None:
+                recording.broke(call, error)
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             raise
-    call, depth = None, recording.calls.depth()
-    try:
-        call = recording.called(self, args, kwargs)
-        result = _call(self, *args, **kwargs)
-        if call is not None:
-            recording.answered(call, result)
-        return result
-    except BaseException as error:
-        if call is not None:
-            recording.broke(call, error)
-        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-        raise
-    finally:
-        recording.left(call, depth)
+        finally:
+            recording.left(call, depth)
+
+    return _seen_call
 
 
 class OnModules:
-    """Stands on the class of all modules for ``__call__``, and gives the compiler torch's own.
+    """Stands on the class of all modules for ``__call__``, and gives the compiler what stood there before.
 
     The compiler knows a module's call by torch's function, and treats any other as a user's that it has to trace.
     """
 
-    def __get__(self, module: torch.nn.Module | None, owner: type) -> Any:
+    def __init__(self, call: Callable[..., Any], live: Live) -> None:
+        self.call, self.seen = call, _observing_call(call, live)
+
+    def __get__(self, module: Module | None, owner: type) -> Any:
         """What calls ``module``: torch's own in a compiled region, and to the compiler as it loads or compiles."""
         asker = sys._getframe(1).f_globals.get("__name__", "")
         compiler = asker.startswith(_COMPILER) and not owner.__module__.startswith(_COMPILER)
-        call = _call if compiler or _asleep.get(threading.get_ident()) else _seen_call
+        call = self.call if compiler or _asleep.get(threading.get_ident()) else self.seen
         return call if module is None else MethodType(call, module)
 
 
-_on_modules = OnModules()
+def _observing_backward(run: Callable[..., Any], live: Live) -> Callable[..., Any]:
+    def _seen_backward(*arguments: Any, **named: Any) -> Any:
+        recording = recording_here() if live.on and not compiling() else None
+        watched = None
+        try:
+            if recording is not None:
+                watched = recording.begin(*arguments, **named)
+            result = run(*arguments, **named)
+            if recording is not None and watched is not None:
+                recording.returned(watched, result)
+            return result
+        except BaseException as error:
+            if recording is not None and watched is not None:
+                recording.failed(watched, error)
+            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+            raise
+        finally:
+            if recording is not None and watched is not None:
+                try:
+                    recording.end(watched)
+                except KeyboardInterrupt:  # it may have come before the first line
+                    recording.end(watched)
+                    raise
 
-
-def _seen_backward(*arguments: Any, **named: Any) -> Any:
-    recording = None if compiling() else recording_here()
-    watched = None
-    try:
-        if recording is not None:
-            watched = recording.begin(*arguments, **named)
-        result = _run_backward(*arguments, **named)
-        if recording is not None and watched is not None:
-            recording.returned(watched, result)
-        return result
-    except BaseException as error:
-        if recording is not None and watched is not None:
-            recording.failed(watched, error)
-        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-        raise
-    finally:
-        if recording is not None and watched is not None:
-            try:
-                recording.end(watched)
-            except KeyboardInterrupt:  # it may have come before the first line
-                recording.end(watched)
-                raise
+    return _seen_backward
 
 
 def on_turn() -> "Recording | None":
@@ -205,9 +203,13 @@ def after_turn() -> "Recording | None":
     return recording if recording is not None and recording.turns.after() else None
 
 
-def _watched(register: Callable[..., Any], tell: Callable[..., None]) -> Callable[..., Any]:
-    """A function of torch that registers something, which also tells the recording on whose it did."""
-    return told(register, on_turn, lambda recording, _, *given: tell(recording, *given[:1]))
+def _watched(tell: Callable[..., None]) -> Callable[[Any, Live], Any]:
+    """Of a function of torch that registers something: one that also tells the recording on whose it did."""
+    return telling(on_turn, _on_first(tell))
+
+
+def _on_first(tell: Callable[..., None]) -> Tell:
+    return lambda recording, _, *given: tell(recording, *given[:1])
 
 
 def _on_tensor(recording: "Recording", tensor: torch.Tensor) -> None:
@@ -218,26 +220,32 @@ def _on_leaf(recording: "Recording", tensor: torch.Tensor) -> None:
     recording.meanwhile.on_tensor(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
 
 
-def _seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
-    if type(hook) is Observer:  # it needs no handle, and takes no number away from the hooks of the user's
-        hooks = OrderedDict() if backward_hooks is None else backward_hooks
-        hooks[hook] = hook
-        return hooks, hooks
-    hooks, handle = _node_hook(backward_hooks, hook)
-    recording = recording_here()
-    if recording is not None:
-        recording.meanwhile.on_dict(hooks)
-    return hooks, handle
+def _observing_node_hook(register: Callable[..., Any], live: Live) -> Any:
+    def seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
+        if type(hook) is Observer:  # it needs no handle, and takes no number away from the hooks of the user's
+            hooks = OrderedDict() if backward_hooks is None else backward_hooks
+            hooks[hook] = hook
+            return hooks, hooks
+        hooks, handle = register(backward_hooks, hook)
+        recording = recording_here() if live.on else None
+        if recording is not None:
+            recording.meanwhile.on_dict(hooks)
+        return hooks, handle
+
+    return staticmethod(seen_node_hook)
 
 
-@wraps(_module_state)
-def _seen_module_state(self: torch.nn.Module) -> Any:
-    return copies.clean_module(_module_state(self))
+def _cleaning(clean: Callable[[Any], Any]) -> Callable[[Any, Live], Any]:
+    """Of a method that gives the state to pickle: one that leaves our observers out of it."""
 
+    def make(state: Callable[[Any], Any], _: Live) -> Callable[[Any], Any]:
+        @wraps(state)
+        def seen_state(self: Any) -> Any:
+            return clean(state(self))
 
-@wraps(_handle_state)
-def _seen_handle_state(self: RemovableHandle) -> Any:
-    return copies.clean_handle(_handle_state(self))
+        return seen_state
+
+    return make
 
 
 # -- regions that are compiled: nothing inside them is seen
@@ -247,30 +255,35 @@ _asleep: dict[int, list["Recording | None"]] = {}
 """For each thread in compiled regions, the recording that it had before each."""
 
 
-@wraps(_compile)
-def _seen_compile(*given: Any, **options: Any) -> Any:
-    result = _compile(*given, **options)
-    with _lock:
-        if _open:
-            _watch_dynamo()  # it may have been loaded just now
-    return result
+def _observing_compile(compile_: Callable[..., Any], live: Live) -> Callable[..., Any]:
+    @wraps(compile_)
+    def seen_compile(*given: Any, **options: Any) -> Any:
+        result = compile_(*given, **options)
+        with _lock:
+            if live.on and _open:
+                _watch_dynamo()  # it may have been loaded just now
+        return result
+
+    return seen_compile
 
 
-def _watch_dynamo() -> None:
-    dynamo: Any = sys.modules.get(DYNAMO)
-    switch = getattr(dynamo, SWITCH, None)
-    if switch is None or any(owner is dynamo for owner, _, _ in _kept):
-        return
-    leave_alone(__name__.partition(".")[0])
-
+def _observing_switch(switch: Callable[..., Any], live: Live) -> Callable[..., Any]:
     def seen_switch(callback: Any) -> Any:
         # All of this comes before the switch: afterwards torch would compile it.
-        name = _regions.switch(sys._getframe(1))
+        name = _regions.switch(sys._getframe(1)) if live.on else None
         if name is not None:
             _sleep(name)
         return switch(callback)
 
-    _put(dynamo, SWITCH, seen_switch)
+    return seen_switch
+
+
+def _watch_dynamo() -> None:
+    dynamo: Any = sys.modules.get(DYNAMO)
+    if not hasattr(dynamo, SWITCH) or any(replacement.owner is dynamo for replacement in _in_place):
+        return
+    leave_alone(__name__.partition(".")[0])
+    _put(Replacement(dynamo, SWITCH, _observing_switch))
 
 
 def _sleep(name: str) -> None:
@@ -278,8 +291,8 @@ def _sleep(name: str) -> None:
     here = threading.get_ident()
     with _lock:
         # Torch's tracers put a function of their own there for a while, and then what they got when they asked.
-        if _open and vars(torch.nn.Module)["__call__"] in (_call, _seen_call):
-            setattr(torch.nn.Module, "__call__", _on_modules)  # noqa: B010
+        if _open and vars(Module)["__call__"] in (_on_call.ours.call, _on_call.ours.seen):
+            _on_call.put()
     if not name:
         asleep = _asleep.get(here)  # gone with the last recording
         before = asleep.pop() if asleep else None
@@ -294,55 +307,48 @@ def _sleep(name: str) -> None:
         _follow(recording, asleep=True)
 
 
-_ABSENT = object()
-_REPLACED: tuple[tuple[Any, str, Any], ...] = (
-    (torch.autograd, "_engine_run_backward", _seen_backward),
-    (torch.autograd.graph, "_engine_run_backward", _seen_backward),
-    (torch.Tensor, "register_hook", _watched(_tensor_hook, _on_tensor)),
-    (torch.Tensor, "register_post_accumulate_grad_hook", _watched(_leaf_hook, _on_leaf)),
-    (torch.Tensor, "retain_grad", _watched(_retain, lambda recording, tensor: recording.meanwhile.retains(tensor))),
-    (_HookMixin, "_register_hook", staticmethod(_seen_node_hook)),
-    (torch.nn.Module, "__call__", _on_modules),
-    (torch.nn.Module, "__getstate__", _seen_module_state),
-    (RemovableHandle, "__getstate__", _seen_handle_state),
-    (
-        torch.nn.Module,
-        "register_forward_hook",
-        _watched(_forward_hook, lambda recording, module: recording.calls.registered(module)),
+_on_call = Replacement(Module, "__call__", OnModules)
+_REPLACED: tuple[Replacement, ...] = (
+    Replacement(torch.autograd, "_engine_run_backward", _observing_backward),
+    Replacement(torch.autograd.graph, "_engine_run_backward", _observing_backward),
+    Replacement(torch.Tensor, "register_hook", _watched(_on_tensor)),
+    Replacement(torch.Tensor, "register_post_accumulate_grad_hook", _watched(_on_leaf)),
+    Replacement(torch.Tensor, "retain_grad", _watched(lambda recording, tensor: recording.meanwhile.retains(tensor))),
+    Replacement(_HookMixin, "_register_hook", _observing_node_hook),
+    _on_call,
+    Replacement(Module, "__getstate__", _cleaning(copies.clean_module)),
+    Replacement(RemovableHandle, "__getstate__", _cleaning(copies.clean_handle)),
+    Replacement(
+        Module, "register_forward_hook", _watched(lambda recording, module: recording.calls.registered(module))
     ),
-    (
+    Replacement(
         torch_modules,
         "register_module_forward_hook",
-        _watched(_all_forward_hook, lambda recording, *_: recording.calls.registered(None)),
+        _watched(lambda recording, *_: recording.calls.registered(None)),
     ),
-    (torch_optimizer, "_global_optimizer_pre_hooks", _all_pre),
-    (torch_optimizer, "_global_optimizer_post_hooks", _all_post),
-    (torch_optimizer.Optimizer, _own_pre.name, _own_pre),
-    (torch_optimizer.Optimizer, _own_post.name, _own_post),
-    (profiler.record_function, "__exit__", _seen_exit),
-    (torch, "compile", _seen_compile),
+    Replacement(torch_optimizer, "_global_optimizer_pre_hooks", lambda *_: _all_pre),
+    Replacement(torch_optimizer, "_global_optimizer_post_hooks", lambda *_: _all_post),
+    Replacement(torch_optimizer.Optimizer, _own_pre.name, lambda *_: _own_pre),
+    Replacement(torch_optimizer.Optimizer, _own_post.name, lambda *_: _own_post),
+    Replacement(profiler.record_function, "__exit__", _observing_exit),
+    Replacement(torch, "compile", _observing_compile),
     *scaling.replacements(on_turn, after_turn),
 )
-"""(where, name, what stands there while something is recorded)"""
-_kept: list[tuple[Any, str, Any]] = []
-"""(where, name, what stood there before)"""
+_in_place: list[Replacement] = []
+"""Those that stand in torch now."""
 
 
 def _replace() -> None:
-    for replaced in _REPLACED:
-        _put(*replaced)
+    for replacement in _REPLACED:
+        _put(replacement)
     _watch_dynamo()
 
 
-def _put(owner: Any, name: str, ours: Any) -> None:
-    _kept.append((owner, name, vars(owner).get(name, _ABSENT)))
-    setattr(owner, name, ours)
+def _put(replacement: Replacement) -> None:
+    _in_place.append(replacement)
+    replacement.put()
 
 
 def _restore() -> None:
-    while _kept:
-        owner, name, theirs = _kept.pop()
-        if theirs is _ABSENT:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, theirs)
+    while _in_place:
+        _in_place.pop().take_back()

@@ -10,7 +10,7 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz import graph
-from hookviz.measuring import settle
+from hookviz.measuring import settle, without_modes
 from hookviz.recorder.behind import behind
 from hookviz.recorder.bound import Bound
 from hookviz.recorder.call import Call
@@ -69,7 +69,8 @@ class Recording:
         self.running: list[Watched] = []
         self._numbering = graph.Numbering()
         self._stages: dict[Any, Stage] = {}
-        self._troubled = False
+        self._troubles: set[str] = set()
+        """What has been said of faults of our own: one sentence for all passes, and one for each module."""
         self._settled = 0
         """So many values of the trace are no longer on a device."""
 
@@ -77,8 +78,12 @@ class Recording:
 
     def called(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
         """``module`` is called; None where the call cannot be observed."""
-        call: Call | None = self.carefully(self.calls.begin, module, args, kwargs)
-        return call
+        try:
+            with self.lock, torch._C.DisableTorchFunction(), without_modes():
+                return self.calls.begin(module, args, kwargs)
+        except Exception as error:
+            self.trouble(error, self.calls.modules.label(module))
+            return None
 
     def answered(self, call: Call, result: Any) -> None:
         """The call returns ``result``."""
@@ -97,7 +102,7 @@ class Recording:
     def carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions; a fault in it must not reach the user."""
         try:
-            with self.lock, torch._C.DisableTorchFunction():
+            with self.lock, torch._C.DisableTorchFunction(), without_modes():
                 return act(*arguments)
         except Exception as error:
             self.trouble(error)
@@ -132,7 +137,7 @@ class Recording:
         watched.raised = self.raised.enter()
         self.bound.begins(watched.survey.pass_id)
         try:
-            with torch._C.DisableTorchFunction(), no_collection():
+            with torch._C.DisableTorchFunction(), without_modes(), no_collection():
                 self._begin(watched, roots, gradients, inputs)
         except graph.TooDeep:
             self.end(watched)
@@ -149,7 +154,7 @@ class Recording:
 
     def _concerns(self, roots: Sequence[Any]) -> bool:
         """Whether a pass in another thread goes through a model that was given."""
-        with suppress(Exception), self.lock, torch._C.DisableTorchFunction():
+        with suppress(Exception), self.lock, torch._C.DisableTorchFunction(), without_modes():
             nodes = graph.walk([node for node, _ in map(graph.edge_of, roots) if node is not None])
             found = bool(self.calls.owners(nodes))
             graph.release(nodes)
@@ -203,15 +208,24 @@ class Recording:
         self.meanwhile.forget()
         self._settled = 0  # values have moved up, also those that are still on a device
 
-    def trouble(self, error: Exception) -> None:
-        """A fault of our own: said once, in a warning and in the trace, and never raised into the pass."""
-        if not self._troubled:
-            self._troubled = True
-            self._unobserved(say("trace.trouble", error=f"{type(error).__name__}: {error}"))
+    def trouble(self, error: Exception, module: str | None = None) -> None:
+        """A fault of our own: said once, in a warning and in the trace, and never raised into the pass.
+
+        ``module`` is called what could not be observed, if it was a call.
+        """
+        key = "trace.trouble" if module is None else "trace.trouble.call"
+        sentence = say(key, error=f"{type(error).__name__}: {error}", module=module)
+        once = key if module is None else sentence
+        if once not in self._troubles:
+            self._troubles.add(once)
+            self._unobserved(sentence)
 
     def _unobserved(self, sentence: str) -> None:
-        self.notices.add(sentence)
+        """Note what was not observed, here and among the notes; warn of it once."""
         self.trace.rows.append(StepRow(max(len(self.trace.roots) - 1, 0), "unobserved", error=sentence))
+        if sentence in self.trace.notes:
+            return
+        self.notices.add(sentence)
         with suppress(Warning):  # a filter may turn warnings into errors; the pass goes on all the same
             frame = graph.caller()
             warnings.warn_explicit(sentence, HookvizWarning, frame.f_code.co_filename, frame.f_lineno)
@@ -229,7 +243,7 @@ class Recording:
         self.carefully(self.scales.claim, survey)
         self.carefully(self.ranks.begins, watched)
         self.calls.claim(survey)
-        for kept in survey.hooks_of_tensors(marked=self.meanwhile.marked):
+        for kept in survey.hooks_of_tensors(self.meanwhile.dicts):
             self.observe(watched, *kept)
         for hook in survey.unpack_hooks.values():
             self.notices.packing(hook)

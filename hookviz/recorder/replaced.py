@@ -1,4 +1,4 @@
-"""A function of torch that tells a recording what it has done, and is that function otherwise."""
+"""Functions of torch that are replaced while something is recorded: how they are put in place, and taken back."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -8,9 +8,70 @@ if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
 Here = Callable[[], "Recording | None"]
-"""Gives the recording that wants to be told of what the calling thread does."""
+"""Gives the recording that wants to know what the calling thread does."""
 Tell = Callable[..., None]
 """Is called with the recording, what the function returned, and what it was given."""
+
+_ABSENT = object()
+"""The owner has the attribute from a class above it, or not at all."""
+_NEVER = object()
+"""Nothing was ever put in place."""
+
+
+class Live:
+    """Whether a function that was put in the place of another still observes; once it does not, it only passes on."""
+
+    __slots__ = ("on",)
+
+    def __init__(self) -> None:
+        self.on = False
+
+
+class Replacement:
+    """One attribute of torch that is another while something is recorded.
+
+    What other code has put there before is what ours calls. What it puts there meanwhile stays when the recording ends,
+    and may go on calling the function that it found: that one then passes each call on and observes nothing.
+    """
+
+    def __init__(self, owner: Any, name: str, make: Callable[[Any, Live], Any]) -> None:
+        self.owner, self.name = owner, name
+        self._make = make
+        """Gives what to put in place of what stands there."""
+        self._theirs: Any = _NEVER
+        self._ours: Any = _NEVER
+        self._live = Live()
+
+    @property
+    def ours(self) -> Any:
+        """What stands there while something is recorded."""
+        return self._ours
+
+    def put(self) -> None:
+        """Put ours in place of what stands there."""
+        standing = self._standing()
+        if standing is not self._theirs and not self.stands(standing):
+            self._theirs, self._live = standing, Live()
+            self._ours = self._make(getattr(self.owner, self.name, None), self._live)
+        self._live.on = True
+        setattr(self.owner, self.name, self._ours)
+
+    def take_back(self) -> None:
+        """Put back what stood there; what somebody has put over ours stays."""
+        self._live.on = False
+        if not self.stands(self._standing()):
+            return
+        if self._theirs is _ABSENT:
+            delattr(self.owner, self.name)
+        else:
+            setattr(self.owner, self.name, self._theirs)
+
+    def stands(self, standing: Any) -> bool:
+        """Whether ``standing`` is ours, or what somebody got who asked for the attribute while ours was there."""
+        return standing is self._ours or standing is getattr(self._ours, "seen", _NEVER)
+
+    def _standing(self) -> Any:
+        return vars(self.owner).get(self.name, _ABSENT)
 
 
 def told(function: Callable[..., Any], here: Here, tell: Tell) -> Callable[..., Any]:
@@ -29,3 +90,12 @@ def told(function: Callable[..., Any], here: Here, tell: Tell) -> Callable[..., 
         return result
 
     return telling
+
+
+def telling(here: Here, tell: Tell) -> Callable[[Any, Live], Any]:
+    """Makes ``told`` of whatever function stands in a place."""
+
+    def make(theirs: Callable[..., Any], live: Live) -> Callable[..., Any]:
+        return told(theirs, lambda: here() if live.on else None, tell)
+
+    return make

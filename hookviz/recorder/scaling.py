@@ -1,6 +1,5 @@
 """Losses that a GradScaler has scaled: which gradients carry its scale, and when it is taken out of them again."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -8,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.amp.grad_scaler import GradScaler
 
-from hookviz.recorder.makers import ALIVE, MANY
-from hookviz.recorder.replaced import Here, told
-from hookviz.survey import Survey, metadata_of
+from hookviz.marks import Marks
+from hookviz.recorder.replaced import Here, Replacement, telling
+from hookviz.survey import Survey
 from hookviz.trace import ScaleRow, StepRow
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
-
-KEY = "hookviz.scale"
-"""Under this key the metadata of the node that scales a loss holds the scale, while something is recorded."""
 
 
 class Scales:
@@ -25,7 +21,8 @@ class Scales:
 
     def __init__(self, recording: "Recording") -> None:
         self.recording, self.trace = recording, recording.trace
-        self._marked: list[dict[str, Any]] = []
+        self._scaled: Marks[float] = Marks()
+        """For each node that scaled a loss: by how much."""
         self._last: dict[int, float] = {}
         """``id`` of a scaler → its scale when it was last seen."""
 
@@ -34,25 +31,21 @@ class Scales:
         scale = self._last[id(scaler)] = scaler.get_scale()
         for loss in result if isinstance(result, (list, tuple)) else (result,):
             if scaler.is_enabled() and isinstance(loss, torch.Tensor) and loss.grad_fn is not None:
-                metadata = metadata_of(loss.grad_fn)
-                metadata[KEY] = scale
-                self._marked.append(metadata)
-        if len(self._marked) > MANY:
-            self._marked = [metadata for metadata in self._marked if sys.getrefcount(metadata) >= ALIVE]
+                self._scaled.put(loss.grad_fn, scale)
 
     def claim(self, survey: Survey) -> None:
         """Note which nodes of a pass that begins get scaled gradients."""
-        if not self._marked:
+        if not self._scaled:
             return
-        marks = {id(node): metadata_of(node)[KEY] for node in survey.walked if KEY in metadata_of(node)}
-        if not marks:
+        scaled = {id(node): scale for node in survey.walked if (scale := self._scaled.get(node)) is not None}
+        if not scaled:
             return
-        factors = _factors(survey, marks)
+        factors = _factors(survey, scaled)
         numbers = survey.numbers
         counted = Counter(factor for found in factors.values() if len(found) == 1 for factor in found)
         for scale in sorted(scale for scale in counted if scale != 1):
             others = (numbers[id(node)] for node in survey.nodes if factors.get(id(node)) != {scale})
-            at = (numbers[id(node)] for node in survey.nodes if id(node) in marks)
+            at = (numbers[id(node)] for node in survey.nodes if id(node) in scaled)
             self.recording.notices.say("note.scaled")
             self.trace.scales.append(ScaleRow(survey.pass_id, scale, tuple(at), tuple(others)))
 
@@ -81,13 +74,11 @@ class Scales:
         self.trace.rows.append(row)
 
     def close(self) -> None:
-        """Leave no mark on any node."""
-        for metadata in self._marked:
-            metadata.pop(KEY, None)
-        self._marked.clear()
+        """Forget all nodes."""
+        self._scaled.clear()
 
 
-def _factors(survey: Survey, marks: dict[int, float]) -> dict[int, set[float]]:
+def _factors(survey: Survey, scaled: dict[int, float]) -> dict[int, set[float]]:
     """``id`` of a node → the products of scales on all ways to it from the roots."""
     found: dict[int, set[float]] = {}
     queue = [(node, 1.0) for node in survey.starts]
@@ -97,12 +88,12 @@ def _factors(survey: Survey, marks: dict[int, float]) -> dict[int, set[float]]:
         if factor in known:
             continue
         known.add(factor)
-        below = factor * marks.get(id(node), 1.0)
+        below = factor * scaled.get(id(node), 1.0)
         queue += [(following, below) for following, _ in node.next_functions if following is not None]
     return found
 
 
-def replacements(here: Here, after: Here) -> Iterator[tuple[Any, str, Any]]:
+def replacements(here: Here, after: Here) -> Iterator[Replacement]:
     """What stands in the place of a scaler's methods: ``here`` before a pass, and ``after`` it."""
 
     def scaled(recording: "Recording", result: Any, scaler: GradScaler, *_: Any) -> None:
@@ -115,4 +106,4 @@ def replacements(here: Here, after: Here) -> Iterator[tuple[Any, str, Any]]:
         recording.scales.updated(scaler)
 
     for name, where, tell in (("scale", here, scaled), ("unscale_", after, unscaled), ("update", after, updated)):
-        yield GradScaler, name, told(getattr(GradScaler, name), where, tell)
+        yield Replacement(GradScaler, name, telling(where, tell))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from hookviz.moduletree import named_modules
 from hookviz.recorder.dicts import CENSUS_KINDS, entries, of_all_modules, of_module, of_optimizer
 from hookviz.trace import STEP_HOOK_KINDS
 from hookviz.words import say
@@ -42,6 +43,6 @@ class Unfollowed:
         given = (reference() for reference in self._given)
         for model in (model for model in given if model is not None):  # its truth may be its length
             root = modules.name(model)
-            for path, module in model.named_modules():
+            for path, module in named_modules(model):
                 found.setdefault(id(module), (module, f"{root}.{path}" if path else root))
         return list(found.values())

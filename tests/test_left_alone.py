@@ -1,0 +1,251 @@
+"""What other code puts on torch stays there, and nobody who looks at torch while something is recorded sees us."""
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from scenes import leaf
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd.function import _HookMixin
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import hookviz as hv
+from hookviz.recorder import calls, patches
+
+# -- what other code puts on torch
+
+
+@pytest.fixture(autouse=True)
+def torch_as_it_was() -> Iterator[None]:
+    """What the tests put on torch is taken off again, whatever a recording has made of it."""
+    before = [(one.owner, one.name, vars(one.owner).get(one.name)) for one in patches._REPLACED]
+    yield
+    for owner, name, theirs in before:
+        if theirs is not None:
+            setattr(owner, name, theirs)
+        elif name in vars(owner):
+            delattr(owner, name)
+
+
+def wrapped(owner: Any, name: str, calls: list[str]) -> Callable[..., Any]:
+    """A function that somebody puts over one of torch's, as a profiler or a tracker does; it is in place."""
+    theirs = getattr(owner, name)
+
+    def mine(*given: Any, **options: Any) -> Any:
+        calls.append(name)
+        return theirs(*given, **options)
+
+    setattr(owner, name, staticmethod(mine) if owner is _HookMixin else mine)
+    return mine
+
+
+def work() -> list[float]:
+    """Uses each of the functions that a recording replaces; what comes of it."""
+    torch.manual_seed(0)
+    net, scaler = nn.Linear(2, 1), torch.amp.GradScaler("cpu")
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    net.register_forward_hook(lambda module, args, output: output * 2)
+    net.weight.register_post_accumulate_grad_hook(lambda weight: None)
+    hidden = net(torch.ones(1, 2))
+    hidden.register_hook(lambda grad: grad * 3)
+    hidden.retain_grad()
+    hidden.grad_fn.register_hook(lambda *grads: None)
+    scaler.scale(hidden.sum()).backward()
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+    return [*net.weight.flatten().tolist(), hidden.grad.item()]
+
+
+FUNCTIONS = [
+    (one.owner, one.name)
+    for one in patches._REPLACED
+    if callable(getattr(one.owner, one.name, None)) and one.owner is not torch.autograd.graph
+]
+
+
+@pytest.mark.parametrize(("owner", "name"), FUNCTIONS, ids=lambda x: getattr(x, "__name__", x))
+def test_what_is_put_on_torch_in_the_block_stays(owner: Any, name: str) -> None:
+    calls: list[str] = []
+    with hv.record():
+        mine = wrapped(owner, name, calls)
+        assert getattr(owner, name) is mine
+        inside = work()
+    assert getattr(owner, name) is mine
+    calls.clear()
+    assert work() == inside
+    alone = list(calls)
+    calls.clear()
+    with hv.record() as trace:
+        assert work() == inside
+    assert calls == alone
+    assert getattr(owner, name) is mine
+    assert [step.kind for step in trace.firings] == [step.kind for step in recorded().firings]
+
+
+def recorded() -> hv.Trace:
+    with hv.record() as trace:
+        work()
+    return trace
+
+
+@pytest.mark.parametrize(("owner", "name"), FUNCTIONS, ids=lambda x: getattr(x, "__name__", x))
+def test_what_was_put_on_torch_before_is_called_and_stays(owner: Any, name: str) -> None:
+    plain, calls = recorded(), []
+    mine = wrapped(owner, name, calls)
+    work()
+    alone = list(calls)
+    calls.clear()
+    trace = recorded()
+    assert calls == alone
+    assert getattr(owner, name) is mine
+    assert [step.sentence for step in trace.steps] == [step.sentence for step in plain.steps]
+
+
+def test_a_function_of_ours_that_somebody_puts_back_later_only_passes_on_until_the_next_recording() -> None:
+    theirs = torch.Tensor.register_hook
+    with hv.record():
+        ours = torch.Tensor.register_hook
+        torch.Tensor.register_hook = wrapped(torch.Tensor, "register_hook", [])  # type: ignore[method-assign]
+    torch.Tensor.register_hook = ours  # type: ignore[method-assign]
+    hidden = leaf(2.0) * 3
+    hidden.register_hook(lambda grad: grad * 2)
+    assert torch.Tensor.register_hook is ours and len(hv.hooks(hidden)) == 1
+    with hv.record() as trace:
+        hidden.backward()
+    assert torch.Tensor.register_hook is theirs and len(trace.firings) == 1
+
+
+# -- who looks at torch
+
+
+class Sees(TorchDispatchMode):
+    """Notes each operation that is carried out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations: list[str] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.operations.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+
+def many_numbers() -> None:
+    net = nn.Sequential(nn.Linear(40, 100), nn.BatchNorm1d(100), nn.ReLU(), nn.LayerNorm(100), nn.Softmax(1))
+    net[0].register_full_backward_hook(lambda *given: None)
+    (net(torch.ones(3, 40, requires_grad=True)) ** 2).exp().sum().backward()
+
+
+def gradient_of_a_gradient() -> None:
+    x = torch.ones(3, requires_grad=True)
+    (gradient,) = torch.autograd.grad(x.exp().sum(), x, create_graph=True)
+    gradient.sigmoid().sum().backward(inputs=[x])
+
+
+@pytest.mark.parametrize("program", [many_numbers, gradient_of_a_gradient, work])
+@pytest.mark.parametrize("around", [False, True])
+def test_a_dispatch_mode_sees_the_operations_of_the_program_alone(program: Callable[[], Any], around: bool) -> None:
+    seen, recorded = Sees(), Sees()
+    with seen:
+        program()
+    if around:
+        with recorded, hv.record():
+            program()
+    else:
+        with hv.record(), recorded:
+            program()
+    assert recorded.operations == seen.operations
+
+
+def test_a_dispatch_mode_does_not_see_that_hooks_are_listed() -> None:
+    with Sees() as seen:
+        hidden = leaf(2.0).exp()
+        hidden.register_hook(lambda grad: grad)
+        count = len(seen.operations)
+        assert len(hv.hooks(hidden)) == 1
+        hv.draw(hidden)
+    assert len(seen.operations) == count
+
+
+def test_the_metadata_of_a_node_stays_empty() -> None:
+    found = []
+    net, scaler = nn.Linear(2, 2), torch.amp.GradScaler("cpu")
+    with hv.record(net):
+        hidden = net(torch.ones(1, 2))
+        hidden.register_hook(lambda grad: found.append(dict(hidden.grad_fn.metadata)))
+        loss = scaler.scale(hidden.sum())
+        found += [dict(tensor.grad_fn.metadata) for tensor in (hidden, loss)]
+        loss.backward()
+    assert found == [{}, {}, {}]
+
+
+def test_the_address_of_a_fake_tensor_is_not_asked_for() -> None:
+    with FakeTensorMode(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        net = nn.Sequential(nn.Linear(4, 100), nn.BatchNorm1d(100), nn.Linear(100, 1))
+        with hv.record(net) as trace:
+            hidden = net(torch.randn(3, 4, requires_grad=True)[1:])
+            hidden.register_hook(lambda grad: grad.mul_(2))
+            hidden.sum().backward()
+    assert trace.notes == []
+    assert [(step.hook.kind, step.effect) for step in trace.firings if step.hook] == [("tensor_hook", "edited")]
+    assert "FakeTensor" in trace.steps[0].sentence
+
+
+# -- modules that are not like others
+
+
+@dataclasses.dataclass
+class Settings(nn.Module):
+    """As a dataclass it has ``__eq__``, and so no ``__hash__``: torch's own ``named_modules`` refuses it."""
+
+    factor: float = 2.0
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(1, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x) * self.factor
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_module_that_cannot_be_hashed_is_recorded_as_any_other(given: bool) -> None:
+    net = nn.Sequential(Settings(), nn.Linear(1, 1))
+    net[0].inner.register_forward_hook(lambda *_: None)
+    with pytest.raises(TypeError, match="unhashable"):
+        list(net.named_modules())
+    with hv.record(*[net] * given, **{"only": "*"} if given else {}) as trace:
+        net(torch.ones(1, 1)).sum().backward()
+    assert {trace.call(i) for i in range(len(trace.calls))} == {"net", "net.0", "net.0.inner", "net.1"}
+    assert {"net.0.inner.weight", "net.1.bias"} <= {row.name for row in trace.tensors}
+    assert not [step for step in trace.steps if step.kind == "unobserved"]
+    assert [hook.on for hook in hv.hooks(net)] == ["net.0.inner"]
+
+
+def test_a_module_that_cannot_be_observed_is_named_once_and_the_rest_is_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    net, arguments = nn.Sequential(nn.ReLU(), nn.Linear(1, 1)), calls.arguments
+
+    def fails(module: nn.Module, *given: Any) -> Any:
+        if isinstance(module, nn.ReLU):
+            raise OSError("out of order")
+        return arguments(module, *given)
+
+    monkeypatch.setattr(calls, "arguments", fails)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with hv.record(net) as trace:
+            for _ in range(3):
+                net(torch.ones(1, 1)).sum().backward()
+    assert [str(warning.message) for warning in caught] == trace.notes
+    assert trace.notes == [
+        "A call of net.0 could not be observed (OSError: out of order). The call itself ran as it would have."
+    ]
+    assert len([step for step in trace.steps if step.kind == "call" and step.on.startswith("net.1")]) == 3
