@@ -25,8 +25,8 @@ class Formula(NamedTuple):
     """``mul.Tensor``; None for a node that torch wrote by hand."""
     key: str
     """The input: ``self``, ``other``, …"""
-    cited: str | None
-    """The entry's formula for this input, as it was when the reading was made."""
+    wordings: tuple[str, ...]
+    """The entry's formula for this input, as the releases of torch word it that the reading was compared with."""
 
     @property
     def tree(self) -> ast.expr:
@@ -37,6 +37,11 @@ class Formula(NamedTuple):
     def source(self) -> str | None:
         """The entry's formula in the torch that is installed; None where it has no such file or entry."""
         return None if self.entry is None else fields(derivatives().get(self.entry, "")).get(self.key)
+
+    @property
+    def installed(self) -> bool:
+        """Whether the torch that is installed has a wording that this is a reading of."""
+        return " ".join((self.source or "").split()) in self.wordings
 
 
 @cache
@@ -62,19 +67,32 @@ def ops() -> list[str]:
 
 
 def formula(op: str, slot: int) -> Formula | None:
-    """What the input in ``slot`` of ``op`` gets; None where nobody wrote it down.
+    """What the input in ``slot`` of ``op`` gets in the torch that is installed; None where nobody wrote it down.
 
     >>> formula("MulBackward0", 0).text
     'grad * conj(other)'
     """
-    op_row = _table().get(op)
-    if op_row is None:
-        return None
+    return next(iter(formulas(op, slot)), None)
+
+
+def formulas(op: str, slot: int) -> list[Formula]:
+    """As ``formula``; where releases of torch compute different things, that of the installed one comes first.
+
+    >>> sorted(found.text for found in formulas("ClampMinBackward0", 0))
+    ['where(self > min, grad, 0)', 'where(self >= min, grad, 0)']
+    """
+    op_row = _table().get(op, {"slots": {}})
     slots = list(op_row["slots"].items())
-    if not op_row.get("list") and slot >= len(slots):
-        return None
-    key, (text, cited) = slots[0 if op_row.get("list") else slot]
-    return Formula(text, op_row["entry"], key, cited)
+    if not slots or (not op_row.get("list") and slot >= len(slots)):
+        return []
+    key, row = slots[0 if op_row.get("list") else slot]
+    found = [Formula(text, op_row["entry"], key, tuple(wordings)) for text, *wordings in _readings(row)]
+    return sorted(found, key=lambda one: not one.installed) if len(found) > 1 else found
+
+
+def _readings(row: list[Any]) -> list[list[str]]:
+    """[reading, wording, …] for each release that computes something else; most inputs have one."""
+    return row if isinstance(row[0], list) else [row]
 
 
 def passes_each(op: str) -> bool:
@@ -90,7 +108,8 @@ def needs(op: str) -> tuple[str, ...]:
     (('other', 'self'), ())
     """
     slots = _table().get(op, {}).get("slots", {}).values()
-    found = {name for text, _ in slots for name in names_in(parsed(text))}
+    texts = [text for row in slots for text, *_ in _readings(row)]
+    found = {name for text in texts for name in names_in(parsed(text))}
     return tuple(sorted(_SHORT.get(name, name) for name in found - COMPUTED))
 
 

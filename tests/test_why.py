@@ -566,8 +566,9 @@ def test_a_formula_is_a_reading_of_what_torch_has(op: str, slot: int, formula: f
     """A torch that changes its formula fails here, so that ours is looked at again."""
     assert formula.entry is not None
     entry = ENTRIES[formula.entry]
-    assert " ".join(entry[formula.key].split()) == formula.cited
-    assert formula.source is not None and " ".join(formula.source.split()) == formula.cited
+    wording = " ".join(entry[formula.key].split())
+    assert wording in formula.wordings
+    assert formula.source is not None and " ".join(formula.source.split()) == wording
     name = formula.entry.partition(".")[0].strip("_").removesuffix("_forward").title().replace("_", "")
     assert re.fullmatch(rf"{name}Backward\d", op)
 
@@ -629,6 +630,24 @@ def test_a_torch_without_the_entry_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("hookviz.formulas.derivatives", lambda: {"other": ""})
     reason = passed(leaf(2.0) * leaf(3.0)).why(1)[0]
     assert reason.note == "The derivatives.yaml of the installed torch has no such entry."
+
+
+@pytest.mark.parametrize("op", ["ClampMinBackward0", "ClampMaxBackward0", "ClampMinBackward1", "ClampMaxBackward1"])
+def test_where_releases_of_torch_differ_the_recorded_gradient_decides(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to 2.14 a number that is just at the limit gets the whole gradient, from 2.15 on none or half of it."""
+    x, limit = leaf(1.0, 3.0), leaf(1.0, 1.0) if op.endswith("1") else 1.0
+    clamp = torch.clamp_min if "Min" in op else torch.clamp_max
+    trace = passed(clamp(x, limit).sum())  # type: ignore[arg-type]
+    (reason, *_) = reasons(trace, op)
+    one, other = formulas.formulas(op, 0)
+    assert one.installed and not other.installed
+    assert (reason.verdict, reason.source, reason.note) == ("explained", one.source, "")
+    elsewhere = f"- name: {one.entry}(Tensor self) -> Tensor\n  self: {other.wordings[0]}\n"
+    monkeypatch.setattr("hookviz.formulas.derivatives", lambda: formulas.entries(elsewhere))
+    trace = passed(clamp(x, limit).sum())  # type: ignore[arg-type]
+    (reason, *_) = reasons(trace, op)
+    assert (reason.verdict, reason.source) == ("explained", one.wordings[0])
+    assert reason.note == "Releases of PyTorch differ here: this formula is that of another one than the installed."
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from hookviz.formulas import Formula, derivatives, formula, names_in, needs, passes_each, short
+from hookviz.formulas import Formula, derivatives, formulas, names_in, needs, passes_each, short
 from hookviz.sentences import brief
 from hookviz.table import Table
 from hookviz.trace import Step, StepRow, Trace
@@ -110,14 +110,16 @@ class Explainer:
         if place is None or not isinstance(value, Value):
             return None
         op = self.trace.ops[row.node]
-        found = formula(op, slot)
+        known = formulas(op, slot)
         reason = Reason(self.trace.name(*place), "", "", value, None, UNEXPLAINED)
-        if found is None:
+        if not known:
             return replace(reason, note=self._no_entry(row, op))
         if step not in self._shapes:
             self._shapes[step] = [None if i is None else Value(*self.trace.values[i]).shape for i in after]
         shown = self._names(row, op, slot, self._shapes[step])
-        return _explained(replace(reason, source=found.source), found, shown)
+        reasons = [_explained(_quoted(reason, found, known[0]), found, shown) for found in known]
+        # A trace may come from another release of torch than the installed one: what was recorded decides.
+        return next((found for found in reasons if found.verdict == EXPLAINED), reasons[0])
 
     def _no_entry(self, row: StepRow, op: str) -> str:
         written = self._saved.get((row.pass_id, row.node), {}).get("backward")
@@ -179,6 +181,13 @@ def _part(dim: Any, shapes: Sequence[Any], slot: int) -> dict[str, Any]:
     known = [length for length in lengths if length is not None]
     first = sum(known) if len(known) == slot else Unseen("part")
     return {"first": first, "length": shape[dim]}
+
+
+def _quoted(reason: Reason, found: Formula, first: Formula) -> Reason:
+    """``reason`` with PyTorch's own text; that of another release, where ``first``, the installed one's, is not it."""
+    if found is first:
+        return replace(reason, source=found.source)
+    return replace(reason, source=found.wordings[0], note=say("why.other_release"))
 
 
 def _explained(reason: Reason, found: Formula, shown: Mapping[str, Any]) -> Reason:
