@@ -89,7 +89,7 @@ def _replace(target: Path, data: bytes, there: os.stat_result | None) -> None:
         os.replace(part, target)
     except BaseException:
         if descriptor is not None:
-            try:
+            try:  # noqa: SIM105 - to make ``suppress`` would leave time for an interrupt
                 os.unlink(part)
             except FileNotFoundError:  # it has taken its place
                 pass
