@@ -26,14 +26,16 @@ def progress(line: str, count: int, done: int = 0) -> Iterator[Callable[..., Non
     >>> with shown_by(print), progress("{n} of {total}", 2) as tick:
     ...     tick()  # within a second
     """
+    show = _place.get() or _in_notebook()
+    if show is None and not _is_terminal(sys.stderr):
+        yield lambda parts=1: None
+        return
     from tqdm.std import tqdm  # only now: hookviz is imported more often than somebody waits
 
     class Bar(tqdm):  # type: ignore[misc]
         monitor_interval = 0  # no thread of its own
 
-    show = _place.get() or _in_notebook()
     look = {"bar_format": f"{line} {{bar:20}}", "leave": False, "delay": DELAY, "mininterval": PAUSE, "miniters": 1}
-    # Without a terminal to write to, tqdm is silent.
     file = sys.stderr if show is None else _Line(show)
     with Bar(total=count, initial=done, file=file, disable=None, position=0, **look) as bar:
 
@@ -65,6 +67,14 @@ def shown_by(show: Show) -> Iterator[None]:
         yield
     finally:
         _place.reset(token)
+
+
+def _is_terminal(stream: Any) -> bool:
+    """Whether somebody sees what is written to ``stream``, which is None in a program without a console."""
+    try:
+        return stream is not None and bool(stream.isatty())
+    except (OSError, ValueError):  # it is closed
+        return False
 
 
 class _Line:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from hookviz.whole import Uninterrupted
+
 
 class Still:
     """A switch of the whole interpreter that several threads may turn at once: the last one to leave turns it back."""
@@ -19,14 +21,14 @@ class Still:
 
     def take(self, taker: object) -> None:
         """Turn the switch until ``taker`` leaves."""
-        with self._lock:
+        with Uninterrupted(), self._lock:
             if not self._takers:
                 self._before = self._turn()
             self._takers.add(taker)
 
     def leave(self, taker: object) -> None:
         """``taker`` is done with it, if it ever took it."""
-        with self._lock:
+        with Uninterrupted(), self._lock:
             if taker in self._takers:
                 self._takers.remove(taker)
                 if not self._takers:
@@ -36,11 +38,15 @@ class Still:
     def __call__(self) -> Iterator[None]:
         """Turn the switch for the time of the block."""
         taker = object()
-        self.take(taker)
         try:
+            self.take(taker)
             yield
         finally:
-            self.leave(taker)
+            try:
+                self.leave(taker)
+            except KeyboardInterrupt:  # it may have come before the first line
+                self.leave(taker)
+                raise
 
 
 def _stop_collecting() -> bool:

@@ -3,6 +3,7 @@
 import gc
 import re
 import tracemalloc
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.files import _faults
+from hookviz.recorder import bound
 from hookviz.trace.trim import let_go
 from hookviz.words import say
 
@@ -207,3 +209,63 @@ def test_a_loop_of_two_thousand_steps_leaves_memory_flat() -> None:
     tracemalloc.stop()
     assert trace.dropped == 1997 and len(trace.rows) < 200
     assert sizes[-1] - sizes[-3] < 20_000, sizes  # 100 bytes a step; one row alone takes more
+
+
+def train(passes: int, **options: Any) -> hv.Trace:
+    net = nn.Linear(1, 1)
+    with hv.record(net, **options) as trace:
+        for _ in range(passes):
+            net(torch.ones(1, 1)).sum().backward()
+    return trace
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bound, "MANY_STEPS", 200)
+    monkeypatch.setattr(bound, "SEVERAL", 10)
+
+
+def test_a_recording_that_grows_without_end_says_so_once_and_what_to_do(soon: None) -> None:
+    with pytest.warns(hv.HookvizWarning, match=r"record\(keep=10\).*record\(every=100\).*end the with block") as warned:
+        trace = train(100)
+    assert len(warned) == 1 and warned[0].filename == __file__
+    assert str(warned[0].message).startswith("This recording holds 20")
+    assert trace.notes == []
+
+
+def test_a_long_loop_of_forwards_alone_says_so_too(soon: None) -> None:
+    net = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
+    with hv.record(net, keep=1) as trace:
+        for _ in range(200):
+            net(torch.ones(1, 1))
+    assert "grows with every pass" in trace.notes[0]
+
+
+def test_where_warnings_are_errors_the_pass_goes_on_and_the_trace_says_it(soon: None) -> None:
+    trace = train(100)  # in the tests they are
+    assert len(trace.roots) == 100 and "This recording holds 20" in "".join(trace.notes)
+    assert not any(row.kind in ("exception", "unobserved") for row in trace.rows)
+
+
+@pytest.mark.parametrize("options", [{"keep": 20}, {"every": 20}], ids=str)
+def test_a_recording_that_is_bounded_says_nothing(options: dict[str, int], soon: None) -> None:
+    assert "This recording holds" not in "".join(train(100, **options).notes)
+
+
+def test_one_large_pass_says_nothing(soon: None) -> None:
+    x = leaf(1.0)
+    y = x
+    for _ in range(300):
+        y = y * 2
+    with hv.record() as trace:
+        y.backward()
+    assert len(trace.rows) > 300 and trace.notes == []
+
+
+def test_a_warning_that_cannot_be_written_leaves_the_pass_alone(soon: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*_: Any) -> None:
+        raise ValueError("I/O operation on closed file.")
+
+    monkeypatch.setattr(warnings, "warn_explicit", closed)
+    trace = train(100)
+    assert len(trace.roots) == 100 and "This recording holds 20" in "".join(trace.notes)

@@ -18,6 +18,7 @@ import hookviz as hv
 from hookviz.files import _faults
 from hookviz.recorder import patches
 from hookviz.recorder.stage import Observer
+from hookviz.whatif.switches import _FUNCTIONS, _METHODS
 from hookviz.whole import Uninterrupted, write_whole
 
 PACKAGE = os.path.join(os.path.dirname(hv.__file__), "")
@@ -28,14 +29,17 @@ CHECKED = {dis.opmap[name] for name in dis.opmap if name in ("RESUME", "JUMP_BAC
 
 
 class Interrupt:
-    """Sends Ctrl-C when this package has come to a moment at which Python looks for it the ``number``-th time."""
+    """Sends Ctrl-C when this package has come to a moment at which Python looks for it the ``number``-th time.
 
-    def __init__(self, number: int) -> None:
-        self.number, self.count = number, 0
+    ``within`` is the part of the package in which moments are counted.
+    """
+
+    def __init__(self, number: int, within: str = PACKAGE) -> None:
+        self.number, self.count, self.within = number, 0, within
         self._before: dict[FrameType, int] = {}
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(PACKAGE):
+        if not frame.f_code.co_filename.startswith(self.within):
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":
@@ -50,9 +54,9 @@ class Interrupt:
         return self
 
 
-def moments(run: Callable[[], Any], points: int = POINTS) -> range:
+def moments(run: Callable[[], Any], points: int = POINTS, within: str = PACKAGE) -> range:
     """Some of the moments at which ``run`` can be interrupted, spread over all of it."""
-    with traced(-1) as counted:
+    with traced(-1, within) as counted:
         run()
     return range(1, counted.count + 1, max(1, counted.count // points))
 
@@ -60,8 +64,8 @@ def moments(run: Callable[[], Any], points: int = POINTS) -> range:
 class traced:  # noqa: N801
     """Interrupts what runs in the block."""
 
-    def __init__(self, number: int) -> None:
-        self.interrupt = Interrupt(number)
+    def __init__(self, number: int, within: str = PACKAGE) -> None:
+        self.interrupt = Interrupt(number, within)
 
     def __enter__(self) -> Interrupt:
         sys.settrace(self.interrupt)
@@ -71,10 +75,10 @@ class traced:  # noqa: N801
         sys.settrace(None)
 
 
-def interrupted(run: Callable[[], Any], number: int) -> bool:
+def interrupted(run: Callable[[], Any], number: int, within: str = PACKAGE) -> bool:
     """Whether ``run`` came to that moment: a second time some things are known, and need not be looked up."""
     try:
-        with traced(number):
+        with traced(number, within):
             run()
     except KeyboardInterrupt:
         return True
@@ -125,7 +129,7 @@ class Work:
 
 def outside() -> list[Any]:
     """All that a recording changes beyond the things that it watches."""
-    names = [(replaced.owner, replaced.name) for replaced in patches._REPLACED]
+    names = [*((replaced.owner, replaced.name) for replaced in patches._REPLACED), *_METHODS, *_FUNCTIONS]
     switches = [gc.isenabled(), sys.getswitchinterval(), torch.backends.mha.get_fastpath_enabled()]
     left = [dict(patches._current), dict(patches._models), list(patches._in_place)]
     return [*(vars(owner).get(name) for owner, name in names), *switches, *left, signal.getsignal(signal.SIGINT)]
@@ -162,6 +166,44 @@ def test_an_interrupted_recording_leaves_everything_as_it_was(options: dict[str,
     assert times >= POINTS
     work.run()
     assert [step.kind for step in work.trace.steps] == told
+
+
+class Switched(Work):
+    """What-if over hooks on things from outside its function, which come on top of those that are there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.both = hv.whatif(self.step, x=(0, 5))
+
+    def step(self, x: float = 2.0) -> None:
+        self.net.l1.register_forward_hook(silent("forward"))
+        out = self.net(leaf(x))
+        out.grad_fn.register_prehook(silent("node"))
+        self.outs[:] = [out]
+        out.backward(retain_graph=True)
+        self.opt.step()
+
+    def run(self) -> None:
+        self.both.change(x=4.0)
+
+    def shown(self) -> list[int]:
+        """What ``change`` changes."""
+        return [id(found) for found in (self.both.values, self.both._signs, self.both._runs, self.both.notes)]
+
+
+@pytest.mark.parametrize(("within", "points"), [("", POINTS // 8), ("whatif", POINTS // 2)], ids=["all", "switches"])
+def test_an_interrupted_what_if_leaves_everything_as_it_was(within: str, points: int) -> None:
+    work = Switched()
+    before, hooks, within, times = outside(), work.dicts(), os.path.join(PACKAGE, within), 0
+    for number in moments(work.run, points, within):
+        shown = work.shown()
+        if interrupted(work.run, number, within):
+            times += 1
+            assert work.shown() == shown, number
+        assert outside() == before, number
+        assert work.dicts() == hooks, number
+        assert on_nodes(work.outs) == [], number
+    assert times >= points
 
 
 def test_an_interrupted_look_at_hooks_leaves_them_as_they_were() -> None:

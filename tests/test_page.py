@@ -30,7 +30,6 @@ from hookviz.player.packed import unpack
 from hookviz.player.sent import SCRIPTS, script, style
 from hookviz.player.sent import _read as read_players
 from hookviz.player.widget import Player
-from hookviz.whole import write_whole
 
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028\u202ex\x00\ud800"
 
@@ -324,32 +323,6 @@ def test_an_empty_trace_makes_no_page(trace: hv.Trace, tmp_path: Path) -> None:
         trace.to_html(tmp_path / "x.html")
     assert repr(trace) in str(error.value)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_file_that_is_there_stays_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "x.html"
-    target.write_text("before")
-
-    def full(*_: Any, **__: Any) -> int:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(OSError, match=r"x\.html cannot be written: No space left on device"):
-        write_whole("after", target)
-    assert target.read_bytes() == b"before"
-    assert [path.name for path in tmp_path.iterdir()] == ["x.html"]
-
-
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    real, link = tmp_path / "real.html", tmp_path / "link.html"
-    link.symlink_to(real)
-    write_whole("page", link)
-    assert link.is_symlink() and real.read_text() == "page"
-
-
-def test_a_device_is_not_replaced_by_a_file() -> None:
-    write_whole("page", os.devnull)
-    assert not Path(os.devnull).is_file()
 
 
 @pytest.mark.parametrize(("name", "why"), [("", "Is a directory"), ("no/such/x.html", "No such file or directory")])

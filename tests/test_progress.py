@@ -179,3 +179,18 @@ def test_a_notebook_keeps_nothing_that_is_seen(tmp_path: Path) -> None:
     assert [dict(output.data) for output in gone] == [{}, {}]
     assert last.output_type == "execute_result" and "text/html" in last.data
     nbformat.validate(notebook)
+
+
+def closed() -> io.StringIO:
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stream", [None, closed()], ids=["none", "closed"])
+def test_without_stderr_the_work_is_done_and_nothing_shown(
+    stream: Any, at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr", stream)
+    take(3)
+    assert len(whatif(a_to_e).traces) == 16

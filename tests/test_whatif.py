@@ -304,7 +304,7 @@ def test_random_numbers_begin_anew_and_go_on_as_after_one_run() -> None:
 
 def torchs_own() -> list[Any]:
     """What stands where a recording or the switches put something of theirs."""
-    replaced = {(owner, name) for owner, name, _ in _replacements(Switches(), 0)}
+    replaced = {(owner, name) for owner, name, _ in _replacements(Switches())}
     replaced |= {
         (nn.Module, "__call__"),
         (torch.autograd, "_engine_run_backward"),

@@ -11,6 +11,7 @@ import graphviz
 from hookviz.graph import kind_of
 from hookviz.picture.layout import NoPictureError, draw_source, sentence_svg
 from hookviz.picture.notebook import shown
+from hookviz.whole import write_whole
 from hookviz.words import say
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -60,7 +61,10 @@ class Rendered(graphviz.Digraph):
     ) -> str:
         """Write the picture to a file and return its name: ``render("c.png")`` or ``render("c", format="svg")``.
 
+        A file that is there stays as it is if this fails.
+
         Raises:
+            OSError: the file cannot be written; the message says why.
             ValueError: there is no such format, or Graphviz cannot read the graph.
             NoPictureError: Graphviz crashed on the graph, however it was drawn, or cannot run here.
         """
@@ -70,7 +74,7 @@ class Rendered(graphviz.Digraph):
             path = path.with_name(f"{path.name}.{kind}")
         drawn = self.pipe(kind, engine=engine)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(drawn)
+        write_whole(drawn, path)
         return str(path)
 
 

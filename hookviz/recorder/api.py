@@ -36,6 +36,10 @@ def record(
 
     A pass is one ``backward`` or ``grad``, with those that hooks or checkpointing begin in it.
 
+    A trace takes about 1 KB of memory a step. Once it holds 20,000 steps of 20 or more passes, a ``HookvizWarning``
+    says so, once, and what to do: ``keep``, ``every``, or a shorter block. If warnings are errors, the pass goes on all
+    the same, and the trace's ``notes`` say it.
+
     Args:
         models: the models to follow.
         names: name → tensor, which overrules the names of variables.
@@ -64,12 +68,36 @@ def record(
     >>> [step.sentence for step in trace.firings]
     ['λ grad * 10 on x replaced the gradient: 6 → 60.']
     """
+    recording = new_recording(*models, names=names, only=only, every=every, keep=keep)
+    try:
+        begin(recording, fastpath=fastpath)
+        yield recording.trace
+    finally:
+        try:
+            end(recording)
+        except KeyboardInterrupt:  # it may have come before the first line
+            end(recording)
+            raise
+
+
+def new_recording(
+    *models: torch.nn.Module,
+    names: Mapping[str, torch.Tensor] | None = None,
+    only: str | Sequence[str] | None = None,
+    every: int = 1,
+    keep: int | None = None,
+) -> Recording:
+    """A recording that has not begun.
+
+    Raises:
+        RuntimeError, TypeError, ValueError: as ``record`` does.
+    """
     if patches.begun_here() is not None:
         raise RuntimeError(say("error.nested"))
     for model in models:
         if not isinstance(model, torch.nn.Module):
             raise TypeError(say("error.record.type", kind=graph.kind_of(model)))
-    recording = Recording(
+    return Recording(
         Trace(),
         graph.checked_names(names),
         models,
@@ -77,18 +105,22 @@ def record(
         checked_only(only, models),
         checked_every(every),
     )
-    try:
-        with Uninterrupted():
-            patches.start(recording)
-            if not fastpath:
-                _slow.take(recording)
-        yield recording.trace
-    finally:
-        try:
-            _end(recording)
-        except KeyboardInterrupt:  # it may have come before the first line
-            _end(recording)
-            raise
+
+
+def begin(recording: Recording, *, fastpath: bool = True) -> None:
+    """Let ``recording`` see what its thread does from now on; what is raised here, or interrupts, must ``end`` it."""
+    with Uninterrupted():
+        patches.start(recording)
+        if not fastpath:
+            _slow.take(recording)
+
+
+def end(recording: Recording) -> None:
+    """All is as it was before the recording; to do it twice does no harm."""
+    with Uninterrupted():
+        _slow.leave(recording)
+        patches.stop(recording)
+        recording.close()
 
 
 def _stop_fastpath() -> bool:
@@ -98,11 +130,3 @@ def _stop_fastpath() -> bool:
 
 
 _slow = Still(_stop_fastpath, mha.set_fastpath_enabled)
-
-
-def _end(recording: Recording) -> None:
-    """All is as it was before the recording; to do it twice does no harm."""
-    with Uninterrupted():
-        _slow.leave(recording)
-        patches.stop(recording)
-        recording.close()

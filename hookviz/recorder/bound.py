@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
 
+MANY_STEPS = 20_000
+"""A step takes about 1 KB. A recording that holds more steps, and goes on and on, says once how to keep it small."""
+SEVERAL = 20
+"""Fewer passes and calls of models than this are large themselves, rather than many."""
+
+
 def checked_keep(keep: int | None) -> int | None:
     """``keep`` as it was given, once it is seen to be a number of passes, or None for all.
 
@@ -35,22 +41,41 @@ class Bound:
         self._dropped = 0
         self._starts: list[int] = []
         """The passes that were begun outside of others, by their numbers in the trace: these are counted."""
+        self._calls = 0
+        """How many module calls have ended that no other call was around."""
+        self._warned = False
 
     def begins(self, number: int) -> None:
         """A pass begins; one that begins inside another goes where that goes."""
         if outermost():
             self._starts.append(number)
 
+    def called(self) -> None:
+        """A module call is over that no other call is around."""
+        self._calls += 1
+
     def check(self, *, last: bool = False) -> None:
         """Trim the trace if it holds too much: twice too much, until the ``last`` time, for each trimming costs.
 
         While a pass or a module call is running, in whatever thread, its numbers are in use: then the trace waits.
         """
+        if len(self.trace.rows) >= MANY_STEPS and not (self._warned or last):
+            self._warn_of_growth()
         if self.keep is None:
             return
         over = len(self._starts) - self.keep
         if over > (0 if last else self.keep) and not self.recording.running and not self.recording.calls.busy():
             self._trim(over)
+
+    def _warn_of_growth(self) -> None:
+        """Say what to do about a recording that grows without end; ``keep`` bounds passes, but no calls without one."""
+        bounded = self.keep is not None and self._starts
+        if max(len(self._starts), self._calls) >= SEVERAL and not bounded:
+            self._warned = True
+            counts = {"steps": f"{len(self.trace.rows):,}", "passes": f"{len(self._starts):,}"}
+            sentence = say("trace.grows", **counts)
+            if not self.recording.warn(sentence):  # the trace then says it
+                self.recording.notices.add(sentence)
 
     def _trim(self, over: int) -> None:
         with Uninterrupted():

@@ -37,7 +37,7 @@ from hookviz.words import say
 
 
 class HookvizWarning(UserWarning):
-    """Something could not be observed; what was being observed ran as it would have."""
+    """Something could not be observed, or a recording grows without end; what is observed runs as it would have."""
 
 
 class Recording:
@@ -96,6 +96,8 @@ class Recording:
     def left(self, call: Call | None, depth: int) -> None:
         """The call is over; so many are around it. Of one that could not be observed nothing stays."""
         self.carefully(self.calls.end, call, depth)
+        if not depth:
+            self.bound.called()
         if call is not None:
             self.carefully(self.bound.check)
 
@@ -223,12 +225,20 @@ class Recording:
     def _unobserved(self, sentence: str) -> None:
         """Note what was not observed, here and among the notes; warn of it once."""
         self.trace.rows.append(StepRow(max(len(self.trace.roots) - 1, 0), "unobserved", error=sentence))
-        if sentence in self.trace.notes:
-            return
-        self.notices.add(sentence)
-        with suppress(Warning):  # a filter may turn warnings into errors; the pass goes on all the same
+        if sentence not in self.trace.notes:
+            self.notices.add(sentence)
+            self.warn(sentence)
+
+    def warn(self, sentence: str) -> bool:
+        """Warn the user, at the line of theirs that runs now; whether they could be warned.
+
+        A filter may turn warnings into errors, or there may be no stderr: that must not reach the user's pass.
+        """
+        with suppress(Exception):
             frame = graph.caller()
             warnings.warn_explicit(sentence, HookvizWarning, frame.f_code.co_filename, frame.f_lineno)
+            return True
+        return False
 
     # -- laying observers
 

@@ -2,17 +2,18 @@
 
 import random
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import torch
 
-from hookviz.recorder import record
+from hookviz.recorder.api import begin, end, new_recording
+from hookviz.recorder.recording import Recording
 from hookviz.trace import Trace
-from hookviz.whatif.switches import Sign, Switches, switched
+from hookviz.whatif.switches import Sign, Switches
+from hookviz.whole import Uninterrupted
 from hookviz.words import say
 
 ALL = 5
@@ -39,18 +40,33 @@ class Run:
 
 def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Collection[Sign] = ()) -> Run:
     """Record ``function`` with the hooks in ``off`` left out. What it raises is kept as text, with the trace so far."""
-    switches, error = Switches(off), None
+    recording, switches, error = new_recording(), Switches(off), None
+    # No ``with``: an interrupt may come between the end of its block and the first line of what ends it.
     try:
-        with record() as trace, switched(switches):
-            try:
-                function(**given)
-            except Exception as raised:  # a hook may be what keeps the pass from failing
-                error = f"{type(raised).__name__}: {raised}"
+        begin(recording)
+        switches.replace()
+        try:
+            function(**given)
+        except Exception as raised:  # a hook may be what keeps the pass from failing
+            error = f"{type(raised).__name__}: {raised}"
     finally:
-        switches.clear()
+        try:
+            _undo(recording, switches)
+        except KeyboardInterrupt:  # it may have come before the first line
+            _undo(recording, switches)
+            raise
+    trace = recording.trace
     if error is not None and not any(row.kind == "exception" for row in trace.rows):
         trace.notes.append(say("whatif.raised", error=error))
     return Run(trace, switches.signs, error)
+
+
+def _undo(recording: Recording, switches: Switches) -> None:
+    """Put back and remove what a run has left in torch; calling it twice does no harm."""
+    with Uninterrupted():
+        switches.restore()
+        end(recording)
+        switches.clear()
 
 
 def subsets(count: int) -> list[frozenset[int]]:
@@ -65,23 +81,15 @@ def subsets(count: int) -> list[frozenset[int]]:
     return [frozenset(off) for size in range(most + 1) for off in combinations(range(min(count, MOST)), size)]
 
 
-@contextmanager
-def same_luck() -> Iterator[Callable[[], None]]:
-    """Gives a function that puts the random number generators back to where they were at the beginning.
-
-    What is raised, or interrupts, puts them back, too.
-    """
+def same_luck() -> Callable[[], None]:
+    """A function that puts the random number generators back to where they are now."""
     before = _generators()
 
     def again() -> None:
         for put, state in before:
             put(state)
 
-    try:
-        yield again
-    except BaseException:
-        again()
-        raise
+    return again
 
 
 def _generators() -> list[tuple[Callable[[Any], Any], Any]]:

@@ -4,7 +4,6 @@ import sys
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
 from functools import wraps
 from types import FrameType
 from typing import Any
@@ -18,6 +17,7 @@ from torch.utils.hooks import RemovableHandle
 from hookviz.recorder.behind import behind
 from hookviz.recorder.stage import Observer
 from hookviz.source import describe
+from hookviz.whole import Uninterrupted
 
 Sign = tuple[Any, ...]
 """What tells a registration from the others in the same function: how, of what, where, and the how-manieth such one."""
@@ -54,12 +54,35 @@ class Switches:
 
     def __init__(self, off: Collection[Sign] = ()) -> None:
         self.off = off
+        self.thread = threading.get_ident()
+        """Only registrations of this thread go through the switches."""
         self.signs: dict[int, Sign] = {}
         """A handle's number, which is the hook's key in its dict → which registration it was."""
         self._handles: list[Any] = []
         self._count: Counter[Sign] = Counter()
         self._groups: dict[int, tuple[Any, Sign]] = {}
         """``id`` of what the parts of a multi-grad hook share → it and its sign."""
+        self._replaced: list[tuple[Any, str, Any, Any]] = []
+        """(where, name, what stands there now, what stood there before), in the order in which they were replaced."""
+
+    def replace(self) -> None:
+        """Replace torch's registration functions; to be called while recording, whose own functions come first."""
+        with Uninterrupted():
+            for owner, name, ours in _replacements(self):
+                self._replaced.append((owner, name, ours, vars(owner)[name]))
+                setattr(owner, name, ours)
+
+    def restore(self) -> None:
+        """Put torch's functions back; what user code has put in place of ours stays. Calling it twice does no harm."""
+        with Uninterrupted():
+            while self._replaced:
+                owner, name, ours, theirs = self._replaced.pop()
+                if vars(owner).get(name) is ours:
+                    setattr(owner, name, theirs)
+
+    def wants(self, hook: Any) -> bool:
+        """Whether the registration of ``hook`` can be switched: it is the user's, in our thread, while we replace."""
+        return bool(self._replaced) and threading.get_ident() == self.thread and _users(hook)
 
     def sign(self, how: str, hook: Any) -> Sign:
         """Which registration this is. All parts of a multi-grad hook are one."""
@@ -79,15 +102,17 @@ class Switches:
         sign = self.sign(how, hook)
         if sign in self.off:
             return RemovableHandle(OrderedDict())
-        handle = register()
-        self.signs[handle.id] = sign
-        self._handles.append(handle)
+        with Uninterrupted():  # a hook that stands on a model but not in our list would stay there
+            handle = register()
+            self.signs[handle.id] = sign
+            self._handles.append(handle)
         return handle
 
     def clear(self) -> None:
         """Remove what is still registered, as on a model from outside the function: the next run registers its own."""
-        for handle in self._handles:
-            handle.remove()
+        with Uninterrupted():
+            for handle in self._handles:
+                handle.remove()
 
 
 def _way() -> tuple[tuple[str, int], ...]:
@@ -104,44 +129,29 @@ def _way() -> tuple[tuple[str, int], ...]:
     return tuple(lines)
 
 
-@contextmanager
-def switched(switches: Switches) -> Iterator[None]:
-    """Registrations of this thread go through ``switches``; to be entered inside ``record()``, whose own come first."""
-    here = threading.get_ident()
-    put = [*_replacements(switches, here)]
-    before = [(owner, name, vars(owner)[name]) for owner, name, _ in put]
-    for owner, name, ours in put:
-        setattr(owner, name, ours)
-    try:
-        yield
-    finally:
-        for owner, name, theirs in before:
-            setattr(owner, name, theirs)
-
-
-def _replacements(switches: Switches, here: int) -> Iterator[tuple[Any, str, Any]]:
+def _replacements(switches: Switches) -> Iterator[tuple[Any, str, Any]]:
     for owners, position in ((_METHODS, 1), (_FUNCTIONS, 0)):
         for owner, name in owners:
-            yield owner, name, _seen(switches, here, name, vars(owner)[name], position)
-    yield _HookMixin, "_register_hook", staticmethod(_seen_node(switches, here, _HookMixin._register_hook))
+            yield owner, name, _seen(switches, name, vars(owner)[name], position)
+    yield _HookMixin, "_register_hook", staticmethod(_seen_node(switches, _HookMixin._register_hook))
 
 
-def _seen(switches: Switches, here: int, name: str, register: Callable[..., Any], position: int) -> Callable[..., Any]:
+def _seen(switches: Switches, name: str, register: Callable[..., Any], position: int) -> Callable[..., Any]:
     @wraps(register)
     def registered(*given: Any, **options: Any) -> Any:
         hook = given[position] if len(given) > position else options.get("hook")
-        if threading.get_ident() != here or not _users(hook):
+        if not switches.wants(hook):
             return register(*given, **options)
         return switches.registers(name, hook, lambda: register(*given, **options))
 
     return registered
 
 
-def _seen_node(switches: Switches, here: int, register: Callable[..., Any]) -> Callable[..., Any]:
+def _seen_node(switches: Switches, register: Callable[..., Any]) -> Callable[..., Any]:
     """Torch hands over the dict of a node, or None, and wants the dict back beside the handle."""
 
     def registered(hooks: Any, hook: Any) -> Any:
-        if threading.get_ident() != here or type(hook) is Observer or not _users(hook):
+        if type(hook) is Observer or not switches.wants(hook):
             return register(hooks, hook)
         kept = hooks
 

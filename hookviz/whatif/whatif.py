@@ -40,7 +40,7 @@ class WhatIf(Played):
         self._runs: dict[Off, Run] = {}
         self.before: dict[Off, Run] = {}
         """Which hooks are off → that pass before the last change."""
-        self._record()
+        self._signs, self._runs, self.notes = self._recorded(self.values)
 
     def change(self, **values: float) -> None:
         """Record everything afresh with other ``values``, as the sliders do.
@@ -53,35 +53,45 @@ class WhatIf(Played):
         for name in values:
             if name not in self.values:
                 raise TypeError(say("error.whatif.name", name=name, names=", ".join(self.values) or say("name.none")))
-        kept, runs = self.values, self._runs
-        self.values = {**kept, **values}
-        try:
-            self._record()
-        except BaseException:  # what is shown is still the pass of before
-            self.values = kept
-            raise
-        self.before = runs
+        values = {**self.values, **values}
+        recorded = self._recorded(values)
+        # Nothing is called between these lines, so no interrupt leaves half of them.
+        self.before = self._runs
+        self.values = values
+        self._signs, self._runs, self.notes = recorded
 
-    def _record(self) -> None:
-        with same_luck() as again:
-            first = run_once(self._function, self.values)
-            if not first.trace.rows:
-                raise ValueError(say("error.whatif.nothing", error=first.error or say("error.whatif.no_pass")))
-            known = {frozenset[Sign](): first}
-            signs: list[Sign] = []
-            # Where the pass ends in an error, there may be hooks that fire only without the one that makes it.
-            while len(found := _switchable(known.values())) > len(signs):
-                signs = found
-                known = self._runs_of(signs, known, again)
+    def _recorded(self, values: Mapping[str, float]) -> tuple[list[Sign], dict[Off, Run], list[str]]:
+        """The hooks that can be switched, every pass with ``values``, and what the switches cannot show."""
+        again = same_luck()
+        try:
+            return self._record(values, again)
+        except BaseException:
             again()
-            last = run_once(self._function, self.values)
-        doubts = [*_doubts(first, last)]
+            raise
+
+    def _record(
+        self, values: Mapping[str, float], again: Callable[[], None]
+    ) -> tuple[list[Sign], dict[Off, Run], list[str]]:
+        first = run_once(self._function, values)
+        if not first.trace.rows:
+            raise ValueError(say("error.whatif.nothing", error=first.error or say("error.whatif.no_pass")))
+        known = {frozenset[Sign](): first}
+        signs: list[Sign] = []
+        # Where the pass ends in an error, there may be hooks that fire only without the one that makes it.
+        while len(found := _switchable(known.values())) > len(signs):
+            signs = found
+            known = self._runs_of(signs, known, values, again)
+        again()
+        last = run_once(self._function, values)
         runs = {frozenset(map(signs.index, off)): run for off, run in known.items()}
-        self._signs, self._runs = signs, runs  # nothing before this, or an interrupt would leave half of it
-        self.notes = [*self._limits(), *doubts]
+        return signs, runs, [*_limits(len(signs)), *_doubts(first, last)]
 
     def _runs_of(
-        self, signs: Sequence[Sign], known: Mapping[frozenset[Sign], Run], again: Callable[[], None]
+        self,
+        signs: Sequence[Sign],
+        known: Mapping[frozenset[Sign], Run],
+        values: Mapping[str, float],
+        again: Callable[[], None],
     ) -> dict[frozenset[Sign], Run]:
         """Every run of hooks with these signs, those that are ``known`` and the others."""
         runs = {}
@@ -91,19 +101,11 @@ class WhatIf(Played):
             for off in wanted:
                 if off not in known:
                     again()
-                    runs[off] = run_once(self._function, self.values, off)
+                    runs[off] = run_once(self._function, values, off)
                     tick()
                 else:
                     runs[off] = known[off]
         return runs
-
-    def _limits(self) -> Iterable[str]:
-        """Which combinations there are not."""
-        count = len(self._signs)
-        if count > MOST:
-            yield say("whatif.most", count=count, most=MOST)
-        if count > ALL:
-            yield say("whatif.alone", count=count)
 
     @property
     def hooks(self) -> list[Hook]:
@@ -194,6 +196,14 @@ def _switchable(runs: Iterable[Run]) -> list[Sign]:
     first, *others = runs
     seen = {sign for run in (first, *others) for sign in run.hooks.values()}
     return [sign for sign in dict.fromkeys(first.signs.values()) if sign in seen]
+
+
+def _limits(count: int) -> Iterable[str]:
+    """Which combinations of so many hooks there are not."""
+    if count > MOST:
+        yield say("whatif.most", count=count, most=MOST)
+    if count > ALL:
+        yield say("whatif.alone", count=count)
 
 
 def _doubts(first: Run, last: Run) -> Iterable[str]:

@@ -1,0 +1,152 @@
+"""A file is written wholly or not at all, and nothing else in its folder is touched."""
+
+import os
+import resource
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scenes import recorded
+
+from hookviz.whole import write_whole
+
+LONG_NAME = "n" * 250
+TRACE = recorded()
+WRITERS: dict[str, Callable[[Path], Any]] = {
+    "save": TRACE.save,
+    "to_html": TRACE.to_html,
+    "figure": lambda path: TRACE.figure(3).render(path, format=path.suffix[1:] or "json"),
+}
+
+
+@contextmanager
+def disk_full(after: int) -> Iterator[None]:
+    """No file can grow beyond so many bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (after, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def mode(path: Path) -> str:
+    return oct(stat.S_IMODE(path.stat().st_mode))
+
+
+@pytest.mark.parametrize("suffix", [".json", ".html", ".svg", ".png"])
+@pytest.mark.parametrize("there", ["as it was", None], ids=["over a file", "new"])
+def test_a_full_disk_leaves_the_file_of_before(suffix: str, there: str | None, tmp_path: Path) -> None:
+    write = WRITERS[{".json": "save", ".html": "to_html"}.get(suffix, "figure")]
+    write(tmp_path.with_suffix(suffix))  # the process that runs Graphviz keeps the limits with which it began
+    path = tmp_path / f"file{suffix}"
+    if there is not None:
+        path.write_text(there)
+    with disk_full(1_000), pytest.raises(OSError, match=r"file\.\w+ cannot be written: File too large\."):
+        write(path)
+    assert [file.read_text() for file in tmp_path.iterdir()] == ([] if there is None else [there])
+    write(path)
+    assert path.stat().st_size > 1_000
+
+
+@pytest.mark.parametrize("what", WRITERS)
+def test_a_name_may_be_as_long_as_the_system_allows(what: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{LONG_NAME}.svg"
+    WRITERS[what](path)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_file_keeps_its_mode_and_a_new_one_gets_what_the_umask_allows(tmp_path: Path) -> None:
+    for before in (0o600, 0o664, 0o755):
+        there = tmp_path / oct(before)
+        there.touch()
+        there.chmod(before)
+        with umask(0o077):
+            write_whole("text", there)
+        assert (mode(there), there.read_text()) == (oct(before), "text")
+    for mask, expected in ((0o022, "0o644"), (0o077, "0o600"), (0o002, "0o664")):
+        with umask(mask):
+            write_whole("text", tmp_path / expected)
+        assert mode(tmp_path / expected) == expected
+
+
+def test_a_link_stays_and_the_file_behind_it_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    link, file = tmp_path / "link", tmp_path / "folder" / "file"
+    link.symlink_to(file)
+    for text in ("new", "again"):
+        write_whole(text, link)
+        assert (link.readlink(), file.read_text()) == (file, text)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder", "link"]
+
+
+def test_a_link_that_somebody_has_planted_under_the_temporary_name_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("theirs")
+    monkeypatch.setattr(secrets, "token_hex", lambda count: "known")
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+    for name in (".hookviz-known", ".file.7.part"):
+        (tmp_path / name).symlink_to(secret)
+    with pytest.raises(FileExistsError, match="file cannot be written: File exists"):
+        write_whole("ours", tmp_path / "file")
+    assert secret.read_text() == "theirs"
+    assert {path.name for path in tmp_path.iterdir()} == {"secret", ".hookviz-known", ".file.7.part"}
+
+
+def test_the_temporary_name_is_another_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
+    replace = os.replace
+    monkeypatch.setattr(os, "replace", lambda part, target: (names.append(Path(part).name), replace(part, target)))
+    for _ in range(2):
+        write_whole("text", tmp_path / "file")
+    assert len(set(names)) == 2
+
+
+def test_a_file_that_may_not_be_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    path.write_text("as it was")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write to all
+    with pytest.raises(PermissionError, match="file cannot be written: Permission denied"):
+        write_whole("text", path)
+    assert path.read_text() == "as it was"
+
+
+def test_a_folder_that_allows_no_new_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    path.write_text("as it was")
+
+    def refuse(*_: Any) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(PermissionError, match=rf"the folder {tmp_path} does not allow new files.* Choose another"):
+        write_whole("text", path)
+    assert path.read_text() == "as it was"
+
+
+def test_a_device_is_written_to_and_stays_one() -> None:
+    write_whole("text", os.devnull)
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+    if os.path.exists("/dev/full"):
+        with pytest.raises(OSError, match="/dev/full cannot be written: No space left on device"):
+            write_whole("text", "/dev/full")
+
+
+def test_a_name_that_is_too_long_is_said(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="File name too long"):
+        write_whole("text", tmp_path / (LONG_NAME * 2))
