@@ -42,12 +42,11 @@ class Happened:
         trace, self._tree = tree.trace, tree
         self.nodes: dict[int, Of] = {}
         self.calls: dict[int, Of] = {}
-        self.first, self.last = -1, -1
+        steps = trace.lookup.steps(tree.pass_id)
+        self.first, self.last = (steps[0], steps[-1]) if steps else (-1, -1)
         """The first and the last step of the pass."""
-        for index, row in enumerate(trace.rows):
-            if row.pass_id != tree.pass_id:
-                continue
-            self.first, self.last = index if self.first < 0 else self.first, index
+        for index in steps:
+            row = trace.rows[index]
             of = self._of(row.node, row.call)
             if of is None:
                 continue
@@ -66,16 +65,12 @@ class Happened:
         return self.nodes.setdefault(node, Of()) if node >= 0 else None
 
     def _register(self) -> None:
-        trace, hooked = self._tree.trace, self._tree.trace.hooked
-        of_module: dict[int, list[int]] = {}
-        for index in hooked[self._tree.pass_id] if self._tree.pass_id < len(hooked) else ():
-            row = trace.hook_rows[index]
-            if row.node >= 0:
-                self.nodes.setdefault(row.node, Of()).hooks.add(index)
-            elif row.module >= 0:
-                of_module.setdefault(row.module, []).append(index)
-        for call in self._tree.calls if of_module else ():
-            self.calls.setdefault(call, Of()).hooks.update(of_module.get(trace.calls[call].module, ()))
+        trace = self._tree.trace
+        hooks = trace.lookup.hooks(self._tree.pass_id)
+        for node, here in hooks.of_node.items():
+            self.nodes.setdefault(node, Of()).hooks.update(here)
+        for call in self._tree.calls if hooks.of_module else ():
+            self.calls.setdefault(call, Of()).hooks.update(hooks.of_module.get(trace.calls[call].module, ()))
 
     def inside(self, fold: Fold) -> Of:
         """What happened in ``fold``, however deep."""
