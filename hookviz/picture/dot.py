@@ -79,10 +79,10 @@ def dot(scene: Scene, step: int | None, *, tensors: bool = False, nodes: bool = 
     return figure
 
 
-def empty_figure(ranksep: str) -> Figure:
-    """A figure in which nothing is drawn yet, with ``ranksep`` inches from one row to the next."""
+def empty_figure(*, ranksep: str, nodesep: str = "0.35") -> Figure:
+    """A figure in which nothing is drawn yet; ``ranksep`` inches lie between its rows, ``nodesep`` between boxes."""
     figure: Figure = Figure("hookviz", format="svg")
-    figure.attr("graph", rankdir="TB", nodesep="0.35", ranksep=ranksep, pad="0.1", bgcolor="white", fontname=MEASURED)
+    figure.attr("graph", rankdir="TB", nodesep=nodesep, ranksep=ranksep, pad="0.1", bgcolor="white", fontname=MEASURED)
     figure.attr("node", shape="plain", fontname=MEASURED, fontsize=str(SIZE), fontcolor=INK)
     figure.attr("edge", fontname=MEASURED, fontsize=str(ON_ARROWS), fontcolor=PURPLE, arrowsize="0.9")
     return figure

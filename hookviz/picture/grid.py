@@ -10,7 +10,7 @@ from hookviz.picture.folded import FoldBox
 from hookviz.picture.scene import Scene
 from hookviz.trace import Trace
 
-COLUMNS = 5
+COLUMNS = 4
 """So many boxes in a row: as wide as a laptop's screen leaves beside the panel, in letters that one can read."""
 
 
@@ -18,7 +18,7 @@ def grid(trace: Trace, boxes: Sequence[FoldBox]) -> Figure:
     """The picture of ``boxes``, read as a page is: row by row."""
     scene = Scene(trace, -1, {}, {}, {}, len(boxes))
     scene.folds = list(boxes)
-    look, figure = Look(scene, None, final=True), empty_figure(ranksep="0.25")
+    look, figure = Look(scene, None, final=True), empty_figure(ranksep="0.25", nodesep="0.15")
     rows = [boxes[at : at + COLUMNS] for at in range(0, len(boxes), COLUMNS)]
     for row in rows:
         with figure.subgraph() as level:

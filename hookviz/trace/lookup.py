@@ -1,11 +1,13 @@
 """What is in the tables of a trace, by pass, node and call: each table is read once, however many passes there are."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookviz.trace.rows import HookRow, Place, TensorRow
+from hookviz.trace.rows import HookRow, Place, ScaleRow, TensorRow
 
 if TYPE_CHECKING:
     from hookviz.trace.trace import Trace
@@ -26,8 +28,8 @@ class PassHooks(NamedTuple):
 
 def size_of(trace: "Trace") -> Size:
     """How much each table of ``trace`` holds: while a recording runs they grow, and what was looked up grows old."""
-    tables = (trace.ops, trace.edges, trace.tensors, trace.rows, trace.roots, trace.hook_rows, trace.hooked)
-    return tuple(map(len, tables))
+    tables = (trace.ops, trace.edges, trace.owners, trace.tensors, trace.scales, trace.rows, trace.roots)
+    return tuple(map(len, (*tables, trace.hook_rows, trace.hooked)))
 
 
 class Lookup:
@@ -40,7 +42,7 @@ class Lookup:
         self.size = size_of(trace)
         self._ops, self._edges, self._rows = trace.ops, trace.edges, trace.rows
         self._tensors, self._roots, self._hooked = trace.tensors, trace.roots, trace.hooked
-        self._hook_rows = trace.hook_rows
+        self._hook_rows, self._scales, self._owners = trace.hook_rows, trace.scales, trace.owners
         self._hooks: dict[int, PassHooks] = {}
 
     # -- names
@@ -119,6 +121,42 @@ class Lookup:
     def tensors(self, pass_id: int, node: int) -> list[TensorRow]:
         """The tensors that stood at a node when a pass began."""
         return self._tensors_at.get((pass_id, node), [])
+
+    @cached_property
+    def _tensors_of(self) -> dict[int, list[TensorRow]]:
+        found: dict[int, list[TensorRow]] = {}
+        for row in self._tensors:
+            found.setdefault(row.node, []).append(row)
+        return found
+
+    def tensors_before(self, pass_id: int, node: int) -> list[TensorRow]:
+        """The tensors that stood at a node when earlier passes began, the last one at the end."""
+        rows = self._tensors_of.get(node, [])
+        return rows[: bisect_left(rows, pass_id, key=attrgetter("pass_id"))]
+
+    @cached_property
+    def _scales_of(self) -> dict[int, list[ScaleRow]]:
+        found: dict[int, list[ScaleRow]] = {}
+        for row in self._scales:
+            found.setdefault(row.pass_id, []).append(row)
+        return found
+
+    def scales(self, pass_id: int) -> list[ScaleRow]:
+        """What a GradScaler has multiplied the gradients of a pass by."""
+        return self._scales_of.get(pass_id, [])
+
+    @cached_property
+    def optimizer_steps(self) -> list[int]:
+        """The steps in which an optimizer changed its parameters."""
+        return [step for step, row in enumerate(self._rows) if row.kind == "optimizer_step"]
+
+    @cached_property
+    def made(self) -> dict[int, list[int]]:
+        """Module call → the nodes that it made itself, not through a module inside it."""
+        found: dict[int, list[int]] = {}
+        for node, call in self._owners.items():
+            found.setdefault(call, []).append(node)
+        return found
 
     # -- hooks
 

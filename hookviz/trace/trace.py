@@ -68,6 +68,7 @@ class Trace(Asked, Played):
     hooked: list[list[int]] = field(default_factory=list)
     """For each pass, the hooks that were registered on its graph, by their place in ``hook_rows``."""
     _lookup: Lookup | None = field(default=None, init=False, compare=False)
+    _hook_numbers: dict[HookRow, int] = field(default_factory=dict, init=False, compare=False)
 
     @property
     def steps(self) -> Steps:
@@ -159,7 +160,16 @@ class Trace(Asked, Played):
 
     def forget(self) -> None:
         """A table has other rows now: look them up anew."""
-        self._lookup = None
+        self._lookup, self._hook_numbers = None, {}
+
+    def hook_number(self, row: HookRow) -> int:
+        """The place of ``row`` in ``hook_rows``, at whose end it is put if it is not there yet."""
+        if len(self._hook_numbers) != len(self.hook_rows):
+            self._hook_numbers = {known: place for place, known in enumerate(self.hook_rows)}
+        place = self._hook_numbers.setdefault(row, len(self.hook_rows))
+        if place == len(self.hook_rows):
+            self.hook_rows.append(row)
+        return place
 
     def _on(self, row: StepRow) -> str:
         """What a step is about."""
