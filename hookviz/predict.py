@@ -189,9 +189,10 @@ class _Choice(NamedTuple):
 def _which(step: Step, steps: Sequence[Step]) -> Question | None:
     ran: dict[tuple[int, str], Step] = {}
     coming: dict[tuple[int, str], Step] = {}
-    for other in steps:
-        if other.pass_id == step.pass_id and other.row.hook is not None:
-            if other.index < step.index:
+    for index in step.trace.lookup.hook_steps(step.pass_id):
+        if index < len(steps):
+            other = steps[index]
+            if index < step.index:
                 ran[other.row.hook, other.on] = other
             else:
                 coming.setdefault((other.row.hook, other.on), other)
@@ -205,7 +206,7 @@ def _which(step: Step, steps: Sequence[Step]) -> Question | None:
         "text": say("ask.which"),
         "choices": _labels(step, choices),
         "right": choices.index(right),
-        "reasons": ["" if choice is right else _why_not(choice, step, steps) for choice in choices],
+        "reasons": ["" if choice is right else _why_not(choice, step) for choice in choices],
     }
 
 
@@ -228,16 +229,16 @@ def _labels(step: Step, choices: list[_Choice]) -> list[str]:
     return plain if len(set(plain)) == len(plain) else [say("ask.choice.kind", **part) for part in parts]
 
 
-def _why_not(choice: _Choice, step: Step, steps: Sequence[Step]) -> str:
+def _why_not(choice: _Choice, step: Step) -> str:
     other = choice.step
     if other is None:
         return say("ask.never")
     if other.index < step.index:
         return say("ask.ran", step=other.index + 1)
-    return _why_later(other, step, steps)
+    return _why_later(other, step)
 
 
-def _why_later(other: Step, step: Step, steps: Sequence[Step]) -> str:
+def _why_later(other: Step, step: Step) -> str:
     """Why ``other``, which is to come, is not there yet at ``step``."""
     if _where(other) == _where(step):
         return say("ask.later.order", on=step.on)
@@ -247,16 +248,16 @@ def _why_later(other: Step, step: Step, steps: Sequence[Step]) -> str:
         return say("ask.later")
     if step.node >= 0 and step.trace.ops[step.node] == "AccumulateGrad" and step.node != other.node:
         return say("ask.later.leaf", on=step.on)
-    if not _is_ready(other, step, steps):
+    if not _is_ready(other, step):
         return say("ask.later.not_yet", on=other.on)
     return say("ask.later" if step.node in (other.node, -1) else "ask.later.sequence")
 
 
-def _is_ready(other: Step, step: Step, steps: Sequence[Step]) -> bool:
+def _is_ready(other: Step, step: Step) -> bool:
     """Whether all that is sent to the node of ``other`` has been sent before ``step``."""
-    senders = {start for (start, _), (end, _) in step.trace.edges.items() if end == other.node}
-    between = steps[step.index + 1 : other.index]
-    return not any(found.kind == "compute" and found.node in senders for found in between)
+    between = step.trace.rows[step.index + 1 : other.index]
+    computing = (row.node for row in between if row.kind == "compute")
+    return all(end != other.node for _, _, end in step.trace.lookup.ways(computing))
 
 
 # What becomes of the tensor

@@ -262,9 +262,9 @@ def hook_row(
 ) -> int:
     """The number of a hook's row in ``trace``, added if it is not there yet, and noted for the pass if there is one."""
     row = HookRow(kind, node, output, key, *describe(hook), **more)
-    if row not in trace.hook_rows:
-        trace.hook_rows.append(row)
-    index = trace.hook_rows.index(row)
-    if pass_id is not None and index not in trace.hooked[pass_id]:
+    known = len(trace.hook_rows)
+    index = trace.hook_number(row)
+    # A new one cannot be noted yet, and a recording may have tens of thousands of hooks.
+    if pass_id is not None and (index == known or index not in trace.hooked[pass_id]):
         trace.hooked[pass_id].append(index)
     return index

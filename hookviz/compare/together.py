@@ -291,6 +291,7 @@ def _spread(trace: Trace, keys: Sequence[Key], order: Sequence[Key]) -> Trace:
     for row, place in zip(trace.rows, places, strict=True):
         rows[place] = row._replace(cause=None if row.cause is None else places[row.cause])
     trace.rows = rows
+    trace.forget()
     return trace
 
 

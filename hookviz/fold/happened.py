@@ -1,12 +1,12 @@
 """What happened inside a box: at which steps, how large the gradients were that arrived, and which hooks ran."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hookviz.fold.tree import Fold, Tree
-from hookviz.trace import HOOK_KINDS
+from hookviz.trace import HOOK_KINDS, Trace
 from hookviz.values import size_of
 
 
@@ -34,6 +34,16 @@ class Of:
     hooks: set[int] = field(default_factory=set)
     """Those that were registered, whether or not they fired."""
 
+    def add(self, trace: Trace, index: int) -> None:
+        """A step was about this."""
+        row = trace.rows[index]
+        self.steps.append(index)
+        if row.kind in ("seed", "arrive") and isinstance(row.after, int):
+            norm, nan, inf = size_of(trace.values[row.after])
+            self.arrived.append(Arrival(index, norm, nan + inf))
+        if row.hook is not None and row.kind in HOOK_KINDS:
+            self.fired.append((index, row.hook))
+
 
 class Happened:
     """What happened in one pass, node by node and call by call; and in the boxes of its tree."""
@@ -42,21 +52,15 @@ class Happened:
         trace, self._tree = tree.trace, tree
         self.nodes: dict[int, Of] = {}
         self.calls: dict[int, Of] = {}
-        self.first, self.last = -1, -1
+        steps = trace.lookup.steps(tree.pass_id)
+        self.first, self.last = (steps[0], steps[-1]) if steps else (-1, -1)
         """The first and the last step of the pass."""
-        for index, row in enumerate(trace.rows):
-            if row.pass_id != tree.pass_id:
-                continue
-            self.first, self.last = index if self.first < 0 else self.first, index
+        for index in steps:
+            row = trace.rows[index]
             of = self._of(row.node, row.call)
             if of is None:
                 continue
-            of.steps.append(index)
-            if row.kind in ("seed", "arrive") and isinstance(row.after, int):
-                norm, nan, inf = size_of(trace.values[row.after])
-                of.arrived.append(Arrival(index, norm, nan + inf))
-            if row.hook is not None and row.kind in HOOK_KINDS:
-                of.fired.append((index, row.hook))
+            of.add(trace, index)
         self._register()
 
     def _of(self, node: int, call: int) -> Of | None:
@@ -66,32 +70,42 @@ class Happened:
         return self.nodes.setdefault(node, Of()) if node >= 0 else None
 
     def _register(self) -> None:
-        trace, hooked = self._tree.trace, self._tree.trace.hooked
-        of_module: dict[int, list[int]] = {}
-        for index in hooked[self._tree.pass_id] if self._tree.pass_id < len(hooked) else ():
-            row = trace.hook_rows[index]
-            if row.node >= 0:
-                self.nodes.setdefault(row.node, Of()).hooks.add(index)
-            elif row.module >= 0:
-                of_module.setdefault(row.module, []).append(index)
-        for call in self._tree.calls if of_module else ():
-            self.calls.setdefault(call, Of()).hooks.update(of_module.get(trace.calls[call].module, ()))
+        trace = self._tree.trace
+        hooks = trace.lookup.hooks(self._tree.pass_id)
+        for node, here in hooks.of_node.items():
+            self.nodes.setdefault(node, Of()).hooks.update(here)
+        for call in self._tree.calls if hooks.of_module else ():
+            self.calls.setdefault(call, Of()).hooks.update(hooks.of_module.get(trace.calls[call].module, ()))
 
     def inside(self, fold: Fold) -> Of:
         """What happened in ``fold``, however deep."""
-        found = Of()
-        for of in self._parts(fold):
-            found.steps += of.steps
-            found.arrived += of.arrived
-            found.fired += of.fired
-            found.hooks |= of.hooks | {hook for _, hook in of.fired}
-        for happened in (found.steps, found.arrived, found.fired):
-            happened.sort()
-        return found
+        return merged(self._parts(fold))
 
     def _parts(self, fold: Fold) -> Iterator[Of]:
         yield from (self.nodes[node] for node in fold.nodes if node in self.nodes)
         yield from (self.calls[call] for call in fold.calls if call in self.calls)
+
+
+def of_pass(trace: Trace, pass_id: int) -> Of:
+    """What happened in a whole pass."""
+    found = Of()
+    for index in trace.lookup.steps(pass_id):
+        found.add(trace, index)
+    found.hooks.update(trace.lookup.hooks(pass_id).places, (hook for _, hook in found.fired))
+    return found
+
+
+def merged(parts: Iterable[Of]) -> Of:
+    """What happened in all of ``parts``, in order."""
+    found = Of()
+    for of in parts:
+        found.steps += of.steps
+        found.arrived += of.arrived
+        found.fired += of.fired
+        found.hooks |= of.hooks | {hook for _, hook in of.fired}
+    for happened in (found.steps, found.arrived, found.fired):
+        happened.sort()
+    return found
 
 
 def spans(steps: list[int]) -> list[tuple[int, int]]:

@@ -33,7 +33,7 @@ def _squeezed(tree: Tree, members: list[Member], fresh: Fresh) -> list[Member]:
     for fold in (_fans, _runs):
         if len(members) > MANY:
             members = _unfolded(fold(tree, members, fresh), tree, fresh)
-    return _parted(members, fresh)
+    return parted(members, fresh)
 
 
 def _unfolded(members: list[Member], tree: Tree, fresh: Fresh) -> list[Member]:
@@ -41,7 +41,7 @@ def _unfolded(members: list[Member], tree: Tree, fresh: Fresh) -> list[Member]:
     new = [fold for fold in members if isinstance(fold, Fold) and fold.kind in ("run", "fan")]
     for fold in sorted(new, key=lambda fold: len(fold.inside)):
         whole = len(fold.inside) <= MANY or fold.kind == "run"
-        fold.inside = _parted(fold.inside, fresh)
+        fold.inside = parted(fold.inside, fresh)
         if whole and len(members) - 1 + len(fold.inside) <= MANY:
             at = members.index(fold)
             members = [*members[:at], *fold.inside, *members[at + 1 :]]
@@ -110,14 +110,14 @@ def _folded(members: list[Member], groups: Any, kind: str, fresh: Fresh) -> list
     return [made.get(at, member) for at, member in enumerate(members) if at in made or at not in gone]
 
 
-def _parted(members: list[Member], fresh: Fresh) -> list[Member]:
+def parted(members: list[Member], fresh: Fresh) -> list[Member]:
     """``members`` in parts of one length, and those in parts again, until no more than ``MANY`` are seen at once."""
     if len(members) <= MANY:
         return members
     size = part_size(len(members))
     parts: list[Member] = []
     for at in range(0, len(members), size):
-        part = fresh("part", _parted(members[at : at + size], fresh))
+        part = fresh("part", parted(members[at : at + size], fresh))
         part.first = at
         parts.append(part)
     return parts

@@ -78,12 +78,11 @@ class Tree:
         self.trace, self.pass_id = trace, pass_id
         self.below = list(below(trace, pass_id))
         self.made = makers(trace, self.below)
-        self.following: dict[int, list[tuple[int, int]]] = {}
+        self.following = trace.lookup.following
         """Node → (its input, the node there) for each way that its gradients take."""
         self.before: dict[int, list[tuple[int, int]]] = {}
-        """Node → (a node, its input) for each way that leads to it."""
-        for (start, slot), (end, _) in trace.edges.items():
-            self.following.setdefault(start, []).append((slot, end))
+        """Node → (a node of this pass, its input) for each way that leads to it."""
+        for start, slot, end in trace.lookup.ways(self.below):
             self.before.setdefault(end, []).append((start, slot))
         self.root = Fold("", "pass", [])
         self.calls: dict[int, Fold] = {}
@@ -113,9 +112,9 @@ class Tree:
         """Node → when backward came by; those that it did not reach come after, as they lie below the roots."""
         rows = self.trace.rows
         when = {node: len(rows) + place for place, node in enumerate(self.below)}
-        for index in range(len(rows) - 1, -1, -1):
+        for index in reversed(self.trace.lookup.steps(self.pass_id)):
             row = rows[index]
-            if row.pass_id == self.pass_id and row.kind in ("seed", "arrive"):
+            if row.kind in ("seed", "arrive"):
                 when[row.node] = index
         return when
 

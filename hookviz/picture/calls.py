@@ -78,17 +78,10 @@ def _box(trace: Trace, call: int, around: str) -> CallBox:
 
 def _hooks(trace: Trace, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:
     """(call, hook), each pair once: hooks that ran in a call, and those that were there and did not."""
-    ran = {
-        (row.call, row.hook)
-        for row in trace.rows
-        if row.pass_id == pass_id and row.hook is not None and row.call in boxes
-    }
-    waited = {
-        (call, hook)
-        for hook in (trace.hooked[pass_id] if pass_id < len(trace.hooked) else ())
-        for call in boxes
-        if trace.hook_rows[hook].module == trace.calls[call].module >= 0
-    }
+    ran = {(call, hook) for call in boxes for hook in trace.lookup.fired.get((pass_id, call), ())}
+    registered = trace.lookup.hooks(pass_id).of_module
+    modules = ((call, trace.calls[call].module) for call in boxes)
+    waited = {(call, hook) for call, module in modules if module >= 0 for hook in registered.get(module, ())}
     module_hooks = ((call, hook) for call, hook in ran | waited if trace.hook_rows[hook].kind in MODULE_HOOK_KINDS)
     return iter(sorted(module_hooks, key=lambda pair: (pair[0], *_order(trace, pair[1]))))
 
@@ -129,7 +122,7 @@ def mark_call(box: CallBox, step: Step, drawn: Container[int], arrows: Mapping[t
 def _rewritten(step: Step, arrows: Mapping[tuple[int, int], Arrow]) -> Iterator[tuple[str, str]]:
     """Torch's node passes on as many gradients as the module has tensors there: its arrows carry what the hook made."""
     before, after = ((values if isinstance(values, tuple) else (values,)) for values in (step.before, step.after))
-    slots = [slot for node, slot in step.trace.edges if node == step.node]
+    slots = [slot for slot, _ in step.trace.lookup.following.get(step.node, ())]
     if len(slots) == len(before) == len(after):
         for slot, was, now in zip(sorted(slots), before, after, strict=True):
             arrow = arrows.get((step.node, slot))

@@ -50,13 +50,8 @@ def dot(scene: Scene, step: int | None, *, tensors: bool = False, nodes: bool = 
     ``tensors`` adds the layer of tensors, and ``nodes`` the nodes' lists of pre-hooks, which that layer has anyway.
     """
     look = Look(scene, step, final)
-    figure: Figure = Figure("hookviz", format="svg")
     # A label takes a rank of its own, and so twice the distance.
-    apart = "0.2" if any(arrow.final for arrow in scene.arrows.values()) else "0.4"
-    figure.attr("graph", rankdir="TB", nodesep="0.35", ranksep=apart, pad="0.1", bgcolor="white", fontname=MEASURED)
-    figure.attr("node", shape="plain", fontname=MEASURED, fontsize=str(SIZE), fontcolor=INK)
-    figure.attr("edge", fontname=MEASURED, fontsize=str(ON_ARROWS), fontcolor=PURPLE, arrowsize="0.9")
-
+    figure = empty_figure(ranksep="0.2" if any(arrow.final for arrow in scene.arrows.values()) else "0.4")
     closed = {fold.id: fold for fold in scene.folds}
 
     def draw(graph: graphviz.Digraph, spot: str) -> None:
@@ -81,6 +76,15 @@ def dot(scene: Scene, step: int | None, *, tensors: bool = False, nodes: bool = 
         said.append(say("picture.straight"))
     if said:
         figure.attr(label="\n".join(said))
+    return figure
+
+
+def empty_figure(*, ranksep: str, nodesep: str = "0.35") -> Figure:
+    """A figure in which nothing is drawn yet; ``ranksep`` inches lie between its rows, ``nodesep`` between boxes."""
+    figure: Figure = Figure("hookviz", format="svg")
+    figure.attr("graph", rankdir="TB", nodesep=nodesep, ranksep=ranksep, pad="0.1", bgcolor="white", fontname=MEASURED)
+    figure.attr("node", shape="plain", fontname=MEASURED, fontsize=str(SIZE), fontcolor=INK)
+    figure.attr("edge", fontname=MEASURED, fontsize=str(ON_ARROWS), fontcolor=PURPLE, arrowsize="0.9")
     return figure
 
 

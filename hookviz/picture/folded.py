@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hookviz.fold import Fold, Member, View, label_of
-from hookviz.fold.happened import Happened, Range, ranges
+from hookviz.fold.happened import Happened, Of, Range, ranges
 from hookviz.picture.things import NAME_ROOM, Arrow, short, within
 from hookviz.trace import Trace
 from hookviz.values import number
@@ -19,7 +19,6 @@ class FoldBox:
     """A box that can be entered."""
 
     id: str
-    fold: Fold
     name: str
     about: str
     """What kind of thing it is, and how much is in it."""
@@ -47,17 +46,18 @@ class Port:
 
 def fold_box(trace: Trace, fold: Fold, happened: Happened, around: str) -> FoldBox:
     """The closed box of ``fold`` within the module ``around``."""
-    name, about = named(trace, fold, around)
-    of = happened.inside(fold)
-    texts = {f"{fold.id}-g": {found.step: _range(found) for found in ranges(of.arrived)}}
+    return box_about(fold.id, *named(trace, fold, around), happened.inside(fold), happened.first)
+
+
+def box_about(id: str, name: str, about: str, of: Of, first: int) -> FoldBox:
+    """A closed box in which ``of`` happened; from step ``first`` on it tells how many of its hooks have fired."""
+    texts = {f"{id}-g": {found.step: _range(found) for found in ranges(of.arrived)}}
     if of.hooks:
-        counts: dict[int, str] = {happened.first: _fired(0, len(of.hooks))}
-        fired: set[int] = set()
-        for step, hook in of.fired:
-            fired.add(hook)
-            counts[step] = _fired(len(fired), len(of.hooks))
-        texts[f"{fold.id}-c"] = counts
-    return FoldBox(fold.id, fold, name, about, texts, of.steps)
+        firings = {hook: step for step, hook in reversed(of.fired)}
+        steps = sorted(firings.values())
+        counts = {step: _fired(count, len(of.hooks)) for count, step in enumerate(steps, 1)}
+        texts[f"{id}-c"] = {first: _fired(0, len(of.hooks)), **counts}
+    return FoldBox(id, name, about, texts, of.steps)
 
 
 def _fired(fired: int, count: int) -> str:

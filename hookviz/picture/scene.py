@@ -83,14 +83,14 @@ class Scene:
         boxes = {node: box_of(trace, pass_id, node) for node in nodes}
         arrows = {
             (start, slot): Arrow(f"e{start}-{slot}-{end}", f"n{start}", f"n{end}")
-            for (start, slot), (end, _) in trace.edges.items()
-            if start in boxes and end in boxes
+            for start, slot, end in trace.lookup.ways(boxes)
+            if end in boxes
         }
         drawn = {node: made[node] for node in nodes if node in made}
         around = {outer for call in made.values() for outer in chain(trace, call)}
         everything = len(below_roots) + len(around.union(called(trace, pass_id)))
         scene = cls(trace, pass_id, boxes, arrows, call_boxes(trace, pass_id, calls, drawn), everything)
-        steps = [index for index, row in enumerate(trace.rows) if row.pass_id == pass_id]
+        steps = trace.lookup.steps(pass_id)
         return scene.written(steps, max(steps, default=0))
 
     def written(self, steps: Iterable[int], last: int) -> "Scene":
@@ -241,7 +241,7 @@ def _within(
 
 def box_of(trace: Trace, pass_id: int, node: int, around: str = "") -> Box:
     """The box of a node; inside the module ``around`` its tensors go by their names there."""
-    tensors = [row for row in trace.tensors if row.node == node and row.pass_id == pass_id]
+    tensors = trace.lookup.tensors(pass_id, node)
     names = [(within(row.name, around), held(_data(trace, row))) for row in tensors if row.name]
     leaf = trace.ops[node] == "AccumulateGrad"
     op = trace.ops[node] if names or leaf else trace.name(node)  # with a number, where there are several
@@ -259,7 +259,7 @@ def _data(trace: Trace, row: TensorRow) -> str:
 
 def _pins(trace: Trace, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
     """Pins in the order in which they fire."""
-    mine = [index for index in trace.hooked[pass_id] if trace.hook_rows[index].node == node]
+    mine = trace.lookup.hooks(pass_id).of_node.get(node, ())
     for kind in PINNED:
         if kind == "retain_grad":
             for row in tensors:

@@ -54,9 +54,9 @@ def _modules(trace: Trace, views: Views, happened: Happened) -> Iterator[Entry]:
 
 def _hooks(trace: Trace, views: Views, happened: Happened) -> Iterator[Entry]:
     """Those that fired, by their first firing; and those that were registered and did not."""
-    tree, known = views.tree, trace.hooked
+    tree = views.tree
     first = _first_firings(trace, tree.pass_id)
-    registered = known[tree.pass_id] if tree.pass_id < len(known) else []
+    registered = trace.hooked[tree.pass_id] if tree.pass_id < len(trace.hooked) else []
     calls = {trace.calls[call].module: call for call in reversed(tree.calls)}
     for index in dict.fromkeys([*first, *registered]):
         row, step = trace.hook_rows[index], first.get(index)
@@ -71,22 +71,22 @@ def _hooks(trace: Trace, views: Views, happened: Happened) -> Iterator[Entry]:
 
 def _first_firings(trace: Trace, pass_id: int) -> dict[int, int]:
     first: dict[int, int] = {}
-    for step, row in enumerate(trace.rows):
-        if row.hook is not None and row.pass_id == pass_id and row.kind in HOOK_KINDS:
+    for step in trace.lookup.hook_steps(pass_id):
+        row = trace.rows[step]
+        if row.hook is not None and row.kind in HOOK_KINDS:
             first.setdefault(row.hook, step)
     return first
 
 
 def _nodes(trace: Trace, views: Views, happened: Happened) -> Iterator[Entry]:
     """A leaf under its own name, another node under its op's; with the names of what it computed."""
-    names: dict[int, dict[str, None]] = {}
-    for row in trace.tensors:
-        if row.name:
-            names.setdefault(row.node, {})[row.name] = None
+    tensors_at = trace.lookup.tensors
     for node, fold in views.tree.around.items():
         leaf = trace.ops[node] == "AccumulateGrad"
         label = trace.name(node, 0 if leaf else -1)
-        notes = [trace.ops[node]] if leaf else [name for name in names.get(node, ()) if f"({name})" not in label]
+        there = tensors_at(views.tree.pass_id, node)
+        names = dict.fromkeys(row.name for row in there if row.name) if there else {}
+        notes = [trace.ops[node]] if leaf else [name for name in names if f"({name})" not in label]
         of = happened.nodes.get(node)
         steps = ([arrival.step for arrival in of.arrived] or of.steps[:1]) if of else []
         yield Entry("leaf" if leaf else "node", label, ", ".join(notes), node, views.name(fold), steps)

@@ -2,19 +2,21 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from hookviz.fold import MANY, Fold, View, Views
-from hookviz.fold.happened import Happened, spans
-from hookviz.picture.alike import Layouts
+from hookviz.fold.happened import Happened, of_pass, spans
+from hookviz.fold.passes import folds_passes
+from hookviz.picture.alike import Layouts, Shared
 from hookviz.picture.dot import dot
 from hookviz.picture.folded import named
 from hookviz.picture.notebook import finished
 from hookviz.picture.scene import Scene
 from hookviz.picture.seen import seen
 from hookviz.player.frames import Telling, firings_in, glyph_of, hook_of, state
-from hookviz.player.index import columns, entries
+from hookviz.player.index import Entry, columns, entries
+from hookviz.player.overview import PREFIX, PassViews
 from hookviz.player.packed import pack
 from hookviz.progress import progress
 from hookviz.still import no_collection
@@ -35,8 +37,10 @@ FIRINGS = 1_000
 
 
 def is_large(trace: Trace) -> bool:
-    """Whether ``trace`` has more steps or more boxes than can be sent and seen at once."""
-    return len(trace.rows) > LONG or any(_boxes(trace, pass_id) > MANY for pass_id in range(len(trace.roots)))
+    """Whether ``trace`` has more steps, passes or boxes than can be sent and seen at once."""
+    if len(trace.rows) > LONG or folds_passes(trace):
+        return True
+    return any(_boxes(trace, pass_id) > MANY for pass_id in range(len(trace.roots)))
 
 
 def _boxes(trace: Trace, pass_id: int) -> int:
@@ -68,31 +72,31 @@ class Large:
     """What the player is given of a large trace, part by part.
 
     The parts are ``chunk0``, ``chunk1`` … with the words of the steps, and ``0/``, ``0/m3`` … with the pictures: the
-    number of a pass, and the id of the box that is entered; and ``index``, with all that can be searched for.
+    number of a pass, and the id of the box that is entered; and ``index``, with all that can be searched for. Of more
+    than ``MANY`` passes there are also ``passes/``, ``passes/g3`` …, the pictures of the groups in which they are.
     """
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self._passes: dict[int, Pass] = {}
-        self._layouts = Layouts()
+        self.passes = trace.lookup.passes
+        """The passes in which something happened."""
+        self._groups = PassViews(trace) if folds_passes(trace) else None
+        self._kept: dict[int, Pass] = {}
+        self._layouts, self._tops = Layouts(), Layouts()
         self._hooks = sorted({row.hook for row in trace.rows if row.hook is not None})
         self._fired = trace.firings
         asks = bool(self._fired) or len(trace.rows) <= LONG  # to find out what to ask of nodes, each must be looked at
         self._telling = Telling(trace, trace.steps, {}, self._hooks, asks=asks, fired=self._fired)
 
-    @cached_property
-    def passes(self) -> list[int]:
-        """The passes in which something happened."""
-        return sorted({row.pass_id for row in self.trace.rows})
-
     @no_collection()
     def state(self) -> dict[str, Any]:
         """What the player needs from the start."""
-        tops = {f"{pass_id}/": self._view(pass_id, "") for pass_id in self.passes}
+        names = [PREFIX] if self._groups else [f"{pass_id}/" for pass_id in self.passes]
+        opened = {name: self._view(name, self._tops) for name in names}
         fired = self._fired[:FIRINGS]
-        first = {name: pack(top | {"svg": k}) for k, (name, top) in enumerate(tops.items())}
+        first = {name: pack(view | {"svg": k}) for k, (name, view) in enumerate(opened.items())}
         return {
-            "svgs": [finished(top["svg"], _ends(top["texts"])) for top in tops.values()],
+            "svgs": [finished(view["svg"], _ends(view["texts"])) for view in opened.values()],
             "frames": [],
             "outline": pack(self._outline()),
             "parts": {**first, "chunk0": self.part("chunk0")},
@@ -108,30 +112,47 @@ class Large:
         """The same with all parts, for where there is no kernel to ask; it may take a while, and is shown."""
         state = self.state()
         parts = dict(state["parts"])
-        names = [name for name in self.names() if name not in parts]
-        with progress(say("progress.preparing", n="{n}", total="{total}"), len(names)) as tick:
-            for name in names:
-                parts[name] = self.part(name)
+        found: list[Entry] = []
+        chunks, groups = list(self._chunks()), self._groups.names if self._groups else []
+        count = len(chunks) + len(groups) + len(self.passes)
+        with progress(say("progress.preparing", n="{n}", total="{total}"), count) as tick:
+            for name in (*chunks, *groups):
+                parts[name] = parts.get(name) or self.part(name)
                 tick()
-        return {**state, "parts": parts}
+            for pass_id in self.passes:
+                for name in self._views_of(pass_id):
+                    parts[name] = parts.get(name) or self.part(name)
+                found += self._entries(pass_id)
+                tick()
+        return {**state, "parts": {**parts, "index": pack(columns(found))}}
 
     @no_collection()
     def brief(self) -> dict[str, Any]:
         """The same with some parts: the words of the first steps, and the boxes that are entered first."""
-        state, names = self.state(), list(self.names())
-        words = [name for name in names if name.startswith("chunk")]
-        boxes = [name for name in names if "/" in name]
-        sent = {"index", *words[:CHUNKS], *boxes[:BOXES]}
-        left = [say("trace.brief", steps=f"{CHUNKS * CHUNK:,}", boxes=BOXES)] if len(sent) < len(names) else []
-        parts = {name: self.part(name) for name in names if name in sent - state["parts"].keys()}
-        return {**state, "parts": {**state["parts"], **parts}, "notes": [*state["notes"], *left]}
+        state, chunks = self.state(), list(self._chunks())
+        boxes = list(islice(self._views(), BOXES + 1))
+        sent = ["index", *chunks[:CHUNKS], *boxes[:BOXES]]
+        left = len(chunks) > CHUNKS or len(boxes) > BOXES
+        told = [say("trace.brief", steps=f"{CHUNKS * CHUNK:,}", boxes=BOXES)] if left else []
+        parts = {name: self.part(name) for name in sent if name not in state["parts"]}
+        return {**state, "parts": {**state["parts"], **parts}, "notes": [*state["notes"], *told]}
 
     def names(self) -> Iterator[str]:
         """The names of all parts."""
-        yield from (f"chunk{number}" for number in range(-(-len(self.trace.rows) // CHUNK)))
-        for pass_id in self.passes:
-            yield from (f"{pass_id}/{view.fold.id}" for view in self._pass(pass_id).views.all())
+        yield from self._chunks()
+        yield from self._views()
         yield "index"
+
+    def _chunks(self) -> Iterator[str]:
+        return (f"chunk{number}" for number in range(-(-len(self.trace.rows) // CHUNK)))
+
+    def _views(self) -> Iterator[str]:
+        yield from self._groups.names if self._groups else ()
+        for pass_id in self.passes:
+            yield from self._views_of(pass_id)
+
+    def _views_of(self, pass_id: int) -> Iterator[str]:
+        return (f"{pass_id}/{view.fold.id}" for view in self._pass(pass_id).views.all())
 
     def part(self, name: str) -> str:
         """One part, packed.
@@ -146,49 +167,65 @@ class Large:
                 raise KeyError(name)
             return pack([_lean(self._telling.frame(step)) for step in steps])
         if name == "index":
-            each = ((self._pass(pass_id).views, self._pass(pass_id).happened) for pass_id in self.passes)
-            return pack(columns(entry for own in each for entry in entries(self.trace, *own)))
-        pass_id, _, box = name.partition("/")
-        if int(pass_id) not in self.passes:
-            raise KeyError(name)
-        return pack(self._view(int(pass_id), box))
+            return pack(columns(entry for pass_id in self.passes for entry in self._entries(pass_id)))
+        return pack(self._view(name))
+
+    def _entries(self, pass_id: int) -> Iterator[Entry]:
+        """What can be searched for in a pass, and where there are very many of them, the pass itself."""
+        own = self._pass(pass_id)
+        if self._groups:
+            steps = list(self.trace.lookup.steps(pass_id)[:1])
+            yield Entry("pass", say("fold.pass", number=f"{pass_id + 1:,}"), "", -1, f"{pass_id}/", steps)
+        yield from entries(self.trace, own.views, own.happened)
 
     def _pass(self, pass_id: int) -> Pass:
-        if pass_id not in self._passes:
-            self._passes[pass_id] = Pass(self.trace, pass_id)
-        return self._passes[pass_id]
+        """One pass, of which a person enters one box after the other: those that were looked at last are kept."""
+        if pass_id not in self._kept:
+            self._kept[pass_id] = Pass(self.trace, pass_id)
+            for oldest in list(self._kept)[:-MANY]:
+                del self._kept[oldest]
+        return self._kept[pass_id]
 
-    def _view(self, pass_id: int, box: str) -> dict[str, Any]:
+    def _view(self, name: str, apart: Layouts | None = None) -> dict[str, Any]:
+        """One picture and what is told in it; with ``apart`` the picture shares no template with others."""
+        if self._groups and name.startswith(PREFIX):
+            return self._groups.view(name)
+        number, _, box = name.partition("/")
+        pass_id = int(number)
+        if not self.trace.lookup.steps(pass_id):
+            raise KeyError(name)
         own = self._pass(pass_id)
         fold = own.folds[box]
         scene = own.scene(own.views.of(fold))
+        figure = dot(scene, None, final=True)
         texts = {spot: [*map(list, sorted(there.items()))] for spot, there in scene.texts().items()}
         for closed in scene.folds:
             texts |= {spot: [*map(list, sorted(there.items()))] for spot, there in closed.texts.items()}
+        around = self._groups.trail(pass_id) if self._groups else []
+        inside = [[f"{pass_id}/{at.id}", self._title(pass_id, at)] for at in _entered(own.views, fold)]
         return {
-            "svg": self._layouts.svg(dot(scene, None, final=True)),
+            "svg": apart.svg(figure) if apart else _sent(self._layouts.shared(figure, name), name),
             "texts": texts,
             "steps": _steps(scene),
             "ports": {port.id: own.views.name(port.far) for port in scene.ports if port.far is not None},
             "spans": {closed.id: spans(closed.steps) for closed in scene.folds},
             "own": spans(own.happened.inside(fold).steps) if box else [(own.happened.first, own.happened.last)],
-            "trail": [[f"{pass_id}/{at.id}", self._title(pass_id, at)] for at in _entered(own.views, fold)],
+            "trail": [*around, *inside],
         }
 
     def _title(self, pass_id: int, fold: Fold) -> str:
         if not fold.id:
-            return say("fold.pass", number=pass_id + 1) if len(self.passes) > 1 else say("fold.whole")
+            return say("fold.pass", number=f"{pass_id + 1:,}") if len(self.passes) > 1 else say("fold.whole")
         return named(self.trace, fold)[0]
 
     def _outline(self) -> dict[str, Any]:
-        """A column each for what the timeline shows of every step."""
+        """A column each for what the timeline shows of every step; and the outermost pictures."""
         rows = self.trace.rows
         pictures, hooks = ({what: k for k, what in enumerate(there)} for there in (self.passes, self._hooks))
         norms: list[Any] = [None] * len(rows)
         for pass_id in self.passes:
-            for of in self._pass(pass_id).happened.nodes.values():
-                for arrival in of.arrived:
-                    norms[arrival.step] = arrival.told
+            for arrival in of_pass(self.trace, pass_id).arrived:
+                norms[arrival.step] = arrival.told
         return {
             "kind": [row.kind for row in rows],
             "glyph": [glyph_of(row.kind) for row in rows],
@@ -196,11 +233,15 @@ class Large:
             "hook": [-1 if row.hook is None else hooks[row.hook] for row in rows],
             "norm": norms,
             "asks": self._telling.asked,
+            "tops": [f"{pass_id}/" for pass_id in self.passes],
+            "overview": PREFIX if self._groups else "",
         }
 
     def _bounded(self, fired: int) -> Iterator[str]:
         if fired < len(self._fired):
             yield say("trace.firings", count=f"{len(self._fired):,}", shown=f"{fired:,}")
+        if self._groups:
+            yield say("trace.passes", count=f"{len(self.passes):,}", most=MANY)
 
 
 def state_of(trace: Trace) -> dict[str, Any]:
@@ -211,6 +252,15 @@ def state_of(trace: Trace) -> dict[str, Any]:
 def brief(trace: Trace) -> dict[str, Any]:
     """What an output of a notebook has of ``trace``: all of it, or of a large one the first parts."""
     return Large(trace).brief() if is_large(trace) else state(trace)
+
+
+def _sent(picture: Shared | str, name: str) -> Any:
+    """A picture as it is sent: itself, or a template with what fills it, or which view has the template."""
+    if isinstance(picture, str):
+        return picture
+    template = picture.template
+    where = {"pieces": template.pieces} if template.name == name else {"like": template.name}
+    return {**where, "fill": picture.fill}
 
 
 def _ends(texts: Mapping[str, list[list[Any]]]) -> dict[str, str]:

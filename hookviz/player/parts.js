@@ -27,7 +27,15 @@ export async function openLarge(model, signal) {
     told?.forEach((words, i) => Object.assign(frames[first + i], words));
     return Boolean(told);
   };
-  return { frames, firings: model.get("firings"), notes: [], label: "", beside: null, scale: scaleOf(frames), part, tell, isTold: (step) => Boolean(frames[step].title) };
+  return { frames, firings: model.get("firings"), notes: [], label: "", beside: null, scale: scaleOf(frames), tops: outline.tops, overview: outline.overview, part, tell, isTold: (step) => Boolean(frames[step].title) };
+}
+
+/** The picture of a view: its own, one that was sent with the player, or one that many views share, filled in. */
+export async function svgOf({ svg }, svgs, part) {
+  if (typeof svg === "number") return svgs[svg];
+  if (typeof svg === "string") return svg;
+  const pieces = svg.pieces ?? (await part(svg.like))?.svg.pieces;
+  return pieces?.map((piece) => (typeof piece === "number" ? svg.fill[piece] : piece)).join("");
 }
 
 /** Gives a part by its name: one that was sent, or one that the kernel is asked for; null if neither. */

@@ -3,6 +3,7 @@
 import { KEYS, say } from "./logic.js";
 import { focused, listen, make, mark, textButton } from "./dom.js";
 import { fitPictures, follow, makePicture } from "./graph.js";
+import { svgOf } from "./parts.js";
 import { makeSearch } from "./search.js";
 import { makeTints } from "./tints.js";
 
@@ -16,7 +17,6 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
   let wanted = "";
   let now = driver.now().step;
   let at = null;
-  const tops = Object.keys(model.get("parts")).filter((name) => name.endsWith("/"));
   const enter = async (name) => {
     wanted = name;
     const view = seen.get(name) ?? (await load(name));
@@ -36,8 +36,8 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
   };
   const load = async (name) => {
     const view = await large.part(name);
-    if (!view) return null;
-    const svg = typeof view.svg === "number" ? model.get("svgs")[view.svg] : view.svg;
+    const svg = view && (await svgOf(view, model.get("svgs"), large.part));
+    if (!svg) return null;
     const index = indexOf(view);
     const picture = makePicture(svg, label, frames, { ...noPins, index });
     for (const box of picture.holder.querySelectorAll(DOORS)) {
@@ -60,15 +60,16 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
   head.append(trail, search.button);
   side.append(head, search.pane, pane);
   /** The view to which a closed box, or the name of what lies outside, leads. */
-  const behind = ({ name, view }, { dataset: { id } }) => (id in view.spans ? inside(name, id) : view.ports[id]);
-  const inside = (name, id) => `${name.split("/")[0]}/${id}`;
+  const behind = (at, { dataset: { id } }) => (id in at.view.spans ? inside(at, id) : at.view.ports[id]);
+  // A box of a pass leads to a view of that pass; one in a picture of passes says where it leads.
+  const inside = ({ name, view }, id) => view.doors?.[id] ?? `${name.split("/")[0]}/${id}`;
   const holds = (spans) => spans.some(([first, last]) => first <= now && now <= last);
   /** Towards the step: into the box that holds it, or out of one that does not. */
   const approach = () => {
     if (!at) return;
     if (!holds(at.view.own)) return leave() || tell(say(words, "not_here"));
     const found = Object.entries(at.view.spans).find(([, spans]) => holds(spans));
-    if (found) tell(""), enter(inside(at.name, found[0]));
+    if (found) tell(""), enter(inside(at, found[0]));
     else tell(say(words, "no_box"));
   };
   const leave = () => {
@@ -83,14 +84,19 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
     trail.replaceChildren(...buttons, make("strong", "hv-here", here[1], { "aria-current": "true" }), make("span", "hv-elsewhere"));
     paintElsewhere();
   };
+  /** To the picture of another pass; among pictures of passes, one stays where the step is seen. */
+  const turn = (step) => {
+    if (at ? !at.view.doors : !large.overview) enter(large.tops[frames[step].picture]);
+    else if (!at || !holds(at.view.own)) enter(large.overview);
+  };
   const paintElsewhere = () => {
     const place = trail.querySelector(".hv-elsewhere");
     if (place) place.textContent = at && !holds(at.view.own) ? say(words, "elsewhere", { step: now + 1 }) : "";
   };
   const paint = (step) => {
-    const turned = frames[step].picture !== frames[now].picture || !at;
+    const turned = frames[step].picture !== frames[now].picture;
     now = step;
-    if (turned) enter(tops[frames[step].picture]);
+    if (turned || !at) turn(step);
     at?.picture.paint(step);
     at?.tint(step, model.get("norms"));
     at?.picture.align();

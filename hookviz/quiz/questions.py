@@ -37,7 +37,7 @@ class Quiz(Table[Asked]):
     def __init__(self, trace: "Trace") -> None:
         self._asked: list[Question] = []
         rows = []
-        for step, question in sorted(questions(trace.steps).items()):
+        for step, question in sorted(questions(trace.steps, trace.firings).items()):
             self._asked.append(question)
             rows.append(Asked(len(self._asked), step, question["text"], tuple(question.get("choices", ()))))
         head = [say(f"quiz.{name}") for name in ("number", "step", "text", "choices")]

@@ -1,6 +1,5 @@
 """What a person is given of a trace: steps and hooks, made when they are asked for."""
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -108,9 +107,7 @@ class Step:
     @property
     def scales(self) -> list[ScaleRow]:
         """The scales of its pass."""
-        rows = self.trace.scales
-        first = bisect_left(rows, (self.pass_id,))
-        return rows[first : bisect_left(rows, (self.pass_id + 1,))]
+        return self.trace.lookup.scales(self.pass_id)
 
     @property
     def row(self) -> StepRow:

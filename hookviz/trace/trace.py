@@ -1,8 +1,6 @@
 """What happened in a pass: an ordered list of steps over a graph, plain data that can be saved and shown."""
 
 import json
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +9,7 @@ from hookviz.played import Played
 from hookviz.source import Source
 from hookviz.table import Table
 from hookviz.trace.asked import Asked
+from hookviz.trace.lookup import Lookup, size_of
 from hookviz.trace.rows import (
     HOOK_KINDS,
     MODULE_HOOK_KINDS,
@@ -18,7 +17,6 @@ from hookviz.trace.rows import (
     CallRow,
     HookRow,
     ModuleRow,
-    Place,
     SavedRow,
     ScaleRow,
     StepRow,
@@ -69,9 +67,8 @@ class Trace(Asked, Played):
     """For each pass, the places at which it starts."""
     hooked: list[list[int]] = field(default_factory=list)
     """For each pass, the hooks that were registered on its graph, by their place in ``hook_rows``."""
-    _counted: tuple[int, Counter[str]] = field(default_factory=lambda: (0, Counter()), init=False, compare=False)
-    _named: tuple[int, dict[Place, str]] = field(default_factory=lambda: (0, {}), init=False, compare=False)
-    _ends: tuple[int, dict[int, set[int]]] = field(default_factory=lambda: (0, {}), init=False, compare=False)
+    _lookup: Lookup | None = field(default=None, init=False, compare=False)
+    _hook_numbers: dict[HookRow, int] = field(default_factory=dict, init=False, compare=False)
 
     @property
     def steps(self) -> Steps:
@@ -100,18 +97,16 @@ class Trace(Asked, Played):
         row = self.hook_rows[index]
         on = self._holder(row)
         if place is None:
-            place = self.place(index, max((i for i, there in enumerate(self.hooked) if index in there), default=None))
+            place = self.place(index, self.lookup.last_passes.get(index))
         source = Source(row.name, row.file, row.line, row.text, row.mark)
         tensors = row.kind in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
-        unnamed = tensors and (row.node, row.output) not in self._names
+        unnamed = tensors and (row.node, row.output) not in self.lookup.names
         variant = ".unnamed" if unnamed else ".global" if "global" in row.flags else ""
         return Hook(on, row.kind, source, say(f"dict.{row.kind}{variant}", on=on), *place, row.flags)
 
     def place(self, index: int, pass_id: int | None) -> tuple[int, int]:
         """The place of a hook among those of its dict when a pass ran (or ever), and how many they were."""
-        kept, rows = self.hook_rows[index].dict, self.hook_rows
-        peers = [i for i in (range(len(rows)) if pass_id is None else self.hooked[pass_id]) if rows[i].dict == kept]
-        return peers.index(index), len(peers)
+        return self.lookup.hooks(pass_id).places[index]
 
     def _holder(self, row: HookRow) -> str:
         """Whose a hook is."""
@@ -142,44 +137,39 @@ class Trace(Asked, Played):
     def _inside(self, node: int, output: int) -> str:
         if node < 0:
             return ""
-        tensor = self._names.get((node, max(output, 0)))
-        op = self.ops[node]
+        lookup, op = self.lookup, self.ops[node]
+        tensor = lookup.names.get((node, max(output, 0)))
         if output >= 0 and tensor is not None:
             return tensor
         if tensor is not None:
             return say("name.node", op=op, tensor=tensor)
         if output >= 0 and op == "AccumulateGrad":
             return say("name.leaf", number=node)
-        return op if self._op_counts[op] == 1 else say("name.number", op=op, number=node)
+        return op if lookup.op_counts[op] == 1 else say("name.number", op=op, number=node)
 
     def outputs(self, node: int) -> list[int]:
         """The outputs of ``node`` to which an edge leads, or at which a pass begins."""
-        starts = [place for roots in self.roots for place in roots]
-        if self._ends[0] != (count := len(self.edges) + len(starts)):
-            self._ends = (count, {})
-            for end, output in (*self.edges.values(), *starts):
-                self._ends[1].setdefault(end, set()).add(output)
-        return sorted(self._ends[1].get(node, ()))
+        return self.lookup.outputs.get(node, [])
+
+    @property
+    def lookup(self) -> Lookup:
+        """Its tables by pass, node and call; made anew once a table has grown."""
+        if self._lookup is None or self._lookup.size != size_of(self):
+            self._lookup = Lookup(self)
+        return self._lookup
 
     def forget(self) -> None:
-        """What was reckoned from the rows is no longer so."""
-        self._counted, self._named, self._ends = (0, Counter()), (0, {}), (0, {})
+        """A table has other rows now: look them up anew."""
+        self._lookup, self._hook_numbers = None, {}
 
-    @property
-    def _op_counts(self) -> Counter[str]:
-        """How many nodes there are of each op."""
-        if self._counted[0] != len(self.ops):
-            self._counted = (len(self.ops), Counter(self.ops))
-        return self._counted[1]
-
-    @property
-    def _names(self) -> Mapping[tuple[int, int], str]:
-        """Place → name, the first one that was found; made anew when a pass has brought more tensors."""
-        count, names = self._named
-        if count != len(self.tensors):
-            names = {(row.node, row.output): row.name for row in reversed(self.tensors) if row.name}
-            self._named = (len(self.tensors), names)
-        return names
+    def hook_number(self, row: HookRow) -> int:
+        """The place of ``row`` in ``hook_rows``, at whose end it is put if it is not there yet."""
+        if len(self._hook_numbers) != len(self.hook_rows):
+            self._hook_numbers = {known: place for place, known in enumerate(self.hook_rows)}
+        place = self._hook_numbers.setdefault(row, len(self.hook_rows))
+        if place == len(self.hook_rows):
+            self.hook_rows.append(row)
+        return place
 
     def _on(self, row: StepRow) -> str:
         """What a step is about."""

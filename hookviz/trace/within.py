@@ -7,14 +7,12 @@ from hookviz.trace.trace import Trace
 
 def below(trace: Trace, pass_id: int) -> Iterator[int]:
     """The nodes of a pass, nearest to the roots first."""
-    following: dict[int, list[int]] = {}
-    for (start, _), (end, _) in trace.edges.items():
-        following.setdefault(start, []).append(end)
+    following = trace.lookup.following
     queue = [node for node, _ in trace.roots[pass_id]] if pass_id < len(trace.roots) else []
     seen = dict.fromkeys(queue)
     queue = list(seen)
     for node in queue:  # grows while it is read
-        for end in following.get(node, ()):
+        for _, end in following.get(node, ()):
             if end not in seen:
                 seen[end] = None
                 queue.append(end)
@@ -31,8 +29,8 @@ def chain(trace: Trace, call: int) -> Iterator[int]:
 
 def called(trace: Trace, pass_id: int) -> list[int]:
     """The calls that steps of a pass are about, and those around them."""
-    steps = dict.fromkeys(row.call for row in trace.rows if row.pass_id == pass_id and row.call >= 0)
-    return list(dict.fromkeys(at for call in steps for at in chain(trace, call)))
+    calls = dict.fromkeys(trace.rows[step].call for step in trace.lookup.steps(pass_id))
+    return list(dict.fromkeys(at for call in calls for at in chain(trace, call)))
 
 
 def makers(trace: Trace, nodes: Iterable[int]) -> dict[int, int]:
@@ -42,15 +40,15 @@ def makers(trace: Trace, nodes: Iterable[int]) -> dict[int, int]:
     a module which was not called itself, as attention's ``out_proj``, belongs to the call around that used it.
     """
     made = {node: trace.owners[node] for node in nodes if node in trace.owners}
-    names = {row.node: row.name for row in trace.tensors if row.leaf and row.name}
     used: dict[int, int] = {}
-    for (start, _), (end, _) in trace.edges.items():
-        if trace.ops[end] != "AccumulateGrad" or start not in made:
+    for start, _, end in trace.lookup.ways(made):
+        if trace.ops[end] != "AccumulateGrad":
             continue
+        call = made[start]
         if end in made:
-            own = made[start] if trace.calls[made[start]].module == trace.calls[made[end]].module else None
+            own = call if trace.calls[call].module == trace.calls[made[end]].module else None
         else:
-            own = _around(trace, made[start], names.get(end, ""))
+            own = _around(trace, call, trace.lookup.leaf_names.get(end, ""))
         if own is not None:
             used[end] = min(own, used.get(end, own))
     return made | used

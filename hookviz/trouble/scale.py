@@ -77,7 +77,7 @@ def _ways(of: Pass) -> Ways:
             if factor:
                 ways.hooked.setdefault(row.node, []).append((index, factor))
     ways.seen = _seen(of, ways)
-    scaled = {node for row in of.trace.scales if row.pass_id == of.pass_id for node in row.at}
+    scaled = {node for row in of.trace.lookup.scales(of.pass_id) for node in row.at}
     for node in ways.norms:  # in the order in which they arrived
         _extend(ways, node, scaled)
     return ways

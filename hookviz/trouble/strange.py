@@ -1,6 +1,7 @@
 """Where NaN or Inf begins: in a module's forward, in a tensor that the graph was made of, or in a gradient."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,7 +29,7 @@ def strange(of: Pass) -> Found | None:
     found = _forward(of)
     if found is not None:
         return found
-    scaled = any(row.pass_id == of.pass_id for row in of.trace.scales)
+    scaled = of.trace.lookup.scales(of.pass_id)
     found, held = None if scaled else _backward(of), _data(of)
     return held if held is not None and (found is not None or held.kind == "nan") else found
 
@@ -68,7 +69,7 @@ def _because(of: Pass, index: int, before: Any, kind: str) -> str:
     if not values:
         return say("trouble.input.unknown")
     low, high = min(value.min for value in values), max(value.max for value in values)
-    ops = {of.trace.ops[node].partition("Backward")[0] for node, owner in of.trace.owners.items() if owner == call}
+    ops = {of.trace.ops[node].partition("Backward")[0] for node in of.trace.lookup.made.get(call, ())}
     sign = ".negative" if low < 0 and kind == "nan" and ops & _NOT_NEGATIVE else ""
     sign = ".zero" if not sign and ops & _NOT_ZERO and any(value.zero for value in values) else sign
     return say(f"trouble.input{sign}", low=number(low, 4), high=number(high, 4))
@@ -81,10 +82,12 @@ _NOT_ZERO = {"Log", "Log2", "Log10", "Rsqrt", "Reciprocal", "Div", "Pow"}
 
 def _held(of: Pass, index: int, row: TensorRow) -> str:
     """A parameter that was no better before, and the optimizer's step since which it is so."""
-    earlier = [one for one in of.trace.tensors if one.name == row.name and one.pass_id < of.pass_id]
-    steps = [step for step in range(index) if of.trace.rows[step].kind == "optimizer_step"]
-    if steps and earlier and not of.bad(earlier[-1].data):
-        return say("trouble.parameter.since", on=row.name, step=steps[-1] + 1, optimizer=of.trace.steps[steps[-1]].on)
+    earlier = [one for one in of.trace.lookup.tensors_before(of.pass_id, row.node)[-1:] if not of.bad(one.data)]
+    steps = of.trace.lookup.optimizer_steps
+    count = bisect_left(steps, index)
+    if count and earlier:
+        step = steps[count - 1]
+        return say("trouble.parameter.since", on=row.name, step=step + 1, optimizer=of.trace.steps[step].on)
     return say("trouble.parameter", on=row.name)
 
 

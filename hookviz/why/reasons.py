@@ -1,5 +1,6 @@
 """Why a gradient is what it is: the formula, the values in it, and whether they come to what was recorded."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -164,9 +165,9 @@ class Explainer:
         """The old ``.grad`` and the gradient that came last."""
         row = self.trace.rows[step]
         before, after = self.trace.value(row.before), self.trace.value(row.after)
-        earlier = (self.trace.rows[i] for i in range(step - 1, -1, -1))
-        here = (r.after for r in earlier if (r.pass_id, r.node) == (row.pass_id, row.node))
-        grad = self.trace.value(next((came for came in here if came is not None), None))
+        of_pass = self.trace.lookup.steps(row.pass_id)
+        earlier = (self.trace.rows[i] for i in reversed(of_pass[: bisect_left(of_pass, step)]))
+        grad = self.trace.value(next((r.after for r in earlier if r.node == row.node and r.after is not None), None))
         on = self.trace.name(row.node, row.output)
         return _sum(on, "grad", [grad], after) if before is None else _sum(on, ".grad + grad", [before, grad], after)
 
