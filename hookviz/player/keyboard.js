@@ -13,13 +13,13 @@ export function makeKeyboard({ root, words, panel, signal }) {
   };
   const leave = () => {
     giveAway(root);
-    note("keys_off");
+    note("esc_leaves");
   };
   const escape = () => {
     if (isFull(root)) return document.exitFullscreen();
     if (warned) return leave();
     warned = true;
-    note("keys_on");
+    note("esc_stays");
   };
   const begin = () => {
     warned = false;
