@@ -1,10 +1,10 @@
 """Questions about what a hook or a node is about to do, with the answers and the reasons that a trace gives."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from hookviz.answers import Numbers, are_near
 from hookviz.sentences import brief, labelled, numeral, sends
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Part, Step, Values
 from hookviz.values import flat, number
@@ -15,9 +15,6 @@ MOST = 100
 
 FEW = 4
 """No more numbers than this are asked for at once."""
-
-NEAR = 1e-3
-"""Numbers that differ by less than this part are the same answer."""
 
 _CHOICES, _REASONS, _BACK = 6, 5, 40
 """At most: hooks to choose from, wrong numbers that have a reason, steps looked back for those."""
@@ -34,7 +31,6 @@ _WORDED = {
 _EFFECTS = ("kept", "edited", "replaced")
 
 Question = dict[str, Any]
-Numbers = list[float | None]
 
 
 def questions(steps: Sequence[Step], fired: Sequence[Step] | None = None) -> dict[int, Question]:
@@ -89,7 +85,7 @@ def _number(step: Step, steps: Sequence[Step]) -> Question | None:
     reasons: list[list[str]] = []
     told: list[Numbers] = [made]
     for wrong, text in _mistakes(step, steps, given, made):
-        if len(wrong) == len(made) and not any(near(wrong, other) for other in told) and len(reasons) < _REASONS:
+        if len(wrong) == len(made) and not any(are_near(wrong, other) for other in told) and len(reasons) < _REASONS:
             told.append(wrong)
             reasons.append([_written(wrong), text])
     return {"text": _about(step), "answer": _written(made), "reasons": reasons}
@@ -158,17 +154,6 @@ def numbers(values: Values) -> Numbers | None:
             return None
         found += [part if part is None else float(part) for part in parts]  # type: ignore[arg-type]
     return found if 0 < len(found) <= FEW else None
-
-
-def near(one: Numbers, other: Numbers) -> bool:
-    """Whether two answers of the same length are taken for the same."""
-    return all(_alike(a, b) for a, b in zip(one, other, strict=True))
-
-
-def _alike(a: float | None, b: float | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=NEAR)
 
 
 def _written(answer: Numbers) -> str:

@@ -10,7 +10,8 @@ import torch
 from scenes import Net, SumNet, hook_everything, leaf, recorded, scene, silent
 
 import hookviz as hv
-from hookviz.predict import FEW, MOST, Question, near, numbers, questions
+from hookviz.answers import are_near
+from hookviz.predict import FEW, MOST, Question, numbers, questions
 from hookviz.trace import HOOK_KINDS
 from hookviz.values import Value
 
@@ -350,8 +351,8 @@ def test_no_more_questions_are_made_than_somebody_answers() -> None:
 
 
 def test_two_answers_are_alike_within_a_thousandth() -> None:
-    assert near([1.0, None, math.nan], [1.0005, None, math.nan])
-    assert not near([1.0], [1.002]) and not near([None], [0.0]) and near([0.0], [-0.0])
+    assert are_near([1.0, None, math.nan], [1.0005, None, math.nan])
+    assert not are_near([1.004], [1.002]) and not are_near([None], [0.0]) and are_near([0.0], [-0.0])
 
 
 def test_numbers_that_nobody_can_type_are_none() -> None:

@@ -2,9 +2,12 @@
 
 import json
 import math
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from scenes import c_hook, leaf, scene
@@ -12,7 +15,8 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.predict import questions
-from hookviz.quiz.questions import Quiz, _read
+from hookviz.quiz.questions import Quiz
+from hookviz.words import say
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +55,54 @@ def test_the_right_answer_to_each_question_is_right(trace: hv.Trace, quiz: Quiz)
             assert quiz.check(asked.number, answer).right, (asked, answer)
 
 
-NUMBERS = json.loads((Path(__file__).parent / "js" / "numbers.json").read_text(encoding="utf-8"))
+VERDICTS = json.loads((Path(__file__).parent / "js" / "verdicts.json").read_text(encoding="utf-8"))
+"""What was recorded, the verdict, and answers that get it: the tests of the player run the same table."""
 
 
-@pytest.mark.parametrize(("text", "numbers"), NUMBERS)
-def test_it_reads_what_the_player_reads(text: str, numbers: list[str | None] | None) -> None:
-    wanted = None if numbers is None else [None if number is None else float(number) for number in numbers]
-    assert str(_read(text)) == str(wanted)  # of which NaN is like itself
+def verdict(trace: hv.Trace, recorded: str, answer: Any) -> str:
+    """What is made of ``answer`` where ``recorded`` is the answer of the trace."""
+    quiz = trace.quiz()
+    quiz._asked[0] = {"text": "", "answer": recorded, "reasons": []}
+    checked = quiz.check(1, answer)
+    others = {say("player.ask_unread"): "unread", say("player.ask_other"): "wrong"}
+    return "right" if checked.right else others.get(checked.reason, "count")
+
+
+@pytest.mark.parametrize(("recorded", "wanted", "answers"), VERDICTS)
+def test_answers_are_judged_by_the_table_that_holds_for_the_player_too(
+    trace: hv.Trace, recorded: str, wanted: str, answers: list[str]
+) -> None:
+    assert {answer: verdict(trace, recorded, answer) for answer in answers} == dict.fromkeys(answers, wanted)
+
+
+def test_the_table_has_every_verdict_and_the_answers_that_once_were_judged_differently() -> None:
+    found = {(recorded, answer): wanted for recorded, wanted, answers in VERDICTS for answer in answers}
+    assert set(found.values()) == {"right", "wrong", "count", "unread"} and len(found) > 300
+    once = {"1001.0009": "wrong", "1_000": "unread", "0x10": "unread", "1,000": "count"}
+    assert {answer: found["1000", answer] for answer in once} == once
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        ([1, [2.0, ["3"]], None], "right"),
+        ((torch.tensor([1, 2]), np.array([3.0]), [None]), "right"),
+        (np.array([[1, 2], [3, 4]]), "wrong"),
+        ([True, Fraction(2), Decimal(3), "none"], "right"),
+        ([1, 2, 3, 4j], "unread"),
+        (torch.tensor([1, 2, 3, 4j]), "unread"),
+        ({1, 2, 3}, "unread"),
+        ([1, 2, 3], "count"),
+        (["1, 2", 3, None], "right"),
+    ],
+)
+def test_in_python_numbers_may_be_in_tensors_arrays_and_lists(trace: hv.Trace, answer: Any, wanted: str) -> None:
+    assert verdict(trace, "1, 2, 3, None", answer) == wanted
+
+
+def test_a_choice_may_be_given_in_full_width(quiz: Quiz) -> None:
+    number = number_of(quiz, "Which hook runs next?")
+    assert quiz.check(number, "\uff11").reason == quiz.check(number, 1).reason != quiz.check(number, 2).reason
 
 
 @pytest.mark.parametrize("answer", [18, 18.0, "18", " tensor(18.) ", [18], torch.tensor([18]), 18.005])

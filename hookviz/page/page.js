@@ -25,6 +25,12 @@ function pictureOf(shown) {
   return new TextDecoder().decode(bytes).replace(/<style>.*?<\/style>/, "");
 }
 
+/** Whether nothing has the keyboard. In a frame one cannot know: a field of the page around may have it. */
+function isKeyboardFree() {
+  if (globalThis.top !== globalThis.self) return false;
+  return [null, document.body, document.documentElement].includes(document.activeElement);
+}
+
 async function play(still) {
   const root = still.parentElement;
   const twin = root.closest("[data-twin]");
@@ -43,8 +49,8 @@ async function play(still) {
   const live = make("div", "hv-live");
   still.before(live);
   render({ model: makeModel(values), el: live });
-  // In a page of its own the keys are the player's from the start.
-  if (root.matches("main")) live.firstChild.focus({ preventScroll: true });
+  // In a page of its own the keys are the player's from the start, unless somebody types elsewhere by now.
+  if (root.matches("main") && isKeyboardFree()) live.firstChild.focus({ preventScroll: true });
 }
 
 // Not by the place of this script: some notebooks take scripts out of an output and run them elsewhere.

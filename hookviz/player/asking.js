@@ -1,5 +1,7 @@
 // Questions before a hook runs: which one is in the way, reading an answer and judging it. The node tests run this file.
 
+import { isComposing, keyOf, plain } from "./logic.js";
+
 // A frame's ask is what predict.py writes: a text, and either an answer in numbers or choices.
 
 /** The first step after one, up to another, whose question is open; -1 where none is. */
@@ -7,33 +9,53 @@ export function questionBetween(frames, answered, from, to) {
   return frames.findIndex(({ ask }, step) => step > from && step <= to && ask && !(step in answered));
 }
 
-const NAMED = new Map([["none", null], ["nan", NaN], ...["inf", "infinity", "∞"].map((name) => [name, Infinity])]);
+// How a number is written and judged: the rule stands in answers.py, and verdicts.json holds both files to it.
 
-/** The numbers in what was typed, as Python or a person writes them; undefined for what is no number. */
+const SEPARATORS = /(?:[,;()[\]\s]|tensor)+/;
+const NUMBER = /^([+-]?)(?:(nan)|(inf|infinity)|((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?))$/;
+const ENOUGH = 3;
+const SLACK = 1 + 1e-9;
+
+/** The numbers in what was typed; undefined for what is no number. */
 export function readNumbers(text) {
-  const bare = text.toLowerCase().replace(/tensor|[()[\]]/g, " ").replace(/−/g, "-");
-  return bare.split(/[,;\s]+/).filter(Boolean).map((part) => {
-    const [sign, name] = part.startsWith("-") ? [-1, part.slice(1)] : [1, part.replace(/^\+/, "")];
-    if (NAMED.has(name)) return NAMED.get(name) === null ? null : sign * NAMED.get(name);
-    return /^[\d.]/.test(name) && Number(name) >= 0 ? sign * Number(name) : undefined;
-  });
+  return plain(text).split(SEPARATORS).filter(Boolean).map(readNumber);
+}
+
+function readNumber(written) {
+  if (written === "none") return null;
+  const [known, sign, nan, infinity, decimal] = NUMBER.exec(written) ?? [];
+  if (known === undefined) return undefined;
+  const size = nan ? NaN : infinity ? Infinity : Number(decimal);
+  return sign === "-" ? -size : size;
 }
 
 /** Whether a key in the field is for the field: all with a name, and what is in numbers, in nan, none and infinity. */
-export function isTyped({ key, shiftKey }) {
+export function isTyped(event) {
+  if (isComposing(event)) return true;
+  const key = keyOf(event);
   // Shift+Enter runs the cell, as everywhere.
-  return key.length > 1 ? key !== "Enter" || !shiftKey : /[-−+.,;()\s\d∞aefinoty]/i.test(key);
+  if (key.length > 1) return key !== "Enter" || !event.shiftKey;
+  return /[-+.,;()\s\d∞aefinoty]/i.test(plain(key));
 }
 
-/** Three digits are enough; 0 and -0 are the same. */
-export function isNear(given, right) {
-  if (given === null || right === null) return given === right;
-  if (given === right || (Number.isNaN(given) && Number.isNaN(right))) return true;
-  if (!Number.isFinite(given) || !Number.isFinite(right)) return false;
-  return Math.abs(given - right) <= 1e-3 * Math.abs(right) || given === Number(right.toPrecision(3));
+/** Whether a number is right: near enough, or rounded; 0 and -0 are the same. */
+export function isNear(given, recorded) {
+  if (given === null || recorded === null) return given === recorded;
+  if (given === recorded || (Number.isNaN(given) && Number.isNaN(recorded))) return true;
+  if (!Number.isFinite(given) || !Number.isFinite(recorded)) return false;
+  return Math.abs(given - recorded) <= 1e-3 * Math.abs(recorded) * SLACK || isRounded(given, recorded);
 }
 
-const areNear = (given, right) => given.length === right.length && given.every((number, i) => isNear(number, right[i]));
+/** Whether a number is the recorded one, rounded to three digits. */
+function isRounded(given, recorded) {
+  if (rounded(given) !== given) return false;
+  const nearest = rounded(recorded);
+  return Number.isFinite(nearest) && Math.abs(given - recorded) <= Math.abs(nearest - recorded) * SLACK;
+}
+
+const rounded = (number) => Number(number.toExponential(ENOUGH - 1));
+
+const areNear = (given, recorded) => given.length === recorded.length && given.every((number, i) => isNear(number, recorded[i]));
 
 /** Right or not, and why; or what keeps the answer from being judged. */
 export function judge(ask, given) {

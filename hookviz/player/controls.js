@@ -56,7 +56,7 @@ function paintPlay(button, action, words) {
 export function makeHelp({ words, signal }) {
   const dialog = make("dialog", "hv-help", "", { "aria-label": say(words, "help") });
   const list = make("dl");
-  const every = ["step", "hook", "ends", "play", "predict", "answer", "stop", "switch", "layers", "found", "box", "search", "norms", "zoom", "group", "large", "full", "help", "close"];
+  const every = ["step", "hook", "ends", "play", "predict", "answer", "stop", "switch", "layers", "found", "box", "search", "norms", "zoom", "group", "large", "full", "help", "tab", "close"];
   // A key that has no words does nothing in this player.
   for (const key of every.filter((name) => words[`keys_${name}`])) {
     const keys = make("dt");

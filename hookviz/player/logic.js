@@ -96,18 +96,57 @@ export const KEYS = {
   l: "large",
   f: "full",
   w: "found",
-  Escape: "leave",
+  Escape: "escape",
 };
 
 /** What a key asks for, or null where it belongs to the browser or to a control that it activates. */
 export function actionOf(event, onControl) {
+  if (event.isComposing) return null;
   // Many keyboards type [ and ] through AltGr, which Windows reports as Ctrl+Alt and a Mac as Alt.
   const typed = event.altKey && "[]".includes(event.key);
   if (!typed && (event.ctrlKey || event.metaKey || event.altKey)) return null;
-  if (onControl && event.key === " ") return null;
-  if (event.shiftKey && event.key === "Enter") return "leave";
-  const key = event.key.length > 1 ? event.key : event.key.toLowerCase();
+  const key = keyOf(event);
+  if (onControl && key === " ") return null;
+  if (event.shiftKey && key === "Enter") return "leave";
   return Object.hasOwn(KEYS, key) ? KEYS[key] : null;
+}
+
+/** Whether an input method has the key for itself. Safari ends a composition before it reports its last key, by the old number. */
+export const isComposing = (event) => Boolean(event.isComposing) || event.keyCode === 229 || event.key === "Process";
+
+/** What keys at these places are called where neither a letter nor a digit is at them. */
+const PLACES = { BracketLeft: "[", BracketRight: "]", Slash: "/", Minus: "-", Equal: "=", Space: " " };
+const SHIFTED = { Slash: "?", Equal: "+" };
+const LATIN = /^[\p{Script=Latin}0-9]$/u;
+const LETTER = /^[\p{L}\p{M}\p{Nd}\u3001-\u303f]$/u;
+
+/** What a key is called: the letter, digit or sign that it types, in small letters, or a name such as Home. */
+export function keyOf({ key, code = "", shiftKey }) {
+  const usual = key.length > 1 ? key : halfWidth(key).toLowerCase();
+  return isHidden(usual) ? keyAt(code, shiftKey) || usual : usual;
+}
+
+/** Whether only the place of a key tells which it is: an input method has it, or it types a letter that is not Latin. */
+function isHidden(key) {
+  if (key === "Process" || key === "Unidentified") return true;
+  return LETTER.test(key) && !LATIN.test(key);
+}
+
+/** What the key at a place is called on the usual keyboard. */
+function keyAt(code, shiftKey) {
+  const [, letter] = /^(?:Key|Digit|Numpad)([A-Z0-9])$/.exec(code) ?? [];
+  if (letter) return letter.toLowerCase();
+  if (shiftKey && Object.hasOwn(SHIFTED, code)) return SHIFTED[code];
+  return PLACES[code] ?? code;
+}
+
+/** Characters that are as wide as Chinese ones as the usual ones. */
+const halfWidth = (text) => text.replace(/[\uff01-\uff5e]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0)).replaceAll("\u3000", " ");
+
+/** A text in small letters and usual characters: a minus sign of another kind is a minus, and so on. */
+export function plain(text) {
+  const usual = halfWidth(text).replace(/[\u2010-\u2013\u2212\u30fc\ufe63]/g, "-").replace(/[\u3002\uff61]/g, ".");
+  return usual.replace(/[\u3001\uff64]/g, ",").replace(/\u221e/g, "inf").toLowerCase();
 }
 
 /** What happens when the time of a step is over. */

@@ -15,6 +15,8 @@ function region(name, label) {
 export function makePanel({ frames, beside, hooks, words }) {
   const pane = region("hv-panel", say(words, "panel"));
   const heard = make("div", "hv-heard", "", { "aria-live": "polite" });
+  /** Whose the keys are, where that is not plain. */
+  const keys = make("p", "hv-keys");
   const paint = (step) => {
     const frame = frames[step];
     pane.classList.toggle("hv-forward", frame.forward);
@@ -36,6 +38,7 @@ export function makePanel({ frames, beside, hooks, words }) {
   };
   const panelParts = (frame, step) => [
     headOf(frame, say(words, "step_of", { step: step + 1, steps: frames.length })),
+    keys,
     make("p", "hv-told"),
     make("p", `hv-sentence ${sizeOfSentence(frame.sentence)}`, frame.sentence),
     make("p", "hv-beside", besideOf(step)),
@@ -46,7 +49,7 @@ export function makePanel({ frames, beside, hooks, words }) {
     make("p", "hv-kept", frame.kept),
     make("p", "hv-next", frame.next),
   ];
-  return { pane, heard, paint, tell, say: speak };
+  return { pane, heard, keys, paint, tell, say: speak };
 }
 
 function headOf(frame, count) {

@@ -1,6 +1,6 @@
 // Predict: before a hook's step its question stands in the panel, and the step shows when it is answered.
 
-import { actionOf, say } from "./logic.js";
+import { actionOf, isComposing, say } from "./logic.js";
 import { answeredWith, isTyped, judge, questionBetween } from "./asking.js";
 import { focused, listen, make, mark, textButton } from "./dom.js";
 import { hookOf } from "./panel.js";
@@ -34,7 +34,7 @@ export function makePredict({ model, words, frames, hooks, panel, root, driver, 
   const settle = () => {
     const asking = on() && open >= 0 && at === open - 1;
     root.classList.toggle("hv-predicting", on());
-    mark(button, { "aria-pressed": on() });
+    mark(button, { "aria-pressed": on(), "aria-disabled": refusal() !== "", title: refusal() });
     panel.pane.classList.toggle("hv-asking", asking);
     if (asking) ask();
     else drop();
@@ -71,16 +71,24 @@ export function makePredict({ model, words, frames, hooks, panel, root, driver, 
     form.querySelector(".hv-reason").textContent = text;
     form.querySelector("input")?.select();
   };
+  /** Why nothing can be asked here; empty where something can, or where one can stop. */
+  const refusal = () => {
+    if (on() || frames.some((frame) => frame.ask)) return "";
+    const [variants, switches] = [model.get("variants"), model.get("switches")].map((list) => list?.length);
+    if (switches && model.get("shown")) return say(words, "ask_elsewhere");
+    return say(words, variants && !switches ? "ask_compared" : "ask_none");
+  };
   const toggle = () => {
-    if (on() || frames.some((frame) => frame.ask)) driver.put({ predict: !on(), step: at });
-    else panel.tell(say(words, model.get("variants")?.length ? "ask_elsewhere" : "ask_none"));
+    if (refusal()) panel.tell(refusal());
+    else driver.put({ predict: !on(), step: at });
   };
   listen(root, "keydown", (event) => {
     const choices = form?.isConnected && frames[open].ask.choices;
-    if (!choices || !/^flip/.test(actionOf(event))) return;
+    const [, digit] = /^flip(.)/.exec(actionOf(event)) ?? [];
+    if (!choices || !digit) return;
     // Where hooks are switches, a digit flips one: not while it is an answer.
     event.stopImmediatePropagation();
-    if (choices[event.key - 1]) answer(event.key - 1);
+    if (choices[digit - 1]) answer(digit - 1);
   }, signal);
   const paint = (step) => {
     at = step;
@@ -103,7 +111,10 @@ function askForm(ask, words, { answer, reveal, leave }, signal) {
     if (!ask.choices) answer(form.querySelector("input").value);
   }, signal);
   listen(form, "keydown", (event) => {
-    const leaves = event.key === "Escape";
+    // Escape and Enter first end what an input method composes.
+    const composing = event.target.matches("input") && isComposing(event);
+    if (composing && event.key === "Enter") event.preventDefault();
+    const leaves = event.key === "Escape" && !composing;
     if (leaves) leave();
     if (leaves || (event.target.matches("input") && isTyped(event))) event.stopPropagation();
   }, signal);

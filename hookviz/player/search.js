@@ -1,6 +1,6 @@
 // The search field of a large trace, with the hits below it.
 
-import { say } from "./logic.js";
+import { isComposing, say } from "./logic.js";
 import { focused, keyed, listen, make, mark, textButton } from "./dom.js";
 import { readIndex, seek } from "./seek.js";
 
@@ -54,10 +54,11 @@ export function makeSearch({ root, words, frames, large, enter, go, signal }) {
   const keys = { ArrowDown: () => choose(at + 1), ArrowUp: () => choose(at - 1), Enter: () => lead(at), Escape: () => close(before) };
   listen(field, "input", search, signal);
   listen(field, "keydown", (event) => {
-    // Shift+Enter runs the cell, and Tab goes on, as everywhere; while letters are composed, keys choose among those.
-    if ((event.key === "Enter" && event.shiftKey) || event.key === "Tab" || event.isComposing) return;
+    // Shift+Enter runs the cell, and Tab goes on, as everywhere.
+    if ((event.key === "Enter" && event.shiftKey) || event.key === "Tab") return;
     event.stopPropagation();
-    if (!Object.hasOwn(keys, event.key)) return;
+    // While letters are composed, keys choose among those.
+    if (isComposing(event) || !Object.hasOwn(keys, event.key)) return;
     event.preventDefault();
     keys[event.key]();
   }, signal);

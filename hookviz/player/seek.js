@@ -1,5 +1,7 @@
 // Searching a large trace: what a query asks for, and what answers it. The node tests run this file.
 
+import { plain } from "./logic.js";
+
 export const MOST = 12;
 const NORMS = { nan: Number.isNaN, inf: (norm) => norm === Infinity, zero: (norm) => norm === 0 };
 const COMPARED = {
@@ -21,7 +23,7 @@ export function readIndex(columns) {
 
 /** Which norms are asked for; undefined where a query is no such question. */
 export function normsAsked(query) {
-  const bare = query.toLowerCase().replace(/\s/g, "");
+  const bare = plain(query).replace(/\s/g, "");
   const [, sign, limit] = /^norm([<>]=?|=)((?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)$/.exec(bare) ?? [];
   if (sign) return (norm) => COMPARED[sign](norm, Number(limit));
   return Object.hasOwn(NORMS, bare) ? NORMS[bare] : undefined;

@@ -25,6 +25,7 @@ SCRIPTS = (
     "switches.js",
     "graphs.js",
     "view.js",
+    "keyboard.js",
     "links.js",
     "controls.js",
     "parts.js",

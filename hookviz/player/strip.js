@@ -37,8 +37,14 @@ export function drawColumns({ pen, colour, step }, columns, scale, colored) {
     }
     if (zero) fill(colour.quiet, FLOOR - 1, FLOOR + 1);
     if (glyphs.has("hook")) fill(colour.hook, FLOOR + 3, BARS);
-    if (bad) fill(colour.red, 0, BARS);
+    if (bad) drawBad(fill, () => pen.clearRect(i * step, 0, bar, BARS), colour.red);
   });
+}
+
+/** From top to bottom in pieces, so that it is told from any other bar without its colour. */
+function drawBad(fill, clear, colour) {
+  clear();
+  for (let top = 0; top < BARS; top += 6) fill(colour, top, Math.min(top + 4, BARS));
 }
 
 /** A canvas knows no variables. */

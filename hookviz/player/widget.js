@@ -1,7 +1,7 @@
 // The player as a widget: its parts, kept in step with the model.
 
-import { actionOf, afterPause, clampStep, pauseAt, playFrom, say, stepFor } from "./logic.js";
-import { atEnd, focused, followTheme, listen, make } from "./dom.js";
+import { afterPause, clampStep, pauseAt, playFrom, say, stepFor } from "./logic.js";
+import { atEnd, focused, followTheme, make } from "./dom.js";
 import { chosen, rowsBeside } from "./variants.js";
 import { makeGraphs } from "./graphs.js";
 import { LINK, makeFirings, makeFound, makeNotes, makePanel } from "./panel.js";
@@ -9,7 +9,8 @@ import { makeLegend } from "./timeline.js";
 import { makeTimeline } from "./ticks.js";
 import { makePredict } from "./predict.js";
 import { makeStops } from "./stops.js";
-import { isFull, makeView } from "./view.js";
+import { makeView } from "./view.js";
+import { listenToKeys, makeKeyboard } from "./keyboard.js";
 import { followLinks } from "./links.js";
 import { makeSwitches } from "./switches.js";
 import { openLarge } from "./parts.js";
@@ -102,13 +103,15 @@ function fillRoot(root, model, signal, large) {
   const graph = large ? makeViews({ ...pictures, large, tell: panel.tell, shows: (bands) => timeline.show(bands) }) : makeGraphs(pictures);
   const firings = makeFirings({ ...tools, firings: beside ? rowsBeside(fired, beside.firings) : fired });
   const timeline = large ? makeLongTimeline({ ...tools, scale: large.scale }) : makeTimeline({ ...tools, first: model.get("mark") ?? -1 });
-  const predict = makePredict({ ...tools, panel });
-  const stops = makeStops({ ...tools, panel });
-  const switches = large ? null : makeSwitches({ ...tools, panel });
-  const view = makeView({ ...tools, panel, large });
+  const withPanel = { ...tools, panel };
+  const predict = makePredict(withPanel);
+  const stops = makeStops(withPanel);
+  const switches = large ? null : makeSwitches(withPanel);
+  const view = makeView({ ...withPanel, large });
   const [wrong, plain] = [true, false].map((is) => [...model.get("notes"), ...notes].filter((note) => note.includes(LINK) === is));
-  const found = makeFound(wrong, { ...tools, panel, open: Boolean(large) });
-  const actions = { help: help.toggle, leave: () => (isFull(root) ? document.exitFullscreen() : leave(root)), ...predict.actions, ...stops.actions, ...view.actions, ...switches?.actions, ...graph.actions, ...timeline.actions, ...found.actions };
+  const found = makeFound(wrong, { ...withPanel, open: Boolean(large) });
+  const keyboard = makeKeyboard(withPanel);
+  const actions = { help: help.toggle, ...keyboard.actions, ...predict.actions, ...stops.actions, ...view.actions, ...switches?.actions, ...graph.actions, ...timeline.actions, ...found.actions };
   const act = (action) => {
     const before = driver.now().step;
     if (actions[action]) actions[action]();
@@ -191,25 +194,6 @@ function keepTime(now, put, onChange, signal) {
   onChange("change:step change:playing change:speed", arm);
   atEnd(signal, () => clearTimeout(timer));
   arm();
-}
-
-/** Gives the keys back to the notebook around the player, or to the page. */
-function leave(root) {
-  document.activeElement?.blur();
-  root.closest(".jp-Notebook")?.focus();
-}
-
-function listenToKeys(root, dialog, act, signal) {
-  listen(root, "keydown", (event) => {
-    if (event.key === "Tab") return;
-    event.stopPropagation();
-    const action = actionOf(event, Boolean(event.target.closest("button, summary, a, input, select")));
-    if (!action || (dialog.open && action !== "help")) return;
-    event.preventDefault();
-    act(action);
-    // Running a cell is the notebook's business: it gets the key that we have kept from it.
-    if (event.key === "Enter") document.activeElement.dispatchEvent(new KeyboardEvent("keydown", event));
-  }, signal);
 }
 
 export default { render };

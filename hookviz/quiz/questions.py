@@ -1,22 +1,16 @@
 """Questions out of a trace, for a worksheet or a test: asked as in the player, and judged in the same way."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
-
-from hookviz.predict import Numbers, Question, near, questions
+from hookviz.answers import are_near, plain, read_numbers
+from hookviz.predict import Question, questions
 from hookviz.quiz.verdict import Verdict
 from hookviz.table import Table
-from hookviz.values import flat
 from hookviz.words import say
 
 if TYPE_CHECKING:
     from hookviz.trace import Trace
-
-DIGITS = 3
-"""Whoever gives so many digits of a number has given it."""
 
 
 class Asked(NamedTuple):
@@ -48,8 +42,9 @@ class Quiz(Table[Asked]):
 
         Args:
             number: the number of the question, from 1.
-            answer: a number, several in a list, a tuple or a tensor, or the same as a text; for a question with
-                choices, the number or the text of one.
+            answer: a number, several in a list, a tuple or a tensor, or the same as a text, which is read and judged
+                by the rule of ``hookviz.answers``, as in the player. Where no gradient is the answer, it is ``"None"``:
+                None itself is no answer yet. For a question with choices, the number or the text of one.
 
         Raises:
             ValueError: there is no question of that number.
@@ -78,46 +73,20 @@ def _judged(question: Question, answer: Any) -> tuple[bool, str]:
 
 def _place(choices: Sequence[str], answer: Any) -> int | None:
     """Which of the choices is meant, by its number or its text."""
-    given = str(answer).strip().casefold()
-    known = [*(str(place) for place in range(1, len(choices) + 1)), *(choice.casefold() for choice in choices)]
+    given = plain(str(answer)).strip()
+    known = [*(str(place) for place in range(1, len(choices) + 1)), *(plain(choice) for choice in choices)]
     return known.index(given) % len(choices) if given in known else None
 
 
 def _judged_numbers(question: Question, answer: Any) -> tuple[bool, str]:
-    given, right = _read(answer), _read(question["answer"])
-    if given is None or right is None:
+    given, recorded = read_numbers(answer), read_numbers(question["answer"])
+    if given is None or recorded is None:
         return False, say("player.ask_unread")
-    if len(given) != len(right):
-        return False, say("player.ask_count", count=len(right))
-    if _agree(given, right):
+    if len(given) != len(recorded):
+        return False, say("player.ask_count", count=len(recorded))
+    if are_near(given, recorded):
         return True, say("quiz.reckoned")
-    known = (text for wrong, text in question["reasons"] if (numbers := _read(wrong)) and near(given, numbers))
-    return False, next(known, say("player.ask_other"))
-
-
-def _read(answer: Any) -> Numbers | None:
-    """The numbers in an answer; None where there is anything else in it, or nothing."""
-    try:
-        return [None if str(part).strip().casefold() == "none" else float(part) for part in _parts(answer)] or None
-    except (TypeError, ValueError, OverflowError, RuntimeError):
-        return None
-
-
-def _parts(answer: Any) -> Iterator[Any]:
-    if isinstance(answer, (list, tuple)):
-        for part in answer:
-            yield from _parts(part)
-    elif isinstance(answer, torch.Tensor):
-        yield from flat(answer.tolist())
-    elif isinstance(answer, str):
-        plain = answer.replace("\N{MINUS SIGN}", "-").replace("\N{INFINITY}", "inf")
-        yield from filter(None, re.split(r"[,;\s]+", re.sub(r"tensor|[()[\]]", " ", plain)))
-    else:
-        yield answer
-
-
-def _agree(given: Numbers, right: Numbers) -> bool:
-    rounded = [None if part is None else float(f"{part:.{DIGITS}g}") for part in right]
-    return near(given, right) or all(
-        near([one], [exact]) or one == short for one, exact, short in zip(given, right, rounded, strict=True)
+    known = (
+        text for wrong, text in question["reasons"] if (numbers := read_numbers(wrong)) and are_near(given, numbers)
     )
+    return False, next(known, say("player.ask_other"))

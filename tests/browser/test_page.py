@@ -79,13 +79,6 @@ def test_it_plays(opened: Opener) -> None:
     expect(page.locator(".hv-count")).to_have_text("Step 3 of 16", timeout=6_000)
 
 
-def test_escape_gives_the_keys_back_to_the_page(opened: Opener) -> None:
-    page = opened()
-    for key in ("ArrowRight", "Escape", "ArrowRight"):
-        page.keyboard.press(key)
-    expect(page.locator(".hv-count")).to_have_text("Step 2 of 16")
-
-
 def test_on_a_phone_it_is_stepped_by_taps_on_buttons_large_enough(opened: Opener) -> None:
     page = opened(width=390, has_touch=True, is_mobile=True)
     page.get_by_label("Next step").tap()

@@ -7,6 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
+from hookviz.words import say
 from tests.browser.conftest import changes, press
 
 Opener = Callable[..., Page]
@@ -90,12 +91,24 @@ def test_the_question_mark_lists_the_keys(page: Page, player: Locator) -> None:
     expect(player.locator("dialog")).not_to_be_visible()
 
 
-def test_escape_gives_the_keyboard_back_to_the_notebook(page: Page, player: Locator) -> None:
-    press(page, "ArrowRight", "Escape")
-    assert page.evaluate("document.activeElement.closest('.hv-player')") is None
+def test_a_key_after_escape_does_not_edit_the_notebook(page: Page, player: Locator) -> None:
+    cells = page.locator(".jp-Notebook .jp-Cell").count()
+    press(page, "]", "Escape", "b", "Escape", "d", "d")
+    assert player.evaluate("player => player.contains(document.activeElement)")
+    expect(player.locator(".hv-told")).to_contain_text("Playing will stop wherever")
+    press(page, "b")
+    assert page.locator(".jp-Notebook .jp-Cell").count() == cells
+
+
+def test_escape_twice_gives_the_keyboard_back_to_the_notebook_and_says_so(page: Page, player: Locator) -> None:
+    press(page, "ArrowRight", "Escape", "Escape")
+    assert page.evaluate("document.activeElement.matches('.jp-Notebook')")
+    expect(player.locator(".hv-keys")).to_have_text(say("player.esc_leaves"))
     count = player.locator(".hv-count").inner_text()
     press(page, "ArrowRight")
     assert player.locator(".hv-count").inner_text() == count
+    player.focus()
+    expect(player.locator(".hv-keys")).to_be_hidden()
 
 
 def test_shift_enter_runs_the_cell_as_everywhere_in_a_notebook(open_page: Opener) -> None:

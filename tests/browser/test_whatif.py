@@ -57,6 +57,8 @@ def cut() -> None:
     net(torch.tensor([[3.0]])).backward()
 
 
+BOTTOM = "height => Math.abs(document.querySelector('.hv-bar').getBoundingClientRect().bottom - height) <= 1"
+"""Whether the bar with the buttons ends where the screen ends."""
 CHANGED = ".hv-live .hv-picture:not([hidden]) .hv-changed"
 STRUCK = f"""() => [...document.querySelectorAll("{CHANGED}")].map((text) =>
   [...text.childNodes].map((part) => part.classList ? `-${{part.textContent}}-` : part.textContent.trim())
@@ -160,7 +162,7 @@ def test_a_digit_that_answers_a_question_flips_no_switch(opened: Any) -> None:
     page.keyboard.press("3")
     assert page.locator("[aria-checked=false]").count() == 1
     page.keyboard.press("p")
-    assert "questions are about one pass with every hook on" in page.inner_text(".hv-told")
+    assert page.inner_text(".hv-told") == say("player.ask_elsewhere")
     assert page.errors == []
 
 
@@ -194,6 +196,25 @@ def test_two_passes_stand_beside_each_other_and_step_together(opened: Any) -> No
     page.wait_for_function("!document.querySelector('.hv-pair')")
     assert page.locator(".hv-graph .hv-was").all_text_contents() == ["4"]
     assert page.errors == []
+
+
+@pytest.mark.parametrize("name", ["whatif", "diff"])
+def test_side_by_side_fills_the_screen_and_ends_on_it(opened: Any, name: str) -> None:
+    page = opened(name)
+    if name == "whatif":
+        press(page, "s", "1")
+    press(page, "f", "]")
+    page.wait_for_function("document.fullscreenElement")
+    for (width, height), _ in product(((1280, 720), (1920, 1080)), ("plain", "larger")):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_function(BOTTOM, arg=height)
+        parts = [page.locator(f".hv-live .hv-{part}").bounding_box() for part in ("pair", "panel", "bar")]
+        ends = [part["y"] + part["height"] for part in parts]
+        assert [part["y"] for part in parts] == pytest.approx([0, *ends[:2]], abs=1)
+        assert parts[0]["height"] >= height / 2 and parts[1]["height"] >= 140
+        sentence = page.locator(".hv-sentence").bounding_box()
+        assert sentence["y"] + sentence["height"] <= ends[1]
+        press(page, "l")
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -32,12 +32,13 @@ test("numbers are read as Python and people write them", () => {
   assert.deepEqual(asking.readNumbers("  "), []);
 });
 
-test("Python reads the same", () => {
-  for (const [text, wanted] of JSON.parse(readFileSync(new URL("numbers.json", import.meta.url)))) {
-    const names = { nan: NaN, inf: Infinity, "-inf": -Infinity };
-    const numbers = wanted?.map((number) => number && (names[number] ?? Number(number)));
-    const found = asking.readNumbers(text);
-    assert.deepEqual(found.length && !found.includes(undefined) ? found : undefined, numbers ?? undefined, text);
+test("answers are judged by the table that holds for Python too", () => {
+  const unread = { ask_unread: "unread", ask_count: "count" };
+  for (const [recorded, wanted, answers] of JSON.parse(readFileSync(new URL("verdicts.json", import.meta.url)))) {
+    for (const given of answers) {
+      const found = asking.judge({ answer: recorded, reasons: [] }, given);
+      assert.equal(unread[found.unread] ?? (found.right ? "right" : "wrong"), wanted, `${JSON.stringify(given)} for ${recorded}`);
+    }
   }
 });
 
@@ -49,6 +50,14 @@ test("what can be in a number is typed into the field, and any other letter is a
   assert.deepEqual(typed(named), named, "they move in the text and change it");
   assert.deepEqual(typed([..."pP[]sS?lLbB"]), []);
   assert.ok(!asking.isTyped({ key: "Enter", shiftKey: true }), "it runs the cell");
+  assert.deepEqual(typed([..."\uff11\uff10\uff0d\uff0e\u3002\uff4e\u30fc"]), [..."\uff11\uff10\uff0d\uff0e\u3002\uff4e\u30fc"], "full-width characters");
+});
+
+test("what an input method has for itself is typed into the field; a letter that is not Latin is the key at its place", () => {
+  const process = { key: "Process", code: "KeyP", keyCode: 229 };
+  assert.ok(asking.isTyped(process) && asking.isTyped({ key: "p", isComposing: true }));
+  assert.ok(asking.isTyped({ key: "Enter", shiftKey: true, isComposing: true }));
+  assert.ok(!asking.isTyped({ key: "\u0437", code: "KeyP" }) && asking.isTyped({ key: "\u0443", code: "KeyE" }));
 });
 
 test("three digits are enough, and two are not", () => {

@@ -105,8 +105,32 @@ test("keys ask for what the list of keys says", () => {
   const letters = ["p", "b", "t", "n", "l", "f"].map((key) => logic.actionOf({ key }, true));
   assert.deepEqual(letters, ["predict", "stop", "tensors", "nodes", "large", "full"]);
   assert.equal(logic.actionOf({ key: "P", shiftKey: true }, false), "predict");
-  assert.equal(logic.actionOf({ key: "Escape" }, false), "leave");
+  assert.equal(logic.actionOf({ key: "Escape" }, false), "escape");
   assert.equal(logic.actionOf({ key: "Enter", shiftKey: true }, true), "leave");
+});
+
+test("a key that an input method or another script hides is known by its place", () => {
+  const hidden = [
+    { key: "Process", code: "KeyP" }, { key: "Process", code: "BracketRight" }, { key: "Process", code: "Slash", shiftKey: true },
+    { key: "Process", code: "ArrowLeft" }, { key: "Process", code: "Space" }, { key: "\u0437", code: "KeyP" }, { key: "\u0417", code: "KeyP", shiftKey: true },
+    { key: "\u30bb", code: "KeyP" }, { key: "\u3010", code: "BracketLeft" }, { key: "\uff50", code: "KeyP" }, { key: "\uff1f", code: "Slash", shiftKey: true },
+    { key: "Unidentified", code: "KeyF" }, { key: "\u3000", code: "Space" },
+  ];
+  const asked = hidden.map((event) => logic.actionOf(event, false));
+  assert.deepEqual(asked, ["predict", "nextHook", "help", "previous", "play", "predict", "predict", "predict", "previousHook", "predict", "help", "full", "play"]);
+});
+
+test("a key that types a Latin letter or a sign is that letter, wherever it is on the keyboard", () => {
+  const dvorak = [{ key: "p", code: "KeyR" }, { key: "l", code: "KeyP" }, { key: "[", code: "Minus" }, { key: "r", code: "KeyO" }];
+  assert.deepEqual(dvorak.map((event) => logic.actionOf(event, false)), ["predict", "large", "previousHook", null]);
+  const others = [{ key: "\u00e9", code: "Digit2" }, { key: "\u00fc", code: "BracketLeft" }, { key: "\u00b2", code: "Backquote" }, { key: "\u00b5", code: "Backslash" }, { key: "Dead", code: "BracketLeft" }, { key: "&", code: "Digit1" }];
+  assert.deepEqual(others.map((event) => logic.actionOf(event, false)), others.map(() => null), "accents of AZERTY and QWERTZ");
+});
+
+test("while letters are composed, keys are the input method's", () => {
+  assert.equal(logic.actionOf({ key: "p", code: "KeyP", isComposing: true }, false), null);
+  assert.ok(logic.isComposing({ key: "Enter", keyCode: 229 }), "the end of a composition in Safari");
+  assert.ok(!logic.isComposing({ key: "Enter", keyCode: 13 }));
 });
 
 test("a focused button keeps its Space", () => {
@@ -143,7 +167,7 @@ test("words are filled, and a missing one shows its key", () => {
 });
 
 test("every word that the parts ask for is there", () => {
-  const parts = ["graph", "panel", "timeline", "ticks", "predict", "stops", "view", "controls", "widget"];
+  const parts = ["graph", "panel", "timeline", "ticks", "predict", "stops", "view", "controls", "keyboard", "widget"];
   const source = parts.map((name) => readFileSync(new URL(`../../hookviz/player/${name}.js`, import.meta.url), "utf8")).join("\n");
   const asked = [...source.matchAll(/say\((?:words|model\.get\("words"\)), "(\w+)"/g)].map(([, key]) => key);
   const shapes = [...source.matchAll(/^  (\w+): (?:ROUND|"M)/gm)].map(([, glyph]) => glyph);

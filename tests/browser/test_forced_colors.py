@@ -1,0 +1,104 @@
+"""Where the system forces its colours on all pages: what is on, now or wrong is told by outlines and shapes."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+from scenes import leaf
+from test_whatif import a_to_e
+
+import hookviz as hv
+from tests.browser.conftest import press
+from tests.browser.test_looks import FLAWS
+
+Opener = Callable[[str, str], Page]
+SIGNS = {
+    "a switch": (".hv-switch[aria-checked='true']", ".hv-switch[aria-checked='false']", "borderTopWidth"),
+    "a button of the menu": ("[aria-pressed='true']:has(kbd)", ".hv-menu [aria-pressed='false']", "borderTopWidth"),
+    "Predict": ("[aria-disabled='false']", "[aria-disabled='true']:not(.hv-buttons *)", "borderTopStyle"),
+    "the row of the step": ("tr.hv-now", "tr.hv-done", "outlineStyle"),
+    "its button": ("[aria-current='step']", ".hv-row-step[aria-current='false']", "borderTopStyle"),
+    "the line that registered": (".hv-code .hv-marked", ".hv-code li:not(.hv-marked)", "borderLeftWidth"),
+    "the step on the timeline": (".hv-track .hv-now path", ".hv-track .hv-done path", "transform"),
+    "a hook that has fired": (".hv-pin.hv-done > .hv-pin-box", ".hv-pin.hv-todo > .hv-pin-box", "strokeDasharray"),
+    "a hook that runs": (".hv-pin.hv-now > .hv-pin-box", ".hv-pin.hv-done > .hv-pin-box", "strokeWidth"),
+    "a box that is reached": (".hv-node.hv-now > .hv-box", ".hv-node.hv-done > .hv-box", "strokeWidth"),
+}
+"""What is told apart: what is, what is not, and what differs besides the colour."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("forced")
+    hv.whatif(a_to_e).to_html(folder / "whatif.html")
+    y = x = leaf(1.0)
+    for _ in range(420):
+        y = y * 1.0
+    y.register_hook(lambda grad: grad * float("nan"))
+    with hv.record() as trace:
+        (y * x).backward()
+    trace.to_html(folder / "large.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def opened(chrome: Browser, folder: Path) -> Iterator[Opener]:
+    contexts = []
+
+    def open_it(name: str, scheme: str) -> Page:
+        contexts.append(chrome.new_context(forced_colors="active", color_scheme=scheme, reduced_motion="reduce"))  # type: ignore[arg-type]
+        page = contexts[-1].new_page()
+        page.goto((folder / f"{name}.html").as_uri())
+        page.locator(".hv-player").wait_for()
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def page(request: pytest.FixtureRequest, opened: Opener) -> Page:
+    """With a hook off, larger text, and a hook running after another has."""
+    page = opened("whatif", request.param)
+    press(page, "1", "l", "]", "]")
+    return page
+
+
+def of(page: Page, selector: str, name: str) -> str:
+    found: str = page.locator(f".hv-live {selector}").first.evaluate("(e, name) => getComputedStyle(e)[name]", name)
+    return found
+
+
+@pytest.mark.parametrize("what", SIGNS)
+def test_what_is_on_differs_from_what_is_off_in_more_than_colour(page: Page, what: str) -> None:
+    yes, no, name = SIGNS[what]
+    assert of(page, yes, name) != of(page, no, name)
+
+
+def test_a_switch_shows_on_which_side_it_is(page: Page) -> None:
+    on, off = (page.locator(f"[aria-checked='{state}'] .hv-knob").first for state in ("true", "false"))
+    assert on.screenshot() != off.screenshot()
+    dot = "knob => [getComputedStyle(knob, '::after'), getComputedStyle(knob)].map((style) => style.backgroundColor)"
+    for knob in (on, off):
+        assert len(set(knob.evaluate(dot))) == 2, "the dot is seen on its ground"
+
+
+def test_every_label_can_be_read(page: Page) -> None:
+    assert page.evaluate(FLAWS) == []
+
+
+def test_in_a_large_trace_a_hit_and_a_box_with_nan_are_marked(opened: Opener) -> None:
+    page = opened("large", "dark")
+    press(page, "End")
+    page.locator(".hv-bad").first.wait_for()
+    assert of(page, ".hv-bad > .hv-box", "strokeDasharray") != "none"
+    press(page, "/")
+    page.keyboard.type("mul")
+    page.locator(".hv-hit").nth(1).wait_for()
+    yes, no = (of(page, f".hv-hit[aria-selected='{state}']", "borderLeftWidth") for state in ("true", "false"))
+    assert yes != no
+    ground = of(page, ".hv-hit[aria-selected='false']", "borderLeftColor")
+    assert ground == of(page, ".hv-search .hv-field", "backgroundColor"), "a border of no colour would be seen"
+    assert page.evaluate(FLAWS) == []
