@@ -185,6 +185,87 @@ def test_a_function_on_a_module_and_on_all_modules_is_two_hooks() -> None:
     assert [(row.key, row.flags) for row in rows] == [(everywhere.id, ("global",)), (own.id, ())]
 
 
+# -- the legacy hook
+
+
+class Returns(nn.Module):
+    """Makes two tensors, and returns them as ``pack`` likes."""
+
+    def __init__(self, pack: Callable[[torch.Tensor, torch.Tensor], Any]) -> None:
+        super().__init__()
+        self.pack = pack
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> Any:
+        u = a * 2
+        v = b * 3  # the last node that this makes
+        return self.pack(u, v)
+
+
+def legacy_steps(net: nn.Module, end: Callable[[Any], torch.Tensor], a: torch.Tensor, b: torch.Tensor) -> list[hv.Step]:
+    """The steps of a legacy hook on ``net``, in a pass that begins at what ``end`` makes of the output."""
+    called: list[Any] = []
+    net.register_backward_hook(lambda module, grad_input, grad_output: called.append(grad_input))
+    with hv.record(net) as trace:
+        end(net(a, b)).backward()
+    found = [step for step in trace.steps if step.kind == "backward_hook"]
+    assert [plain(step.before) for step in found] == [tuple(g if g is None else g.item() for g in c) for c in called]
+    return found
+
+
+FIRST: list[tuple[Any, Any, str]] = [
+    (lambda u, v: (u, v), lambda out: (out[0], out[1]), "u"),
+    (lambda u, v: (v, u), lambda out: (out[1], out[0]), "v"),
+    (lambda u, v: [[u], v], lambda out: (out[0][0], out[1]), "u"),
+    (lambda u, v: {"number": 1, "u": u, "v": v}, lambda out: (out["u"], out["v"]), "u"),
+]
+"""How a module returns u and v, how one takes them out again, and which of them stands first."""
+
+
+@pytest.mark.usefixtures("_sort_forgotten")
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook", "ignore:Using non-full backward hooks")
+@pytest.mark.parametrize(("pack", "out", "first"), FIRST)
+def test_a_legacy_hook_sits_on_the_node_of_the_first_output(pack: Any, out: Any, first: str) -> None:
+    for end, fires in (("u", first == "u"), ("v", first == "v"), ("u + v", True)):
+        net = Returns(pack)
+        start = {"u": lambda got: out(got)[0], "v": lambda got: out(got)[1], "u + v": lambda got: sum(out(got))}[end]
+        steps = legacy_steps(net, start, leaf(5.0), leaf(7.0))
+        assert len(steps) == fires
+        for step in steps:
+            assert (step.on, plain(step.before)) == ("net", (2 if first == "u" else 3, None))
+            assert "that the node of the first output of net sends" in step.sentence
+            assert step.trace.ops[step.node] == "MulBackward0" and step.trace.owners[step.node] == step.row.call == 0
+
+
+class Wraps(nn.Module):
+    """Returns what a module inside it made, or what it was given."""
+
+    def __init__(self, *inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = nn.ModuleList(inner)
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> Any:
+        for module in self.inner:
+            a = module(a)
+        return a, b * 3
+
+
+@pytest.mark.usefixtures("_sort_forgotten")
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook", "ignore:Using non-full backward hooks")
+def test_a_legacy_hook_on_a_container_belongs_to_its_call_and_leaves_the_node_where_it_was_made() -> None:
+    (step,) = legacy_steps(Wraps(Doubled(), Doubled()), lambda out: out[0], leaf(5.0), leaf(7.0))
+    assert step.on == "net" and step.row.call == 0
+    assert step.trace.call(step.trace.owners[step.node]) == "net.inner.1"
+    assert [step.trace.call(call) for call in range(len(step.trace.calls))] == ["net", "net.inner.0", "net.inner.1"]
+
+
+@pytest.mark.usefixtures("_sort_forgotten")
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook", "ignore:Using non-full backward hooks")
+def test_a_legacy_hook_on_a_module_that_returns_what_it_was_given_belongs_to_its_call() -> None:
+    (step,) = legacy_steps(Wraps(), lambda out: out[0], leaf(5.0) * 2, leaf(7.0))
+    assert (step.on, step.row.call, len(step.trace.calls)) == ("net", 0, 1)
+    assert step.node not in step.trace.owners
+
+
 def refusing(*given: Any) -> Any:
     raise KeyError("x")
 

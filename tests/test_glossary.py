@@ -14,8 +14,8 @@ ENTRY = re.compile(r"^- \*\*(.+?)\*\*(, .+?)?: (.+?\.) \(\[lesson (\d\d)\]\((\d\
 ENTRIES = ENTRY.findall(GLOSSARY)
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 BOLD = re.compile(r"\*\*([^*]+)\*\*")
-SIGNPOST = re.compile(r".*[.?]|Step through it|What if|P|\d\d(\.\d)?", re.DOTALL)
-"""What is bold and no word of its own: what to do, the question of a lesson, a key, the number of an exercise."""
+SIGNPOST = re.compile(r".*[.?]|Step through it|What if|Predict|\d\d(\.\d)?", re.DOTALL)
+"""What is bold and no word of its own: what to do, the question of a lesson, a button, the number of an exercise."""
 
 
 def introduced(notebook: Any) -> set[str]:
@@ -51,7 +51,8 @@ def test_its_links_lead_somewhere() -> None:
 
 def test_what_is_bold_in_code_or_tells_what_to_do_is_no_word() -> None:
     told = (
-        "**The question: which\none?** **Predict.** A **leaf**, `2**3 ** 4`, **P**, **01.1** **What if** **in\nplace**"
+        "**The question: which\none?** **Predict.** A **leaf**, `2**3 ** 4`, "
+        "**Predict**, **01.1** **What if** **in\nplace**"
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(told)])
     assert introduced(notebook) == {"leaf", "in place"}

@@ -14,6 +14,9 @@ EXERCISE = re.compile(rf"^\*\*(?P<number>\d\d\.\d)\*\* {PARAGRAPH}", re.MULTILIN
 MAP = re.compile(r"\n\n\[The course\]\(README\.md\): (.+)$", re.MULTILINE)
 """The links to all lessons: a site has its menu in their place, and slides show one lesson only."""
 STEP = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<step>#step-\d+)\)")
+EXPLAIN = "<summary><b>Explain</b></summary>"
+FOLDED = re.compile(r"<details>\n<summary>(.*?)</summary>.*?</details>", re.DOTALL)
+"""What a reader opens; the group is the line that shows before."""
 FACTS = (
     r"^# Lesson (\d\d) · (.+?) \*\*",
     r"\*\*The question: (.+?)\*\*",
@@ -91,6 +94,11 @@ def to_cells(text: str) -> str:
 def prose(text: str) -> Any:
     """A cell of markdown."""
     return nbformat.v4.new_markdown_cell(text)  # type: ignore[no-untyped-call]
+
+
+def is_open(cell: Any) -> bool:
+    """Whether the source of a cell shows: checks that hold the answer to a question are closed."""
+    return not cell.metadata.get("jupyter", {}).get("source_hidden", False)
 
 
 def is_check(cell: Any) -> bool:

@@ -11,7 +11,7 @@ from hookviz.words import say
 AT_OUTPUT = ("forward_hook", "full_backward_pre_hook", "backward_hook")
 """Kinds that act where a module's output leaves and its gradient comes in; the others act at the inputs.
 
-A legacy hook hangs on the last node that the module made.
+A legacy hook sits on the node of the module's first output tensor.
 """
 
 PIN_ROOM = 16

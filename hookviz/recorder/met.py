@@ -7,7 +7,8 @@ import torch
 from hookviz.recorder.behind import behind
 from hookviz.recorder.stage import Hook, ListStage, Stage
 from hookviz.survey import hook_row
-from hookviz.trace import MODULE_HOOK_KINDS, HookRow, Trace
+from hookviz.trace import MODULE_HOOK_KINDS, Trace
+from hookviz.trace.within import chain
 
 if TYPE_CHECKING:
     from hookviz.recorder.calls import Calls
@@ -15,13 +16,18 @@ if TYPE_CHECKING:
 Entry = tuple[Any, Hook]
 """(key, function) in a hook dict."""
 
+_Identity = tuple[str, int, int, Any]
+"""(kind of the dict, node, output, key) of a hook."""
+
 
 class Met:
     """Gives each hook of one pass its row in the trace."""
 
     def __init__(self, trace: Trace, pass_id: int, calls: "Calls") -> None:
         self.trace, self.pass_id, self.calls = trace, pass_id, calls
-        self._rows: dict[tuple[str, int, int, Any], int] = {}
+        self._rows: dict[_Identity, int] = {}
+        self._calls: dict[_Identity, int] = {}
+        """The module call that each legacy hook belongs to."""
         self._any: set[int] = set()
         """The multi-grad hooks of mode ``any`` that have fired in this pass."""
 
@@ -32,7 +38,7 @@ class Met:
 
     def row(self, stage: Stage, entry: Entry) -> int:
         """The number of a hook in the trace; a new one gets its row."""
-        identity = (stage.kind, stage.node, stage.output, entry[0])
+        identity = _identity(stage, entry)
         if identity not in self._rows:
             self._rows[identity] = self._new(stage, *entry)
         return self._rows[identity]
@@ -45,9 +51,10 @@ class Met:
         if isinstance(stage, ListStage):
             call = stage.call
         elif found is not None and found.module is not None:
-            call = self.calls.call_of(found.module, stage.node)
+            call = self._call_of(found.module, stage.node)
         else:
             call = self.trace.owners.get(stage.node, -1)
+        self._calls[_identity(stage, (key, hook))] = call
         module = self.trace.calls[call].module if call >= 0 else -1
         return self.calls.modules.backward_hook(self.pass_id, kind, module, function, _same_before(stage, key, hook))
 
@@ -64,7 +71,7 @@ class Met:
         """
         if _kind(stage, entry[1]) != "module":
             hook = self.row(stage, entry)
-            return hook, self.call(stage, self.trace.hook_rows[hook])
+            return hook, self.call(stage, entry)
         mine = (row for row in reversed(self.trace.rows) if row.pass_id == self.pass_id)
         made = (row for row in mine if row.kind in MODULE_HOOK_KINDS and row.effect == "replaced")
         return next(((row.hook, row.call) for row in made), (None, -1))
@@ -82,11 +89,25 @@ class Met:
         self._any.add(id(found.state))
         return first
 
-    def call(self, stage: Stage, row: HookRow) -> int:
-        """The module call that a hook's step is about, or -1."""
-        if isinstance(stage, ListStage):
-            return stage.call
-        return self.trace.owners.get(stage.node, -1) if row.kind == "backward_hook" else -1
+    def call(self, stage: Stage, entry: Entry) -> int:
+        """The module call that a hook's step is about, or -1; ``row`` has met the hook."""
+        return stage.call if isinstance(stage, ListStage) else self._calls.get(_identity(stage, entry), -1)
+
+    def _call_of(self, module: Any, node: int) -> int:
+        """The call of ``module`` whose legacy hooks sit on ``node``, that of its first output tensor.
+
+        A module inside may have made that node, and a module that returns what it was given has not made it at all.
+        """
+        number = self.calls.modules.number(module)
+        for call in chain(self.trace, self.trace.owners.get(node, -1)):
+            if self.trace.calls[call].module == number:
+                return call
+        known = [index for index, row in enumerate(self.trace.calls) if row.module == number]
+        return known[0] if len(known) == 1 else self.calls.call_of(module, node)
+
+
+def _identity(stage: Stage, entry: Entry) -> _Identity:
+    return stage.kind, stage.node, stage.output, entry[0]
 
 
 def _same_before(stage: Stage, key: Any, hook: Hook) -> int:

@@ -104,7 +104,7 @@ class Pass:
             effect=effect,
             parts=tuple((-1, 0, value_of(g)) for g in beside),
             of=of,
-            call=self.met.call(stage, row),
+            call=self.met.call(stage, entry),
         )
         edited = (now if effect == "edited" else []) + (beside if written == "edited" else [])
         self._edits += [(g.storage, step) for g in edited if g is not None and g.storage]
