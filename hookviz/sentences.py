@@ -100,6 +100,8 @@ def _told(step: Step) -> str:
             return say("sentence.full_backward_hook.grad_output", **parts)
         if step.kind == "post_accumulate_hook" and not step.row.of:
             return say(f"sentence.grad.{step.effect}", **parts)
+        if step.kind == "multi_grad_hook" and step.row.labels[0] and step.effect != "replaced":
+            of = step.kind
         return say(f"sentence.{of}.{step.effect}", **parts)
     return _OTHERS.get(step.kind, _plain)(step, parts)
 

@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias, cast
 
 import torch
@@ -50,6 +51,8 @@ class Survey:
         """How many edges lead to a place."""
         self.retained: dict[Place, tuple[weakref.ref[torch.Tensor], int | None]] = {}
         """The tensors that keep their gradient, and its value before the pass."""
+        self.unread: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        """The number of an AccumulateGrad whose leaf is too large to be read → the leaf, and its version."""
         self.unpack_hooks: dict[int, Any] = {}
         """``id`` → hook: those that will unpack what the nodes saved; known once ``hooks_of_tensors`` has gone by."""
         self._named: list[Kept] = []
@@ -177,23 +180,25 @@ class Survey:
         leaf, retains = tensor.is_leaf, tensor.retains_grad
         grad = tensor.grad if leaf or retains else None
         value = None if grad is None else self.value(grad)
-        row = TensorRow(self.pass_id, *place, name, leaf, retains, self._data(tensor, leaf), value)
+        row = TensorRow(self.pass_id, *place, name, leaf, retains, self._data(tensor, leaf, place[0]), value)
         self.trace.tensors.append(row)
         if retains:
             self.retained[place] = (weakref.ref(tensor), value)
         if not leaf and tensor._backward_hooks is not None:
             self._named.append(("tensor_hook", tensor._backward_hooks, *place))
 
-    def _data(self, tensor: torch.Tensor, leaf: bool) -> int:
+    def _data(self, tensor: torch.Tensor, leaf: bool, node: int) -> int:
         """The number of a tensor's own value.
 
         A large leaf's is its shape: to read all parameters costs too much. So is that of one whose numbers are let go
         of between forward and backward, as FSDP does.
         """
-        if not tensor.is_nested and tensor.numel() <= FEW and not (leaf and _freed(tensor)):
+        if not tensor.is_nested and tensor.numel() <= FEW and not (leaf and freed(tensor)):
             return self.known(tensor)
         if not leaf or tensor.is_nested:
             return self.value(tensor)
+        with suppress(RuntimeError, NotImplementedError):  # functorch, inference: no version to tell a change by
+            self.unread[node] = weakref.ref(tensor), tensor._version
         self.trace.values.append(unread(tensor))
         return len(self.trace.values) - 1
 
@@ -243,7 +248,7 @@ class Survey:
                 yield "tensor_hook", reference(), number, output
 
 
-def _freed(tensor: torch.Tensor) -> bool:
+def freed(tensor: torch.Tensor) -> bool:
     """Whether a tensor of some numbers has no memory that holds them, though it is of a kind that has."""
     try:
         return tensor.numel() > 0 and not tensor.is_meta and address(tensor) == 0 and type(tensor) is not FakeTensor

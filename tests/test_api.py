@@ -261,6 +261,52 @@ def test_register_multi_grad_hook(mode: Any) -> None:
     assert step.hook is not None and step.hook.name == "append"
 
 
+def test_a_multi_grad_hook_shows_all_the_gradients_that_it_is_given() -> None:
+    a, b, z = leaf(2.0), leaf(3.0), leaf(4.0)
+    c = a * b
+    seen: list[Any] = []
+    torch.autograd.graph.register_multi_grad_hook([a, c, z, b], lambda grads: seen.append(grads))
+    with hv.record() as trace:
+        (c * c).backward()
+        (a * 5).backward()
+    assert [[plain(grad) for grad in grads] for grads in seen] == [[36, 12, None, 24], [5, None, None, None]]
+    assert [[plain(value) for value in step.after] for step in trace.firings] == [
+        [36, 12, None, 24],
+        [5, None, None, None],
+    ]
+    first, second = trace.firings
+    assert first.sentence.endswith("was given the gradients of its tensors: a=36, c=12, tensor 3=None, b=24.")
+    assert second.sentence.endswith("a=5, tensor 2=None, tensor 3=None, tensor 4=None.")
+    assert first.effect == "kept"
+    frame = trace.state()["frames"][first.index]
+    assert frame["parts"] == [["of a", "36"], ["of c", "12"], ["of tensor 3", "None"], ["of b", "24"]]
+
+
+def test_what_a_multi_grad_hook_edits_is_seen() -> None:
+    a, b = leaf(2.0), leaf(3.0)
+    c = a * b
+
+    def edits(grads: Any) -> None:
+        for grad in grads:
+            grad.mul_(10)
+
+    torch.autograd.graph.register_multi_grad_hook([c, b], edits)
+    with hv.record() as trace:
+        (c * 1).backward()
+    (step,) = trace.firings
+    assert (step.effect, [value.tolist() for value in step.before]) == ("edited", [1, 2])
+    assert step.after[1].tolist() == 20 == b.grad
+
+
+def test_a_multi_grad_hook_that_runs_at_any_gradient_shows_that_one() -> None:
+    a, b = leaf(2.0), leaf(3.0)
+    torch.autograd.graph.register_multi_grad_hook([a, b], lambda grad: None, mode="any")
+    with hv.record() as trace:
+        (a * b).backward()
+    (step,) = trace.firings
+    assert step.sentence.endswith("on a looked at the gradient and kept it: 3.")
+
+
 # -- saved tensors: named, with the reason
 
 

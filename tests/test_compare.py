@@ -171,7 +171,26 @@ def test_a_hook_that_sees_another_input_is_not_blamed_for_it() -> None:
 def test_without_hooks_the_sentence_says_that_none_makes_the_difference() -> None:
     difference = recorded({}).diff(recorded({}, seed=10.0))
     assert difference.first is None
-    assert difference.sentence.startswith("Gradients that differ: 5. No hook makes the difference")
+    assert difference.sentence == (
+        "Gradients that differ: 5. No hook ran in either trace, so the programs themselves differ: in their numbers or "
+        "in the gradient that they begin with. The first gradient that differs is that of e, step 1."
+    )
+
+
+def test_where_hooks_do_the_same_in_both_that_is_said() -> None:
+    layer = nn.Linear(1, 1, bias=False)
+    layer.weight.register_hook(silent("looks"))
+
+    def run(*more: Callable[..., Any]) -> hv.Trace:
+        x = leaf(2.0)
+        handles = [x.register_hook(hook) for hook in more]
+        with hv.record() as trace:
+            (x * x).backward()
+        for handle in handles:
+            handle.remove()
+        return trace
+
+    assert run(silent("one")).diff(run(silent("one"))).sentence == "No gradient differs between the two traces."
 
 
 # -- equal traces

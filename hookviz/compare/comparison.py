@@ -112,20 +112,29 @@ def compare(this: Trace, other: Trace) -> Comparison:
     if first is not None:
         side = 0 if first.trace is this else 1
         caused = caused and not any(_precedes(row.steps[side], first) for row in rows)
-    sentences = [_sentence(this, rows, first, caused)]
+    sentences = [_sentence(this, rows, first, caused, hooked=bool(here.firings or there.firings))]
     hidden = sum(here.hides(where) or there.hides(where) for where in {**here.gradients, **there.gradients})
     if hidden:
         sentences.append(say("diff.hidden", count=hidden))
     return Comparison((this, other), rows, first, caused, " ".join(sentences))
 
 
+def _step_of(row: Difference) -> int:
+    """The step at which a gradient that differs was seen: in this trace, or in the other if this one has none."""
+    this, other = row.steps
+    return (other or 0) if this is None else this
+
+
 def _precedes(step: int | None, first: Step) -> bool:
     return step is not None and step < first.index
 
 
-def _sentence(this: Trace, rows: Sequence[Difference], first: Step | None, caused: bool) -> str:
+def _sentence(this: Trace, rows: Sequence[Difference], first: Step | None, caused: bool, *, hooked: bool) -> str:
     if not rows:
         return say("diff.equal")
+    if not hooked:
+        begins = min(rows, key=_step_of)
+        return say("diff.unhooked", count=len(rows), on=begins.on, step=_step_of(begins) + 1)
     if first is None or first.hook is None:
         return say("diff.no_hook", count=len(rows))
     which = say("diff.this" if first.trace is this else "diff.other")

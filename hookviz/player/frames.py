@@ -187,6 +187,8 @@ def _block(values: Values) -> str:
 
 
 def _parts(step: Step) -> list[tuple[str, Values]]:
+    if step.kind == "multi_grad_hook" and isinstance(step.after, tuple):
+        return list(zip(step.row.labels[1], step.after, strict=False))
     if step.kind != "compute" and len(step.parts) < 2 and step.kind != "full_backward_hook":
         return []
     return [(part.source, part.value) for part in (sends(step) if step.kind == "compute" else step.parts)]
@@ -201,6 +203,8 @@ def _ways(step: Step, parts: list[tuple[str, Values]]) -> list[list[str]]:
 def _way(step: Step, source: str) -> str:
     if step.kind == "full_backward_hook":
         return say("part.grad_output")
+    if step.kind == "multi_grad_hook":
+        return say("part.of", on=source)
     if not source:
         return say("part.seed")
     return say("part.to" if step.kind == "compute" else "part.from", on=source)

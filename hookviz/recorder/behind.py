@@ -32,17 +32,17 @@ def behind(hook: Any) -> Behind | None:
         return Behind("backward_hook", hook.hook, hook.module() if hook.with_module else None)
     name = getattr(getattr(hook, "__code__", None), "co_qualname", "")
     if name.startswith("BackwardHook."):
-        owner = _closure(hook).get("self")
+        owner = closure(hook).get("self")
         at_output = name.startswith("BackwardHook.setup_output_hook")
         return Behind("module", owner, owner.module, at_output=at_output) if isinstance(owner, BackwardHook) else None
     if name.startswith("register_multi_grad_hook."):
-        inside = _closure(hook)
+        inside = closure(hook)
         waits = "count" in inside
         return Behind("multi_grad_hook", inside["fn"], None, inside["count" if waits else "ran_hook"], waits)
     return None
 
 
-def _closure(function: Any) -> dict[str, Any]:
+def closure(function: Any) -> dict[str, Any]:
     """Name → value of the variables that a function has from around it; one that has no value yet is left out."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hookviz.recorder.behind import behind
+from hookviz.recorder.multi_grad import part_of
 from hookviz.recorder.stage import Hook, ListStage, Stage
 from hookviz.survey import hook_row
-from hookviz.trace import MODULE_HOOK_KINDS, Trace
+from hookviz.trace import MODULE_HOOK_KINDS, Place, Trace
 from hookviz.trace.within import chain
+from hookviz.words import say
 
 if TYPE_CHECKING:
     from hookviz.recorder.calls import Calls
@@ -30,11 +32,25 @@ class Met:
         """The module call that each legacy hook belongs to."""
         self._any: set[int] = set()
         """The multi-grad hooks of mode ``any`` that have fired in this pass."""
+        self._parts: dict[tuple[int, int], Place] = {}
+        """(``id`` of what the parts of a multi-grad hook share, which part) → the tensor that this part is on."""
 
     def meet(self, stage: Stage, entry: Entry) -> None:
         """A hook is registered on the graph of this pass; torch's own that calls a module's is not one."""
-        if _kind(stage, entry[1]) != "module":
+        found = behind(entry[1])
+        if found is not None and found.waits:
+            self._parts[id(found.state), part_of(entry[1]) or 0] = stage.node, stage.output
+        if found is None or found.kind != "module":
             self.row(stage, entry)
+
+    def names(self, hook: Hook, count: int) -> tuple[str, ...]:
+        """What the tensors of a multi-grad hook are called; one that is not in this graph goes by its place."""
+        found = behind(hook)
+        places = [self._parts.get((id(found and found.state), part)) for part in range(count)]
+        return tuple(
+            say("name.tensor", number=part + 1) if place is None else self.trace.name(*place)
+            for part, place in enumerate(places)
+        )
 
     def row(self, stage: Stage, entry: Entry) -> int:
         """The number of a hook in the trace; a new one gets its row."""

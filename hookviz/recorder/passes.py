@@ -7,9 +7,11 @@ import torch
 
 from hookviz.later import Later
 from hookviz.measuring import FEW
+from hookviz.recorder.behind import behind
 from hookviz.recorder.glimpse import Glimpse, Gradients, Sent, glimpse_of, mark_of, one, value_of
 from hookviz.recorder.looking import Looking
 from hookviz.recorder.met import Met
+from hookviz.recorder.multi_grad import Received, received
 from hookviz.recorder.raised import text_of
 from hookviz.recorder.stage import Hook, Observer, Run, Stage, handed
 from hookviz.survey import Survey
@@ -51,6 +53,8 @@ class Pass:
         self._grad_before: dict[int, Glimpse | None] = {}
         self._edits: list[tuple[int, int]] = []
         self._computing: int | None = None
+        self._received: Received | None = None
+        """What the multi-grad hook that comes next is given."""
         self._refused: int | None = None
         """The first post-accumulate hook that returned something: torch runs them all before it refuses that."""
 
@@ -70,6 +74,12 @@ class Pass:
         if stage.kind == "post_accumulate_hook":
             self._accumulated(stage.node)
         return [self._look.glimpse(tensor) for tensor in handed(stage, arguments)]
+
+    def coming(self, hook: Hook) -> None:
+        """``hook`` is called next. What a multi-grad hook has collected is gone after it: it is looked at now."""
+        found = behind(hook)
+        given = received(hook, torch._C._current_graph_task_id()) if found is not None and found.waits else None
+        self._received = None if given is None else Received(self._look, *given)
 
     def fired(self, stage: Stage, entry: tuple[Any, Hook], run: Run[Glimpse | None], arguments: tuple[Any, ...]) -> Any:
         """One of the user's hooks has run: compare what was there before it with what is there now."""
@@ -93,6 +103,12 @@ class Pass:
         if (effect, written) == ("kept", "edited"):
             of, effect = "grad_output", written
             before, after = [value_of(g) for g in run.last[count:]], [value_of(g) for g in beside]
+        labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        if row.kind == "multi_grad_hook" and self._received is not None:
+            before, after, others = self._received.since(before[0], after[0])
+            effect = effect if others == "kept" else others
+            names = self.met.names(entry[1], len(before))
+            labels = names, names
         step = self._log(
             row.kind,
             stage.node,
@@ -105,6 +121,7 @@ class Pass:
             parts=tuple((-1, 0, value_of(g)) for g in beside),
             of=of,
             call=self.met.call(stage, entry),
+            labels=labels,
         )
         edited = (now if effect == "edited" else []) + (beside if written == "edited" else [])
         self._edits += [(g.storage, step) for g in edited if g is not None and g.storage]

@@ -20,6 +20,7 @@ from hookviz.recorder.glimpse import Gradients
 from hookviz.recorder.meanwhile import Meanwhile
 from hookviz.recorder.notices import Notices
 from hookviz.recorder.optimizers import Optimizers
+from hookviz.recorder.parameters import read_where_sick
 from hookviz.recorder.passes import SMALL, Pass
 from hookviz.recorder.raised import Raised
 from hookviz.recorder.ranks import Ranks
@@ -184,6 +185,7 @@ class Recording:
             if watched in self.running:
                 self.running.remove(watched)
         self.carefully(self._settle)
+        self.carefully(read_where_sick, self.trace, watched.survey)
         self.carefully(self.bound.check)
 
     def _settle(self) -> None:

@@ -145,6 +145,8 @@ class Stage:
             if not self.observes(hook):
                 last = current.fired(self, (key, hook), run, arguments)
         if position + 1 < len(run.hooks):
+            if self.kind == "tensor_hook":
+                current.coming(run.hooks[position + 1][1])
             current.running[self] = Run(run.hooks, position, last)
         else:
             current.leave(self, last)

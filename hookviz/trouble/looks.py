@@ -1,20 +1,25 @@
 """A quick look at the values of one pass, and at what is theirs: norms, NaN and Inf, names in the user's words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from hookviz.trace import CallRow, StepRow, TensorRow, Trace
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, StepRow, TensorRow, Trace
+from hookviz.trace.within import chain
 from hookviz.values import Value, size_of
 from hookviz.words import say
 
+CHANGING = (*(kind for kind in HOOK_KINDS if kind not in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS)), "unknown_hook")
+"""Kinds of step that can turn one gradient into another on its way."""
+
 
 class Found(NamedTuple):
-    """What is wrong, where it begins, and in words."""
+    """A finding in one pass: where it begins, what it is, in words, and how bad."""
 
     step: int
     kind: str
     sentence: str
+    severity: str = "warning"
 
 
 class Pass:
@@ -29,16 +34,31 @@ class Pass:
         self._norms: dict[int, float | None] = {}
         self._nan: set[int] = set()
         self._inf: set[int] = set()
+        self.noticed = False
+        """Whether a NaN or Inf was seen in what was looked at so far."""
 
     @property
     def rows(self) -> Iterator[tuple[int, StepRow]]:
         """Each step's number, and the step."""
-        return ((step, self.trace.rows[step]) for step in self.steps)
+        return zip(self.steps, map(self.trace.rows.__getitem__, self.steps), strict=True)
 
     @cached_property
     def computed(self) -> dict[int, int]:
         """Node → the step at which it computes, in order."""
         return {row.node: step for step, row in self.rows if row.kind == "compute"}
+
+    @cached_property
+    def arrived(self) -> dict[int, int]:
+        """Node → the step at which its gradient arrives; of several gradients, that of the largest norm."""
+        found: dict[int, int] = {}
+        largest: dict[int, float] = {}
+        for step, row in self.rows:
+            if row.kind not in ("seed", "arrive") or not isinstance(row.after, int) or row.node < 0:
+                continue
+            norm = self.norm(row.after)
+            if norm is not None and not largest.get(row.node, -1.0) >= norm:
+                found[row.node], largest[row.node] = step, norm
+        return found
 
     def ends(self, node: int) -> list[int]:
         """Where the gradients go that a node sends, from slot to slot."""
@@ -61,6 +81,7 @@ class Pass:
             self._nan.add(index)
         if inf:
             self._inf.add(index)
+        self.noticed = self.noticed or nan > 0 or inf > 0
         return norm
 
     def value(self, index: int) -> Value:
@@ -69,7 +90,10 @@ class Pass:
 
     def norms(self, kept: Any) -> list[float]:
         """Of one value, of several, or of none, the norms that are known."""
-        found = [self.norm(index) for index in _indexes(kept) if index is not None]
+        if kept is None or isinstance(kept, int):
+            norm = None if kept is None else self.norm(kept)
+            return [] if norm is None else [norm]
+        found = [self.norm(index) for index in kept if index is not None]
         return [norm for norm in found if norm is not None]
 
     def begins(self, before: Any, after: Any) -> str | None:
@@ -82,19 +106,28 @@ class Pass:
 
     def bad(self, kept: Any) -> bool:
         """Whether a NaN or Inf is among the numbers."""
-        self.norms(kept)
-        if not (self._nan or self._inf):
-            return False
-        return self._holds(self._nan, kept) or self._holds(self._inf, kept)
+        if kept is not None and (isinstance(kept, tuple) or kept not in self._norms):
+            self.norms(kept)
+        return self.noticed and (self._holds(self._nan, kept) or self._holds(self._inf, kept))
 
     def _holds(self, those: set[int], kept: Any) -> bool:
         self.norms(kept)
-        return bool(those) and not those.isdisjoint(_indexes(kept))
+        return bool(those) and not those.isdisjoint(kept if isinstance(kept, tuple) else (kept,))
 
-    def owner(self, node: int) -> CallRow | None:
-        """The innermost module call that made ``node``."""
-        call = self.trace.owners.get(node)
-        return None if call is None else self.trace.calls[call]
+    def calls_around(self, node: int) -> list[int]:
+        """The module calls in which ``node`` was made, the innermost first."""
+        return list(chain(self.trace, self.trace.owners.get(node, -1)))
+
+    def around(self, nodes: Iterable[int]) -> int | None:
+        """The innermost module call in which all of ``nodes`` were made; None where there is none."""
+        if not self.trace.owners:
+            return None
+        common: list[int] | None = None
+        owners = {self.trace.owners.get(node, -1): node for node in nodes}
+        for node in owners.values():
+            there = self.calls_around(node)
+            common = there if common is None else [call for call in common if call in there]
+        return common[0] if common else None
 
     def named(self, node: int) -> str:
         """A node, and the module that it is part of: ``LogBackward0 of net.3 (Log)``."""
@@ -103,14 +136,13 @@ class Pass:
 
     def module(self, call: int) -> str:
         """A module and its class: ``net.3 (Log)``."""
-        kind = self.trace.modules[self.trace.calls[call].module].kind
-        return say("trouble.module", on=self.trace.call(call), kind=kind)
+        return say("trouble.module", on=self.trace.call(call), kind=self.kind(call))
+
+    def kind(self, call: int) -> str:
+        """The class of the module that was called."""
+        return self.trace.modules[self.trace.calls[call].module].kind
 
     def place(self, node: int) -> str:
         """The module that a node is part of, or the node where there is none."""
         call = self.trace.owners.get(node)
         return self.trace.name(node) if call is None else self.module(call)
-
-
-def _indexes(kept: Any) -> tuple[int | None, ...]:
-    return kept if isinstance(kept, tuple) else (kept,)

@@ -1,37 +1,90 @@
 """Where NaN or Inf begins: in a module's forward, in a tensor that the graph was made of, or in a gradient."""
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from hookviz.sentences import brief
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, StepRow, TensorRow
-from hookviz.trouble.looks import Found, Pass
-from hookviz.values import Value, number
+from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
+from hookviz.trouble.causes import because
+from hookviz.trouble.looks import CHANGING, Found, Pass
 from hookviz.words import say
 
 _FORWARD = ("call", "forward", *FORWARD_HOOK_KINDS)
-CHANGING = (*(kind for kind in HOOK_KINDS if kind not in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS)), "unknown_hook")
-"""Kinds of step that can turn one gradient into another on its way."""
+_CARRYING = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGING}
+"""Kinds of step that are about a gradient on its way, and about where it is written."""
 
 
-_CARRYING = {"seed", "arrive", "compute", "aliased", *CHANGING}
-"""Kinds of step that are about a gradient on its way."""
+def strange(of: Pass) -> Iterator[Found]:
+    """The first step of the forward, and the first of the backward, at which there is NaN or Inf where none came in.
 
-
-def strange(of: Pass) -> Found | None:
-    """The first step at which there is NaN or Inf where none came in.
-
-    Infinite activations are told only where a model's output is NaN or infinite: masks are infinite by design. Of a
-    pass that a GradScaler scales only the forward is looked at: gradients that overflow are its business.
+    In the forward Inf counts only where a model's output is NaN or infinite in the end: masks are infinite by design.
+    The backward is looked at only where the forward did not hand on what it has made; of a pass that a GradScaler
+    scales, gradients that overflow are a remark: it will skip the step.
     """
-    found = _forward(of)
-    if found is not None:
-        return found
-    scaled = of.trace.lookup.scales(of.pass_id)
-    found, held = None if scaled else _backward(of), _data(of)
-    return held if held is not None and (found is not None or held.kind == "nan") else found
+    handed_on = _in_outputs(of)
+    severity = (
+        "error" if _in_leaves(of) or _nan_loss(of) else "warning" if _more_than_masks(of, handed_on) else "remark"
+    )
+    forward = _forward(of)
+    if forward is not None:
+        yield forward._replace(severity=severity if handed_on else "remark")
+        if handed_on:
+            return
+    scaled = bool(of.trace.lookup.scales(of.pass_id))
+    backward, held = _backward(of), _data(of)
+    if held is not None and (backward is not None or held.kind == "nan"):
+        yield held._replace(severity=severity)
+    elif backward is not None:
+        yield backward._replace(severity="remark" if scaled else severity)
+
+
+def _in_leaves(of: Pass) -> bool:
+    """Whether the pass itself brought NaN or Inf into the gradient of a leaf, and it is still there when it ends."""
+    last: dict[int, bool] = {}
+    for _, row in of.rows:
+        if row.kind == "returned" or (row.kind == "post_accumulate_hook" and row.of is None):
+            last[row.node] = of.bad(row.after)
+        elif row.kind == "accumulate":
+            last[row.node] = of.bad(row.after) and not of.bad(row.before)
+    return any(last.values())
+
+
+def _in_outputs(of: Pass) -> list[int]:
+    """The values with NaN or Inf that a model returned, or at which the pass began."""
+    last = {row.call: row.after for _, row in of.rows if row.kind in ("forward", "forward_hook") and row.call >= 0}
+    outputs = [kept for call, kept in last.items() if of.trace.calls[call].parent is None]
+    outputs += [row.data for row in _roots(of)]
+    several = (index for kept in outputs for index in (kept if isinstance(kept, tuple) else (kept,)))
+    return [index for index in several if index is not None and of.bad(index)]
+
+
+def _more_than_masks(of: Pass, bad: list[int]) -> bool:
+    """Whether there is more among values than -Inf, which models return where something is masked."""
+    return any(value.nan or value.max == math.inf for value in map(of.value, bad))
+
+
+def _nan_loss(of: Pass) -> bool:
+    """Whether the pass began at a tensor that held NaN."""
+    return any(of.begins(None, row.data) == "nan" for row in _roots(of))
+
+
+def _roots(of: Pass) -> list[TensorRow]:
+    """The tensors at which the pass began, as far as they have names."""
+    roots = of.trace.roots[of.pass_id] if of.pass_id < len(of.trace.roots) else []
+    return [row for row in of.tensors if (row.node, row.output) in roots]
+
+
+def remains(of: Pass) -> Found | None:
+    """The first step that shows NaN or Inf at all, though nothing came of it."""
+    for index, row in of.rows:
+        if of.bad(row.before) or of.bad(row.after):
+            kept = row.after if of.bad(row.after) else row.before
+            kind = of.begins(None, kept) or "nan"
+            what, step = say(f"trouble.what.{kind}"), of.trace.steps[index]
+            key = "trouble.remains.grad" if row.kind == "accumulate" and of.bad(row.before) else "trouble.remains"
+            return Found(index, kind, say(key, what=what, on=step.on, told=step.sentence), "remark")
+    return None
 
 
 def _forward(of: Pass) -> Found | None:
@@ -55,45 +108,7 @@ def _told(of: Pass, index: int, row: StepRow, before: Any, kind: str) -> str:
         return say("trouble.called", module=module, what=what)
     if row.kind != "forward":
         return say("trouble.here", what=what, told=of.trace.steps[index].sentence)
-    return say("trouble.returns", module=module, what=what, why=_because(of, index, before, kind))
-
-
-def _because(of: Pass, index: int, before: Any, kind: str) -> str:
-    """What is known of a module's parameters and of its input."""
-    call = of.trace.rows[index].call
-    name = of.trace.module(of.trace.calls[call].module)
-    for row in of.tensors:
-        if row.leaf and row.name.startswith(f"{name}.") and of.bad(row.data):
-            return _held(of, index, row)
-    values = [value for value in _values(of, before) if value.note is None and not math.isnan(value.min)]
-    if not values:
-        return say("trouble.input.unknown")
-    low, high = min(value.min for value in values), max(value.max for value in values)
-    ops = {of.trace.ops[node].partition("Backward")[0] for node in of.trace.lookup.made.get(call, ())}
-    sign = ".negative" if low < 0 and kind == "nan" and ops & _NOT_NEGATIVE else ""
-    sign = ".zero" if not sign and ops & _NOT_ZERO and any(value.zero for value in values) else sign
-    return say(f"trouble.input{sign}", low=number(low, 4), high=number(high, 4))
-
-
-_NOT_NEGATIVE = {"Log", "Log2", "Log10", "Log1P", "Sqrt", "Rsqrt", "Pow"}
-_NOT_ZERO = {"Log", "Log2", "Log10", "Rsqrt", "Reciprocal", "Div", "Pow"}
-"""Ops that have no finite answer for a negative number, or for 0."""
-
-
-def _held(of: Pass, index: int, row: TensorRow) -> str:
-    """A parameter that was no better before, and the optimizer's step since which it is so."""
-    earlier = [one for one in of.trace.lookup.tensors_before(of.pass_id, row.node)[-1:] if not of.bad(one.data)]
-    steps = of.trace.lookup.optimizer_steps
-    count = bisect_left(steps, index)
-    if count and earlier:
-        step = steps[count - 1]
-        return say("trouble.parameter.since", on=row.name, step=step + 1, optimizer=of.trace.steps[step].on)
-    return say("trouble.parameter", on=row.name)
-
-
-def _values(of: Pass, kept: Any) -> list[Value]:
-    found = of.trace.value(kept)
-    return [value for value in (found if isinstance(found, tuple) else (found,)) if value is not None]
+    return say("trouble.returns", module=module, what=what, why=because(of, index, before, kind))
 
 
 def _data(of: Pass) -> Found | None:
@@ -111,11 +126,20 @@ def _backward(of: Pass) -> Found | None:
     for index, row in of.rows:
         if row.of is not None or row.kind not in _CARRYING or not of.bad(row.after):
             continue
-        before = tuple(value for _, _, value in row.parts) if row.kind == "arrive" else row.before
-        kind = of.begins(before, row.after)
+        kind = of.begins(_before(of, row), row.after)
         if kind is not None:
             return Found(index, kind, _gradient(of, index, row, say(f"trouble.what.{kind}")))
     return None
+
+
+def _before(of: Pass, row: StepRow) -> Any:
+    """What a step made its gradient of."""
+    if row.kind == "arrive":
+        return tuple(value for _, _, value in row.parts)
+    if row.kind == "accumulate":
+        arrived = of.arrived.get(row.node)
+        return row.before, None if arrived is None else of.trace.rows[arrived].after
+    return row.before
 
 
 def _gradient(of: Pass, index: int, row: StepRow, what: str) -> str:

@@ -4,16 +4,20 @@ from typing import Any
 
 from hookviz.sentences import brief
 from hookviz.trace import StepRow
-from hookviz.trouble.looks import Found, Pass
-from hookviz.trouble.strange import CHANGING, saved
+from hookviz.trouble.looks import CHANGING, Found, Pass
+from hookviz.trouble.strange import saved
 from hookviz.words import say
 
 
 def zeros(of: Pass) -> Found | None:
-    """The step that makes zeros of a gradient that is none, and by it leaves most leaves with a gradient of 0."""
+    """The step that turns a gradient into zeros and by that leaves the most leaves with a gradient of 0.
+
+    A warning, where an op that is flat does it to at least half of the leaves; else a remark (see ``_FLAT``).
+    """
     culprits: dict[int, int] = {}
     """Node → the step at which what arrives there became 0."""
     killed: dict[int, list[int]] = {}
+    leaves: set[int] = set()
     for index, row in of.rows:
         if row.of is None and row.kind in ("compute", *CHANGING):
             ends = _numbed(of, row) if row.kind in _SENDING else [row.node] * _zero(of, row.after)
@@ -22,13 +26,31 @@ def zeros(of: Pass) -> Found | None:
                 culprits |= {end: culprit for end in ends if end not in culprits}
         elif culprits and row.kind == "arrive" and not _zero(of, row.after):
             culprits.pop(row.node, None)  # it comes by another way, too
-        elif row.node in culprits and row.kind in ("accumulate", "returned"):
-            killed.setdefault(culprits[row.node], []).append(row.node)
+        elif row.kind in ("accumulate", "returned"):
+            leaves.add(row.node)
+            if row.node in culprits:
+                killed.setdefault(culprits[row.node], []).append(row.node)
     if not killed:
         return None
     first = max(killed, key=lambda step: (len(killed[step]), -step))
-    return Found(first, "zero", _told(of, first, list(dict.fromkeys(killed[first]))))
+    behind = list(dict.fromkeys(killed[first]))
+    row = of.trace.rows[first]
+    flat = row.kind == "compute" and of.trace.ops[row.node].partition("Backward")[0] in _FLAT
+    severity = "warning" if flat and 2 * len(behind) >= len(leaves) else "remark"
+    return Found(first, "zero", _told(of, first, behind), severity)
 
+
+# fmt: off
+_FLAT = {
+    "Relu", "Threshold", "LeakyRelu", "Prelu", "Elu", "Celu", "Selu", "Gelu", "Silu", "Mish", "Softplus",
+    "Softshrink", "Hardshrink", "Hardtanh", "Hardswish", "Hardsigmoid", "Sigmoid", "LogSigmoid", "Tanh", "Clamp",
+    "ClampMin", "ClampMax", "Softmax", "LogSoftmax", "NativeLayerNorm", "NativeGroupNorm", "NativeBatchNorm",
+    "FusedRmsNorm", "Floor", "Ceil", "Round", "Trunc", "Sign",
+}
+# fmt: on
+"""Ops that send zeros where their function does not change: an activation that is saturated or dead, a norm whose
+output does not change the loss. Other ops multiply by zeros, by a mask, by a weight that starts at 0; that may be
+meant, as where stochastic depth leaves out a block."""
 
 _SENDING = ("compute", "node_post_hook", "full_backward_hook", "backward_hook")
 """Steps about what a node sends."""

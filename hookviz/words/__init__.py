@@ -1,9 +1,11 @@
 """Every sentence and label that a person reads, from one table per language."""
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from string import Formatter
 from typing import Any
 
 
@@ -26,6 +28,20 @@ def say(key: str, **parts: Any) -> str:
     'There is no step 99: this trace has the steps 0 to 15.'
     """
     return table()[key].format_map({name: str(part) for name, part in parts.items()})
+
+
+def parts_of(key: str, text: str) -> dict[str, str] | None:
+    """What ``say(key, ...)`` was given to make ``text``; None where it does not make such a text.
+
+    >>> parts_of("error.step", say("error.step", step=99, last=15))
+    {'step': '99', 'last': '15'}
+    >>> parts_of("error.step", "Something else.") is None
+    True
+    """
+    pieces = [(re.escape(before), name) for before, name, _, _ in Formatter().parse(table()[key])]
+    pattern = "".join(before + (f"(?P<{name}>.*?)" if name else "") for before, name in pieces)
+    found = re.fullmatch(pattern, text)
+    return None if found is None else found.groupdict()
 
 
 def section(prefix: str) -> dict[str, str]:

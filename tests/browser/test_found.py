@@ -46,10 +46,10 @@ def test_two_keys_lead_to_the_culprit_of_a_small_trace(player: Locator) -> None:
     expect(link).not_to_be_visible()
     press(player.page, "w")
     expect(link).to_be_focused()
-    expect(link).to_contain_text("model.3 (Log) returns NaN: its input held negative numbers")
+    expect(link).to_contain_text("model.3 (Log) returns NaN: it takes the logarithm of numbers below 0")
     press(player.page, "Enter")
     expect(player.locator(".hv-sentence")).to_contain_text("model.3 returns")
-    step = re.match(r"Step (\d+):", link.inner_text())
+    step = re.match(r"Step (\d+), error:", link.inner_text())
     assert step
     expect(player.locator(".hv-count")).to_contain_text(re.compile(rf"^step {step[1]} ", re.IGNORECASE))
 
@@ -66,7 +66,7 @@ def test_they_are_hidden_while_the_player_asks(opened: Callable[..., Page]) -> N
     press(player.page, "p")
     expect(player.locator(".hv-found")).not_to_be_visible()
     press(player.page, "w")
-    expect(player.locator(".hv-told")).to_have_text("What is wrong is said when predicting is over.")
+    expect(player.locator(".hv-told")).to_have_text("The findings are shown when predicting is over.")
 
 
 def test_where_nothing_is_wrong_the_key_says_so(opened: Callable[..., Page]) -> None:
