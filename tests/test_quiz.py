@@ -47,6 +47,11 @@ def test_the_gradient_before_c_hook_is_told_from_that_without_hooks() -> None:
     assert "no hook runs at all" in hv.check("02.1", 4).reason
 
 
+@pytest.mark.parametrize("answer", ["8", "8.0", "\uff18", "\uff18\uff0e\uff10", "[8]", "tensor(8.)"])
+def test_a_text_is_read_as_the_answers_of_the_player_are(answer: str) -> None:
+    assert hv.check("02.1", answer).reason == hv.check("02.1", 8).reason
+
+
 @pytest.mark.parametrize("exercise", [key for key, wrong in WRONG.items() if isinstance(wrong[0], int)])
 def test_no_reason_gives_the_number_away(exercise: str) -> None:
     texts = [text for key, text in table().items() if key.startswith(f"check.{exercise}")]
@@ -60,7 +65,10 @@ def test_no_answer_yet_is_said_kindly(exercise: str, nothing: Any) -> None:
     assert "Nothing was entered yet" in hv.check(exercise, nothing).reason
 
 
-@pytest.mark.parametrize("answer", [10**400, "many", 1j, [1], torch.ones(2), object(), torch.ones(1, device="meta")])
+NO_NUMBERS = ["many", "0x10", "1_000", "1,000", "", "None", 10**400, 1j, [1], torch.ones(2), object()]
+
+
+@pytest.mark.parametrize("answer", [*NO_NUMBERS, torch.ones(1, device="meta")])
 def test_what_is_no_number_is_answered_in_a_sentence(answer: Any) -> None:
     assert hv.check("01.1", answer).reason == "The answer should be one number."
 

@@ -1,5 +1,6 @@
 """The colours for norms: whatever is written on them can be read, in both themes."""
 
+import colorsys
 import re
 from importlib.resources import files
 from itertools import product
@@ -9,7 +10,8 @@ import pytest
 CSS = "".join(
     files("hookviz.player").joinpath(name).read_text(encoding="utf-8") for name in ("player.css", "large.css")
 )
-TEXTS = ("ink", "quiet", "purple", "red")
+TEXTS = ("ink", "quiet", "purple", "red", "hook")
+GROUNDS = ("paper", "side", "sunk")
 Colour = tuple[float, ...]
 
 
@@ -40,6 +42,12 @@ def between(one: Colour, other: Colour, part: float) -> Colour:
     return tuple(a + (b - a) * part for a, b in zip(one, other, strict=True))
 
 
+def hue(colour: Colour) -> float:
+    """In degrees: 0 is red, 120 green, 240 blue."""
+    red, green, blue = (part / 255 for part in colour)
+    return 360 * colorsys.rgb_to_hls(red, green, blue)[0]
+
+
 def test_contrast_is_that_of_wcag() -> None:
     assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
     assert contrast((119, 119, 119), (255, 255, 255)) == pytest.approx(4.48, abs=0.005)
@@ -56,6 +64,16 @@ def test_what_is_written_on_a_tint_can_be_read(theme: str) -> None:
     tints.append(colours["bad-tint"])
     poor = {(text, tint): contrast(colours[text], tint) for text, tint in product(TEXTS, tints)}
     assert {pair: ratio for pair, ratio in poor.items() if ratio < 4.5} == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nan_and_hooks_are_told_apart_by_their_hue_and_by_how_light_they_are(theme: str) -> None:
+    colours = variables(theme)
+    bad, hook = colours["red"], colours["hook"]
+    assert contrast(bad, hook) >= 1.6
+    turn = abs(hue(bad) - hue(hook))
+    assert min(turn, 360 - turn) >= 40
+    assert min(contrast(colour, colours[ground]) for colour in (bad, hook) for ground in GROUNDS) >= 4.5
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -141,7 +141,10 @@ function keyAt(code, shiftKey) {
 }
 
 /** Characters that are as wide as Chinese ones as the usual ones. */
-const halfWidth = (text) => text.replace(/[\uff01-\uff5e]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0)).replaceAll("\u3000", " ");
+function halfWidth(text) {
+  const usual = text.replace(/[\uff01-\uff5e]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0));
+  return usual.replaceAll("\u3000", " ");
+}
 
 /** A text in small letters and usual characters: a minus sign of another kind is a minus, and so on. */
 export function plain(text) {

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils.hooks import RemovableHandle
 
+from hookviz.answers import read_numbers
+
 
 class Found(NamedTuple):
     """What is to be said about an answer: a key of the words, and what fills its ``{detail}`` and ``{of}``."""
@@ -163,6 +165,9 @@ def as_large(result: Any, tensor: torch.Tensor) -> bool:
 
 
 def float_of(thing: Any) -> float | None:
-    """``thing`` as a number, also out of a tensor or an array with one in it; None where it is no single one."""
+    """``thing`` as a number, also out of a text, tensor or array that holds one; None where it is no single one."""
+    if isinstance(thing, str):
+        numbers = read_numbers(thing)
+        return numbers[0] if numbers and len(numbers) == 1 else None
     found: float | None = tried(lambda: float(thing.item() if hasattr(thing, "item") else thing))[0]
     return found

@@ -107,7 +107,7 @@ def test_a_player_has_its_keys_while_it_has_the_focus_and_the_deck_has_them_othe
     press(deck, "Home", "ArrowRight", "ArrowRight")
     expect(count).to_contain_text("Step 3 of")
     assert deck.evaluate("Reveal.getIndices().h") == at
-    press(deck, "Escape", "ArrowRight")
+    press(deck, "Escape", "Escape", "ArrowRight")
     assert deck.evaluate("Reveal.getIndices().h") == at + 1
     press(deck, "ArrowLeft")
     expect(count).to_contain_text("Step 3 of")
