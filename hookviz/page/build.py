@@ -95,7 +95,9 @@ def _body(state: State, js: str, hint: str, *, packed: bool) -> str:
     values = {**BEGIN, **state, "steps": length(state)}
     if not state.get("variants"):
         del values["svgs"]  # they are in the still pictures
-    data = f'<script type="text/plain" class="hv-state">{pack(values)}</script>'
+    # The sentence is in the script's element, which goes where HTML is cleaned: there nothing tries to start.
+    failed = text(say("page.failed", why="{why}"))
+    data = f'<script type="text/plain" data-failed="{failed}" class="hv-state">{pack(values)}</script>'
     return f"{still(state, hint, packed=packed)}{data}<script>{js}</script>"
 
 

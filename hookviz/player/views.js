@@ -1,7 +1,7 @@
 // The pictures of a large trace: one sees the inside of a box, enters others from there, and a trail leads back.
 
 import { KEYS, say } from "./logic.js";
-import { focused, listen, make, mark, textButton } from "./dom.js";
+import { fail, focused, listen, make, mark, textButton } from "./dom.js";
 import { fitPictures, follow, makePicture } from "./graph.js";
 import { makeSearch } from "./search.js";
 import { makeTints } from "./tints.js";
@@ -90,7 +90,7 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
   const paint = (step) => {
     const turned = frames[step].picture !== frames[now].picture || !at;
     now = step;
-    if (turned) enter(tops[frames[step].picture]);
+    if (turned) enter(tops[frames[step].picture]).catch((error) => fail(root, error));
     at?.picture.paint(step);
     at?.tint(step, model.get("norms"));
     at?.picture.align();
