@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = _parser().parse_args(arguments)
     try:
-        _page(given.trace, given.output, given.title)
+        _page(given)
     except (OSError, ValueError) as error:
         print(f"hookviz: {error}", file=sys.stderr)
         return 1
@@ -32,16 +32,19 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("trace", type=Path, help=say("cli.page.trace"))
     command.add_argument("-o", "--output", help=say("cli.page.output"))
     command.add_argument("--title", help=say("cli.page.title"))
+    command.add_argument("--no-source", action="store_false", dest="source", help=say("cli.page.no_source"))
+    command.add_argument("--no-values", action="store_false", dest="values", help=say("cli.page.no_values"))
     return parser
 
 
-def _page(trace: Path, output: str | None, title: str | None) -> None:
-    recorded = load(trace)
-    if output == "-":
-        sys.stdout.buffer.write(page(recorded, title).encode())
+def _page(given: argparse.Namespace) -> None:
+    trace = load(given.trace)
+    kept = {"source": given.source, "values": given.values}
+    if given.output == "-":
+        sys.stdout.buffer.write(page(trace, given.title, **kept).encode())
         return
-    path = trace.with_suffix(".html") if output is None else Path(output)
-    recorded.to_html(path, title)
+    path = given.trace.with_suffix(".html") if given.output is None else Path(given.output)
+    trace.to_html(path, given.title, **kept)
     print(say("cli.page.written", path=path))
 
 

@@ -218,7 +218,7 @@ def test_a_frame_of_a_hook_tells_its_source_and_where_it_is_kept(player: Player)
 def test_a_hook_without_source_says_so(player: Player) -> None:
     hook = player.hooks[player.frames[9]["hook"]]
     assert (hook["source"], hook["first"]) == (None, None)
-    assert hook["missing"] == "Python holds no source text for print."
+    assert hook["missing"] == "There is no source text of print here."
 
 
 def test_a_hook_on_a_leaf_tells_when_it_runs(player: Player) -> None:

@@ -12,6 +12,7 @@ from hookviz.player.large import brief, state_of
 from hookviz.player.packed import pack
 from hookviz.player.sent import BEGIN, length, script, style
 from hookviz.trace import Trace
+from hookviz.trace.redaction import redacted
 from hookviz.words import say
 
 
@@ -52,15 +53,18 @@ def sheet(state: State, title: str | None = None) -> str:
     return f'<!DOCTYPE html>\n<html lang="en">\n<head>{"".join(head)}</head>\n<body>{body}</body>\n</html>\n'
 
 
-def page(trace: Trace, title: str | None = None) -> str:
-    """A page that plays ``trace``.
+def page(trace: Trace, title: str | None = None, *, source: bool = True, values: bool = True) -> str:
+    """A page that plays ``trace``, if need be without the ``source`` of hooks, or the ``values`` of tensors.
 
     Raises:
         ValueError: nothing was recorded.
     """
     if not trace.rows:
         raise ValueError(say("error.page.empty", why=repr(trace)))
-    return sheet(state_of(trace), title)
+    state = state_of(redacted(trace, source=source, values=values))
+    if not values:  # nobody has looked
+        state["words"] = {**state["words"], "found_none": say("redacted.found_none")}
+    return sheet(state, title)
 
 
 def output(state: State) -> str:
@@ -95,7 +99,9 @@ def _body(state: State, js: str, hint: str, *, packed: bool) -> str:
     values = {**BEGIN, **state, "steps": length(state)}
     if not state.get("variants"):
         del values["svgs"]  # they are in the still pictures
-    data = f'<script type="text/plain" class="hv-state">{pack(values)}</script>'
+    # The sentence is in the script's element, which goes where HTML is cleaned: there nothing tries to start.
+    failed = text(say("page.failed", why="{why}"))
+    data = f'<script type="text/plain" data-failed="{failed}" class="hv-state">{pack(values)}</script>'
     return f"{still(state, hint, packed=packed)}{data}<script>{js}</script>"
 
 

@@ -54,6 +54,12 @@ export function listen(target, type, act, signal) {
   target.addEventListener(type, act, { signal });
 }
 
+/** Tell the page around that the player could not be drawn: what fails later than render reaches nobody else. */
+export function fail(root, error) {
+  console.error(error);
+  root.dispatchEvent(new CustomEvent("hv-failed", { bubbles: true, detail: error }));
+}
+
 /** Tidy up in the end. Not through listen: a signal drops its listeners before it tells them. */
 export function atEnd(signal, act) {
   signal.addEventListener("abort", act);

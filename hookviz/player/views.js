@@ -1,7 +1,7 @@
 // The pictures of a large trace: one sees the inside of a box, enters others from there, and a trail leads back.
 
 import { KEYS, say } from "./logic.js";
-import { focused, listen, make, mark, textButton } from "./dom.js";
+import { fail, focused, listen, make, mark, textButton } from "./dom.js";
 import { fitPictures, follow, makePicture } from "./graph.js";
 import { svgOf } from "./parts.js";
 import { makeSearch } from "./search.js";
@@ -85,9 +85,9 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
     paintElsewhere();
   };
   /** To the picture of another pass; among pictures of passes, one stays where the step is seen. */
-  const turn = (step) => {
-    if (at ? !at.view.doors : !large.overview) enter(large.tops[frames[step].picture]);
-    else if (!at || !holds(at.view.own)) enter(large.overview);
+  const turn = async (step) => {
+    if (at ? !at.view.doors : !large.overview) await enter(large.tops[frames[step].picture]);
+    else if (!at || !holds(at.view.own)) await enter(large.overview);
   };
   const paintElsewhere = () => {
     const place = trail.querySelector(".hv-elsewhere");
@@ -96,7 +96,7 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
   const paint = (step) => {
     const turned = frames[step].picture !== frames[now].picture;
     now = step;
-    if (turned || !at) turn(step);
+    if (turned || !at) turn(step).catch((error) => fail(root, error));
     at?.picture.paint(step);
     at?.tint(step, model.get("norms"));
     at?.picture.align();

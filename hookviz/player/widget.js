@@ -1,7 +1,7 @@
 // The player as a widget: its parts, kept in step with the model.
 
 import { afterPause, clampStep, pauseAt, playFrom, say, stepFor } from "./logic.js";
-import { atEnd, focused, followTheme, make } from "./dom.js";
+import { atEnd, fail, focused, followTheme, listen, make } from "./dom.js";
 import { chosen, rowsBeside } from "./variants.js";
 import { makeGraphs } from "./graphs.js";
 import { LINK, makeFirings, makeFound, makeNotes, makePanel } from "./panel.js";
@@ -77,7 +77,7 @@ function fill(root, model) {
   const key = had ? inside.dataset.key : undefined;
   root.replaceChildren();
   const { signal } = ending;
-  if (model.get("outline")) openLarge(model, signal).then((large) => signal.aborted || fillRoot(root, model, signal, large));
+  if (model.get("outline")) openLarge(model, signal).then((large) => signal.aborted || fillRoot(root, model, signal, large)).catch((error) => fail(root, error));
   else if (model.get("frames").length) fillRoot(root, model, signal);
   else root.append(make("p", "hv-empty", say(model.get("words"), "empty")), makeNotes(model.get("notes")));
   if (had) (root.querySelector(`[data-key="${key}"]`) ?? root).focus({ preventScroll: true });

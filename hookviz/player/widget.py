@@ -1,15 +1,19 @@
 """The player as an anywidget: a trace's frames go to the browser once, and stepping needs no kernel."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import anywidget
+import ipywidgets
 import traitlets
 
 from hookviz.player.frames import state
 from hookviz.player.large import Large, is_large
 from hookviz.player.sent import length, script, style
 from hookviz.trace import Trace
+
+_SHOWN = ("svgs", "frames", "hooks", "firings", "variants", "layers", "outline", "parts")
+"""The traits that take memory."""
 
 
 class Player(anywidget.AnyWidget):
@@ -59,6 +63,31 @@ class Player(anywidget.AnyWidget):
     nodes = traitlets.Bool(False).tag(sync=True)
     norms = traitlets.Bool(True).tag(sync=True)
 
+    _own_layout: ipywidgets.Layout | None = None
+    """The layout that was made for this player alone."""
+    _answering: Callable[..., None] | None = None
+    """Answers the browser when it asks for a part of a large trace."""
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+        if "layout" not in traits:
+            self._own_layout = self.layout
+
+    def close(self) -> None:
+        """Take the player out of the page, and free what it shows: pictures, words, and the model of its layout.
+
+        Jupyter keeps the model of a widget until it is closed or the kernel ends, even if its cell runs again.
+        """
+        super().close()
+        # A variable, or Jupyter's ``Out``, may keep a closed player. It has no connection any more, so nothing is sent.
+        for name in _SHOWN:
+            self.set_trait(name, type(getattr(self, name))())
+        if self._answering is not None:
+            self.on_msg(self._answering, remove=True)
+            self._answering = None
+        if self._own_layout is not None:
+            self._own_layout.close()
+
     @classmethod
     def of(cls, trace: Trace) -> "Player":
         """The player of ``trace``; of a large one it asks for what it does not have yet."""
@@ -66,7 +95,8 @@ class Player(anywidget.AnyWidget):
             return cls.showing(state(trace))
         large = Large(trace)
         player = cls.showing(large.state())
-        player.on_msg(lambda _, asked, __: player.answer(large, asked))
+        player._answering = lambda _, asked, __: player.answer(large, asked)
+        player.on_msg(player._answering)
         return player
 
     def answer(self, large: Large, asked: Mapping[str, Any]) -> None:

@@ -233,15 +233,23 @@ class Trace(Asked, Played):
 
         write_whole(json.dumps(encode(self), allow_nan=False), path)
 
-    def to_html(self, path: str | Path, title: str | None = None) -> None:
+    def to_html(self, path: str | Path, title: str | None = None, *, source: bool = True, values: bool = True) -> None:
         """Write a page that plays this trace: one file, for which no Python, server or network is needed.
 
         Without JavaScript, and on paper, it is a picture with the table of firings. A file that is there stays as it
         is if anything fails.
 
+        A page holds what the trace does: the names of tensors, modules and functions; of each tensor the shape, dtype,
+        device and numbers or statistics; of each hook the source text, the line, and the file, as a path relative to
+        the working folder or to its library; messages of exceptions. It holds no path of your machine besides those
+        that are quoted in such a text.
+
         Args:
             path: where to, such as ``lesson.html``.
             title: the heading of the page.
+            source: False leaves out the source of hooks and the names and lines of their files.
+            values: False leaves out all numbers of tensors and what is computed from them, such as norms and findings;
+                shapes stay. Without either, notes and messages of exceptions, which may quote them, are left out.
 
         Raises:
             ValueError: nothing was recorded.
@@ -259,7 +267,7 @@ class Trace(Asked, Played):
         """
         from hookviz.page import page
 
-        write_whole(page(self, title), path)
+        write_whole(page(self, title, source=source, values=values), path)
 
     def __repr__(self) -> str:
         if not self.rows:

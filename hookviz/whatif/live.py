@@ -3,9 +3,10 @@
 import json
 import time
 import uuid
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ipywidgets
+from IPython import get_ipython
 from IPython.display import display
 from traitlets import Bunch
 
@@ -93,5 +94,40 @@ def show(whatif: WhatIf) -> None:
     del live["text/plain"]  # the player's says it
     css = _CSS % {"height": _HEIGHT * len(whatif.ranges), "again": json.dumps(again, ensure_ascii=False)}
     twin = f'<div class="hv-again"><style>{css}</style><div data-twin="{player.twin}">{output(state)}</div></div>'
+    _close_earlier(box)
     for shown in (live, {"text/html": twin, "text/plain": repr(whatif)}):
         display(shown, raw=True)  # type: ignore[no-untyped-call]
+
+
+_shown: dict[str, tuple[str, list[ipywidgets.Widget]]] = {}
+"""Id of a cell → its last run, and the boxes that it has shown."""
+
+
+def _close_earlier(box: ipywidgets.Widget) -> None:
+    """Close what earlier runs of this cell have shown, since Jupyter has removed their output but keeps the widgets."""
+    message = _message()
+    cell, run = message.get("metadata", {}).get("cellId"), message.get("header", {}).get("msg_id", "")
+    if cell is None:  # not every front end says which cell it runs
+        return
+    last, boxes = _shown.get(cell, ("", []))
+    if last != run:
+        for earlier in boxes:
+            close(earlier)
+        boxes = []
+    _shown[cell] = run, [*boxes, box]
+
+
+def _message() -> dict[str, Any]:
+    """The message that made the kernel run this cell; an empty one outside of Jupyter."""
+    kernel: Any = getattr(get_ipython(), "kernel", None)
+    return dict(kernel.get_parent()) if hasattr(kernel, "get_parent") else {}
+
+
+def close(widget: ipywidgets.Widget) -> None:
+    """Close ``widget`` with all that is in it, and the models of their layouts and styles."""
+    for child in getattr(widget, "children", ()):
+        close(child)
+    widget.close()
+    for part in (getattr(widget, name, None) for name in ("layout", "style")):
+        if isinstance(part, ipywidgets.Widget):
+            part.close()

@@ -148,7 +148,7 @@ def opened(chrome: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
         page.on("request", lambda request: page.requests.append(request.url))  # type: ignore[attr-defined]
         page.goto((folder / f"{name}.html").as_uri())
         if settings.get("java_script_enabled", True):
-            expect(page.locator(":has(> .hv-still):not(:has(.hv-player))")).to_have_count(0)
+            expect(page.locator(":has(> .hv-still):not(.hv-plays)")).to_have_count(0)
         return page
 
     yield open_it

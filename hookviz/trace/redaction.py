@@ -1,0 +1,53 @@
+"""A trace without what somebody may not want to hand on: the source of hooks, or the numbers of tensors."""
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hookviz.trace.rows import HookRow, StepRow
+from hookviz.values import Row
+from hookviz.words import say
+
+if TYPE_CHECKING:
+    from hookviz.trace.trace import Trace
+
+
+def redacted(trace: "Trace", *, source: bool = True, values: bool = True) -> "Trace":
+    """A copy of ``trace`` that lacks what is False; ``trace`` itself stays as it is.
+
+    Without ``source`` it has no text of a hook, no file and no line, and a lambda, whose name is its text, is called
+    ``lambda``. Without ``values`` it has no number that was in a tensor and none that is computed from one, no setting
+    that an operation saved, and no scale of a GradScaler; shapes, dtypes and devices stay. Without either, messages of
+    exceptions and notes are left out, too, since they quote what they are about. Names of tensors, modules, functions
+    and exceptions stay in any case.
+    """
+    if source and values:
+        return trace
+    notes = [] if source else [say("redacted.source")]
+    notes += [] if values else [say("redacted.values")]
+    notes += [say("redacted.notes", count=len(trace.notes))] if trace.notes else []
+    copy = replace(trace, notes=notes, rows=[_quiet(row) for row in trace.rows])
+    if not source:
+        copy.hook_rows = [_without_source(row) for row in trace.hook_rows]
+    if not values:
+        copy.values = [_without_numbers(row) for row in trace.values]
+        copy.saved, copy.scales = [], []
+    return copy
+
+
+def _without_source(row: HookRow) -> HookRow:
+    name = re.sub(r"\blambda\b.*", "lambda", row.name, flags=re.DOTALL)
+    return row._replace(name=name, file=None, line=None, text=None, mark=None)
+
+
+def _without_numbers(row: Row) -> Row:
+    shape, dtype, device, *_ = row
+    return (shape, dtype, device, None, None, say("redacted.value"))
+
+
+def _quiet(row: StepRow) -> StepRow:
+    if row.kind == "exception" and row.error is not None:
+        return row._replace(error=row.error.partition(":")[0])
+    if row.kind == "unobserved":
+        return row._replace(error=say("redacted.unobserved"))
+    return row

@@ -1,0 +1,127 @@
+"""A page without the source of hooks, or without numbers, holds none: searched for in all that is packed into it."""
+
+import base64
+import json
+import os
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+from hookviz.__main__ import main
+from hookviz.page import page
+from hookviz.player import large
+from hookviz.trace.redaction import redacted
+
+NUMBERS = ["1.28125", "1.71875", "2.84375", "3.46875", "3.15625"]
+IN_MESSAGES = ["9.6875"]
+IN_SOURCE = ["0.59375", "5.0625", "marker_in_source", "return grad", "o * ", "lambda module", "test_redaction"]
+SECRET = "/somebody/secret"
+
+
+def marked_hook(grad: torch.Tensor) -> torch.Tensor:
+    marker_in_source = 0.59375
+    return grad * marker_in_source
+
+
+def fails(grad: torch.Tensor) -> None:
+    raise ValueError(f"{SECRET} {float(IN_MESSAGES[0])}")
+
+
+@pytest.fixture(scope="module")
+def trace() -> hv.Trace:
+    """A pass with hooks of several kinds, values that nobody else has, an exception, and notes that quote."""
+    net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+    net[0].register_forward_hook(lambda module, args, o: o * 1.28125)
+    x = torch.tensor([[1.71875, 2.84375, 3.46875]], requires_grad=True)
+    x.register_hook(marked_hook)
+    x.register_hook(lambda grad: grad + 5.0625)
+    broken = torch.tensor(1.0, requires_grad=True) * 2
+    broken.register_hook(fails)
+    with hv.record(net) as trace:
+        (net(x) ** 3.15625).sum().backward()
+        with pytest.raises(ValueError, match="secret"):
+            broken.backward()
+    trace.notes.append(f"A note of lambda grad: grad + 5.0625 in {SECRET}, 1.71875.")
+    return trace
+
+
+def unpacked(html: str) -> str:
+    """The page, and behind it all that is packed into it, however deep."""
+    text, seen = html, set()
+    while found := set(re.findall(r"[A-Za-z0-9+/]{60,}={0,2}", text)) - seen:
+        seen |= found
+        text += "".join(map(_unpacked, found))
+    return text
+
+
+def _unpacked(part: str) -> str:
+    try:
+        return json.dumps(json.loads(zlib.decompress(base64.b64decode(part))), ensure_ascii=False)
+    except (ValueError, zlib.error):
+        return ""
+
+
+def held(text: str, what: list[str]) -> list[str]:
+    return [marker for marker in what if marker in text]
+
+
+@pytest.fixture(params=[large.LONG, 10], ids=["small", "large"])
+def long(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "LONG", request.param)
+
+
+def test_a_page_holds_source_and_numbers_but_no_path_of_the_machine(trace: hv.Trace, long: None) -> None:
+    text = unpacked(page(trace))
+    assert held(text, [*NUMBERS, *IN_MESSAGES, *IN_SOURCE]) == [*NUMBERS, *IN_MESSAGES, *IN_SOURCE]
+    assert held(text, [os.getcwd(), str(Path.home()), os.path.dirname(torch.__file__)]) == []
+
+
+@pytest.mark.parametrize(
+    "left_out", [{"source": False}, {"values": False}, {"source": False, "values": False}], ids=str
+)
+def test_what_is_left_out_is_nowhere_in_the_page(left_out: dict[str, bool], trace: hv.Trace, long: None) -> None:
+    text = unpacked(page(trace, **left_out))
+    assert held(text, [SECRET, *IN_MESSAGES]) == []
+    if "source" in left_out:
+        assert held(text, IN_SOURCE) == []
+        assert "The source of the hooks and the names of their files are left out of this page." in text
+    if "values" in left_out:
+        in_source = [] if "source" in left_out else ["1.28125"]
+        assert held(text, NUMBERS) == in_source
+        assert "The numbers are left out of this page" in text
+    assert "Notes that may quote them are left out, too: 1." in text
+    assert held(text, ["marked_hook", "ValueError", "net.0"]) == ["marked_hook", "ValueError", "net.0"]
+
+
+def test_the_steps_and_what_hooks_did_stay(trace: hv.Trace) -> None:
+    before = repr(trace.rows), list(trace.values), list(trace.notes)
+    quiet = redacted(trace, source=False, values=False)
+    assert [step.kind for step in quiet.steps] == [step.kind for step in trace.steps]
+    assert [step.effect for step in quiet.firings] == [step.effect for step in trace.firings]
+    assert quiet.firings[1].sentence == "marked_hook on x replaced the gradient: (left out) → (left out)."
+    assert quiet.firings[2].hook is not None and quiet.firings[2].hook.label == "λ"
+    assert [row[:3] for row in quiet.values] == [row[:3] for row in trace.values]
+    assert "fails on " in quiet.steps[-1].sentence and "ValueError" in quiet.steps[-1].sentence
+    assert (repr(trace.rows), trace.values, trace.notes) == before
+    assert redacted(trace) is trace
+
+
+def test_a_page_without_numbers_does_not_say_that_nothing_is_wrong(trace: hv.Trace) -> None:
+    text = unpacked(page(trace, values=False))
+    assert "Nothing was found that is wrong" not in text and "Without the numbers nobody can say" in text
+
+
+@pytest.mark.parametrize("where", ["file", "standard output"])
+def test_the_command_line_leaves_out_as_much(where: str, trace: hv.Trace, tmp_path: Path, capfdbinary: Any) -> None:
+    saved, target = tmp_path / "pass.json", tmp_path / "pass.html"
+    trace.save(saved)
+    output = "-" if where == "standard output" else str(target)
+    assert main(["page", str(saved), "-o", output, "--no-source", "--no-values"]) == 0
+    html = capfdbinary.readouterr().out.decode() if output == "-" else target.read_text(encoding="utf-8")
+    assert held(unpacked(html), [*NUMBERS, *IN_MESSAGES, "marker_in_source", SECRET]) == []
