@@ -12,6 +12,9 @@ exclude_patterns = ["map.md", "files"]
 
 # The notebooks come with their outputs.
 nb_execution_mode = "off"
+# What holds the answer to a question opens with a click; {type} is the source, the output or both.
+nb_code_prompt_show = "When you have answered: show the {type}"
+nb_code_prompt_hide = "Hide the {type}"
 # Nothing is loaded from elsewhere: no widgets' scripts, and a formula would need MathJax.
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -127,6 +127,22 @@ def test_an_explanation_is_shown_up_to_where_it_would_introduce_something() -> N
     assert said(slide).endswith("- one\n- two")
 
 
+def test_an_explanation_that_is_folded_has_a_slide_and_what_else_is_folded_is_said() -> None:
+    folded = "<details>\n<summary><b>{}</b></summary>\n\n{}\n\n</details>"
+    seen, explained = folded.format("What you should see", "It is 4."), folded.format("Explain", "Two and two.")
+    slides = cut(prose(f"## One\n\nLook.\n\n{seen}\n\n{explained}\n\nGo on."))
+    assert [shown(slide) for slide in slides] == [["## One", "Look."], ["## Explain\n\nTwo and two."]]
+    assert [said(slide) for slide in slides] == ["It is 4.", "**Explain.** Two and two.\n\nGo on."]
+
+
+def test_of_a_closed_check_the_code_is_said_and_what_it_shows_is_shown() -> None:
+    check = code("# A check\nassert a == 4\na", text_plain="4")
+    check.metadata["jupyter"] = {"source_hidden": True}
+    (slide,) = cut(prose("## One"), check)
+    assert [cell.source for cell in slide] == ["## One", "", "```python\n# A check\nassert a == 4\na\n```"]
+    assert [output.data for output in slide[1].outputs] == [{"text/plain": "4"}]
+
+
 def test_a_table_is_shown_and_nothing_of_a_lesson_is_lost() -> None:
     table = "| a | b |\n|---|---|\n| 1 | 2 |"
     (slide,) = cut(prose(f"## One\n\n{table}\n\n{LONG.strip()}"))

@@ -7,7 +7,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tools.reading import WIDGET, Facts, facts, readable, to_cells
+from tools.reading import WIDGET, Facts, facts, is_open, readable, to_cells
 
 LESSONS = sorted((Path(__file__).parents[1] / "notebooks").glob("[01]*.ipynb"))
 FIRST = """# Lesson 09 · The end
@@ -111,3 +111,12 @@ def test_a_link_to_a_cell_leads_to_it() -> None:
     made = readable(nbformat.v4.new_notebook(cells=[title, text, cell]), "09_the_end.ipynb")
     anchors = [re.search('id="cell-id=(.+?)"', one.source) for one in made.cells]
     assert [one and one[1] for one in anchors] == [None, text.id, cell.id, None]
+
+
+def test_what_is_closed_in_a_lesson_is_closed_on_its_page() -> None:
+    check = code("assert a == 4")
+    check.metadata.update(jupyter={"source_hidden": True}, tags=["hide-cell"])
+    folded = "<details>\n<summary><b>Explain</b></summary>\n\nIt is [4](#step-2).\n\n</details>"
+    made = read(prose("# Title"), prose(folded), check)
+    assert made.cells[-1].metadata["tags"] == ["hide-cell"] and not is_open(made.cells[-1])
+    assert made.cells[1].source.endswith(folded.replace("[4](#step-2)", '<a href="#step-2">4</a>'))

@@ -9,7 +9,7 @@ from typing import Any
 
 import nbformat
 
-from tools.reading import MAP, WIDGET, is_check
+from tools.reading import EXPLAIN, FOLDED, MAP, WIDGET, is_check, is_open
 
 HEIGHT = 650
 """Pixels of a slide of 720, without its edges."""
@@ -74,8 +74,20 @@ class Cut:
         self.waiting: list[str] = []
 
     def read(self, source: str) -> None:
-        """Take a cell of prose."""
-        for block in BLOCK.findall(MAP.sub("", source)):
+        """Take a cell of prose: a folded explanation has a slide of its own, and what else is folded is said."""
+        end = 0
+        for folded in FOLDED.finditer(source):
+            self.lay(source[end : folded.start()])
+            if EXPLAIN in folded[0]:
+                self.lay(f"**Explain.** {folded['text']}")
+            else:
+                self.waiting.append(folded["text"])
+            end = folded.end()
+        self.lay(source[end:])
+
+    def lay(self, prose: str) -> None:
+        """Lay out prose of which nothing is folded, one paragraph after the other."""
+        for block in BLOCK.findall(MAP.sub("", prose)):
             heading = re.match(r"#+ (.+)", block)
             asked, explained = ASKED.match(block), EXPLAINED.match(block)
             if heading:
@@ -114,12 +126,12 @@ class Cut:
             self.waiting.append(block)
 
     def run(self, cell: Any) -> None:
-        """Take a cell of code that ran. One that only asserts is said."""
+        """Take a cell of code that ran. One that only asserts is said, and so is the code of a closed check."""
         outputs = [output for output in cell.outputs if _is_worth_showing(output)]
-        if not outputs and isinstance(ast.parse(cell.source).body[-1], ast.Assert):
+        if not is_open(cell) or (not outputs and isinstance(ast.parse(cell.source).body[-1], ast.Assert)):
             self.waiting.append(f"```python\n{cell.source}\n```")
-            return
-        self.place(_code(cell.source))
+        else:
+            self.place(_code(cell.source))
         for output in outputs:
             shown = _code("", output)
             if is_player(output):

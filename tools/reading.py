@@ -15,8 +15,8 @@ MAP = re.compile(r"\n\n\[The course\]\(README\.md\): (.+)$", re.MULTILINE)
 """The links to all lessons: a site has its menu in their place, and slides show one lesson only."""
 STEP = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<step>#step-\d+)\)")
 EXPLAIN = "<summary><b>Explain</b></summary>"
-FOLDED = re.compile(r"<details>\n<summary>(.*?)</summary>.*?</details>", re.DOTALL)
-"""What a reader opens; the group is the line that shows before."""
+FOLDED = re.compile(r"<details>\n<summary>(?P<title>.*?)</summary>\n\n(?P<text>.*?)\n\n</details>", re.DOTALL)
+"""What a reader opens, and the line that shows before that."""
 FACTS = (
     r"^# Lesson (\d\d) · (.+?) \*\*",
     r"\*\*The question: (.+?)\*\*",

@@ -8,3 +8,5 @@ function reach() {
 
 addEventListener("load", reach);
 addEventListener("resize", reach);
+// What opens with a click has no width before.
+addEventListener("toggle", reach, true);

@@ -113,6 +113,16 @@ def test_its_questions_are_boxes_and_nothing_waits_for_an_answer(opened: Opener)
     assert download.get_attribute("href").endswith("/01_the_graph.ipynb")  # type: ignore[union-attr]
 
 
+def test_what_holds_an_answer_opens_with_a_click(opened: Opener) -> None:
+    page = opened("notebooks/02_tensor_hooks")
+    assert page.locator("article details").count() > 10 and page.locator("article details[open]").count() == 0
+    for folded, inside in (("ran first and doubled the seed", "p"), ("[5 + 7] == [12]", "pre")):
+        (told,) = page.locator(f"article details {inside}", has_text=folded).all()
+        expect(told).to_be_hidden()
+        page.locator("article details", has_text=folded).locator("summary").first.click()
+        expect(told).to_be_visible()
+
+
 def test_a_lesson_leads_to_the_next_one(opened: Opener) -> None:
     page = opened("notebooks/01_the_graph")
     page.get_by_role("main").get_by_role("link", name="02 Tensor hooks").first.click()
