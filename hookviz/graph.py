@@ -252,6 +252,14 @@ def _name_in(space: Mapping[str, Any], thing: object) -> str | None:
     return None
 
 
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """A copy of the variables of a function that is running; the frame is left as it was."""
+    local = frame.f_locals
+    found = dict(local)
+    _forget(frame, local)
+    return found
+
+
 def _forget(frame: FrameType, local: dict[str, Any]) -> None:
     """Before Python 3.13 a function's frame keeps the dict it gave out, and with it every tensor in it."""
     function = frame.f_code.co_flags & 0x3 == 0x3  # CO_OPTIMIZED and CO_NEWLOCALS: not a module or class body

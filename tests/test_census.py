@@ -4,6 +4,7 @@ import copy
 import gc
 import inspect
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -400,3 +401,53 @@ def nothing_global_stays() -> Iterator[None]:
     """A test that left a global hook would change all that come after it."""
     yield
     assert told(hv.hooks()) == []
+
+
+# -- hooks that no variable leads to
+
+
+def test_a_hook_on_a_tensor_that_was_changed_in_place_since_is_named() -> None:
+    x = leaf(2.0)
+    ran: list[float] = []
+    h = x * 3
+    h.register_hook(lambda grad: ran.append(grad.item()))
+    h.mul_(5)
+    census = hv.hooks(h)
+    assert not census and "λ ran.append(grad.item()) (tests/test_census.py, line" in str(census)
+    assert "changed in place after the hook was registered" in census._repr_html_()
+    h.register_hook(silent("later"))
+    census = hv.hooks(h)
+    assert [hook.name for hook in census] == ["later"]
+    assert "ran.append" in str(census) and "ran.append" in census._repr_html_()
+    h.backward()
+    assert ran == [5]
+
+
+def test_a_hook_on_a_tensor_that_is_gone_is_named_until_its_graph_is_gone() -> None:
+    x = leaf(2.0)
+
+    def made() -> torch.Tensor:
+        h = x * 3
+        h.register_hook(silent("gone"))
+        return h * 4
+
+    y = made()
+    assert "gone" in str(hv.hooks(y))
+    del y
+    assert str(hv.hooks(x * 3)) == "No hook is registered here."
+
+
+def test_a_hook_on_a_tensor_that_only_an_object_holds_is_listed() -> None:
+    class Holder:
+        def __init__(self, tensor: torch.Tensor) -> None:
+            self.tensor = tensor
+
+    holder = Holder(leaf(2.0) * 3)
+    holder.tensor.register_hook(silent("held"))
+    (hook,) = hv.hooks(holder.tensor * 4)
+    assert hook.name == "held"
+
+
+def test_a_persons_own_dict_of_functions_is_no_hook() -> None:
+    mine = OrderedDict({0: silent("mine"), 1: silent("mine, too")})
+    assert str(hv.hooks(leaf(2.0) * 3)) == "No hook is registered here." and len(mine) == 2

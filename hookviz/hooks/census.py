@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -10,13 +11,14 @@ import torch
 from torch.autograd.graph import GradientEdge, Node
 
 from hookviz import graph, moduletree
-from hookviz.hooks.graphs import survey_hooks
+from hookviz.hooks.graphs import Unplaced, survey_hooks
 from hookviz.recorder.behind import behind
 from hookviz.recorder.dicts import Dict, Kept, entries, of_all_modules, of_all_optimizers, of_module, of_optimizer
 from hookviz.recorder.modules import Modules
 from hookviz.source import describe
 from hookviz.table import Table
 from hookviz.trace import Hook, Trace
+from hookviz.visible import visible
 from hookviz.words import say
 
 _taken = count()
@@ -61,13 +63,23 @@ class Census(Table[Hook]):
     left behind  layer  print  forward hook  layer._forward_hooks  1/1
     """
 
-    def __init__(self, found: Iterable[tuple[Identity, Hook]]) -> None:
+    def __init__(self, found: Iterable[tuple[Identity, Hook]], unplaced: Sequence[Unplaced] = ()) -> None:
         known: dict[tuple[int, Any], tuple[Identity, Hook]] = {}
         for identity, hook in found:
             known.setdefault(identity.plain, (identity, hook))
         self._identities = [identity for identity, _ in known.values()]
         self._number = next(_taken)
-        super().__init__((hook for _, hook in known.values()), _head(), _cells, nothing=say("census.empty"))
+        self._unplaced = say("census.unplaced", hooks=_listed(unplaced)) if unplaced else ""
+        nothing = self._unplaced or say("census.empty")
+        super().__init__((hook for _, hook in known.values()), _head(), _cells, nothing=nothing)
+
+    def __repr__(self) -> str:
+        table = super().__repr__()
+        return f"{table}\n{self._unplaced}" if self._unplaced and len(self) else table
+
+    def _repr_html_(self) -> str:
+        table = super()._repr_html_()
+        return f"{table}<p>{escape(visible(self._unplaced))}</p>" if self._unplaced and len(self) else table
 
     def __sub__(self, other: object) -> Table[Change]:
         if not isinstance(other, Census):
@@ -90,8 +102,8 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     """Every hook registered now on ``things``, and where it is kept; without things, the global hooks.
 
     - Of a tensor or an autograd node: those on it and on the graph below it. A hook on an intermediate tensor fires
-      even when the Python tensor is gone: its dict then hangs on the node. Such a hook is listed only where the tensor
-      can still be reached: through a variable, or because a node saved it.
+      even when the Python tensor is gone, or was changed in place since: its dict then hangs on the node, and PyTorch
+      does not tell on which. Such hooks, wherever they hang, are named below the table.
     - Of a module: those of the module, of all modules in it and of their parameters, and those of all modules.
     - Of an optimizer: its own, and those of all optimizers.
 
@@ -111,11 +123,13 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     modules = [thing for thing in things if isinstance(thing, torch.nn.Module)]
     optimizers = [thing for thing in things if isinstance(thing, torch.optim.Optimizer)]
     roots = [thing for thing in things if isinstance(thing, (torch.Tensor, Node))]
+    unplaced: list[Unplaced] = []
     with torch._C.DisableTorchFunction():
-        found = [*_of_dicts(_of_modules(modules)), *_of_graphs(roots), *_of_dicts(_of_optimizers(optimizers))]
+        found = [*_of_dicts(_of_modules(modules)), *_of_graphs(roots, unplaced)]
+        found += _of_dicts(_of_optimizers(optimizers))
         found += _of_dicts(of_all_modules()) if modules or not things else ()
         found += _of_dicts(of_all_optimizers()) if optimizers or not things else ()
-    return Census(found)
+    return Census(found, unplaced)
 
 
 def _of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[Kept]:
@@ -144,14 +158,23 @@ def _of_dicts(dicts: Iterable[Kept]) -> Found:
             yield Identity(weakref.ref(kept.hooks), key), row
 
 
-def _of_graphs(roots: Sequence[torch.Tensor | Node]) -> Found:
-    """The hooks of graphs, as a recording would name them; of a tensor without a history, none."""
+def _of_graphs(roots: Sequence[torch.Tensor | Node], unplaced: list[Unplaced]) -> Found:
+    """The hooks of graphs, as a recording would name them; of a tensor without a history, none.
+
+    Those that may be on these graphs and cannot be found there are added to ``unplaced``.
+    """
     starts = [root if isinstance(root, torch.Tensor) else GradientEdge(root, 0) for root in roots]
     given = [start for start in starts if isinstance(start, GradientEdge) or start.requires_grad]
-    trace, found = survey_hooks(given, graph.variables(graph.caller()))
+    trace, found = survey_hooks(given, graph.variables(graph.caller()), unplaced)
     for row, kept, key in found:
         keys = [other for other, _ in entries(kept)]
         yield Identity(weakref.ref(kept), key), replace(trace.hook(row), place=keys.index(key), total=len(keys))
+
+
+def _listed(hooks: Sequence[Unplaced]) -> str:
+    """Hooks with the lines where they were written, each once."""
+    told = [f"{hook.label} ({hook.where})" if hook.where else hook.label for hook in hooks]
+    return ", ".join(dict.fromkeys(told))
 
 
 def _head() -> list[str]:

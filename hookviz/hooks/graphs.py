@@ -8,16 +8,25 @@ from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz import graph
+from hookviz.hooks.unreachable import dicts_on_nodes
 from hookviz.marks import Marks
 from hookviz.measuring import settle, without_modes
 from hookviz.progress import maybe
 from hookviz.recorder.behind import behind
 from hookviz.recorder.dicts import Dict, entries
 from hookviz.recorder.patches import recording_here
+from hookviz.source import describe
 from hookviz.survey import Survey, hook_row, shared_dict
 from hookviz.trace import Trace
 from hookviz.whole import Uninterrupted
 from hookviz.words import say
+
+
+class Unplaced(NamedTuple):
+    """A hook on a node, nobody knows which: on a tensor that is gone, or was changed in place since."""
+
+    label: str
+    where: str
 
 
 class OnGraph(NamedTuple):
@@ -56,8 +65,13 @@ def survey(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> Trace:
     return survey_hooks(roots, names)[0]
 
 
-def survey_hooks(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> tuple[Trace, list[OnGraph]]:
-    """As ``survey``, and beside the trace the hooks with the dicts that keep them.
+def survey_hooks(
+    roots: Sequence[Any], names: dict[str, torch.Tensor], unplaced: list[Unplaced] | None = None
+) -> tuple[Trace, list[OnGraph]]:
+    """As ``survey``, and with the trace the hooks with the dicts that keep them.
+
+    Where ``unplaced`` is given, tensors that no variable leads to are looked for, too, and the hooks are added to it
+    that may be on this graph and cannot be found on it.
 
     Raises:
         ValueError: the graph is too deep to be held.
@@ -67,7 +81,8 @@ def survey_hooks(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> tuple[
     try:
         with torch._C.DisableTorchFunction(), without_modes():
             seen.take(roots, names)
-            for kind, hooks, node, output in _kept(seen):
+            kept = _kept(seen) if unplaced is None else _kept_anywhere(seen, unplaced)
+            for kind, hooks, node, output in kept:
                 for key, hook in entries(hooks):
                     row = hook_row(trace, 0, *_shown(kind, node, output, key, hook))
                     found.append(OnGraph(row, hooks, key))
@@ -87,6 +102,26 @@ def _kept(seen: Survey) -> Iterator[tuple[str, Any, int, int]]:
             for kind in ("node_pre_hook", "node_post_hook"):
                 yield kind, node_dict(node, kind), seen.numbers[id(node)], -1
             tick()
+
+
+def _kept_anywhere(seen: Survey, unplaced: list[Unplaced]) -> Iterator[tuple[str, Any, int, int]]:
+    known = set()
+    for kept in _kept(seen):
+        known.add(id(kept[1]))
+        yield kept
+    if all(graph.leaf_of(node) is not None for node in seen.nodes):
+        return
+    for hooks, tensor in dicts_on_nodes(known):
+        if tensor is None:
+            unplaced += [_unplaced(hook) for _, hook in entries(hooks)]
+        elif (place := seen.find(tensor)) is not None:
+            yield "tensor_hook", hooks, *place
+
+
+def _unplaced(hook: Any) -> Unplaced:
+    found = behind(hook)
+    source = describe(hook if found is None else found.function)
+    return Unplaced(source.label, say("hook.where", file=source.file, line=source.line) if source.file else "")
 
 
 def _shown(kind: str, node: int, output: int, key: Any, hook: Any) -> tuple[str, int, int, Any, Any]:

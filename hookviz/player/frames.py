@@ -11,7 +11,7 @@ from hookviz.player.packed import pack
 from hookviz.predict import questions
 from hookviz.sentences import brief, numeral, sends, sentence, title
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, Trace, Values
-from hookviz.trouble import noted
+from hookviz.trouble import noted, nothing_found
 from hookviz.values import Value
 from hookviz.why.reasons import Explainer
 from hookviz.words import say, section
@@ -58,7 +58,7 @@ def state(trace: Trace) -> dict[str, Any]:
         "firings": firings_in(steps),
         "layers": layers(scenes),
         "notes": [*noted(trace), *trace.notes, *too_long(trace)],
-        "words": section("player"),
+        "words": section("player") | {"found_none": nothing_found(trace)},
     }
 
 

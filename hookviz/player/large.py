@@ -23,7 +23,7 @@ from hookviz.still import no_collection
 from hookviz.trace import Trace
 from hookviz.trace.within import below, called, makers
 from hookviz.trace.within import chain as around
-from hookviz.trouble import noted
+from hookviz.trouble import noted, nothing_found
 from hookviz.words import say, section
 
 LONG = 400
@@ -105,7 +105,7 @@ class Large:
             "firings": firings_in(fired),
             "layers": "",
             "notes": [*noted(self.trace), *self.trace.notes, *self._bounded(len(fired))],
-            "words": section("player") | section("large"),
+            "words": section("player") | section("large") | {"found_none": nothing_found(self.trace)},
         }
 
     def whole(self) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """What a person calls to record."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 
 import torch
 from torch.backends import mha
 
 from hookviz import graph
 from hookviz.recorder import patches
+from hookviz.recorder.block import block
 from hookviz.recorder.bound import checked_keep
 from hookviz.recorder.chosen import checked_only
 from hookviz.recorder.recording import Recording
@@ -18,7 +18,7 @@ from hookviz.whole import Uninterrupted
 from hookviz.words import say
 
 
-@contextmanager
+@block
 def record(
     *models: torch.nn.Module,
     names: Mapping[str, torch.Tensor] | None = None,

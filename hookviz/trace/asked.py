@@ -20,16 +20,19 @@ class Asked:
 
     @property
     def troubles(self) -> "Table[Trouble]":
-        """What is wrong with the gradients, and where it begins: NaN, Inf, zeros, vanishing, exploding.
+        """What is wrong with the gradients, or may be, and where it begins: NaN, Inf, zeros, vanishing, exploding.
 
-        The first finding of each kind; vanishing and exploding is what changes its norm 10,000 times along one path.
+        The worst finding of each kind, the worst first. Each has a ``severity``: ``error`` (something is certainly
+        broken), ``warning`` (likely a problem) or ``remark`` (worth knowing, and perhaps meant). A gradient vanishes or
+        explodes where a chain of several layers changes its size 10,000 times; what one layer alone does is no finding.
+        Where there is none, the table says so, and what was not looked at.
 
         >>> import torch, hookviz
         >>> x = torch.tensor(3.0, requires_grad=True)
         >>> with x.register_hook(lambda grad: grad * 0), hookviz.record() as trace:
         ...     (x * x).backward()
-        >>> trace.troubles[0].kind, trace.troubles[0].step
-        ('zero', 3)
+        >>> trace.troubles[0].severity, trace.troubles[0].kind, trace.troubles[0].step
+        ('remark', 'zero', 3)
         """
         from hookviz.trouble import troubles
 

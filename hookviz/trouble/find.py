@@ -24,10 +24,11 @@ class Trouble:
     Its severity follows from what the trace holds; where that leaves a doubt, it is the lower one:
 
     - ``error``: something is certainly broken. NaN or Inf stands in the gradient of a leaf when the pass is over, in
-      ``.grad`` or in what ``torch.autograd.grad`` returned: an optimizer that uses it destroys the parameter.
-    - ``warning``: likely a problem. A model returns NaN or Inf, or a loss holds it, and no gradient of a leaf shows it;
-      a gradient vanishes or explodes over a chain of layers; an op that is flat where it was used, such as a dead ReLU,
-      leaves at least half of the leaves with a gradient of exactly 0.
+      ``.grad`` or in what ``torch.autograd.grad`` returned, and an optimizer that uses it destroys the parameter; or
+      the tensor at which the pass began holds NaN.
+    - ``warning``: likely a problem. NaN or Inf is in what a model returns, or in a gradient on its way, and in no
+      gradient of a leaf; a gradient vanishes or explodes over a chain of layers; an op that is flat where it was used,
+      such as a dead ReLU, leaves at least half of the leaves with a gradient of exactly 0.
     - ``remark``: worth knowing, and perhaps meant. NaN or Inf that went no further, or -Inf alone in what a model
       returns, as where something is masked; gradients that overflow under a GradScaler, which then skips the step;
       zeros that a mask, a weight of zeros or a hook makes; a hook that makes a gradient much larger or smaller.
@@ -62,7 +63,7 @@ def troubles(trace: Trace) -> Table[Trouble]:
 
     rows = [Trouble(*one) for one in sorted(found.values(), key=order)]
     head = [say(f"table.{name}") for name in ("step", "severity", "trouble", "what")]
-    return Table(rows, head, lambda row: _cells(trace, row), _nothing(trace))
+    return Table(rows, head, lambda row: _cells(trace, row), nothing_found(trace))
 
 
 def _rank(severity: str) -> int:
@@ -93,7 +94,7 @@ def _found(of: Pass) -> Iterator[Found]:
     yield from scales(of)
 
 
-def _nothing(trace: Trace) -> str:
+def nothing_found(trace: Trace) -> str:
     """What to say where nothing was found: also what was not looked at, for there nothing can be found."""
     if not any(row.kind in ("seed", "arrive", "accumulate", "returned") for row in trace.rows):
         return say("trouble.none.empty")

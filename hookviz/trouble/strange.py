@@ -36,7 +36,13 @@ def strange(of: Pass) -> Iterator[Found]:
     if held is not None and (backward is not None or held.kind == "nan"):
         yield held._replace(severity=severity)
     elif backward is not None:
-        yield backward._replace(severity="remark" if scaled else severity)
+        yield backward._replace(severity="remark" if scaled else _at_least_warning(of, severity))
+
+
+def _at_least_warning(of: Pass, severity: str) -> str:
+    """A gradient that is NaN or Inf is seldom meant, even if no leaf gets it; unless a hook has taken it out."""
+    mended = (row.kind in CHANGING and of.bad(row.before) and not of.bad(row.after) for _, row in of.rows)
+    return "warning" if severity == "remark" and not any(mended) else severity
 
 
 def _in_leaves(of: Pass) -> bool:

@@ -74,4 +74,4 @@ def test_where_nothing_is_wrong_the_key_says_so(opened: Callable[..., Page]) -> 
     player.focus()
     expect(player.locator(".hv-found")).not_to_be_visible()
     press(player.page, "w")
-    expect(player.locator(".hv-told")).to_have_text("Nothing was found that is wrong with the gradients.")
+    expect(player.locator(".hv-told")).to_have_text("Nothing is wrong with the gradients of this trace.")

@@ -1,0 +1,165 @@
+"""What is found in networks that are well and in networks that are sick: ``python -m tests.proof.findings``.
+
+It records fresh models of torchvision, timm and transformers (``pip install torchvision timm transformers``; names may
+be given as ``timm:resnet18``), each with two losses, and lists every finding with its severity. A fresh model is well:
+an error is false, and so is a warning that no property of the model or of the loss explains. Then come small networks
+that are sick in one way each, and what is found there.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import hookviz as hv
+
+from . import models
+
+# fmt: off
+FRESH = {
+    "torchvision": [
+        "alexnet", "convnext_tiny", "densenet121", "efficientnet_b0", "efficientnet_v2_s", "googlenet",
+        "lraspp_mobilenet_v3_large", "maxvit_t", "mnasnet0_5", "mobilenet_v2", "mobilenet_v3_small", "r3d_18",
+        "raft_small", "regnet_x_400mf", "regnet_y_400mf", "resnet152", "resnet18", "resnext50_32x4d",
+        "shufflenet_v2_x0_5", "squeezenet1_1", "swin_t", "swin_v2_t", "vgg11", "vgg11_bn",
+    ],
+    "timm": [
+        "cait_xxs24_224", "coat_tiny", "convit_tiny", "convmixer_768_32", "convnext_atto", "cs3darknet_s",
+        "deit_tiny_patch16_224", "dla34", "edgenext_xx_small", "efficientvit_m0", "fastvit_s12", "ghostnet_050",
+        "gmlp_s16_224", "hgnetv2_b0", "hrnet_w18_small", "levit_384_s8", "mixer_s16_224", "mobilevit_xxs",
+        "nf_regnet_b0", "pvt_v2_b0", "repvit_m1", "rexnet_100", "swinv2_cr_tiny_224", "xcit_nano_12_p16_224",
+    ],
+    "transformers": [
+        "albert", "bart", "bert", "bloom", "clip", "deberta-v2", "deit", "dinov2", "distilbert", "electra", "falcon",
+        "fnet", "gemma", "gemma2", "gpt2", "gpt_neox", "llama", "longformer", "mbart", "mistral", "mixtral",
+        "mobilebert", "modernbert", "nystromformer", "olmo2", "opt", "phi", "qwen2", "qwen3", "roberta", "rwkv",
+        "segformer", "t5", "vit", "wav2vec2", "xlnet",
+    ],
+}
+# fmt: on
+LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
+    "sum": torch.sum,
+    "squares": lambda y: (y - torch.randn_like(y)).square().mean(),
+}
+
+
+def fresh(library: str, name: str) -> Iterator[tuple[str, hv.Trace]]:
+    """A model as its library makes it, recorded with each of the losses."""
+    torch.manual_seed(0)
+    net, run = getattr(models, f"{library}_model")(name, "cpu")
+    for loss, of in LOSSES.items():
+        torch.manual_seed(1)
+        with hv.record(net) as trace:
+            out = models.first_tensor(run())
+            assert out is not None, f"{name} returns nothing that has a gradient"
+            of(out).backward()
+        net.zero_grad()
+        yield f"{library}:{name} ({loss})", trace
+
+
+# -- networks that are sick
+
+
+def layers(count: int, activation: Callable[[], nn.Module], width: int = 64) -> nn.Sequential:
+    """A plain chain of layers, as torch makes them."""
+    return nn.Sequential(*(part for _ in range(count) for part in (nn.Linear(width, width), activation())))
+
+
+def passed(net: nn.Module, x: Tensor, loss: Callable[[Tensor], Tensor] = LOSSES["squares"]) -> hv.Trace:
+    """One pass."""
+    with hv.record(net) as trace:
+        loss(net(x)).backward()
+    return trace
+
+
+def trained(net: nn.Module, rate: float, steps: int = 12) -> hv.Trace:
+    """Some steps of plain gradient descent."""
+    x, y = torch.randn(32, 64), torch.randn(32, 64)
+    optimizer = torch.optim.SGD(net.parameters(), rate)
+    with hv.record(net) as trace:
+        for _ in range(steps):
+            optimizer.zero_grad()
+            (net(x) - y).square().mean().backward()
+            optimizer.step()
+    return trace
+
+
+def changed(net: nn.Module, act: Callable[[nn.Module], Any]) -> nn.Module:
+    """A network after something was done to it."""
+    with torch.no_grad():
+        act(net)
+    return net
+
+
+class Entropy(nn.Module):
+    """The entropy of what a softmax makes: 0 · log 0 where it comes to 0."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Of each row."""
+        p = x.softmax(-1)
+        return -(p * p.log()).sum(-1)
+
+
+SICK: dict[str, Callable[[], hv.Trace]] = {
+    "20 sigmoids": lambda: passed(layers(20, nn.Sigmoid), torch.randn(32, 64)),
+    "weights ten times as large": lambda: passed(
+        changed(layers(10, nn.ReLU), lambda net: [p.mul_(10) for p in net.parameters()]), torch.randn(32, 64)
+    ),
+    "dead ReLU": lambda: passed(
+        changed(layers(1, nn.ReLU), lambda net: nn.init.constant_(net[0].bias, -100)), torch.randn(32, 64)
+    ),
+    "learning rate too high": lambda: trained(layers(3, nn.ReLU), 1e4),
+    "NaN in the input": lambda: passed(layers(2, nn.ReLU), torch.full((4, 64), math.nan)),
+    "NaN in a large weight": lambda: passed(
+        changed(layers(2, nn.ReLU), lambda net: net[2].weight[0, 0].fill_(math.nan)), torch.randn(4, 64)
+    ),
+    "log of 0": lambda: passed(layers(1, nn.ReLU), torch.randn(4, 64), lambda y: y.log().sum()),
+    "entropy": lambda: passed(nn.Sequential(nn.Linear(2, 2), Entropy()), 1e4 * torch.randn(4, 2)),
+    "root at 0": lambda: passed(layers(1, nn.ReLU), torch.randn(4, 64), lambda y: (y * 0).sqrt().sum()),
+    "half overflow": lambda: passed(
+        changed(nn.Linear(64, 64).half(), lambda net: net.weight.fill_(1)), torch.full((2, 64), 3e4).half(), torch.sum
+    ),
+    "hook that returns NaN": lambda: passed(
+        changed(layers(2, nn.ReLU), lambda net: net[1].register_full_backward_hook(lambda *g: (g[1][0] * math.nan,))),
+        torch.randn(4, 64),
+    ),
+}
+
+
+def told(name: str, trace: hv.Trace) -> Counter[str]:
+    """Print the findings of one trace; how many there are of each severity."""
+    for row in trace.troubles:
+        print(f"| {name} | {row.severity} | {row.kind} | {row.sentence} |", flush=True)
+    return Counter(row.severity for row in trace.troubles)
+
+
+def main(names: list[str]) -> None:
+    """List the findings of all models and of all sick networks."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    chosen = [tuple(name.split(":")) for name in names] or [(lib, name) for lib in FRESH for name in FRESH[lib]]
+    count: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    for library, name in chosen:
+        try:
+            for title, trace in fresh(library, name):
+                found += told(title, trace)
+            count["recorded"] += 1
+        except Exception as error:
+            count["left out"] += 1
+            print(f"# {library}:{name} left out: {type(error).__name__}: {error}".splitlines()[0][:160])
+    print(f"fresh models: {dict(count)}; findings in them: {dict(found)}")
+    torch.manual_seed(0)
+    for title, run in SICK.items():
+        assert told(title, run()), f"nothing was found in: {title}"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
