@@ -259,7 +259,7 @@ def _data(trace: Trace, row: TensorRow) -> str:
 
 def _pins(trace: Trace, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
     """Pins in the order in which they fire."""
-    mine = [index for index in trace.hooked[pass_id] if trace.hook_rows[index].node == node]
+    mine = trace.registered(pass_id).on_nodes.get(node, ())
     for kind in PINNED:
         if kind == "retain_grad":
             for row in tensors:

@@ -11,6 +11,7 @@ from hookviz.played import Played
 from hookviz.source import Source
 from hookviz.table import Table
 from hookviz.trace.asked import Asked
+from hookviz.trace.registered import Registered
 from hookviz.trace.rows import (
     HOOK_KINDS,
     MODULE_HOOK_KINDS,
@@ -72,6 +73,10 @@ class Trace(Asked, Played):
     _counted: tuple[int, Counter[str]] = field(default_factory=lambda: (0, Counter()), init=False, compare=False)
     _named: tuple[int, dict[Place, str]] = field(default_factory=lambda: (0, {}), init=False, compare=False)
     _ends: tuple[int, dict[int, set[int]]] = field(default_factory=lambda: (0, {}), init=False, compare=False)
+    _registered: dict[int | None, tuple[tuple[int, int], Registered]] = field(
+        default_factory=dict, init=False, compare=False
+    )
+    _lasts: tuple[int, dict[int, int]] = field(default_factory=lambda: (0, {}), init=False, compare=False)
 
     @property
     def steps(self) -> Steps:
@@ -100,7 +105,7 @@ class Trace(Asked, Played):
         row = self.hook_rows[index]
         on = self._holder(row)
         if place is None:
-            place = self.place(index, max((i for i, there in enumerate(self.hooked) if index in there), default=None))
+            place = self.place(index, self._last_passes.get(index))
         source = Source(row.name, row.file, row.line, row.text, row.mark)
         tensors = row.kind in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
         unnamed = tensors and (row.node, row.output) not in self._names
@@ -109,9 +114,16 @@ class Trace(Asked, Played):
 
     def place(self, index: int, pass_id: int | None) -> tuple[int, int]:
         """The place of a hook among those of its dict when a pass ran (or ever), and how many they were."""
-        kept, rows = self.hook_rows[index].dict, self.hook_rows
-        peers = [i for i in (range(len(rows)) if pass_id is None else self.hooked[pass_id]) if rows[i].dict == kept]
-        return peers.index(index), len(peers)
+        return self.registered(pass_id).places[index]
+
+    def registered(self, pass_id: int | None) -> Registered:
+        """The hooks that were there when a pass ran (or ever)."""
+        there = range(len(self.hook_rows)) if pass_id is None else self.hooked[pass_id]
+        size = (len(there), len(self.hook_rows))
+        known = self._registered.get(pass_id)
+        if known is None or known[0] != size:
+            known = self._registered[pass_id] = (size, Registered.of(there, self.hook_rows))
+        return known[1]
 
     def _holder(self, row: HookRow) -> str:
         """Whose a hook is."""
@@ -164,6 +176,14 @@ class Trace(Asked, Played):
     def forget(self) -> None:
         """What was reckoned from the rows is no longer so."""
         self._counted, self._named, self._ends = (0, Counter()), (0, {}), (0, {})
+        self._registered, self._lasts = {}, (0, {})
+
+    @property
+    def _last_passes(self) -> Mapping[int, int]:
+        """Hook → the last pass on whose graph it was registered."""
+        if self._lasts[0] != (count := sum(map(len, self.hooked))):
+            self._lasts = (count, {hook: number for number, there in enumerate(self.hooked) for hook in there})
+        return self._lasts[1]
 
     @property
     def _op_counts(self) -> Counter[str]:
