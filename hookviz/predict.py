@@ -198,10 +198,11 @@ def _which(step: Step, steps: Sequence[Step]) -> Question | None:
 
 
 def _silent(step: Step, *fired: Iterable[tuple[int, str]]) -> dict[tuple[int, str], None]:
-    """The hooks that were there in the pass and did not run."""
+    """Hooks that were there in the pass and did not run: as many as there are choices."""
     known = {hook for keys in fired for hook, _ in keys}
-    there = [index for hooks in step.trace.hooked[step.pass_id :][:1] for index in hooks]  # none where only forward ran
-    return {(index, step.trace.hook(index).on): None for index in there if index not in known}
+    there = (index for hooks in step.trace.hooked[step.pass_id :][:1] for index in hooks)  # none where only forward ran
+    silent = islice((index for index in there if index not in known), _CHOICES)
+    return {(index, step.trace.hook(index).on): None for index in silent}
 
 
 def _labels(step: Step, choices: list[_Choice]) -> list[str]:

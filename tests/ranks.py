@@ -15,7 +15,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
-from hookviz.files import _faults, encode
+from hookviz.files import encode
+from hookviz.integrity import fault_of
 
 Watch = Callable[..., Any]
 
@@ -98,7 +99,7 @@ def told(trace: hv.Trace) -> dict[str, Any]:
     return {
         "rank": [trace.rank, trace.ranks],
         "notes": trace.notes,
-        "faults": list(_faults(trace)),
+        "faults": fault_of(trace),
         "same": None,
         "steps": [[step.kind, step.on, step.pass_id, step.sentence] for step in trace.steps],
         "file": encode(trace),

@@ -10,7 +10,7 @@ from test_bound import Loop
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
-from hookviz.files import _faults
+from hookviz.integrity import fault_of
 
 
 def kinds(trace: hv.Trace, pass_id: int | None = None) -> list[str]:
@@ -30,7 +30,7 @@ def test_the_first_pass_and_every_third_after_it_are_recorded_with_forward_and_s
         plain(step.after) for step in steps_of(trace, "call") if step.on.startswith("Net (call")
     ]
     assert seen == [1, 4, 7]
-    assert next(_faults(trace), None) is None
+    assert fault_of(trace) == ""
 
 
 def test_the_trace_says_what_was_left_out() -> None:
@@ -99,7 +99,7 @@ def test_a_closure_runs_its_pass_inside_the_step() -> None:
     with hv.record(net, every=2) as trace:
         for _ in range(4):
             opt.step(closure)
-    assert len(trace.roots) == 2 and next(_faults(trace), None) is None
+    assert len(trace.roots) == 2 and fault_of(trace) == ""
     assert kinds(trace).count("step_pre_hook") <= 4
 
 

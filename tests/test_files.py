@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scenes import hook_everything, leaf, scene
 
 import hookviz as hv
-from hookviz.files import VERSION, decode, encode
-from hookviz.trace import HookRow, SavedRow, StepRow, TensorRow
+from hookviz.decoding import decode
+from hookviz.files import VERSION, encode
+from hookviz.trace import EFFECTS, MISSING, HookRow, SavedRow, StepRow, TensorRow
 from hookviz.values import measure
 
 
@@ -94,10 +95,20 @@ rows = st.builds(
 )
 indexes = st.none() | st.integers(0, 99)
 several = indexes | st.lists(indexes, max_size=3).map(tuple)
+places = st.integers(-1, 2**53)
+counts = st.integers(0, 2**53)
 steps = st.builds(
     StepRow,
     pass_id=st.integers(0, 3),
     kind=st.text(),
+    node=places,
+    output=places,
+    hook=indexes,
+    effect=st.sampled_from(EFFECTS),
+    cause=indexes,
+    call=places,
+    optimizer=places,
+    labels=st.tuples(*[st.lists(st.text(), max_size=2).map(tuple)] * 2),
     place=st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)),
     before=several,
     after=several,
@@ -107,14 +118,19 @@ steps = st.builds(
 plain = (
     st.none() | st.text() | numbers | st.recursive(numbers, lambda x: st.lists(x, max_size=3).map(tuple), max_leaves=8)
 )
-saved = st.builds(SavedRow, pass_id=st.integers(0, 3), value=several, plain=plain, why=st.none() | st.text())
+saved = st.builds(SavedRow, pass_id=counts, node=counts, value=several, plain=plain, why=st.sampled_from(MISSING))
+tensors = st.builds(TensorRow, pass_id=counts, node=counts, output=counts, data=indexes, grad=indexes)
+lines = st.none() | counts
+flags = st.lists(st.sampled_from(("with_kwargs", "always_call", "global")), max_size=2).map(tuple)
+keys = st.integers(-(2**63), 2**63 - 1)
+hooks = st.builds(HookRow, node=places, output=places, key=keys, line=lines, mark=lines, module=places, flags=flags)
 traces = st.builds(
     hv.Trace,
     saved=st.lists(saved, max_size=3),
     ops=st.lists(st.text(), max_size=3),
     edges=st.dictionaries(st.tuples(*[st.integers(0, 9)] * 2), st.tuples(*[st.integers(0, 9)] * 2), max_size=4),
-    tensors=st.lists(st.builds(TensorRow), max_size=3),
-    hook_rows=st.lists(st.builds(HookRow), max_size=3),
+    tensors=st.lists(tensors, max_size=3),
+    hook_rows=st.lists(hooks, max_size=3),
     values=st.lists(rows, max_size=4),
     rows=st.lists(steps, max_size=4),
     notes=st.lists(st.text(), max_size=2),

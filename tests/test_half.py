@@ -11,7 +11,8 @@ from scenes import Net, leaf, plain, steps_of
 from torch import nn
 
 import hookviz as hv
-from hookviz.files import _faults, encode
+from hookviz.files import encode
+from hookviz.integrity import fault_of
 from tests.proof.compare import bits
 
 HALVES = (torch.float16, torch.bfloat16)
@@ -229,7 +230,7 @@ def test_of_every_second_pass_the_scale_and_its_end_are_told() -> None:
             scale.scale(net(leaf(1.0))).backward()
             scale.step(opt)
             scale.update()
-    assert [row.pass_id for row in trace.scales] == [0] and next(_faults(trace), None) is None
+    assert [row.pass_id for row in trace.scales] == [0] and fault_of(trace) == ""
     assert [step.kind for step in trace.steps].count("unscale") == 1
     assert trace.scales[0].scale == 4096  # it grew at every second step
 

@@ -9,7 +9,7 @@ from scenes import Doubled, Net, leaf, plain, steps_of, told, written
 from torch import nn
 
 import hookviz as hv
-from hookviz.files import _faults
+from hookviz.integrity import fault_of
 
 
 class Deep(nn.Module):
@@ -29,7 +29,7 @@ def recorded(*only: str, net: nn.Module | None = None, **options: Any) -> hv.Tra
     net = Deep() if net is None else net
     with hv.record(net, only=only, **options) as trace:
         net(leaf(1.0)).backward()
-    assert next(_faults(trace), None) is None
+    assert fault_of(trace) == ""
     return trace
 
 
@@ -190,7 +190,7 @@ def test_the_last_passes_keep_what_is_outside() -> None:
     with hv.record(net, only="layers.2.*", keep=1) as trace:
         for _ in range(5):
             net(leaf(1.0)).backward()
-    assert next(_faults(trace), None) is None
+    assert fault_of(trace) == ""
     once = recorded("layers.2.*")
     assert {trace.ops[node] for node in trace.outside} == {once.ops[node] for node in once.outside}
     assert [step.kind for step in trace.steps] == [step.kind for step in once.steps]

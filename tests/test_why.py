@@ -396,7 +396,7 @@ def test_numbers_that_are_not_read_are_told_in_symbols() -> None:
 
 def test_a_formula_that_cannot_be_computed_says_so() -> None:
     reason = by_hand("SelectBackward0", *(SavedRow(0, 0, name, None, 7) for name in ("self_sym_sizes", "dim", "index")))
-    assert reason.note == "The formula could not be computed with these values (RuntimeError)."
+    assert reason.note == "The formula could not be computed with these values (TypeError)."
     assert reason.verdict == "not explained"
 
 

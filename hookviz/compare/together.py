@@ -63,6 +63,7 @@ class _Common:
         self.modules: list[ModuleRow] = []
         self.optimizers: list[ModuleRow] = []
         self.calls: list[CallRow] = []
+        self._call_numbers: dict[CallRow, int] = {}
         self._hooks: dict[Key, int] = {}
         self._nodes: dict[Key, int] = {}
         self.hooked: dict[int, dict[int, None]] = {}
@@ -154,31 +155,32 @@ class _Common:
         for index, row in enumerate(trace.calls):
             parent = None if row.parent is None else found[row.parent]
             moved = row._replace(module=modules[row.module], parent=parent)
-            if moved not in self.calls:
+            if moved not in self._call_numbers:
+                self._call_numbers[moved] = len(self.calls)
                 self.calls.append(moved)
-            found[index] = self.calls.index(moved)
+            found[index] = self._call_numbers[moved]
         return found
 
 
 def _places(common: list[ModuleRow], rows: Iterable[ModuleRow]) -> dict[int, int]:
     """Where each of ``rows`` is in ``common``, to which new ones are added."""
+    known = {row: place for place, row in reversed([*enumerate(common)])}
     found = {}
     for index, row in enumerate(rows):
-        if row not in common:
+        if row not in known:
+            known[row] = len(common)
             common.append(row)
-        found[index] = common.index(row)
+        found[index] = known[row]
     return found
 
 
 def _by_name(first: Trace, trace: Trace) -> dict[int, int]:
     """The nodes at which tensors of the same name and op stand, where no other pair claims one of them."""
-    pairs = {
-        (theirs.node, ours.node)
-        for theirs in trace.tensors
-        for ours in first.tensors
-        if theirs.name and theirs[:1] + theirs[2:5] == ours[:1] + ours[2:5]
-    }
-    return _one_to_one({pair for pair in pairs if trace.ops[pair[0]] == first.ops[pair[1]]})
+    known: dict[Key, set[int]] = {}
+    for row in first.tensors:
+        known.setdefault((first.ops[row.node], row.pass_id, row.output, row.name, row.leaf), set()).add(row.node)
+    named = [(row, (trace.ops[row.node], row.pass_id, row.output, row.name, row.leaf)) for row in trace.tensors]
+    return _one_to_one({(row.node, ours) for row, key in named if row.name for ours in known.get(key, ())})
 
 
 def _one_to_one(pairs: Set[tuple[int, int]]) -> dict[int, int]:

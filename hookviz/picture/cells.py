@@ -1,5 +1,6 @@
 """The parts of a box: cells, rows and texts of Graphviz's HTML-like labels, coloured as they stand at one step."""
 
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 from math import ceil
@@ -55,8 +56,12 @@ def words(text: str, **font: Any) -> str:
     """User text, escaped for Graphviz's HTML-like labels; control characters, which XML forbids, are shown."""
     clean = "".join(c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in text)
     safe = escape(clean).replace("\\", "\\\\")  # Graphviz reads escapes such as \N in these labels too
-    attributes = "".join(f' {key.replace("_", "-").upper()}="{value}"' for key, value in font.items())
-    return f"<FONT{attributes}>{safe}</FONT>"
+    return f"<FONT{_attributes(font)}>{safe}</FONT>"
+
+
+def _attributes(given: Mapping[str, Any]) -> str:
+    """Attributes of an element; nothing that is given can end one, or the element."""
+    return "".join(f' {key.replace("_", "-").upper()}="{escape(str(value))}"' for key, value in given.items())
 
 
 def small(text: str) -> str:
@@ -69,8 +74,7 @@ def small(text: str) -> str:
 
 def cell(spot: str, inside: str, **attributes: Any) -> str:
     """A cell with an id: Graphviz keeps an id only for a link (``engine.tidy`` takes the link out again)."""
-    more = "".join(f' {key.upper()}="{value}"' for key, value in {"align": "LEFT", **attributes}.items())
-    return f'<TD ID="{spot}" HREF="#" TOOLTIP=" "{more}>{inside}</TD>'
+    return f"<TD{_attributes({'id': spot, 'href': '#', 'tooltip': ' ', 'align': 'LEFT', **attributes})}>{inside}</TD>"
 
 
 def row(*cells: str) -> str:

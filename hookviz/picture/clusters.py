@@ -1,6 +1,7 @@
 """Module calls as DOT: a cluster around what is inside, a plate at each of the two sides where its hooks act."""
 
 from collections.abc import Callable
+from html import escape
 from itertools import pairwise
 
 import graphviz
@@ -102,6 +103,6 @@ def _pins(box: CallBox, scene: Scene, look: Look, *, output: bool) -> str:
 
 
 def _plate(spot: str, rows: str) -> str:
-    link = f'ID="{spot}" HREF="#" TOOLTIP=" "'
+    link = f'ID="{escape(spot)}" HREF="#" TOOLTIP=" "'
     style = f'BORDER="0" BGCOLOR="{PLATE}" STYLE="ROUNDED" CELLBORDER="0" CELLSPACING="2" CELLPADDING="2"'
     return f"<<TABLE {link} {style}>{rows}</TABLE>>"

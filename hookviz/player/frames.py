@@ -108,7 +108,8 @@ class Telling:
         asks: bool,
         fired: Sequence[Step] | None = None,
     ) -> None:
-        self._steps, self._marks, self._hooks = steps, marks, hooks
+        self._steps, self._marks = steps, marks
+        self._hooks = {hook: place for place, hook in enumerate(hooks)}
         self._explainer = Explainer(trace)
         self.asked = questions(steps, fired) if asks else {}
         """Step → the question about it."""
@@ -119,7 +120,7 @@ class Telling:
         return {**_frame(step, self._steps, self._marks, self._hooks), **_why(self._explainer, step), **asked}
 
 
-def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: list[int]) -> dict[str, Any]:
+def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: dict[int, int]) -> dict[str, Any]:
     mark = marks.get(step.index, Mark([], {}))
     before, after = _cards(step)
     return {
@@ -133,7 +134,7 @@ def _frame(step: Step, steps: Sequence[Step], marks: dict[int, Mark], hooks: lis
         "before_label": say("card.takes" if step.kind == "compute" else "card.before"),
         "after_label": _label(step),
         "parts": _ways(step, _parts(step)),
-        "hook": None if step.row.hook is None else hooks.index(step.row.hook),
+        "hook": None if step.row.hook is None else hooks[step.row.hook],
         "kept": _kept(step),
         "next": _next(step, steps),
         "on": mark.on,

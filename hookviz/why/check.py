@@ -28,8 +28,19 @@ def rebuilt(thing: Any) -> Any:
         return thing
     if thing.note is not None or thing.tolist() is None:
         return Unseen("large" if thing.note is None else "hidden")
-    numbers = torch.tensor(thing.tolist(), dtype=getattr(torch, thing.dtype), device="cpu")
+    try:
+        numbers = torch.tensor(thing.tolist(), dtype=_dtype(thing.dtype), device="cpu")
+    except (RuntimeError, TypeError):  # of some dtypes torch makes no tensor, and a dtype of another release is unknown
+        return Unseen("hidden")
     return Term(numbers.reshape(thing.shape), 0.0)
+
+
+def _dtype(name: str) -> torch.dtype:
+    """The dtype that a value says it had; nothing else of torch goes by that name."""
+    found = getattr(torch, name, None)
+    if not isinstance(found, torch.dtype):
+        raise TypeError(name)
+    return found
 
 
 def agrees(found: Any, recorded: torch.Tensor) -> str | None:

@@ -6,8 +6,10 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
+
 from hookviz.why import terms
-from hookviz.why.functions import FUNCTIONS
+from hookviz.why.functions import FUNCTIONS, ROOM, TooLarge, bounded
 from hookviz.why.terms import Term, term
 
 
@@ -26,6 +28,11 @@ class NoReading(Exception):
     """A formula says nothing of this case."""
 
 
+def _raised(base: Any, exponent: Any) -> Any:
+    """A power of plain numbers. One of whole numbers could have any number of digits."""
+    return base**exponent if isinstance(base, float) or abs(exponent) <= 64 else float(base) ** exponent
+
+
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: terms.add,
     ast.Sub: terms.subtract,
@@ -39,7 +46,7 @@ _PLAIN: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
+    ast.Pow: _raised,
     ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_,
 }
@@ -60,6 +67,8 @@ def evaluate(node: ast.expr, names: Mapping[str, Any]) -> Any:
     Raises:
         Missing: a value that it needs was not kept.
         NoReading: the formula is silent about this case.
+        TooLarge: it would give more numbers than anybody could look at.
+        Exception: torch or Python cannot compute with such values; a file may hold any.
 
     >>> from hookviz.formulas import parsed
     >>> evaluate(parsed("(a + 1) ** 2"), {"a": 2})
@@ -112,7 +121,20 @@ def _binary(op: type[ast.operator], a: Any, b: Any) -> Any:
         return _PLAIN[op](a, b)
     if op in (ast.BitAnd, ast.BitOr):
         return Term(_PLAIN[op](a.value, b.value), 0.0)
+    _make_room(op, a, b)
     return _BINARY[op](term(a), term(b))
+
+
+def _make_room(op: type[ast.operator], a: Any, b: Any) -> None:
+    """Refuse to combine two values into one of too many numbers: each of one may meet each of the other."""
+    one, other = (x.value if isinstance(x, Term) else x for x in (a, b))
+    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+        return
+    if one.numel() * other.numel() <= ROOM:
+        return
+    if op is ast.MatMult:
+        raise TooLarge
+    bounded(torch.broadcast_shapes(one.shape, other.shape))  # type: ignore[no-untyped-call]
 
 
 def _compared(op: type[ast.cmpop], left: ast.expr, right: ast.expr, names: Mapping[str, Any]) -> Any:

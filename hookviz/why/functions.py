@@ -12,6 +12,33 @@ from hookviz.why.terms import Term, conjugate, linear, rounded, smooth, term
 Dims = int | Sequence[int] | None
 aten: Any = torch.ops.aten
 
+ROOM = 4_096
+"""No step of a formula gives more numbers than this: as many as two values that are kept number by number make when
+each number of one meets each of the other. A shape comes from a file or from a node, and may ask for any number."""
+
+
+class TooLarge(Exception):
+    """A formula would give more numbers than ``ROOM``."""
+
+
+def bounded(shape: Sequence[int]) -> Sequence[int]:
+    """``shape``, for a tensor that has room.
+
+    Raises:
+        TooLarge: it would have more numbers than ``ROOM``.
+
+    >>> bounded((2, 3))
+    (2, 3)
+    """
+    if math.prod(shape) > ROOM:
+        raise TooLarge
+    return shape
+
+
+def _onto(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """One of torch's backward functions: it puts its first argument into zeros of the shape that is the second."""
+    return lambda x, shape, *where: function(x, bounded(shape), *where)
+
 
 def _dims(x: torch.Tensor, dim: Dims) -> list[int]:
     """The dimensions that are meant: all of them for None or none at all."""
@@ -46,7 +73,7 @@ def _unsqueeze(x: torch.Tensor, dim: Dims, keepdim: bool = False) -> torch.Tenso
 
 
 def _expand(x: torch.Tensor, shape: Sequence[int], dim: Dims = None, keepdim: bool = True) -> torch.Tensor:
-    return (_unsqueeze(x, dim, keepdim) if shape else x).expand(tuple(shape))
+    return (_unsqueeze(x, dim, keepdim) if shape else x).expand(tuple(bounded(shape)))
 
 
 def _scatter(
@@ -55,7 +82,7 @@ def _scatter(
     """Zeros, and in them each number of ``x`` where it was taken from."""
     if not shape:
         return x
-    return x.new_zeros(shape).scatter(dim, _unsqueeze(index, dim, keepdim), _unsqueeze(x, dim, keepdim))
+    return x.new_zeros(bounded(shape)).scatter(dim, _unsqueeze(index, dim, keepdim), _unsqueeze(x, dim, keepdim))
 
 
 def _product_of_others(x: torch.Tensor, dim: int | None = None) -> torch.Tensor:
@@ -87,7 +114,14 @@ def _narrow(x: torch.Tensor, dim: int, start: int, length: int) -> torch.Tensor:
 
 
 def _slice_backward(x: torch.Tensor, shape: Sequence[int], *which: Any) -> torch.Tensor:
-    return torch.slice_scatter(x.new_zeros(shape), x, *which)
+    return torch.slice_scatter(x.new_zeros(bounded(shape)), x, *which)
+
+
+def _pad(x: torch.Tensor, widths: Sequence[int], *value: Any) -> torch.Tensor:
+    """As ``aten.constant_pad_nd``: ``widths`` has two for each dimension, those of the last dimension first."""
+    pairs = list(zip(widths[::2], widths[1::2], strict=False))[::-1]
+    bounded([max(length + sum(pair), 0) for length, pair in zip(x.shape[-len(pairs) :], pairs, strict=False)])
+    return aten.constant_pad_nd(x, widths, *value)  # type: ignore[no-any-return]
 
 
 def _transposed(x: torch.Tensor) -> torch.Tensor:
@@ -96,7 +130,7 @@ def _transposed(x: torch.Tensor) -> torch.Tensor:
 
 def _index_backward(x: torch.Tensor, shape: Sequence[int], indices: Sequence[Term | None]) -> torch.Tensor:
     places = [None if index is None else index.value for index in indices]
-    return aten.index_put(x.new_zeros(shape), places, x, True)  # type: ignore[no-any-return]
+    return aten.index_put(x.new_zeros(bounded(shape)), places, x, True)  # type: ignore[no-any-return]
 
 
 def _gather_backward(x: torch.Tensor, of: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
@@ -108,6 +142,7 @@ def _masked_select_backward(x: torch.Tensor, of: torch.Tensor, mask: torch.Tenso
 
 
 def _embedding_backward(x: torch.Tensor, indices: torch.Tensor, rows: int, padding: int) -> torch.Tensor:
+    bounded((rows, x.shape[-1]))
     return aten.embedding_dense_backward(x, indices, rows, padding, False)  # type: ignore[no-any-return]
 
 
@@ -137,7 +172,7 @@ def _stack(grads: Sequence[Term | None], dim: int) -> Term:
 
 def _cat(grads: Sequence[Term | None], dim: int, sizes: Any, shape: Sequence[int]) -> Term:
     """As ``_stack``, for parts one behind the other; ``sizes`` says how long they are, all of them but the last."""
-    dim %= len(shape)
+    dim %= len(bounded(shape))
     lengths = [sizes] * len(grads) if isinstance(sizes, int) else list(sizes)
     lengths[-1] = shape[dim] - sum(lengths[:-1])
     like = next(grad.tensor for grad in grads if grad is not None)
@@ -193,15 +228,15 @@ _MOVES: dict[str, Callable[..., torch.Tensor]] = {
     "roll": torch.roll,
     "tril": torch.tril,
     "triu": torch.triu,
-    "pad": aten.constant_pad_nd,
+    "pad": _pad,
     "select": torch.select,
     "narrow": _narrow,
     "diagonal": torch.diagonal,
     "scatter": _scatter,
-    "select_backward": aten.select_backward,
+    "select_backward": _onto(aten.select_backward),
     "slice_backward": _slice_backward,
-    "diagonal_backward": aten.diagonal_backward,
-    "trace_backward": aten.trace_backward,
+    "diagonal_backward": _onto(aten.diagonal_backward),
+    "trace_backward": _onto(aten.trace_backward),
     "masked_select_backward": _masked_select_backward,
 }
 _SUMS: dict[str, Callable[..., torch.Tensor]] = {
@@ -211,7 +246,7 @@ _SUMS: dict[str, Callable[..., torch.Tensor]] = {
     "sum_to": lambda x, shape: x.sum_to_size(shape),
     "sum_of_repeats": _sum_of_repeats,
     "index_backward": _index_backward,
-    "index_select_backward": aten.index_select_backward,
+    "index_select_backward": _onto(aten.index_select_backward),
     "gather_backward": _gather_backward,
     "embedding_backward": _embedding_backward,
 }

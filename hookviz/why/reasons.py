@@ -17,6 +17,7 @@ from hookviz.trace import Step, StepRow, Trace
 from hookviz.values import Value
 from hookviz.why.check import agrees, rebuilt
 from hookviz.why.evaluate import Missing, NoReading, Unseen, evaluate
+from hookviz.why.functions import TooLarge
 from hookviz.why.terms import Term, add
 from hookviz.why.writing import SUMMAND, Writer, text_of
 from hookviz.words import say
@@ -107,6 +108,8 @@ class Explainer:
 
     def _found(self, step: int, row: StepRow, slot: int) -> Reason | None:
         after = row.after if isinstance(row.after, tuple) else (row.after,)
+        if slot >= len(after):  # only a file can say that this edge carried something
+            return None
         place, value = self.trace.edges.get((row.node, slot)), self.trace.value(after[slot])
         if place is None or not isinstance(value, Value):
             return None
@@ -206,6 +209,8 @@ def _explained(reason: Reason, found: Formula, shown: Mapping[str, Any]) -> Reas
             summed = agrees(computed, goal.tensor)
         except Missing as missing:
             return replace(reason, note=say(f"why.{missing}"))
+        except TooLarge:
+            return replace(reason, note=say("why.large"))
         except NoReading:
             return replace(reason, formula="", verdict=UNEXPLAINED, note=say("why.case"))
         except Exception as error:  # torch cannot compute with such values

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from hookviz.values import Value, number
-from hookviz.why.evaluate import Missing, branch, evaluate
+from hookviz.why.evaluate import branch, evaluate
 from hookviz.why.functions import PLAIN
 from hookviz.why.terms import Term
 from hookviz.words import say
@@ -109,7 +109,7 @@ class Writer:
         """The case that holds; both where nobody knows."""
         try:
             return self._piece(branch(node, self.names))
-        except Missing:
+        except Exception:  # the values that decide were not kept, or are such as nobody can compute with
             one, test, other = (self._piece(part) for part in (node.body, node.test, node.orelse))
             text = say("why.choice", one=one.within(_EITHER), test=test.text, other=other.within(_ALL))
             return Piece(text, _ALL)
@@ -146,7 +146,7 @@ class Writer:
         """The plain value of a piece, or None."""
         try:
             found = evaluate(node, self.names)
-        except Missing:
+        except Exception:  # a value was not kept, or is such as nobody can compute with
             return None
         return None if isinstance(found, Term) else found
 
