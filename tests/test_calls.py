@@ -12,7 +12,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.recorder import calls
-from hookviz.recorder.recording import HookvizWarning
+from hookviz.recorder.notices import HookvizWarning
 
 
 class Around(nn.Module):

@@ -1,6 +1,6 @@
 """Observe a pass and change nothing."""
 
 from hookviz.recorder.api import record
-from hookviz.recorder.recording import HookvizWarning
+from hookviz.recorder.notices import HookvizWarning
 
 __all__ = ["HookvizWarning", "record"]

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from hookviz.recorder.notices import warn
 from hookviz.recorder.saved import ROOM
 from hookviz.recorder.turns import outermost
 from hookviz.trace.trim import let_go
@@ -74,7 +75,7 @@ class Bound:
             self._warned = True
             counts = {"steps": f"{len(self.trace.rows):,}", "passes": f"{len(self._starts):,}"}
             sentence = say("trace.grows", **counts)
-            if not self.recording.warn(sentence):  # the trace then says it
+            if not warn(sentence):  # the trace then says it
                 self.recording.notices.add(sentence)
 
     def _trim(self, over: int) -> None:

@@ -1,9 +1,12 @@
 """What a recording cannot show, said once in the trace's notes with the reason."""
 
+import warnings
+from contextlib import suppress
 from typing import Any
 
 import torch
 
+from hookviz.graph import caller
 from hookviz.source import describe
 from hookviz.trace import Trace
 from hookviz.words import say
@@ -11,6 +14,22 @@ from hookviz.words import say
 _active: Any = torch._C._autograd._top_saved_tensors_default_hooks
 _allowed: Any = torch._C._autograd._saved_tensors_hooks_is_enabled  # type: ignore[attr-defined]
 _message: Any = torch._C._autograd._saved_tensors_hooks_get_disabled_error_message
+
+
+class HookvizWarning(UserWarning):
+    """Something could not be observed, or a recording grows without end; what is observed runs as it would have."""
+
+
+def warn(sentence: str) -> bool:
+    """Warn the user, at the line of theirs that runs now; whether that was possible.
+
+    A filter may turn warnings into errors, or there may be no stderr: that must not reach the user's pass.
+    """
+    with suppress(Exception):
+        frame = caller()
+        warnings.warn_explicit(sentence, HookvizWarning, frame.f_code.co_filename, frame.f_lineno)
+        return True
+    return False
 
 
 class Notices:

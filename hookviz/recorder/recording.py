@@ -1,7 +1,6 @@
 """One recording: lays observers into a graph before each backward pass, and takes every one of them off again."""
 
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -18,7 +17,7 @@ from hookviz.recorder.calls import Calls
 from hookviz.recorder.chosen import Chosen
 from hookviz.recorder.glimpse import Gradients
 from hookviz.recorder.meanwhile import Meanwhile
-from hookviz.recorder.notices import Notices
+from hookviz.recorder.notices import Notices, warn
 from hookviz.recorder.optimizers import Optimizers
 from hookviz.recorder.parameters import read_where_sick
 from hookviz.recorder.passes import SMALL, Pass
@@ -35,10 +34,6 @@ from hookviz.survey import Only
 from hookviz.trace import StepRow, Trace
 from hookviz.whole import Uninterrupted
 from hookviz.words import say
-
-
-class HookvizWarning(UserWarning):
-    """Something could not be observed, or a recording grows without end; what is observed runs as it would have."""
 
 
 class Recording:
@@ -229,18 +224,7 @@ class Recording:
         self.trace.rows.append(StepRow(max(len(self.trace.roots) - 1, 0), "unobserved", error=sentence))
         if sentence not in self.trace.notes:
             self.notices.add(sentence)
-            self.warn(sentence)
-
-    def warn(self, sentence: str) -> bool:
-        """Warn the user, at the line of theirs that runs now; whether they could be warned.
-
-        A filter may turn warnings into errors, or there may be no stderr: that must not reach the user's pass.
-        """
-        with suppress(Exception):
-            frame = graph.caller()
-            warnings.warn_explicit(sentence, HookvizWarning, frame.f_code.co_filename, frame.f_lineno)
-            return True
-        return False
+            warn(sentence)
 
     # -- laying observers
 
