@@ -1,5 +1,6 @@
 """A quiz asks what the player asks, and judges answers in the same way."""
 
+import copy
 import json
 import math
 from decimal import Decimal
@@ -59,20 +60,20 @@ VERDICTS = json.loads((Path(__file__).parent / "js" / "verdicts.json").read_text
 """What was recorded, the verdict, and answers that get it: the tests of the player run the same table."""
 
 
-def verdict(trace: hv.Trace, recorded: str, answer: Any) -> str:
-    """What is made of ``answer`` where ``recorded`` is the answer of the trace."""
-    quiz = trace.quiz()
-    quiz._asked[0] = {"text": "", "answer": recorded, "reasons": []}
-    checked = quiz.check(1, answer)
+def verdict(quiz: Quiz, recorded: str, answer: Any) -> str:
+    """What is made of ``answer`` where ``recorded`` is the answer to the first question."""
+    other = copy.copy(quiz)
+    other._asked = [{"text": "", "answer": recorded, "reasons": []}]
+    checked = other.check(1, answer)
     others = {say("player.ask_unread"): "unread", say("player.ask_other"): "wrong"}
     return "right" if checked.right else others.get(checked.reason, "count")
 
 
 @pytest.mark.parametrize(("recorded", "wanted", "answers"), VERDICTS)
 def test_answers_are_judged_by_the_table_that_holds_for_the_player_too(
-    trace: hv.Trace, recorded: str, wanted: str, answers: list[str]
+    quiz: Quiz, recorded: str, wanted: str, answers: list[str]
 ) -> None:
-    assert {answer: verdict(trace, recorded, answer) for answer in answers} == dict.fromkeys(answers, wanted)
+    assert {answer: verdict(quiz, recorded, answer) for answer in answers} == dict.fromkeys(answers, wanted)
 
 
 def test_the_table_has_every_verdict_and_the_answers_that_once_were_judged_differently() -> None:
@@ -96,8 +97,8 @@ def test_the_table_has_every_verdict_and_the_answers_that_once_were_judged_diffe
         (["1, 2", 3, None], "right"),
     ],
 )
-def test_in_python_numbers_may_be_in_tensors_arrays_and_lists(trace: hv.Trace, answer: Any, wanted: str) -> None:
-    assert verdict(trace, "1, 2, 3, None", answer) == wanted
+def test_in_python_numbers_may_be_in_tensors_arrays_and_lists(quiz: Quiz, answer: Any, wanted: str) -> None:
+    assert verdict(quiz, "1, 2, 3, None", answer) == wanted
 
 
 def test_a_choice_may_be_given_in_full_width(quiz: Quiz) -> None:

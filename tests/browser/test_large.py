@@ -395,6 +395,18 @@ def test_search_finds_a_module_and_enters_it_by_keys_alone(player: Locator) -> N
     expect(player.locator(".hv-title")).to_have_text("model.41.0 is called")
 
 
+def test_while_letters_are_composed_the_search_stays_open_and_no_key_is_the_players(player: Locator) -> None:
+    seek(player, "model.41")
+    field = player.get_by_role("combobox", name="Search")
+    for key, code in (("Enter", "Enter"), ("Escape", "Escape"), ("Process", "KeyL")):
+        composing = {"key": key, "code": code, "isComposing": True, "bubbles": True, "cancelable": True}
+        field.evaluate("(field, key) => field.dispatchEvent(new KeyboardEvent('keydown', key))", composing)
+    expect(field).to_be_focused()
+    expect(player.locator("xpath=self::*[contains(@class, 'hv-large')]")).to_have_count(0)
+    press(player.page, "Escape")
+    expect(field).to_be_hidden()
+
+
 def test_search_leads_to_a_hook_where_it_is_drawn(player: Locator) -> None:
     seek(player, "grad * 2")
     expect(hits(player)).to_have_count(1)

@@ -30,6 +30,11 @@ test("a query may ask for values, in words or by size", () => {
   assert.deepEqual(asks("norm=100"), [100]);
 });
 
+test("a size may be asked for in full-width characters", () => {
+  const asked = normsAsked("\uff4e\uff4f\uff52\uff4d\uff1e\uff11\uff0e\uff15");
+  assert.deepEqual([1, 1.5, 2].map(asked), [false, false, true]);
+});
+
 test("whatever else is typed asks for names", () => {
   for (const query of ["norm", "norm>", "norm>x", "nan_layer", "toString", "100", "norm>1.2.3"]) assert.equal(normsAsked(query), undefined, query);
 });
