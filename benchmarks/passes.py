@@ -2,16 +2,17 @@
 
 import gc
 import importlib.metadata
-import json
+import multiprocessing
 import platform
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
+from playwright.sync_api import Browser
 from torch import nn
 
 import hookviz as hv
@@ -22,17 +23,17 @@ from benchmarks.writing import grid, put, spread
 from tests.browser.lab import browser
 
 COUNTS = (100, 400, 1_600)
-ROUNDS = 5
+ROUNDS = 3
 START = "<!-- passes -->\n"
 ACTIONS = ("record", "save", "load", "player", "page")
 HEAD = ("passes", "steps", *ACTIONS)
-SHOWN = ("passes", "size of the page", "a page is shown after", "a step", "the longest frame")
+PLAYED = ("passes", "size of the page", "a page is shown after", "a step", "the longest frame")
 
 
 def looped(count: int) -> hv.Trace:
     """A recording of ``count`` steps of training a small network that has a hook."""
     torch.manual_seed(0)
-    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    net = nn.Sequential(nn.Linear(4, 1), nn.Tanh())
     net[0].weight.register_hook(lambda grad: grad * 2)
     optimizer, x = torch.optim.SGD(net.parameters(), lr=1e-3), torch.randn(3, 4)
     with hv.record(net) as trace:
@@ -43,48 +44,61 @@ def looped(count: int) -> hv.Trace:
     return trace
 
 
-def once(count: int, action: str, path: Path) -> tuple[float, int]:
-    """CPU seconds of one action, also those of Graphviz's process, and by how many KiB it raises the peak here."""
-    trace = looped(1 if action in ("record", "load") else count)
-    actions: dict[str, Callable[[], object]] = {
-        "record": lambda: looped(count),
-        "save": lambda: trace.save(path),
-        "load": lambda: hv.load(path),
-        "player": lambda: trace.player(),
-        "page": lambda: trace.to_html(path.with_suffix(".html")),
+def actions(count: int, trace: hv.Trace, path: Path) -> dict[str, Callable[[], object]]:
+    """Name of an action → what does it, in the order of the table."""
+    return {
+        "record": partial(looped, count),
+        "save": partial(trace.save, path),
+        "load": partial(hv.load, path),
+        "player": trace.player,
+        "page": partial(trace.to_html, path.with_suffix(".html")),
     }
+
+
+def once(action: Callable[[], object], answer: Any) -> None:
+    """Send CPU seconds, also those of Graphviz's process, and by how many KiB ``action`` raises the peak here."""
     gc.collect()
     before, start = status("VmRSS"), cpu_seconds()
-    made = actions[action]()
-    spent, held = cpu_seconds() - start, status("VmHWM") - before
+    made = action()
+    answer.send((cpu_seconds() - start, status("VmHWM") - before))
     del made
-    return spent, held
 
 
-def rounds(count: int, action: str, path: Path) -> list[tuple[float, int]]:
-    """``once``, each time in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.passes", str(count), action, str(path)]
-    done = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(ROUNDS))
-    return [tuple(json.loads(one.stdout)) for one in done]
+def rounds(action: Callable[[], object]) -> list[tuple[float, int]]:
+    """``once``, each time in a process of its own: a copy of this one, whose peak begins at what it holds."""
+    copy, found = multiprocessing.get_context("fork"), []
+    for _ in range(ROUNDS):
+        answer, sends = copy.Pipe(duplex=False)
+        process = copy.Process(target=once, args=(action, sends))
+        process.start()
+        sends.close()
+        found.append(answer.recv())
+        process.join()
+    return found
 
 
 def tables() -> str:
     """The three tables: time and memory of what Python does, and how the page plays."""
-    times, peaks, pages = [], [], []
-    with tempfile.TemporaryDirectory() as folder, browser() as chrome:
+    times, peaks = [], []
+    with tempfile.TemporaryDirectory() as folder:
         for count in COUNTS:
-            path = Path(folder, f"{count}.json")
-            head = [f"{count:,}", f"{len(looped(count).rows):,}"]
-            found = [rounds(count, action, path) for action in ACTIONS]
+            path, trace = Path(folder, f"{count}.json"), looped(count)
+            found = [rounds(action) for action in actions(count, trace, path).values()]
+            head = [f"{count:,}", f"{len(trace.rows):,}"]
             times.append([*head, *(spread([spent for spent, _ in one], seconds) for one in found)])
             peaks.append([*head, *(spread([held for _, held in one], megabytes) for one in found)])
-            page = path.with_suffix(".html")
-            shown = [played(chrome, page) for _ in range(ROUNDS)]
-            middles = [[statistics.median(one[name]) for one in shown] for name in ("shown", "steps")]
-            columns = (*middles, [max(one["frames"]) for one in shown])
-            size = f"{page.stat().st_size / 1e6:.1f} MB"
-            pages.append([head[0], size, *(spread(one, lambda number: f"{number:.0f} ms") for one in columns)])
-    return "\n\n".join([grid(HEAD, times), grid(HEAD, peaks), grid(SHOWN, pages)])
+        with browser() as chrome:  # only now: a browser's threads must not be there when this process is copied
+            pages = [shown(chrome, count, Path(folder, f"{count}.html")) for count in COUNTS]
+    return "\n\n".join([grid(HEAD, times), grid(HEAD, peaks), grid(PLAYED, pages)])
+
+
+def shown(chrome: Browser, count: int, page: Path) -> list[str]:
+    """How the page of ``count`` passes plays."""
+    found = [played(chrome, page) for _ in range(ROUNDS)]
+    middles = [[statistics.median(one[name]) for one in found] for name in ("shown", "steps")]
+    columns = (*middles, [max(one["frames"]) for one in found])
+    size = f"{page.stat().st_size / 1e6:.1f} MB"
+    return [f"{count:,}", size, *(spread(one, lambda number: f"{number:.0f} ms") for one in columns)]
 
 
 def seconds(number: float) -> str:
@@ -107,7 +121,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    if len(sys.argv) > 1:
-        print(json.dumps(once(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))))
-    else:
-        main()
+    main()
