@@ -127,13 +127,13 @@ def test_a_box_tells_how_many_gradients_are_none() -> None:
 def test_a_port_says_what_lies_outside(large: Large) -> None:
     top = unpack(large.part("0/"))
     box = list(top["spans"])[2]
-    svg = unpack(large.part(f"0/{box}"))["svg"]
+    svg = picture(large, f"0/{box}")
     assert "from " in svg and "to " in svg and "hv-port" in svg
 
 
 def test_what_lies_inside_goes_by_its_name_there(large: Large) -> None:
     box = next(iter(unpack(large.part("0/"))["spans"]))
-    svg = unpack(large.part(f"0/{box}"))["svg"]
+    svg = picture(large, f"0/{box}")
     assert ">weight<" in svg and ">bias<" in svg and "AccumulateGrad" in svg
 
 
@@ -158,10 +158,18 @@ def index_of(large: Large) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def drawn(view: dict[str, Any], tops: list[str]) -> set[str]:
-    """The ids in the picture of a view; that of a whole pass is sent apart."""
-    svg = view["svg"] if isinstance(view["svg"], str) else tops[view["svg"]]
-    return set(re.findall(r'id="([^"]+)"', svg))
+def picture(large: Large, name: str) -> str:
+    """The SVG of a view, as the player puts it together."""
+    sent = unpack(large.part(name))["svg"]
+    if isinstance(sent, str):
+        return sent
+    pieces = sent["pieces"] if "pieces" in sent else unpack(large.part(sent["like"]))["svg"]["pieces"]
+    return "".join(sent["fill"][piece] if isinstance(piece, int) else piece for piece in pieces)
+
+
+def drawn(large: Large, name: str) -> set[str]:
+    """The ids in the picture of a view."""
+    return set(re.findall(r'id="([^"]+)"', picture(large, name)))
 
 
 def nested() -> hv.Trace:
@@ -184,8 +192,8 @@ def print_nothing(grad: torch.Tensor) -> None:
 @pytest.mark.parametrize("make", [nested, lambda: passed(chain(1000)), lambda: passed(fan(300))])
 def test_whatever_the_index_names_is_drawn_in_the_view_that_it_names(make: Callable[[], hv.Trace]) -> None:
     large = Large(make())
-    views, tops = views_of(large), large.state()["svgs"]
-    ids = {name: drawn(view, tops) for name, view in views.items()}
+    views = views_of(large)
+    ids = {name: drawn(large, name) for name in views}
     for entry in index_of(large):
         if entry["number"] >= 0:
             assert f"n{entry['number']}" in ids[entry["view"]]

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from hookviz.compare.matching import matched
@@ -238,11 +239,12 @@ def _first(here: Sequence[tuple[Where, Step]], there: Sequence[tuple[Where, Step
     A hook that only one of them has, and that kept the gradient, makes none and is passed over.
     """
     spots = [{where: i for i, (where, _) in enumerate(firings)} for firings in (here, there)]
+    moments = [_moments(firings) for firings in (here, there)]
     i = j = 0
     while i < len(here) or j < len(there):
         mine = here[i][1] if i < len(here) and spots[1].get(here[i][0], -1) < j else None
         yours = there[j][1] if j < len(there) and spots[0].get(there[j][0], -1) < i else None
-        if mine and not (yours and _moment(yours) < _moment(mine)):
+        if mine and not (yours and moments[1][yours.index] < moments[0][mine.index]):
             step, i = mine, i + 1
         elif yours:
             step, j = yours, j + 1
@@ -257,9 +259,10 @@ def _first(here: Sequence[tuple[Where, Step]], there: Sequence[tuple[Where, Step
     return None, False
 
 
-def _moment(step: Step) -> int:
-    """How much of the pass went before, besides hooks, of which two traces have not the same."""
-    return sum(row.kind not in HOOK_KINDS for row in step.trace.rows[: step.index])
+def _moments(firings: Sequence[tuple[Where, Step]]) -> list[int]:
+    """For each step how many went before, less those of hooks, of which two traces have not the same."""
+    rows = firings[0][1].trace.rows if firings else []
+    return list(accumulate((row.kind not in HOOK_KINDS for row in rows), initial=0))
 
 
 def _agree(one: Step, other: Step) -> bool:

@@ -27,7 +27,9 @@ export async function openLarge(model, signal) {
     told?.forEach((words, i) => Object.assign(frames[first + i], words));
     return Boolean(told);
   };
-  return { frames, firings: model.get("firings"), notes: [], label: "", beside: null, scale: scaleOf(frames), tops: outline.tops, overview: outline.overview, part, tell, isTold: (step) => Boolean(frames[step].title) };
+  const isTold = (step) => Boolean(frames[step].title);
+  const { tops, overview } = outline;
+  return { frames, firings: model.get("firings"), notes: [], label: "", beside: null, scale: scaleOf(frames), tops, overview, part, tell, isTold };
 }
 
 /** The picture of a view: its own, one that was sent with the player, or one that many views share, filled in. */

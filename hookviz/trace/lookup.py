@@ -7,7 +7,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookviz.trace.rows import HookRow, Place, ScaleRow, TensorRow
+from hookviz.trace.rows import HookRow, Place, SavedRow, ScaleRow, TensorRow
 
 if TYPE_CHECKING:
     from hookviz.trace.trace import Trace
@@ -26,10 +26,10 @@ class PassHooks(NamedTuple):
     """Hook → its place among those of its dict, and how many they are."""
 
 
-def size_of(trace: "Trace") -> Size:
+def table_sizes(trace: "Trace") -> Size:
     """How much each table of ``trace`` holds: while a recording runs they grow, and what was looked up grows old."""
     tables = (trace.ops, trace.edges, trace.owners, trace.tensors, trace.scales, trace.rows, trace.roots)
-    return tuple(map(len, (*tables, trace.hook_rows, trace.hooked)))
+    return tuple(map(len, (*tables, trace.saved, trace.hook_rows, trace.hooked)))
 
 
 class Lookup:
@@ -39,10 +39,11 @@ class Lookup:
     """
 
     def __init__(self, trace: "Trace") -> None:
-        self.size = size_of(trace)
+        self.size = table_sizes(trace)
         self._ops, self._edges, self._rows = trace.ops, trace.edges, trace.rows
         self._tensors, self._roots, self._hooked = trace.tensors, trace.roots, trace.hooked
         self._hook_rows, self._scales, self._owners = trace.hook_rows, trace.scales, trace.owners
+        self._saved = trace.saved
         self._hooks: dict[int, PassHooks] = {}
 
     # -- names
@@ -133,6 +134,22 @@ class Lookup:
         """The tensors that stood at a node when earlier passes began, the last one at the end."""
         rows = self._tensors_of.get(node, [])
         return rows[: bisect_left(rows, pass_id, key=attrgetter("pass_id"))]
+
+    @cached_property
+    def _saved_at(self) -> dict[tuple[int, int], list[SavedRow]]:
+        found: dict[tuple[int, int], list[SavedRow]] = {}
+        for row in self._saved:
+            found.setdefault((row.pass_id, row.node), []).append(row)
+        return found
+
+    def saved(self, pass_id: int, node: int) -> list[SavedRow]:
+        """What a node had saved for its formula when a pass began."""
+        return self._saved_at.get((pass_id, node), [])
+
+    @cached_property
+    def computed(self) -> dict[tuple[int, int], int]:
+        """(pass, node) → the last step in which the node computed."""
+        return {(row.pass_id, row.node): step for step, row in enumerate(self._rows) if row.kind == "compute"}
 
     @cached_property
     def _scales_of(self) -> dict[int, list[ScaleRow]]:

@@ -9,7 +9,7 @@ from hookviz.played import Played
 from hookviz.source import Source
 from hookviz.table import Table
 from hookviz.trace.asked import Asked
-from hookviz.trace.lookup import Lookup, size_of
+from hookviz.trace.lookup import Lookup, table_sizes
 from hookviz.trace.rows import (
     HOOK_KINDS,
     MODULE_HOOK_KINDS,
@@ -154,7 +154,7 @@ class Trace(Asked, Played):
     @property
     def lookup(self) -> Lookup:
         """Its tables by pass, node and call; made anew once a table has grown."""
-        if self._lookup is None or self._lookup.size != size_of(self):
+        if self._lookup is None or self._lookup.size != table_sizes(self):
             self._lookup = Lookup(self)
         return self._lookup
 

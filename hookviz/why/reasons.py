@@ -73,15 +73,8 @@ class Explainer:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self._saved: dict[tuple[int, int], dict[str, Any]] = {}
-        for row in trace.saved:
-            value = trace.value(row.value)
-            thing = Unseen(row.why) if row.why else row.plain if value is None else value
-            thing = list(value) if isinstance(value, tuple) else thing
-            self._saved.setdefault((row.pass_id, row.node), {})[short(row.name)] = thing
         self._computed: dict[tuple[int, int], Reason | None] = {}
         self._shapes: dict[int, list[Any]] = {}
-        self._steps = {(row.pass_id, row.node): i for i, row in enumerate(trace.rows) if row.kind == "compute"}
 
     def reasons(self, step: int, most: int | None = None) -> list[Reason]:
         """Those for a step in which a node computes, or a gradient arrives or is accumulated; none for any other.
@@ -126,12 +119,21 @@ class Explainer:
         return next((found for found in reasons if found.verdict == EXPLAINED), reasons[0])
 
     def _no_entry(self, row: StepRow, op: str) -> str:
-        written = self._saved.get((row.pass_id, row.node), {}).get("backward")
+        written = self._saved(row).get("backward")
         return say("why.function", where=written) if written else say("why.no_entry", op=op)
+
+    def _saved(self, row: StepRow) -> dict[str, Any]:
+        """Name in the formulas → what the node of a step had saved, or why that is not known."""
+        found: dict[str, Any] = {}
+        for saved in self.trace.lookup.saved(row.pass_id, row.node):
+            value = self.trace.value(saved.value)
+            thing = Unseen(saved.why) if saved.why else saved.plain if value is None else value
+            found[short(saved.name)] = list(value) if isinstance(value, tuple) else thing
+        return found
 
     def _names(self, row: StepRow, op: str, slot: int, shapes: Sequence[Any]) -> dict[str, Any]:
         """Name in the formulas → value, plain value, or why it is not known."""
-        saved = self._saved.get((row.pass_id, row.node), {})
+        saved = self._saved(row)
         names = {short(name): saved.get(short(name), Unseen("many")) for name in needs(op)}
         if names.get("correction", 0) is None:
             names["correction"] = 1
@@ -154,7 +156,7 @@ class Explainer:
     def _contribution(self, step: Step, node: int, slot: int, index: int | None) -> Reason:
         value = self.trace.value(index)
         assert not isinstance(value, tuple)  # an edge carries one gradient
-        sent = self._steps.get((step.pass_id, node))
+        sent = self.trace.lookup.computed.get((step.pass_id, node))
         reason = None if node < 0 or sent is None else self._sent(sent, slot)
         if reason is None:
             note = say("part.seed" if node < 0 else "why.unseen")

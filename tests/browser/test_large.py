@@ -51,6 +51,16 @@ def zero() -> hv.Trace:
     return trace
 
 
+def looped() -> hv.Trace:
+    """A small model that is trained for sixty passes."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 1), nn.Tanh())
+    with hv.record(model) as trace:
+        for _ in range(60):
+            model(torch.ones(1, 2)).sum().backward()
+    return trace
+
+
 class Log(nn.Module):
     """What no activation should be."""
 
@@ -89,6 +99,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     encoder().to_html(made / "encoder.html")
     chain().to_html(made / "chain.html")
     zero().to_html(made / "zero.html")
+    looped().to_html(made / "looped.html")
     for name, trace in sick_ones().items():
         trace.to_html(made / f"{name}.html")
     return made
@@ -124,6 +135,29 @@ def test_it_opens_as_a_few_boxes_that_say_what_is_in_them(player: Locator) -> No
     expect(here(player)).to_have_text("the whole pass")
     assert 2 <= boxes(player).count() <= 40
     expect(boxes(player).first).to_contain_text(re.compile(r"Sequential · \d+ nodes"))
+
+
+def test_very_many_passes_are_in_groups_that_are_entered_and_left_as_boxes_are(opened: Opener) -> None:
+    player = opened("looped", reduced_motion="reduce").locator(".hv-live .hv-player")
+    expect(here(player)).to_have_text("All 60 passes")
+    expect(player.locator(".hv-notes")).to_contain_text("60 passes, more than the 40 that fit into one picture")
+    expect(boxes(player)).to_have_count(6)
+    expect(boxes(player).first).to_contain_text("Passes 1 – 10")
+    walk(player, ("e", "Passes 1 – 10"), ("e", "Pass 1"))
+    expect(player.locator(".hv-node").first).to_be_visible()
+    walk(player, ("u", "Passes 1 – 10"), ("u", "All 60 passes"), ("End", "All 60 passes"))
+    expect(boxes(player).last).to_have_class(re.compile("hv-now"))
+    walk(player, ("e", "Passes 51 – 60"), ("e", "Pass 60"))
+    expect(player.locator(".hv-picture")).to_contain_text("AccumulateGrad")
+    walk(player, ("Home", "Pass 1"))
+
+
+def walk(player: Locator, *ways: tuple[str, str]) -> None:
+    """Press each key, and see that it leads to the picture of that name."""
+    player.focus()
+    for key, name in ways:
+        player.page.keyboard.press(key)
+        expect(here(player)).to_have_text(name)
 
 
 def test_a_click_enters_a_box_and_the_trail_leads_back(player: Locator) -> None:

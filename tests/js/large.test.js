@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { stateIn } from "../../hookviz/player/logic.js";
 import { arrivalsIn, colourAt, placeOf, scaleOf, shortNorm, spreadOf } from "../../hookviz/player/norms.js";
+import { svgOf } from "../../hookviz/player/parts.js";
 import { columnsOf, holding, placeAmong, stepsOf, zoomed } from "../../hookviz/player/zoom.js";
 
 test("a box is to come, now while a step is inside, begun between, and done in the end", () => {
@@ -24,6 +25,18 @@ const frames = [
   { glyph: "node", norm: 0 },
   { glyph: "node", norm: "nan" },
 ];
+
+// -- pictures
+
+test("a picture is in its view, was sent with the player, or is another view's with its own ids and texts filled in", async () => {
+  const shared = { svg: { pieces: ["<g id=\"", 0, "\">", 1, "</g>"], fill: ["n1", "one"] } };
+  const part = async (name) => (name === "0/" ? shared : null);
+  assert.equal(await svgOf({ svg: "<svg/>" }, [], part), "<svg/>");
+  assert.equal(await svgOf({ svg: 1 }, ["<a/>", "<b/>"], part), "<b/>");
+  assert.equal(await svgOf(shared, [], part), '<g id="n1">one</g>');
+  assert.equal(await svgOf({ svg: { like: "0/", fill: ["n9", "nine"] } }, [], part), '<g id="n9">nine</g>');
+  assert.equal(await svgOf({ svg: { like: "7/", fill: ["n9"] } }, [], part), undefined);
+});
 
 // -- the timeline
 
