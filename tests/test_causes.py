@@ -220,6 +220,24 @@ def test_what_was_not_looked_at_is_said() -> None:
     )
 
 
+def test_gradients_that_overflow_under_a_grad_scaler_are_a_remark() -> None:
+    w = torch.tensor(1.0, dtype=torch.float16, requires_grad=True)
+    scaler = torch.amp.GradScaler("cpu")
+    with hv.record() as trace:
+        scaler.scale((w * 3).float()).backward()
+    assert w.grad is not None and w.grad.isinf()
+    finding = only(trace)
+    assert (finding.kind, finding.severity) == ("inf", "remark")
+
+
+def test_what_a_hook_takes_out_again_is_a_remark() -> None:
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    y = x * 1
+    y.register_hook(lambda grad: grad.nan_to_num(posinf=0.0))
+    finding = only(backward(y.sqrt().sum()))
+    assert (finding.kind, finding.severity) == ("inf", "remark")
+
+
 def test_the_worst_comes_first() -> None:
     net, x = mlp(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)), torch.ones(3, requires_grad=True)
     with hv.record() as trace:

@@ -25,13 +25,13 @@ class Trouble:
 
     - ``error``: something is certainly broken. NaN or Inf stands in the gradient of a leaf when the pass is over, in
       ``.grad`` or in what ``torch.autograd.grad`` returned, and an optimizer that uses it destroys the parameter; or
-      the tensor at which the pass began holds NaN.
+      the tensor at which the pass began holds NaN. Not under a GradScaler, which then skips the step.
     - ``warning``: likely a problem. NaN or Inf is in what a model returns, or in a gradient on its way, and in no
       gradient of a leaf; a gradient vanishes or explodes over a chain of layers; an op that is flat where it was used,
       such as a dead ReLU, leaves at least half of the leaves with a gradient of exactly 0.
     - ``remark``: worth knowing, and perhaps meant. NaN or Inf that went no further, or -Inf alone in what a model
-      returns, as where something is masked; gradients that overflow under a GradScaler, which then skips the step;
-      zeros that a mask, a weight of zeros or a hook makes; a hook that makes a gradient much larger or smaller.
+      returns, as where something is masked; gradients that overflow under a GradScaler; zeros that a mask, a weight of
+      zeros or a hook makes; a hook that makes a gradient much larger or smaller.
     """
 
     step: int

@@ -23,15 +23,15 @@ def strange(of: Pass) -> Iterator[Found]:
     scales, gradients that overflow are a remark: it will skip the step.
     """
     handed_on = _in_outputs(of)
-    severity = (
-        "error" if _in_leaves(of) or _nan_loss(of) else "warning" if _more_than_masks(of, handed_on) else "remark"
-    )
+    scaled = bool(of.trace.lookup.scales(of.pass_id))
+    severity = "warning" if _more_than_masks(of, handed_on) else "remark"
+    if _in_leaves(of) or _nan_loss(of):
+        severity = "warning" if scaled else "error"
     forward = _forward(of)
     if forward is not None:
         yield forward._replace(severity=severity if handed_on else "remark")
         if handed_on:
             return
-    scaled = bool(of.trace.lookup.scales(of.pass_id))
     backward, held = _backward(of), _data(of)
     if held is not None and (backward is not None or held.kind == "nan"):
         yield held._replace(severity=severity)
