@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, NoReturn, ParamSpec
 
 from hookviz import graph
-from hookviz.recorder.recording import HookvizWarning
+from hookviz.recorder.notices import HookvizWarning
 from hookviz.trace import Trace
 from hookviz.words import say
 
