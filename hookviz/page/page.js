@@ -25,6 +25,12 @@ function pictureOf(shown) {
   return new TextDecoder().decode(bytes).replace(/<style>.*?<\/style>/, "");
 }
 
+/** Whether nothing has the keyboard. In a frame one cannot know: a field of the page around may have it. */
+function isKeyboardFree() {
+  if (globalThis.top !== globalThis.self) return false;
+  return [null, document.body, document.documentElement].includes(document.activeElement);
+}
+
 /** When the player shows its first picture, which a large trace unpacks before; what it throws meanwhile rejects. */
 function firstPicture(live) {
   return live.querySelector(".hv-picture") ? Promise.resolve() : new Promise((done, fail) => {
@@ -55,8 +61,8 @@ async function play(still) {
     return;
   }
   root.classList.add("hv-plays");
-  // In a page of its own the keys are the player's from the start.
-  if (root.matches("main")) live.firstChild.focus({ preventScroll: true });
+  // In a page of its own the keys are the player's from the start, unless somebody types elsewhere by now.
+  if (root.matches("main") && isKeyboardFree()) live.firstChild.focus({ preventScroll: true });
 }
 
 /** Until it plays, the player has its place and size, but is not seen. */

@@ -17,7 +17,7 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
   let now = driver.now().step;
   let at = null;
   const tops = Object.keys(model.get("parts")).filter((name) => name.endsWith("/"));
-  const enter = async (name) => {
+  const show = async (name) => {
     wanted = name;
     const view = seen.get(name) ?? (await load(name));
     // Meanwhile one may have asked for another.
@@ -55,6 +55,7 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
     seen.set(name, made);
     return made;
   };
+  const enter = (name) => show(name).catch((error) => fail(root, error));
   const search = makeSearch({ root, words, frames, large, enter, go: driver.go, signal });
   const head = make("div", "hv-top");
   head.append(trail, search.button);
@@ -90,7 +91,7 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
   const paint = (step) => {
     const turned = frames[step].picture !== frames[now].picture || !at;
     now = step;
-    if (turned) enter(tops[frames[step].picture]).catch((error) => fail(root, error));
+    if (turned) enter(tops[frames[step].picture]);
     at?.picture.paint(step);
     at?.tint(step, model.get("norms"));
     at?.picture.align();
