@@ -106,7 +106,7 @@ def test_the_state_of_twenty_nodes_is_small() -> None:
 
 
 def test_the_script_is_small_and_one_module() -> None:
-    assert len(script().encode()) <= 60_000
+    assert len(script().encode()) <= 66_000
     assert script().count("export ") == 1
     assert "import " not in script()
     assert "export default{render}" in script()
