@@ -17,7 +17,7 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
   let wanted = "";
   let now = driver.now().step;
   let at = null;
-  const enter = async (name) => {
+  const show = async (name) => {
     wanted = name;
     const view = seen.get(name) ?? (await load(name));
     // Meanwhile one may have asked for another.
@@ -55,6 +55,7 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
     seen.set(name, made);
     return made;
   };
+  const enter = (name) => show(name).catch((error) => fail(root, error));
   const search = makeSearch({ root, words, frames, large, enter, go: driver.go, signal });
   const head = make("div", "hv-top");
   head.append(trail, search.button);
@@ -85,9 +86,9 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
     paintElsewhere();
   };
   /** To the picture of another pass; among pictures of passes, one stays where the step is seen. */
-  const turn = async (step) => {
-    if (at ? !at.view.doors : !large.overview) await enter(large.tops[frames[step].picture]);
-    else if (!at || !holds(at.view.own)) await enter(large.overview);
+  const turn = (step) => {
+    if (at ? !at.view.doors : !large.overview) enter(large.tops[frames[step].picture]);
+    else if (!at || !holds(at.view.own)) enter(large.overview);
   };
   const paintElsewhere = () => {
     const place = trail.querySelector(".hv-elsewhere");
@@ -96,7 +97,7 @@ export function makeViews({ model, root, words, frames, large, driver, label, te
   const paint = (step) => {
     const turned = frames[step].picture !== frames[now].picture;
     now = step;
-    if (turned || !at) turn(step).catch((error) => fail(root, error));
+    if (turned || !at) turn(step);
     at?.picture.paint(step);
     at?.tint(step, model.get("norms"));
     at?.picture.align();

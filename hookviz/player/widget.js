@@ -1,7 +1,7 @@
 // The player as a widget: its parts, kept in step with the model.
 
 import { afterPause, clampStep, pauseAt, playFrom, say, stepFor } from "./logic.js";
-import { atEnd, fail, focused, followTheme, listen, make } from "./dom.js";
+import { atEnd, focused, followTheme, listen, make } from "./dom.js";
 import { chosen, rowsBeside } from "./variants.js";
 import { makeGraphs } from "./graphs.js";
 import { LINK, makeFirings, makeFound, makeNotes, makePanel } from "./panel.js";
@@ -17,6 +17,7 @@ import { openLarge } from "./parts.js";
 import { makeViews } from "./views.js";
 import { makeLongTimeline } from "./long.js";
 import { makeControls, makeHelp } from "./controls.js";
+import { fail } from "./dom.js";
 
 const WHOLE = ["frames", "outline", "svgs", "variants", "shown", "split"];
 const NOWHERE = { nextHook: "no_next_hook", previousHook: "no_previous_hook" };
