@@ -63,7 +63,7 @@ class _Common:
         self.modules: list[ModuleRow] = []
         self.optimizers: list[ModuleRow] = []
         self.calls: list[CallRow] = []
-        self._call_numbers: dict[CallRow, int] = {}
+        self._call_places: dict[CallRow, int] = {}
         self._hooks: dict[Key, int] = {}
         self._nodes: dict[Key, int] = {}
         self.hooked: dict[int, dict[int, None]] = {}
@@ -155,10 +155,9 @@ class _Common:
         for index, row in enumerate(trace.calls):
             parent = None if row.parent is None else found[row.parent]
             moved = row._replace(module=modules[row.module], parent=parent)
-            if moved not in self._call_numbers:
-                self._call_numbers[moved] = len(self.calls)
+            found[index] = self._call_places.setdefault(moved, len(self.calls))
+            if found[index] == len(self.calls):
                 self.calls.append(moved)
-            found[index] = self._call_numbers[moved]
         return found
 
 
@@ -176,11 +175,12 @@ def _places(common: list[ModuleRow], rows: Iterable[ModuleRow]) -> dict[int, int
 
 def _by_name(first: Trace, trace: Trace) -> dict[int, int]:
     """The nodes at which tensors of the same name and op stand, where no other pair claims one of them."""
-    known: dict[Key, set[int]] = {}
-    for row in first.tensors:
-        known.setdefault((first.ops[row.node], row.pass_id, row.output, row.name, row.leaf), set()).add(row.node)
-    named = [(row, (trace.ops[row.node], row.pass_id, row.output, row.name, row.leaf)) for row in trace.tensors]
-    return _one_to_one({(row.node, ours) for row, key in named if row.name for ours in known.get(key, ())})
+    known: dict[Key, list[int]] = {}
+    for ours in first.tensors:
+        known.setdefault(ours[:1] + ours[2:5], []).append(ours.node)
+    named = (theirs for theirs in trace.tensors if theirs.name)
+    pairs = {(theirs.node, ours) for theirs in named for ours in known.get(theirs[:1] + theirs[2:5], ())}
+    return _one_to_one({pair for pair in pairs if trace.ops[pair[0]] == first.ops[pair[1]]})
 
 
 def _one_to_one(pairs: Set[tuple[int, int]]) -> dict[int, int]:

@@ -3,23 +3,38 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from hookviz.picture.cells import Look
+from hookviz.picture.cells import SIZE, Look, room_for
 from hookviz.picture.dot import Figure, empty_figure
 from hookviz.picture.foldbox import draw_fold
 from hookviz.picture.folded import FoldBox
 from hookviz.picture.scene import Scene
 from hookviz.trace import Trace
 
-COLUMNS = 4
-"""So many boxes in a row: as wide as a laptop's screen leaves beside the panel, in letters that one can read."""
+WIDE = 960
+"""Points: no wider, if two boxes fit beside each other: what a laptop's screen leaves beside the panel."""
+APART = 20
+"""Points from a box to the next, with their edges."""
+
+
+class _Even(Look):
+    """A look in which all boxes are as wide as the widest, so that they stand in columns."""
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene, None, final=True)
+        self.width = max(room_for(fold.longest(kind), SIZE) for fold in scene.folds for kind in "gc")
+        self.width = max(self.width, *(room_for(fold.name, 16) for fold in scene.folds))
+
+    def room(self, text: str, size: int) -> int:
+        return self.width
 
 
 def grid(trace: Trace, boxes: Sequence[FoldBox]) -> Figure:
     """The picture of ``boxes``, read as a page is: row by row."""
     scene = Scene(trace, -1, {}, {}, {}, len(boxes))
     scene.folds = list(boxes)
-    look, figure = Look(scene, None, final=True), empty_figure(ranksep="0.25", nodesep="0.15")
-    rows = [boxes[at : at + COLUMNS] for at in range(0, len(boxes), COLUMNS)]
+    look, figure = _Even(scene), empty_figure(ranksep="0.25", nodesep="0.15")
+    columns = max(2, WIDE // (look.width + APART))
+    rows = [boxes[at : at + columns] for at in range(0, len(boxes), columns)]
     for row in rows:
         with figure.subgraph() as level:
             level.attr(rank="same")
