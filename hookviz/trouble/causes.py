@@ -22,12 +22,15 @@ class Cause(NamedTuple):
     """Whether it needs an Inf that was made before."""
 
 
-def because(of: Pass, index: int, before: Any, kind: str) -> str:
+def because(of: Pass, index: int, before: Any, kind: str) -> tuple[str, bool]:
     """Why the forward at step ``index`` returned NaN or Inf where its input, ``before``, held none.
 
     Looked at are the module's parameters; then its ops in the order of the forward, with the numbers that they saved
     for backward, or were given as the module's only input; then whether sums and products of finite numbers went beyond
     the largest number of the dtype. A cause is named where the numbers show it, else that it was not seen.
+
+    Returns:
+        The reason in words, and whether the cause was seen.
     """
     call = of.trace.rows[index].call
     made = (node for node, owner in of.trace.owners.items() if owner == call)
@@ -35,17 +38,17 @@ def because(of: Pass, index: int, before: Any, kind: str) -> str:
     parameters = _parameters(of, call)
     for row in parameters:
         if of.bad(row.data):
-            return _held(of, index, row)
+            return _held(of, index, row), True
     given = [value for value in _values(of, before) if value.note is None]
     ops = _Ops(of, call, nodes, given, parameters)
     told = _seen(ops, kind)
     if told is None and kind == "inf" and _overflows(of, call, nodes, given, parameters):
         told = _overflow(next(value.dtype for value in _values(of, of.trace.rows[index].after) if value.inf))
-    if told is None:
-        told = _unseen(given, any(not _clean(of, row.data) for row in parameters))
-        named = (of.named(node) for node in nodes if _gave(ops.saved(node, "result"), kind))
-        told += "".join(" " + say("trouble.cause.first", op=name) for name in list(named)[:1])
-    return told
+    if told is not None:
+        return told, True
+    told = _unseen(given, any(not _clean(of, row.data) for row in parameters))
+    named = (of.named(node) for node in nodes if _gave(ops.saved(node, "result"), kind))
+    return told + "".join(" " + say("trouble.cause.first", op=name) for name in list(named)[:1]), False
 
 
 def _gave(result: Value | None, kind: str) -> bool:

@@ -83,7 +83,7 @@ def _comparable(of: Pass) -> list[Gate]:
 
     Where no gate is in a module, or none has more than one number, all gates are compared.
     """
-    scaled = {node for row in of.trace.scales if row.pass_id == of.pass_id for node in row.at}
+    scaled = {node for row in of.scales for node in row.at}
     found = gates(of)
     last = max((i for i, gate in enumerate(found) if not scaled.isdisjoint(gate.between)), default=-1)
     found = found[last + 1 :]
