@@ -196,6 +196,16 @@ def test_a_step_that_says_inf_is_never_called_right() -> None:
     assert (finding.kind, finding.severity) == ("inf", "remark") and "went no further" in finding.sentence
 
 
+def test_a_mask_is_not_blamed_for_nan_that_arises_elsewhere() -> None:
+    net = Does(lambda x: x.masked_fill(x < 0, -INF))
+    x = torch.tensor([[-1.0, 1.0, 2.0]], requires_grad=True)
+    with hv.record(net) as trace:
+        (net(x).softmax(-1)[0, 1] + (x * 0).sqrt().sum()).backward()
+    worst, *others = trace.troubles
+    assert (worst.severity, trace.steps[worst.step].kind) == ("error", "compute") and "SqrtBackward0" in worst.sentence
+    assert all(other.severity == "remark" for other in others)
+
+
 def test_gradients_that_overflow_when_they_are_added_are_found() -> None:
     x = torch.tensor(1.0, requires_grad=True)
     with hv.record() as trace:

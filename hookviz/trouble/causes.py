@@ -23,12 +23,15 @@ class Cause(NamedTuple):
     """Whether it needs an Inf that was made before."""
 
 
-def because(of: Pass, index: int, before: Any, kind: str) -> str:
+def because(of: Pass, index: int, before: Any, kind: str) -> tuple[str, bool]:
     """Why the forward at step ``index`` returned NaN or Inf where its input, ``before``, held none.
 
     Looked at are the module's parameters; then its ops in the order of the forward, with the numbers that they saved
     for backward, or were given as the module's only input; then whether sums and products of finite numbers went beyond
     the largest number of the dtype. A cause is named where the numbers show it, else that it was not seen.
+
+    Returns:
+        The reason in words, and whether the cause was seen.
     """
     call = of.trace.rows[index].call
     made = of.trace.lookup.made.get(call, ())
@@ -36,17 +39,17 @@ def because(of: Pass, index: int, before: Any, kind: str) -> str:
     parameters = _parameters(of, call)
     for row in parameters:
         if of.bad(row.data):
-            return _held(of, index, row)
+            return _held(of, index, row), True
     given = [value for value in _values(of, before) if value.note is None]
     ops = _Ops(of, call, nodes, given, parameters)
     told = _seen(ops, kind)
     if told is None and kind == "inf" and _overflows(of, call, nodes, given, parameters):
         told = _overflow(next(value.dtype for value in _values(of, of.trace.rows[index].after) if value.inf))
-    if told is None:
-        told = _unseen(given, any(not _clean(of, row.data) for row in parameters))
-        named = (of.named(node) for node in nodes if _gave(ops.saved(node, "result"), kind))
-        told += "".join(" " + say("trouble.cause.first", op=name) for name in list(named)[:1])
-    return told
+    if told is not None:
+        return told, True
+    told = _unseen(given, any(not _clean(of, row.data) for row in parameters))
+    named = (of.named(node) for node in nodes if _gave(ops.saved(node, "result"), kind))
+    return told + "".join(" " + say("trouble.cause.first", op=name) for name in list(named)[:1]), False
 
 
 def _gave(result: Value | None, kind: str) -> bool:
@@ -214,8 +217,8 @@ def _reciprocal(ops: _Ops, node: int) -> Iterator[Cause]:
 def _exponential(ops: _Ops, node: int) -> Iterator[Cause]:
     result = ops.saved(node, "result")
     if result is not None and result.inf:
-        largest = math.log(torch.finfo(getattr(torch, result.dtype)).max)
-        yield Cause("inf", say("trouble.cause.exp", largest=number(largest, 3), dtype=result.dtype))
+        largest = number(math.log(_most(result.dtype)), 3)
+        yield Cause("inf", say("trouble.cause.exp", largest=largest, dtype=result.dtype))
 
 
 def _division(ops: _Ops, node: int) -> Iterator[Cause]:
@@ -293,15 +296,21 @@ _RULES: dict[str, Callable[[_Ops, int], Iterator[Cause]]] = {
 """An op, and how to see in the numbers that it took, or gave, that it made NaN or Inf."""
 
 
+def _most(dtype: str) -> float:
+    """The largest number of a dtype; Inf for what is not a floating-point one."""
+    kind = getattr(torch, dtype, None)
+    if not isinstance(kind, torch.dtype) or not kind.is_floating_point:
+        return math.inf
+    return torch.finfo(kind).max
+
+
 def _largest(dtype: str) -> str:
-    return f"{torch.finfo(getattr(torch, dtype)).max:,.6g}"
+    return f"{_most(dtype):,.6g}"
 
 
 def _beyond(x: float, *dtypes: str) -> bool:
-    """Whether a number is too large for all of these, where they are floating-point ones."""
-    kinds = [getattr(torch, dtype) for dtype in dtypes]
-    kinds = [kind for kind in kinds if isinstance(kind, torch.dtype) and kind.is_floating_point]
-    return bool(kinds) and all(abs(x) > 1.001 * torch.finfo(kind).max for kind in kinds)
+    """Whether a number is too large for all of these dtypes, more than rounding would explain."""
+    return all(abs(x) > 1.001 * _most(dtype) for dtype in dtypes)
 
 
 def _finite(*numbers: float) -> bool:
@@ -312,21 +321,30 @@ def _signed(x: float) -> str:
     return "Inf" if x > 0 else "-Inf"
 
 
+def _real(value: Value | None) -> torch.Tensor | None:
+    """The numbers of a tensor; None where they are not known, or complex."""
+    numbers = None if value is None else value.tolist()
+    if value is None or numbers is None or any(isinstance(x, complex) for x in flat(numbers)):
+        return None
+    return torch.tensor(numbers, dtype=torch.float64, device="cpu").reshape(value.shape)
+
+
 def _pairs(one: Value | None, other: Value | None) -> Iterator[tuple[float, float]]:
     """The numbers of two tensors that an op puts together; none where they are not known."""
-    if one is None or other is None or one.tolist() is None or other.tolist() is None:
-        return
-    tensors = (torch.tensor(value.tolist(), dtype=torch.float64, device="cpu") for value in (one, other))
-    x, y = torch.broadcast_tensors(*tensors)  # type: ignore[no-untyped-call]
-    yield from zip(flat(x.tolist()), flat(y.tolist()), strict=True)
+    first, second = _real(one), _real(other)
+    if first is not None and second is not None:
+        x, y = torch.broadcast_tensors(first, second)  # type: ignore[no-untyped-call]
+        yield from zip(x.flatten().tolist(), y.flatten().tolist(), strict=True)
 
 
 def _rows(value: Value, dim: float | None) -> list[list[float]]:
     """The numbers of a tensor along one of its dimensions, in lists; none where they are not known."""
-    if value.tolist() is None or dim is None or not value.shape or 0 in value.shape:
+    tensor = _real(value)
+    if tensor is None or dim is None or not tensor.numel() or not -tensor.dim() <= dim < tensor.dim():
         return []
-    tensor = torch.tensor(value.tolist(), dtype=torch.float64, device="cpu").movedim(int(dim), -1)
-    rows: list[list[float]] = tensor.reshape(-1, tensor.shape[-1]).tolist()
+    rows: list[list[float]] = (
+        tensor.movedim(int(dim), -1).flatten(0, -2).tolist() if tensor.dim() > 1 else [tensor.tolist()]
+    )
     return rows
 
 

@@ -61,7 +61,7 @@ def troubles(trace: Trace) -> Table[Trouble]:
     def order(one: Found) -> tuple[int, int, int]:
         return _rank(one.severity), trace.rows[one.step].pass_id, _KINDS.index(one.kind)
 
-    rows = [Trouble(*one) for one in sorted(found.values(), key=order)]
+    rows = [Trouble(*one[:4]) for one in sorted(found.values(), key=order)]
     head = [say(f"table.{name}") for name in ("step", "severity", "trouble", "what")]
     return Table(rows, head, lambda row: _cells(trace, row), nothing_found(trace))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, StepRow, TensorRow, Trace
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, ScaleRow, StepRow, TensorRow, Trace
 from hookviz.trace.within import chain
 from hookviz.values import Value, size_of
 from hookviz.words import say
@@ -20,6 +20,8 @@ class Found(NamedTuple):
     kind: str
     sentence: str
     severity: str = "warning"
+    seen: bool = True
+    """Whether it is known why; Inf that a module returns for a reason that was not seen may be a mask."""
 
 
 class Pass:
@@ -59,6 +61,11 @@ class Pass:
             if norm is not None and not largest.get(row.node, -1.0) >= norm:
                 found[row.node], largest[row.node] = step, norm
         return found
+
+    @property
+    def scales(self) -> list[ScaleRow]:
+        """What GradScalers have multiplied the gradients of this pass by."""
+        return self.trace.lookup.scales(self.pass_id)
 
     def ends(self, node: int) -> list[int]:
         """Where the gradients go that a node sends, from slot to slot."""

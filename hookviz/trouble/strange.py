@@ -23,14 +23,16 @@ def strange(of: Pass) -> Iterator[Found]:
     scales, gradients that overflow are a remark: it will skip the step.
     """
     handed_on = _in_outputs(of)
-    scaled = bool(of.trace.lookup.scales(of.pass_id))
-    severity = "warning" if _more_than_masks(of, handed_on) else "remark"
+    masks = not _more_than_masks(of, handed_on)
+    scaled = bool(of.scales)
+    severity = "remark" if masks else "warning"
     if _in_leaves(of) or _nan_loss(of):
         severity = "warning" if scaled else "error"
     forward = _forward(of)
     if forward is not None:
-        yield forward._replace(severity=severity if handed_on else "remark")
-        if handed_on:
+        origin = bool(handed_on) and (forward.seen or not masks)
+        yield forward._replace(severity=severity if origin else "remark")
+        if origin:
             return
     backward, held = _backward(of), _data(of)
     if held is not None and (backward is not None or held.kind == "nan"):
@@ -104,17 +106,18 @@ def _forward(of: Pass) -> Found | None:
             given[row.call] = row.after
         kind = of.begins(before, row.after)
         if kind == "nan" or (kind == "inf" and ill and row.kind != "call"):
-            return Found(index, kind, _told(of, index, row, before, kind))
+            return _returned(of, index, row, before, kind)
     return None
 
 
-def _told(of: Pass, index: int, row: StepRow, before: Any, kind: str) -> str:
+def _returned(of: Pass, index: int, row: StepRow, before: Any, kind: str) -> Found:
     module, what = of.module(row.call), say(f"trouble.what.{kind}")
     if row.kind == "call":
-        return say("trouble.called", module=module, what=what)
+        return Found(index, kind, say("trouble.called", module=module, what=what))
     if row.kind != "forward":
-        return say("trouble.here", what=what, told=of.trace.steps[index].sentence)
-    return say("trouble.returns", module=module, what=what, why=because(of, index, before, kind))
+        return Found(index, kind, say("trouble.here", what=what, told=of.trace.steps[index].sentence))
+    why, seen = because(of, index, before, kind)
+    return Found(index, kind, say("trouble.returns", module=module, what=what, why=why), seen=seen)
 
 
 def _data(of: Pass) -> Found | None:
