@@ -1,6 +1,6 @@
 """A trace out of what a JSON file holds, once that is seen to be of the format."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from hookviz.files import ROWS
@@ -26,9 +26,7 @@ def decode(data: Any) -> Trace:
 def _decode_file(file: File) -> Trace:
     count = len(file.values) + sum(len(getattr(getattr(file, name), kind._fields[0])) for name, kind in ROWS.items())
     with maybe(say("progress.reading", n="{n}", total="{total}"), count) as tick:
-        rows: dict[str, Any] = {
-            name: list(_decode_rows(getattr(file, name), kind, tick)) for name, kind in ROWS.items()
-        }
+        rows: dict[str, Any] = {name: _decode_rows(getattr(file, name), kind, tick) for name, kind in ROWS.items()}
         values = [_decode_value(row) for row in file.values]
         tick(len(values))
     return Trace(
@@ -47,25 +45,28 @@ def _decode_file(file: File) -> Trace:
     )
 
 
-def _decode_rows(table: Any, kind: Any, tick: Callable[[], None]) -> Iterator[Any]:
-    columns = (getattr(table, name) for name in kind._fields)
-    for row in zip(*columns, strict=True):
-        yield kind(*map(_tuples, row))
-        tick()
+def _decode_rows(table: Any, kind: Any, tick: Callable[..., None]) -> list[Any]:
+    columns = {name: getattr(table, name) for name in kind._fields}
+    for name in columns.keys() & {"plain", "scale"}:
+        columns[name] = [_setting(x) for x in columns[name]]
+    rows = list(map(kind, *columns.values()))
+    tick(len(rows))
+    return rows
 
 
-def _tuples(x: Any) -> Any:
+def _setting(x: Any) -> Any:
+    """A setting of an op: a number that JSON does not have stands in an object, since it may be a text as well."""
     if isinstance(x, Number):
         return _number(x.number)
     if isinstance(x, dict):
         return _number(x.get("number", x))
-    return tuple(_tuples(part) for part in x) if isinstance(x, list | tuple) else x
+    return tuple(_setting(part) for part in x) if isinstance(x, list) else x
 
 
 def _decode_value(row: tuple[Any, ...]) -> Row:
     shape, dtype, device, numbers, statistics, note = row
     counted = None if statistics is None else tuple(map(_decode, statistics))
-    return (tuple(shape), dtype, device, _decode(numbers), counted, note)
+    return (shape, dtype, device, _decode(numbers), counted, note)
 
 
 def _decode(x: Any) -> Any:

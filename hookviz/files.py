@@ -16,6 +16,8 @@ from hookviz.words import say
 
 FORMAT, VERSION = "hookviz", 1
 
+LONGEST_NAME, LONGEST_TEXT = 10_000, 1_000_000
+"""Characters of a name, which is repeated wherever the thing is shown, and of a source text, an error or a note."""
 LARGEST = 2**29
 """Bytes: no larger file is read. It takes some ten times as much memory, and then the views of it."""
 
@@ -41,7 +43,7 @@ def encode(trace: Trace) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "ops": trace.ops,
+        "ops": [op[:LONGEST_NAME] for op in trace.ops],
         "edges": [[*start, *end] for start, end in trace.edges.items()],
         "owners": list(trace.owners.items()),
         "roots": trace.roots,
@@ -49,7 +51,7 @@ def encode(trace: Trace) -> dict[str, Any]:
         "outside": sorted(trace.outside),
         "rank": trace.rank,
         "ranks": trace.ranks,
-        "notes": trace.notes,
+        "notes": [note[:LONGEST_TEXT] for note in trace.notes],
         "dropped": trace.dropped,
         "values": values,
         **columns,
@@ -64,17 +66,23 @@ def _size(trace: Trace) -> int:
 def _columns(rows: list[Any], kind: Any, tick: Callable[..., None]) -> dict[str, list[Any]]:
     columns = {}
     for name in kind._fields:
-        columns[name] = [_marked(getattr(row, name)) for row in rows]
+        most = LONGEST_TEXT if name in ("text", "error") else LONGEST_NAME
+        columns[name] = [_marked(getattr(row, name), most) for row in rows]
         tick(len(rows))
     return columns
 
 
-def _marked(x: Any) -> Any:
-    """A setting of an op may be a number that JSON does not have; unlike a value's it may also be a text."""
+def _marked(x: Any, most: int) -> Any:
+    """A setting of an op may be a number that JSON does not have; unlike a value's it may also be a text.
+
+    Of a text that is longer than the format allows, the first ``most`` characters.
+    """
+    if isinstance(x, str):
+        return x[:most]
     if isinstance(x, tuple):
-        return [_marked(part) for part in x]
+        return [_marked(part, most) for part in x]
     known = _encode(x)
-    return {"number": known} if isinstance(known, str) and not isinstance(x, str) else x
+    return {"number": known} if isinstance(known, str) else x
 
 
 def _encode_value(row: Row) -> list[Any]:

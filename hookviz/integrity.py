@@ -4,7 +4,8 @@
 """
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -20,14 +21,15 @@ from hookviz.trace import (
     StepRow,
     Trace,
 )
+from hookviz.values import flat
 from hookviz.words import say
 
 DEEPEST_CALLS = 300
 """So many module calls may lie inside each other: Python itself stops at about as many."""
 DEEPEST_SETTING = 8
 """A setting of an op is a number, a list of numbers, or seldom a list of lists."""
-LONGEST = 4_096
-"""Numbers that a setting may have in all: it is written out in a formula."""
+LONGEST = 2**16
+"""Numbers that a setting may have in all, or characters: it is written out in a formula."""
 
 DTYPE = re.compile(
     r"bool|u?int(?:[1-8]|16|32|64)|b?float16|float(?:32|64|[48]_\w{1,20})|complex(?:32|64|128)"
@@ -81,16 +83,16 @@ def _graph(trace: Trace) -> Iterator[str]:
 
 
 def _tensors(trace: Trace) -> Iterator[str]:
-    passes, nodes, values = range(len(trace.roots)), range(len(trace.ops)), range(len(trace.values))
+    passes, nodes, values = range(len(trace.roots)), range(len(trace.ops)), len(trace.values)
     for index, row in enumerate(trace.tensors):
-        if row.pass_id not in passes or row.node not in nodes or not _known((row.data, row.grad), values):
+        if row.pass_id not in passes or row.node not in nodes or not _is_known((row.data, row.grad), values):
             yield say("damaged.row", table="tensors", index=index)
 
 
 def _saved(trace: Trace) -> Iterator[str]:
-    passes, nodes, values = range(len(trace.roots)), range(len(trace.ops)), range(len(trace.values))
+    passes, nodes, values = range(len(trace.roots)), range(len(trace.ops)), len(trace.values)
     for index, row in enumerate(trace.saved):
-        if row.pass_id not in passes or row.node not in nodes or not _known(_several(row.value), values):
+        if row.pass_id not in passes or row.node not in nodes or not _is_known(row.value, values):
             yield say("damaged.row", table="saved", index=index)
         if not _is_setting(row.plain):
             yield say("damaged.setting", index=index)
@@ -160,14 +162,7 @@ def _is_kept(trace: Trace, row: HookRow) -> bool:
 
 # -- steps
 
-_RANGES: dict[str, Callable[[Trace], int]] = {
-    "node": lambda trace: len(trace.ops),
-    "call": lambda trace: len(trace.calls),
-    "optimizer": lambda trace: len(trace.optimizers),
-}
-"""Where a step happens, and how many such places there are."""
-
-_PLACES = {
+_NEEDS = {
     **dict.fromkeys(("call", "forward", *FORWARD_HOOK_KINDS, "cut_short", "fast_path"), ("call",)),
     **dict.fromkeys(("full_backward_pre_hook", "full_backward_hook"), ("node", "call")),
     **dict.fromkeys((*STEP_HOOK_KINDS, "optimizer_step", "unscale"), ("optimizer",)),
@@ -176,7 +171,13 @@ _PLACES = {
     **dict.fromkeys(("seed", "arrive", "retain_grad", "accumulate"), ("node", "output")),
     **dict.fromkeys(("returned", "aliased", "unknown_hook"), ("node", "output")),
 }
-"""Kind of step → what it cannot do without."""
+"""Kind of step → where it must have happened."""
+
+_LEAST = {
+    kind: tuple(0 if place in _NEEDS.get(kind, ()) else -1 for place in ("node", "output", "call", "optimizer"))
+    for kind in KINDS
+}
+"""Kind of step → the smallest number that its node, output, call and optimizer may have."""
 
 _ONE = ("seed", "arrive", "retain_grad", "accumulate", "synchronise", "returned", "aliased", "unknown_hook")
 """Kinds of step that are about one gradient."""
@@ -196,22 +197,29 @@ _EFFECTS = ("kept", "edited", "replaced")
 
 
 def _steps(trace: Trace) -> Iterator[str]:
-    hooks, values, passes = range(len(trace.hook_rows)), range(len(trace.values)), len(trace.roots)
-    ends = {name: count(trace) for name, count in _RANGES.items()}
-    nodes = range(-1, ends["node"])
+    hooks, values = range(len(trace.hook_rows)), len(trace.values)
     for index, row in enumerate(trace.rows):
-        if row.kind not in KINDS:
+        if row.kind not in _LEAST:
             yield say("damaged.kind", table="rows", index=index, kind=row.kind)
             return
-        # A forward that no backward has followed belongs to the pass that might have come.
-        placed = row.pass_id < passes or (row.pass_id == passes and row.node == -1)
-        placed = placed and all(getattr(row, name) < end for name, end in ends.items())
-        placed = placed and all(getattr(row, name) >= 0 for name in _PLACES.get(row.kind, ()))
-        shown = _known((*_several(row.before), *_several(row.after), *(value for _, _, value in row.parts)), values)
-        shown = shown and not (row.kind in _ONE and (isinstance(row.before, tuple) or isinstance(row.after, tuple)))
-        sent = _all((node for node, _, _ in row.parts), nodes)
-        if not (placed and shown and sent and _is_hooked(trace, row, hooks) and _is_told(trace, row, index)):
+        shown = _is_known(row.before, values) and _is_known(row.after, values)
+        if shown and row.kind in _ONE:
+            shown = not isinstance(row.before, tuple) and not isinstance(row.after, tuple)
+        if not (shown and _is_placed(trace, row) and _is_hooked(trace, row, hooks) and _is_told(trace, row, index)):
             yield say("damaged.step", index=index, kind=row.kind)
+        for node, _, value in row.parts:
+            if node >= len(trace.ops) or not _is_known(value, values):
+                yield say("damaged.step", index=index, kind=row.kind)
+
+
+def _is_placed(trace: Trace, row: StepRow) -> bool:
+    """Whether a step happened in a pass and a place that are there."""
+    # A forward that no backward has followed belongs to the pass that might have come.
+    if row.pass_id >= len(trace.roots) and (row.pass_id > len(trace.roots) or row.node >= 0):
+        return False
+    node, output, call, optimizer = _LEAST[row.kind]
+    there = node <= row.node < len(trace.ops) and output <= row.output
+    return there and call <= row.call < len(trace.calls) and optimizer <= row.optimizer < len(trace.optimizers)
 
 
 def _is_hooked(trace: Trace, row: StepRow, hooks: range) -> bool:
@@ -227,10 +235,12 @@ def _is_hooked(trace: Trace, row: StepRow, hooks: range) -> bool:
 
 def _is_told(trace: Trace, row: StepRow, index: int) -> bool:
     """Whether what else a step says is what steps of its kind say."""
-    effects: Container[Any] = (None,)
     if row.kind in HOOK_KINDS:
-        effects = (*_EFFECTS, "ran") if row.kind in STEP_HOOK_KINDS else _EFFECTS
-    if row.effect not in effects or row.of not in (None, *_OF.get(row.kind, ())):
+        if row.effect not in _EFFECTS and (row.effect != "ran" or row.kind not in STEP_HOOK_KINDS):
+            return False
+    elif row.effect is not None:
+        return False
+    if row.of is not None and row.of not in _OF.get(row.kind, ()):
         return False
     if row.kind == "synchronise" and row.place is None:
         return False
@@ -242,9 +252,9 @@ def _is_told(trace: Trace, row: StepRow, index: int) -> bool:
 
 def _values(trace: Trace) -> Iterator[str]:
     for index, (shape, dtype, _, numbers, statistics, note) in enumerate(trace.values):
-        if (numbers, statistics, note) == (None, None, None):
+        if numbers is None and statistics is None and note is None:
             yield say("damaged.value.nothing", index=index)
-        elif note is None and not DTYPE.fullmatch(dtype) and dtype != PYTHON_FLOAT:
+        elif note is None and _numbers_of(dtype) is None:
             yield say("damaged.dtype", index=index, dtype=dtype)
         elif numbers is not None and not (_fits(numbers, shape) and _all_fit(numbers, dtype)):
             yield say("damaged.numbers", index=index)
@@ -252,43 +262,51 @@ def _values(trace: Trace) -> Iterator[str]:
 
 def _fits(numbers: Any, shape: Sequence[int]) -> bool:
     """Whether ``numbers`` are nested as a tensor of this shape is: at most ``FEW``, one by one."""
-    level, count = [numbers], 1
+    level = [numbers]
     for length in shape:
         if not all(isinstance(part, list) and len(part) == length for part in level):
             return False
         level = [part for parts in level for part in parts]
-        count *= length
     return len(level) <= FEW and not any(isinstance(part, list) for part in level)
 
 
-def _flat(numbers: Any) -> Iterator[Any]:
-    if isinstance(numbers, list):
-        for part in numbers:
-            yield from _flat(part)
-    else:
-        yield numbers
+@lru_cache(maxsize=256)
+def _numbers_of(dtype: str) -> tuple[type, int, int] | None:
+    """The type of the numbers that torch reads from a tensor of this dtype, and from where to where whole ones go.
+
+    None for what is no dtype.
+
+    >>> _numbers_of("uint8"), _numbers_of("load")
+    ((<class 'int'>, 0, 256), None)
+    """
+    whole = re.fullmatch(r"(u?)int(\d+)", dtype) if DTYPE.fullmatch(dtype) else None
+    if whole is not None:
+        bits = int(whole[2])
+        return (int, 0, 2**bits) if whole[1] else (int, -(2 ** (bits - 1)), 2 ** (bits - 1))
+    if dtype != PYTHON_FLOAT and not DTYPE.fullmatch(dtype):
+        return None
+    return (bool if dtype == "bool" else complex if dtype.startswith("complex") else float), 0, 0
 
 
 def _all_fit(numbers: Any, dtype: str) -> bool:
-    """Whether torch could have read ``numbers`` from a tensor of this dtype."""
-    whole = re.fullmatch(r"(u?)int(\d+)", dtype)
-    if whole is not None:
-        bits = int(whole[2]) - (not whole[1])
-        low, high = (0 if whole[1] else -(2**bits)), 2**bits
-        return all(type(x) is int and low <= x < high for x in _flat(numbers))
-    kind = bool if dtype == "bool" else complex if dtype.startswith("complex") else float
-    return all(type(x) is kind for x in _flat(numbers))
+    """Whether torch could have read ``numbers`` from a tensor of this dtype; where there is a note, it may be any."""
+    found = _numbers_of(dtype)
+    if found is None:
+        return True
+    kind, low, high = found
+    if kind is int:
+        return all(type(x) is int and low <= x < high for x in flat(numbers))
+    return all(type(x) is kind for x in flat(numbers))
 
 
 # -- what all of them ask
 
 
-def _several(values: Any) -> tuple[int | None, ...]:
-    return values if isinstance(values, tuple) else (values,)
-
-
-def _known(indexes: Iterable[int | None], values: range) -> bool:
-    return all(index is None or index in values for index in indexes)
+def _is_known(index: Any, count: int) -> bool:
+    """Whether there is a value for ``index``: a number, several of them, or None."""
+    if index is None:
+        return True
+    return index < count if isinstance(index, int) else all(one is None or one < count for one in index)
 
 
 def _all(indexes: Iterable[int], there: range) -> bool:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
+from hookviz.files import LONGEST_NAME, LONGEST_TEXT
 from hookviz.visible import visible
 from hookviz.words import say
 
@@ -25,15 +26,15 @@ Index = Annotated[int, Meta(ge=0, le=MOST)]
 """The number of a row in some table, or of a place; or a count."""
 IndexOrNone = Annotated[int, Meta(ge=-1, le=MOST)]
 """The same, where -1 stands for none."""
-Name = Annotated[str, Meta(max_length=10_000)]
+Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
 """What a tensor, an op, a module, a hook or a file is called. It is repeated wherever the thing is shown."""
-Prose = Annotated[str, Meta(max_length=1_000_000)]
+Prose = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 """A source text, an error, a note."""
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Strange = Literal["nan", "inf", "-inf"]
 """JSON has no such numbers."""
 Real = float | Strange
-Several = Index | None | list[Index | None]
+Several = Index | None | tuple[Index | None, ...]
 """The value of a step: one, none, or several."""
 
 
@@ -73,8 +74,8 @@ class Scales(Struct):
 
     pass_id: list[Index] = []
     scale: list[float | Number] = []
-    at: list[list[Index]] = []
-    others: list[list[Index]] = []
+    at: list[tuple[Index, ...]] = []
+    others: list[tuple[Index, ...]] = []
 
 
 class Hooks(Struct):
@@ -90,7 +91,7 @@ class Hooks(Struct):
     text: list[Prose | None]
     mark: list[Index | None]
     module: list[IndexOrNone]
-    flags: list[list[Literal["with_kwargs", "always_call", "global"]]]
+    flags: list[tuple[Literal["with_kwargs", "always_call", "global"], ...]]
 
 
 class Modules(Struct):
@@ -121,16 +122,16 @@ class Steps(Struct):
     before: list[Several]
     after: list[Several]
     effect: list[Literal["kept", "edited", "replaced", "ran"] | None]
-    parts: list[list[tuple[IndexOrNone, Index, Index | None]]]
+    parts: list[tuple[tuple[IndexOrNone, Index, Index | None], ...]]
     cause: list[Index | None]
     error: list[Prose | None]
     of: list[Name | None]
     call: list[IndexOrNone]
     optimizer: list[IndexOrNone]
-    labels: list[tuple[list[Name], list[Name]]]
+    labels: list[tuple[tuple[Name, ...], tuple[Name, ...]]]
 
 
-Shape = Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_length=DIMENSIONS)]
+Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=DIMENSIONS)]
 Statistics = tuple[Real, Real, Real, Real, Index, Index, Index]
 Value = tuple[Shape, Name, Name, Any, Statistics | None, Prose | None]
 """(shape, dtype, device, numbers, statistics, note); the numbers are nested as the shape says."""

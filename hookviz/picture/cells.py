@@ -61,7 +61,10 @@ def words(text: str, **font: Any) -> str:
 
 def _attributes(given: Mapping[str, Any]) -> str:
     """Attributes of an element; nothing that is given can end one, or the element."""
-    return "".join(f' {key.replace("_", "-").upper()}="{escape(str(value))}"' for key, value in given.items())
+    return "".join(
+        f' {key.replace("_", "-").upper()}="{value if isinstance(value, int) else escape(value)}"'
+        for key, value in given.items()
+    )
 
 
 def small(text: str) -> str:

@@ -1,6 +1,7 @@
 """A page from disk, with the network off: on a projector and on a phone, with and without JavaScript, and on paper."""
 
 import base64
+import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,9 +16,11 @@ from hookviz.page import output
 from hookviz.player.frames import state
 from tests.browser.conftest import SIZES
 from tests.browser.test_screen import PIXEL
+from tests.proof.mutants import hostile, saved
 
 Opener = Callable[..., Page]
 HOSTILE = "</script><img src=x onerror=alert(1)><!--\u202e"
+MARKUP = '0"></text><image href="/etc/passwd"/><script>window.ran = 1</script><IMG SRC=x onerror="window.ran = 2">'
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +34,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     trace.hook_rows[0] = trace.hook_rows[0]._replace(text=HOSTILE, name=HOSTILE)
     trace.notes.append(HOSTILE)
     trace.to_html(folder / "hostile.html", title=HOSTILE)
+    (folder / "foreign.json").write_text(json.dumps(hostile(json.loads(saved("modules")), MARKUP)))
+    hv.load(folder / "foreign.json").to_html(folder / "foreign.html", title=MARKUP)
     return folder
 
 
@@ -129,6 +134,17 @@ def test_hostile_names_and_sources_are_shown_as_text(opened: Opener, javascript:
         page.keyboard.press("]")
         expect(page.locator(".hv-code")).to_contain_text(HOSTILE[:-1] + "\N{REPLACEMENT CHARACTER}")
     assert "\u202e" not in page.locator("body").inner_text()
+    assert page.errors == [] and len(page.requests) == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("javascript", [True, False])
+def test_a_page_made_of_a_file_that_is_not_ours_runs_and_loads_nothing_of_it(opened: Opener, javascript: bool) -> None:
+    page = opened("foreign", java_script_enabled=javascript)
+    expect(page.locator("h1")).to_contain_text(MARKUP[:20])
+    for _ in range(12 if javascript else 0):
+        page.keyboard.press("]")
+    assert page.locator("main :is(img, image, script:not(.hv-state)[src], iframe, object, a[href^=http])").count() == 0
+    assert not javascript or page.evaluate("window.ran") is None
     assert page.errors == [] and len(page.requests) == 1  # type: ignore[attr-defined]
 
 

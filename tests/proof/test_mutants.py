@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 import os
-import resource
-import signal
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
-from .mutants import KINDS_OF_TRACE, MEGABYTES, SECONDS, blank_pictures, kind_of, saved, tried
+from .mutants import KINDS_OF_TRACE, MEGABYTES, blank_pictures, kind_of, limited, peak, saved, tried, undamaged
 
 MUTANTS = int(os.environ.get("HOOKVIZ_MUTANTS", 300))
 """Set it to a larger number for a longer search."""
-PART, DRAWN = 0.15, 150
-"""So large a part of the views is looked at, and one file in so many has its pictures laid out."""
-
-
-def too_slow(*_: Any) -> None:
-    raise AssertionError(f"a file took more than {SECONDS} s of processor time")
+PART, DRAWN = 0.12, 150
+"""So large a part of the views that take long is looked at, and one file in so many has its pictures laid out."""
 
 
 def test_each_file_is_refused_in_a_sentence_or_works_in_every_view(tmp_path: Path) -> None:
     counts: Counter[str] = Counter()
-    before = signal.signal(signal.SIGVTALRM, too_slow)
-    try:
-        for seed in range(MUTANTS):
-            signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
-            with nullcontext() if seed % DRAWN == 0 else blank_pictures():
-                counts[tried(seed, tmp_path, PART)] += 1
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+    for kind in KINDS_OF_TRACE:
+        undamaged(kind)
+    before = peak()
+    for seed in range(MUTANTS):
+        with limited(), nullcontext() if seed % DRAWN == 0 else blank_pictures():
+            counts[tried(seed, tmp_path, PART)] += 1
     assert counts["refused"] >= 0.4 * MUTANTS and counts["worked"] >= 0.2 * MUTANTS
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 < 1_000 + MEGABYTES
+    assert peak() - before < MEGABYTES
 
 
 def test_every_kind_of_trace_is_damaged() -> None:
