@@ -13,7 +13,7 @@ import pytest
 from test_interrupted import POINTS, Switched, Work, on_nodes, outside
 
 import hookviz as hv
-from hookviz.files import _faults
+from hookviz.integrity import fault_of
 from hookviz.picture import graphviz_client, layout
 
 MOMENTS = max(3, POINTS // 5)
@@ -67,7 +67,7 @@ class Scenes:
             path.write_bytes(b"as it was")
         assert set(self.folder.iterdir()) == set(self.there.values())
         assert on_nodes([*self.recorded.outs, *self.switched.outs]) == []
-        assert next(_faults(self.recorded.trace), None) is None
+        assert fault_of(self.recorded.trace) == ""
 
 
 def children() -> list[int]:
