@@ -24,7 +24,7 @@ def test_its_first_player_steps_to_the_end_by_key(lesson: Page) -> None:
 def test_what_holds_an_answer_is_closed_and_shows_what_it_is(lesson: Page) -> None:
     closed = lesson.locator(".jp-InputPlaceholder")
     assert closed.count() >= 3
-    assert all("# A check: open it when you have answered." in text for text in closed.all_inner_texts())
+    assert all("# A check: open it when you have answered." in text for text in closed.all_text_contents())
     folded = lesson.locator(".jp-MarkdownOutput details")
     assert folded.count() >= 3
     assert [one.evaluate("folded => folded.open") for one in folded.all()] == [False] * folded.count()
