@@ -190,12 +190,13 @@ def _which(step: Step, steps: Sequence[Step]) -> Question | None:
     ran: dict[tuple[int, str], Step] = {}
     coming: dict[tuple[int, str], Step] = {}
     for index in step.trace.lookup.hook_steps(step.pass_id):
-        if index < len(steps):
-            other = steps[index]
-            if index < step.index:
-                ran[other.row.hook, other.on] = other
-            else:
-                coming.setdefault((other.row.hook, other.on), other)
+        other = steps[index] if index < len(steps) else None
+        if other is None or other.row.hook is None:
+            continue
+        if index < step.index:
+            ran[other.row.hook, other.on] = other
+        else:
+            coming.setdefault((other.row.hook, other.on), other)
     if len(coming) < 2:
         return None  # whoever has watched so far knows which is left
     known: dict[tuple[int, str], Step | None] = {**coming, **dict(reversed(ran.items())), **_silent(step, ran, coming)}
