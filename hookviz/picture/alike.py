@@ -45,14 +45,14 @@ class Structure:
 
         def note(text: str, spot: str) -> str:
             texts.append(text)
-            boxes.append(_box(spot))
+            boxes.append(_holder_of(spot))
             return re.sub(r"\d", "0", _roomy(text))
 
         key = _with(source, lambda name: f"\0{ids.setdefault(name, len(ids))}", note, lambda _: "")
         return cls(key, list(ids), texts, boxes)
 
 
-def _box(spot: str) -> str:
+def _holder_of(spot: str) -> str:
     """The box that has the id ``spot``, or something on it."""
     return spot.removeprefix("cluster_").partition("-")[0]
 
@@ -121,7 +121,7 @@ class Template:
             if spot is None:
                 hole, width = self._text_hole(box, unescape(found[0])), len(found[0])
             else:
-                box = _box(spot)
+                box = _holder_of(spot)
                 # Some ids are made of others when the picture is tidied: they begin as the box does.
                 known = spot if spot in self._ids else spot.partition("-")[0]
                 hole = Hole("id", (self._ids[known],)) if known in self._ids else None
@@ -166,7 +166,7 @@ class Layouts:
         """
         mine = Structure.of(figure.source)
         if mine.key not in self._made:
-            self._made[mine.key] = _drawn(figure, name)
+            self._made[mine.key] = _template(figure, name)
         template = self._made[mine.key]
         if isinstance(template, str):
             return template
@@ -178,7 +178,7 @@ class Layouts:
         return len(self._made)
 
 
-def _drawn(figure: Rendered, name: str) -> Template | str:
+def _template(figure: Rendered, name: str) -> Template | str:
     roomy = _with(figure.source, str, lambda text, _: _roomy(text), str)
     try:
         svg = figure.finish(draw_source(roomy, "svg", figure.engine)).decode()

@@ -204,7 +204,7 @@ class Large:
         around = self._groups.trail(pass_id) if self._groups else []
         inside = [[f"{pass_id}/{at.id}", self._title(pass_id, at)] for at in _entered(own.views, fold)]
         return {
-            "svg": apart.svg(figure) if apart else _sent(self._layouts.shared(figure, name), name),
+            "svg": apart.svg(figure) if apart else _picture_part(self._layouts.shared(figure, name), name),
             "texts": texts,
             "steps": _steps(scene),
             "ports": {port.id: own.views.name(port.far) for port in scene.ports if port.far is not None},
@@ -254,7 +254,7 @@ def brief(trace: Trace) -> dict[str, Any]:
     return Large(trace).brief() if is_large(trace) else state(trace)
 
 
-def _sent(picture: Shared | str, name: str) -> Any:
+def _picture_part(picture: Shared | str, name: str) -> Any:
     """A picture as it is sent: itself, or a template with what fills it, or which view has the template."""
     if isinstance(picture, str):
         return picture
