@@ -7,7 +7,7 @@ from torch.backends import mha
 
 from hookviz import graph
 from hookviz.recorder import patches
-from hookviz.recorder.block import block
+from hookviz.recorder.block import with_block
 from hookviz.recorder.bound import checked_keep
 from hookviz.recorder.chosen import checked_only
 from hookviz.recorder.recording import Recording
@@ -18,7 +18,7 @@ from hookviz.whole import Uninterrupted
 from hookviz.words import say
 
 
-@block
+@with_block
 def record(
     *models: torch.nn.Module,
     names: Mapping[str, torch.Tensor] | None = None,

@@ -56,7 +56,7 @@ def _warn(file: str, line: int) -> None:
     warnings.warn_explicit(say("record.unused"), HookvizWarning, file, line)
 
 
-def block(function: Callable[P, Iterator[Trace]]) -> Callable[P, Block]:
+def with_block(function: Callable[P, Iterator[Trace]]) -> Callable[P, Block]:
     """Make a generator function one that returns a ``Block``, as ``contextlib.contextmanager`` makes it a manager."""
     manager = contextmanager(function)
 

@@ -127,7 +127,7 @@ def _values(of: Pass, kept: Any) -> list[Value]:
     return [value for value in (found if isinstance(found, tuple) else (found,)) if value is not None]
 
 
-def _returned(of: Pass, call: int) -> Iterator[Value]:
+def _outputs_of(of: Pass, call: int) -> Iterator[Value]:
     rows = (row for _, row in of.rows if row.kind == "forward" and row.call == call)
     yield from (value for row in rows for value in _values(of, row.after))
 
@@ -140,7 +140,7 @@ class _Ops:
 
     def __init__(self, of: Pass, call: int, nodes: list[int], given: list[Value], parameters: list[TensorRow]) -> None:
         self.of, self.nodes = of, nodes
-        self.dtype = next((value.dtype for value in _returned(of, call)), "")
+        self.dtype = next((value.dtype for value in _outputs_of(of, call)), "")
         self._saved = {(row.node, row.name): row for row in of.trace.saved if row.pass_id == of.pass_id}
         self._data = {(row.node, row.output): row.data for row in parameters if row.data is not None}
         inside = set(nodes)

@@ -106,11 +106,11 @@ def _forward(of: Pass) -> Found | None:
             given[row.call] = row.after
         kind = of.begins(before, row.after)
         if kind == "nan" or (kind == "inf" and ill and row.kind != "call"):
-            return _returned(of, index, row, before, kind)
+            return _of_call(of, index, row, before, kind)
     return None
 
 
-def _returned(of: Pass, index: int, row: StepRow, before: Any, kind: str) -> Found:
+def _of_call(of: Pass, index: int, row: StepRow, before: Any, kind: str) -> Found:
     module, what = of.module(row.call), say(f"trouble.what.{kind}")
     if row.kind == "call":
         return Found(index, kind, say("trouble.called", module=module, what=what))
