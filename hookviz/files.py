@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hookviz.progress import maybe
+from hookviz.still import no_collection
 from hookviz.trace import (
     EFFECTS,
     HOOK_KINDS,
@@ -45,6 +46,7 @@ _LATER = ("saved", "scales")
 """What files of earlier versions do not have."""
 
 
+@no_collection()
 def encode(trace: Trace) -> dict[str, Any]:
     """The trace as JSON's own types; steps, tensors and hooks as columns, which are shorter than objects."""
     with maybe(say("progress.writing", n="{n}", total="{total}"), _size(trace)) as tick:
@@ -145,6 +147,7 @@ def _decode(x: Any) -> Any:
     return x
 
 
+@no_collection()
 def load(path: str | Path) -> Trace:
     """The trace that ``Trace.save`` wrote to ``path``.
 
