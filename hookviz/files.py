@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hookviz.progress import maybe
+from hookviz.still import no_collection
 from hookviz.trace import CallRow, HookRow, ModuleRow, SavedRow, ScaleRow, StepRow, TensorRow, Trace
 from hookviz.values import Row
 from hookviz.visible import visible
@@ -34,6 +35,7 @@ ROWS: dict[str, Any] = {
 """Each table of a file, and what its rows are in a trace."""
 
 
+@no_collection()
 def encode(trace: Trace) -> dict[str, Any]:
     """The trace as JSON's own types; steps, tensors and hooks as columns, which are shorter than objects."""
     with maybe(say("progress.writing", n="{n}", total="{total}"), _size(trace)) as tick:
@@ -98,6 +100,7 @@ def _encode(x: Any) -> Any:
     return x
 
 
+@no_collection()
 def load(path: str | Path) -> Trace:
     """The trace that ``Trace.save`` wrote to ``path``.
 
