@@ -182,6 +182,8 @@ def checked(data: Any) -> File:
         file = msgspec.convert(data, File)
     except msgspec.ValidationError as error:
         raise DamagedError(_plainly(str(error))) from None
+    except UnicodeEncodeError:  # half of a character, where one of a few words is expected
+        raise DamagedError(say("damaged.surrogate")) from None
     for name in ("tensors", "saved", "scales", "hook_rows", "modules", "optimizers", "calls", "rows"):
         table = getattr(file, name)
         if len({len(getattr(table, column)) for column in table.__struct_fields__}) > 1:

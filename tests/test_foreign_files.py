@@ -182,6 +182,13 @@ def test_calls_that_lie_too_deep_in_each_other_are_refused(tmp_path: Path) -> No
     assert "lies inside more than 300 others" in refusal(data, tmp_path)
 
 
+def test_half_of_a_character_where_a_word_is_expected_is_refused(tmp_path: Path) -> None:
+    """Found by file 4519 of the search."""
+    data = json.loads(saved("graph"))
+    data["rows"]["effect"][0] = "\ud800"
+    assert "half of a character" in refusal(data, tmp_path)
+
+
 # -- what is no file of JSON
 
 
@@ -309,7 +316,25 @@ def test_a_part_that_was_never_sent_is_no_reason(tmp_path: Path) -> None:
     assert reason.verdict == "not explained"
 
 
+def test_gradients_that_torch_cannot_add_up_are_not_explained(tmp_path: Path) -> None:
+    """Found by file 18389 of the search: torch has no sum of 8-bit numbers."""
+    data = json.loads(saved("graph"))
+    for value in data["values"]:
+        value[1] = "float8_e4m3fn"
+    trace = read(data, tmp_path)
+    notes = {reason.note for index in range(len(trace.rows)) for reason in trace.why(index)}
+    assert any("NotImplementedError" in note for note in notes)
+
+
 # -- texts
+
+
+def test_a_text_of_any_length_can_be_drawn(tmp_path: Path) -> None:
+    """Found by file 18300 of the search: Graphviz cannot read a label with a text of 20,000 bytes."""
+    data = json.loads(saved("large"))
+    data["ops"] = ["é" * 9_999 if op == "TBackward0" else op for op in data["ops"]]
+    trace = read(data, tmp_path)
+    assert "…" in "".join(drawings(Large(trace).whole())) and trace.figure(3).pipe("svg")
 
 
 class Markup(HTMLParser):

@@ -245,7 +245,7 @@ def test_scales_are_saved_and_a_file_of_before_has_none(tmp_path: Path) -> None:
     assert hv.load(tmp_path / "trace.json") == trace and trace.scales
     data = encode(trace)
     (tmp_path / "bad.json").write_text(json.dumps(data | {"scales": {**data["scales"], "at": [[99]]}}))
-    with pytest.raises(ValueError, match="the scale of pass 0"):
+    with pytest.raises(ValueError, match="row 0 of scales points to something"):
         hv.load(tmp_path / "bad.json")
     del data["scales"]
     (tmp_path / "old.json").write_text(json.dumps(data))

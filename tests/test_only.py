@@ -181,7 +181,7 @@ def test_a_file_whose_outside_points_nowhere_is_refused(tmp_path: Path) -> None:
 
     data = encode(recorded("layers.2.*")) | {"outside": [999]}
     (tmp_path / "broken.json").write_text(json.dumps(data))
-    with pytest.raises(ValueError, match="which nodes were not observed"):
+    with pytest.raises(ValueError, match="names an unobserved node that is not in the graph"):
         hv.load(tmp_path / "broken.json")
 
 

@@ -22,6 +22,8 @@ HIDDEN = "transparent"
 """A text in this colour only keeps its room; ``engine.tidy`` leaves it out of the SVG."""
 GLOW, PIN, DONE = "#fde68a", "#f8fafc", "#faf5ff"
 SMALL, SIZE, ON_ARROWS = 13, 14, 15
+LONGEST = 1_000
+"""Characters of a text in a label; beyond, nobody reads it."""
 EVEN = 105
 """Points: the room for a number in a picture of a large trace is a multiple of this. Twice it holds any norm."""
 _WIDTHS = {0.4: " .,:;'|()[]ijl-", 0.5: "rtf", 0.72: "0123456789abcdeghknopqsuvxyz_"}
@@ -53,7 +55,11 @@ class Look:
 
 
 def words(text: str, **font: Any) -> str:
-    """User text, escaped for Graphviz's HTML-like labels; control characters, which XML forbids, are shown."""
+    """User text, escaped for Graphviz's HTML-like labels; control characters, which XML forbids, are shown.
+
+    Graphviz cannot read a label with a text of 20,000 bytes: what is very long is cut.
+    """
+    text = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
     clean = "".join(c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in text)
     safe = escape(clean).replace("\\", "\\\\")  # Graphviz reads escapes such as \N in these labels too
     return f"<FONT{_attributes(font)}>{safe}</FONT>"

@@ -239,7 +239,11 @@ def _sum(on: str, formula: str, parts: Sequence[Any], after: Any) -> Reason:
         goal = rebuilt(after)
         if not isinstance(goal, Term) or not all(isinstance(part, Term) for part in terms):
             return replace(reason, note=say("why.large"))
-        if agrees(reduce(add, terms), goal.tensor) is None:
+        try:
+            same = agrees(reduce(add, terms), goal.tensor) is not None
+        except Exception as error:  # torch cannot add up such values: they are of an 8-bit dtype, or of other shapes
+            return replace(reason, verdict=UNEXPLAINED, note=say("why.failed", error=type(error).__name__))
+        if not same:
             return replace(reason, verdict=UNEXPLAINED, note=say("why.differs", formula=formula))
     pieces = [text_of(part) for part in parts]
     filled = " + ".join(piece.within(SUMMAND) for piece in pieces) if len(pieces) > 1 else pieces[0].text
