@@ -24,10 +24,7 @@ def dicts_on_nodes(known: Collection[int]) -> Iterator[tuple[Dict, torch.Tensor 
     dict, and PyTorch does not tell which node that is. What a node holds is hidden from Python: a dict is on a node if
     it has more references than all Python objects together account for.
     """
-    things = gc.get_objects()  # some hundred thousand: those of the right type are chosen without a call for each
-    ordered: Iterator[Any] = compress(things, map(is_, map(type, things), repeat(OrderedDict)))
-    found = [thing for thing in ordered if _holds_hooks(thing) and id(thing) not in known]
-    del things
+    found: list[Any] = [thing for thing in _ordered_dicts() if _holds_hooks(thing) and id(thing) not in known]
     if not found:
         return
     found.append(OrderedDict({0: _nothing}))  # a dict that no node holds, to compare with
@@ -36,6 +33,12 @@ def dicts_on_nodes(known: Collection[int]) -> Iterator[tuple[Dict, torch.Tensor 
     for hooks, count in zip(found[:-1], counts[:-1], strict=True):
         if count > counts[-1]:
             yield hooks, tensors.get(id(hooks))
+
+
+def _ordered_dicts() -> list[OrderedDict[Any, Any]]:
+    """Those among some hundred thousand objects, chosen without a call for each of them."""
+    things: list[Any] = gc.get_objects()
+    return list(compress(things, map(is_, map(type, things), repeat(OrderedDict))))
 
 
 def _holds_hooks(thing: OrderedDict[Any, Any]) -> bool:
