@@ -5,6 +5,8 @@ import inspect
 import sys
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
+from itertools import compress, repeat
+from operator import is_
 from types import FrameType
 from typing import Any
 
@@ -22,7 +24,7 @@ def dicts_on_nodes(known: Collection[int]) -> Iterator[tuple[Dict, torch.Tensor 
     dict, and PyTorch does not tell which node that is. What a node holds is hidden from Python: a dict is on a node if
     it has more references than all Python objects together account for.
     """
-    found: list[Any] = [thing for thing in gc.get_objects() if _holds_hooks(thing) and id(thing) not in known]
+    found: list[Any] = [thing for thing in _ordered_dicts() if _holds_hooks(thing) and id(thing) not in known]
     if not found:
         return
     found.append(OrderedDict({0: _nothing}))  # a dict that no node holds, to compare with
@@ -33,9 +35,15 @@ def dicts_on_nodes(known: Collection[int]) -> Iterator[tuple[Dict, torch.Tensor 
             yield hooks, tensors.get(id(hooks))
 
 
-def _holds_hooks(thing: object) -> bool:
+def _ordered_dicts() -> list[OrderedDict[Any, Any]]:
+    """Those among some hundred thousand objects, chosen without a call for each of them."""
+    things: list[Any] = gc.get_objects()
+    return list(compress(things, map(is_, map(type, things), repeat(OrderedDict))))
+
+
+def _holds_hooks(thing: OrderedDict[Any, Any]) -> bool:
     """Whether this is a dict as ``register_hook`` makes it, with a hook that a person registered."""
-    if type(thing) is not OrderedDict or not thing or not all(type(key) is int for key in thing):
+    if not thing or not all(type(key) is int for key in thing):
         return False
     hooks = [hook for _, hook in entries(thing) if callable(hook)]
     return any((found := behind(hook)) is None or found.kind == "multi_grad_hook" for hook in hooks)
