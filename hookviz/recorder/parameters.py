@@ -14,12 +14,24 @@ def read_where_sick(trace: Trace, survey: Survey) -> None:
     """
     if not survey.unread or not _sick(trace, survey):
         return
-    places = {row.node: place for place, row in enumerate(trace.tensors) if row.pass_id == survey.pass_id and row.leaf}
+    places = _leaves_of(trace, survey.pass_id)
     for node, (reference, version) in survey.unread.items():
         leaf = reference()
         if leaf is not None and leaf._version == version and not freed(leaf):
             trace.values.append(measured(leaf, wait=True))
             trace.tensors[places[node]] = trace.tensors[places[node]]._replace(data=len(trace.values) - 1)
+
+
+def _leaves_of(trace: Trace, pass_id: int) -> dict[int, int]:
+    """Node → the place among ``trace.tensors`` of each leaf of a pass; later passes come behind, earlier ones before."""
+    found: dict[int, int] = {}
+    for place in range(len(trace.tensors) - 1, -1, -1):
+        row = trace.tensors[place]
+        if row.pass_id < pass_id:
+            break
+        if row.pass_id == pass_id and row.leaf:
+            found[row.node] = place
+    return found
 
 
 def _sick(trace: Trace, survey: Survey) -> bool:
