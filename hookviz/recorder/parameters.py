@@ -23,7 +23,7 @@ def read_where_sick(trace: Trace, survey: Survey) -> None:
 
 
 def _leaves_of(trace: Trace, pass_id: int) -> dict[int, int]:
-    """Node → the place among ``trace.tensors`` of each leaf of a pass; later passes come behind, earlier ones before."""
+    """Node → the place among ``trace.tensors`` of each leaf of a pass; earlier passes come before it."""
     found: dict[int, int] = {}
     for place in range(len(trace.tensors) - 1, -1, -1):
         row = trace.tensors[place]
