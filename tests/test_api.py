@@ -149,7 +149,7 @@ def test_module_register_backward_hook() -> None:
     assert told(trace, *BACKWARD) == [("backward_hook", "net", (2, 3), (2, 3))]
     frame = trace.player().frames[trace.firings[0].index]
     assert frame["title"] == "legacy backward hook ① on net"
-    assert "leaves out" in frame["kept"]
+    assert "sees only what that node sends" in frame["kept"]
 
 
 GLOBAL = {
