@@ -60,8 +60,8 @@ def test_a_legacy_hook_sits_on_the_node_of_the_first_output_and_no_text_says_oth
     assert grad_input_of_legacy(Pair(), 1) == []
     assert [name for name, text in texts().items() if re.search(r"\blast\*? node", text)] == []
     for key in ("sentence.backward_hook.kept", "sentence.backward_hook.edited", "sentence.backward_hook.replaced"):
-        assert "the node of the first output of net" in say(key, hook="h", on="net", before="1", after="2")
-    assert "the node of the module's first output tensor" in say("kept.backward_hook", dict="d", place=1, total=1)
+        assert "the node of its first output" in say(key, hook="h", on="net", before="1", after="2")
+    assert "the node of the first output tensor" in say("kept.backward_hook", dict="d", place=1, total=1)
     places = [("04_backward_hooks.ipynb", cell) for cell in ("c19", "c60")]
     places += [("10_under_the_hood.ipynb", cell) for cell in ("c37", "c47")]
     for file, cell in [*places, ("11_the_other_hooks.ipynb", "c58"), (PAGE, "legacy-text")]:
