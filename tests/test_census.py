@@ -18,6 +18,7 @@ from scenes import c_hook, leaf, silent
 from torch import nn
 
 import hookviz as hv
+from hookviz.hooks.unreachable import MANY
 from hookviz.recorder.dicts import CENSUS_KINDS
 from hookviz.trace import HOOK_KINDS
 from hookviz.words import section
@@ -428,13 +429,28 @@ def test_a_hook_on_a_tensor_that_is_gone_is_named_until_its_graph_is_gone() -> N
 
     def made() -> torch.Tensor:
         h = x * 3
-        h.register_hook(silent("gone"))
+        h.register_hook(silent("lost_with_h"))
         return h * 4
 
     y = made()
-    assert "gone" in str(hv.hooks(y))
+    assert "lost_with_h" in str(hv.hooks(y))
     del y
-    assert "gone" not in str(hv.hooks(x * 3))
+    assert "lost_with_h" not in str(hv.hooks(x * 3))
+
+
+@pytest.mark.parametrize("others", [0, 3 * MANY])
+def test_hooks_on_other_graphs_and_on_modules_hide_none_and_are_not_listed(others: int) -> None:
+    tensors = [leaf(2.0) * 3 for _ in range(others)]
+    for tensor in tensors:
+        tensor.register_hook(silent("elsewhere"))
+    modules = [nn.Linear(1, 1) for _ in range(others)]
+    for module in modules:
+        module.register_forward_hook(lambda *_: None)
+    h = leaf(2.0) * 3
+    h.register_hook(silent("changed_since"))
+    h.mul_(5)
+    census = hv.hooks(h)
+    assert not census and "changed_since" in str(census) and "elsewhere" not in str(census)
 
 
 def test_a_hook_on_a_tensor_that_only_an_object_holds_is_listed() -> None:

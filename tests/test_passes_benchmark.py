@@ -47,7 +47,7 @@ def test_an_action_is_measured_in_a_copy_of_this_process(monkeypatch: pytest.Mon
 
     def hold() -> bytearray:
         made.append(1)
-        return bytearray(32 * 1024 * 1024)
+        return bytearray(64 * 1024 * 1024)  # more than malloc ever takes from what was freed before
 
     ((spent, held),) = bench.rounds(hold)
-    assert not made and 0 <= spent < 10 and held >= 30 * 1024
+    assert not made and 0 <= spent < 10 and held >= 62 * 1024

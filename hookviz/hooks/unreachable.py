@@ -11,10 +11,16 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.nn import Module
 
 from hookviz import graph
 from hookviz.recorder.behind import behind
 from hookviz.recorder.dicts import Dict, entries
+
+MANY = 50
+"""From so many dicts on it is quicker to look each reference up than to compare it with each dict."""
+CHUNK = 2_000
+"""So many objects' references are looked at together."""
 
 
 def dicts_on_nodes(known: Collection[int]) -> Iterator[tuple[Dict, torch.Tensor | None]]:
@@ -24,7 +30,10 @@ def dicts_on_nodes(known: Collection[int]) -> Iterator[tuple[Dict, torch.Tensor 
     dict, and PyTorch does not tell which node that is. What a node holds is hidden from Python: a dict is on a node if
     it has more references than all Python objects together account for.
     """
-    found: list[Any] = [thing for thing in _ordered_dicts() if _holds_hooks(thing) and id(thing) not in known]
+    dicts, of_modules = _ordered_dicts()
+    known = {*known, *of_modules}
+    found: list[Any] = [thing for thing in dicts if id(thing) not in known and _holds_hooks(thing)]
+    del dicts
     if not found:
         return
     found.append(OrderedDict({0: _nothing}))  # a dict that no node holds, to compare with
@@ -35,10 +44,20 @@ def dicts_on_nodes(known: Collection[int]) -> Iterator[tuple[Dict, torch.Tensor 
             yield hooks, tensors.get(id(hooks))
 
 
-def _ordered_dicts() -> list[OrderedDict[Any, Any]]:
-    """Those among some hundred thousand objects, chosen without a call for each of them."""
+def _ordered_dicts() -> tuple[list[OrderedDict[Any, Any]], set[int]]:
+    """Those among some hundred thousand objects, chosen without a call for each; and by their ``id`` what modules have.
+
+    A module's hooks are in dicts of the same form, which no node holds, and a process may have thousands of them.
+    """
     things: list[Any] = gc.get_objects()
-    return list(compress(things, map(is_, map(type, things), repeat(OrderedDict))))
+    kinds = list(map(type, things))
+    # By their id: a class may be one that cannot be hashed.
+    classes = {key for key, kind in dict(zip(map(id, kinds), kinds, strict=True)).items() if issubclass(kind, Module)}
+    modules = compress(things, map(classes.__contains__, map(id, kinds)))
+    return (
+        list(compress(things, map(is_, kinds, repeat(OrderedDict)))),
+        {id(held) for module in modules for held in vars(module).values()},
+    )
 
 
 def _holds_hooks(thing: OrderedDict[Any, Any]) -> bool:
@@ -53,7 +72,7 @@ def _referred(found: list[Any]) -> tuple[dict[int, int], dict[int, torch.Tensor]
     """How often Python objects refer to each of the dicts, and of which tensors they are the ``_backward_hooks``."""
     referred: dict[int, int] = dict.fromkeys(map(id, found), 0)
     tensors: dict[int, torch.Tensor] = {}
-    for holder in gc.get_referrers(*found):
+    for holder in _holders(found):
         if holder is found:
             continue
         for held in gc.get_referents(holder):
@@ -65,6 +84,19 @@ def _referred(found: list[Any]) -> tuple[dict[int, int], dict[int, torch.Tensor]
         if id(thing) in referred:
             referred[id(thing)] += 1
     return referred, tensors
+
+
+def _holders(found: list[Any]) -> Iterator[Any]:
+    """All objects that refer to one of ``found``."""
+    if len(found) <= MANY:
+        yield from gc.get_referrers(*found)  # which compares each reference with each of them
+        return
+    wanted = set(map(id, found))
+    things = gc.get_objects()
+    for start in range(0, len(things), CHUNK):
+        chunk = things[start : start + CHUNK]
+        if not wanted.isdisjoint(map(id, gc.get_referents(*chunk))):
+            yield from (thing for thing in chunk if not wanted.isdisjoint(map(id, gc.get_referents(thing))))
 
 
 def _local_variables() -> Iterator[object]:
