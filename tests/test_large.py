@@ -19,6 +19,8 @@ from hookviz.player.large import BOXES, CHUNK, CHUNKS, FIRINGS, LONG, Large, bri
 from hookviz.player.packed import unpack
 from hookviz.player.sent import script
 from hookviz.player.widget import Player
+from hookviz.trace.within import UNREACHED
+from hookviz.words import say
 
 
 class Answers(Player):
@@ -318,3 +320,25 @@ def test_a_gradient_sent_to_ten_thousand_places_is_told_in_a_few_lines() -> None
     assert len(json.dumps(frame)) < 10_000
     assert frame["parts"][-1] == ["", "… 9,976 more"]
     assert "… 9,992 more" in frame["sentence"]
+
+
+def passes_of_a_large_graph(count: int) -> hv.Trace:
+    """Passes that each go through three nodes of one graph of hundreds."""
+    start = torch.ones(1, requires_grad=True)
+    many = torch.cat([start * k for k in range(300)])
+    with hv.record() as trace:
+        for _ in range(count):
+            h = many * 2
+            torch.autograd.grad(h.sum(), h)
+    return trace
+
+
+def test_a_pass_through_a_part_of_a_large_graph_has_a_picture_of_that_part_and_says_so() -> None:
+    few, more = (Large(passes_of_a_large_graph(count)) for count in (2, 8))
+    assert say("trace.unreached", most=UNREACHED) in few.state()["notes"]
+    views = few._pass(0).views
+    reached = {row.node for row in few.trace.rows if row.pass_id == 0} - {-1}
+    assert reached < set(views.tree.below) and len(views.tree.below) == len(reached) + UNREACHED
+    pages = [sum(len(str(large.part(name))) for name in large.names()) for large in (few, more)]
+    assert pages[1] < 5 * pages[0]
+    assert say("trace.unreached", most=UNREACHED) not in Large(layers()).state()["notes"]

@@ -6,7 +6,7 @@ from functools import cached_property
 from math import inf
 
 from hookviz.trace import Trace
-from hookviz.trace.within import below, called, chain, makers
+from hookviz.trace.within import called, chain, makers, pictured
 
 MANY = 40
 """About as many boxes as a person can take in at once: a level that has more is folded."""
@@ -76,14 +76,16 @@ class Tree:
 
     def __init__(self, trace: Trace, pass_id: int = 0) -> None:
         self.trace, self.pass_id = trace, pass_id
-        self.below = list(below(trace, pass_id))
+        self.below = pictured(trace, pass_id)
         self.made = makers(trace, self.below)
-        self.following = trace.lookup.following
+        self.following: dict[int, list[tuple[int, int]]] = {node: [] for node in self.below}
         """Node → (its input, the node there) for each way that its gradients take."""
         self.before: dict[int, list[tuple[int, int]]] = {}
         """Node → (a node of this pass, its input) for each way that leads to it."""
         for start, slot, end in trace.lookup.ways(self.below):
-            self.before.setdefault(end, []).append((start, slot))
+            if end in self.following:
+                self.following[start].append((slot, end))
+                self.before.setdefault(end, []).append((start, slot))
         self.root = Fold("", "pass", [])
         self.calls: dict[int, Fold] = {}
         self.around: dict[int, Fold] = {}

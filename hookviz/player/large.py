@@ -21,7 +21,7 @@ from hookviz.player.packed import pack
 from hookviz.progress import progress
 from hookviz.still import no_collection
 from hookviz.trace import Trace
-from hookviz.trace.within import below, called, makers
+from hookviz.trace.within import UNREACHED, called, is_cut, makers, pictured
 from hookviz.trace.within import chain as around
 from hookviz.trouble import noted, nothing_found
 from hookviz.words import say, section
@@ -44,7 +44,7 @@ def is_large(trace: Trace) -> bool:
 
 
 def _boxes(trace: Trace, pass_id: int) -> int:
-    nodes = list(below(trace, pass_id))
+    nodes = pictured(trace, pass_id)
     calls = {*makers(trace, nodes).values(), *called(trace, pass_id)}
     return len(nodes) + len({outer for call in calls for outer in around(trace, call)})
 
@@ -242,6 +242,8 @@ class Large:
             yield say("trace.firings", count=f"{len(self._fired):,}", shown=f"{fired:,}")
         if self._groups:
             yield say("trace.passes", count=f"{len(self.passes):,}", most=MANY)
+        if any(is_cut(self.trace, pictured(self.trace, pass_id)) for pass_id in self.passes):
+            yield say("trace.unreached", most=UNREACHED)
 
 
 def state_of(trace: Trace) -> dict[str, Any]:

@@ -19,6 +19,33 @@ def below(trace: Trace, pass_id: int) -> Iterator[int]:
     return iter(seen)
 
 
+UNREACHED = 100
+"""A picture has so many nodes that the pass did not reach: a small pass may begin in a very large graph."""
+
+
+def pictured(trace: Trace, pass_id: int) -> list[int]:
+    """The nodes of a pass as ``below``, but of those that it did not reach only the ``UNREACHED`` nearest to roots."""
+    following = trace.lookup.following
+    reached = {trace.rows[step].node for step in trace.lookup.steps(pass_id)} - {-1}
+    seen = dict.fromkeys(node for node, _ in trace.roots[pass_id]) if pass_id < len(trace.roots) else {}
+    room = UNREACHED
+    queue = list(seen)
+    for node in queue:  # grows while it is read
+        for _, end in following.get(node, ()):
+            if end not in seen and (end in reached or room):
+                room -= end not in reached
+                seen[end] = None
+                queue.append(end)
+    # What was reached lies below others that were; if it ever should not, all is pictured.
+    return queue if reached <= seen.keys() else list(below(trace, pass_id))
+
+
+def is_cut(trace: Trace, nodes: Iterable[int]) -> bool:
+    """Whether ways lead from ``nodes`` to others."""
+    following, there = trace.lookup.following, set(nodes)
+    return any(end not in there for node in there for _, end in following.get(node, ()))
+
+
 def chain(trace: Trace, call: int) -> Iterator[int]:
     """A call and those around it, the innermost first."""
     at: int | None = call
