@@ -24,6 +24,15 @@ UNKNOWN_TO_NUMPY = {torch.bfloat16: torch.int16, torch.complex32: torch.int32}
 PACKAGE = str(Path(hv.__file__).parent)
 
 
+def draw_from(number: int) -> None:
+    """Let the CPU draw the same numbers again.
+
+    ``torch.manual_seed`` also turns to each kind of device that is not in use yet, and writes down the whole stack for
+    each: in a loop it takes longer than what is tested.
+    """
+    torch.default_generator.manual_seed(number)
+
+
 class Bits(NamedTuple):
     """Everything about a tensor that two runs must have in common, down to the sign of a zero."""
 

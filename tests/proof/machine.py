@@ -14,6 +14,7 @@ from torch.autograd.graph import get_gradient_edge, register_multi_grad_hook
 from .compare import (
     Watch,
     bits,
+    draw_from,
     failure,
     gradient,
     hooks_left,
@@ -34,7 +35,7 @@ REGISTERED_LATER = ("tensor", "post_accumulate", "node_pre", "node_post", "multi
 def run_program(program: Program, watch: Watch = plain, whole: bool = False) -> dict[str, Any]:
     """Run a program, with the watcher around all of it or around each pass, and report what can be seen."""
     machine = Machine(plain if whole else watch)
-    torch.manual_seed(0)
+    draw_from(0)
     with quiet() as caught, uncollected():
         with watch() if whole else nullcontext():
             machine.run(program)

@@ -14,7 +14,7 @@ import torch.nn.modules.module as torch_modules
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from .compare import Watch, bits, failure, gradient, package_frames, plain, quiet, uncollected, warned
+from .compare import Watch, bits, draw_from, failure, gradient, package_frames, plain, quiet, uncollected, warned
 
 SHAPES = ("linear", "relu in place", "identity", "sequence", "shared", "keywords", "dict", "tuple", "breaks", "detach")
 PLACES = (
@@ -274,7 +274,7 @@ def modes() -> tuple[Any, ...]:
 
 def run_net(program: NetProgram, watch: Watch = plain) -> dict[str, Any]:
     """Run a program and report everything about it that a person could notice."""
-    torch.manual_seed(3)
+    draw_from(3)
     run = Run(Chain([build(layer) for layer in program.layers], 1))
     report: dict[str, Any] = {}
     with quiet() as caught, uncollected():

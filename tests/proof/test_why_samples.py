@@ -14,7 +14,7 @@ import hookviz as hv
 from hookviz import formulas
 from hookviz.why.reasons import Reason
 
-from .compare import quiet
+from .compare import draw_from, quiet
 from .test_operator_samples import operators
 
 EACH = 2
@@ -25,8 +25,8 @@ WRONG = {"HardsigmoidBackward0"}
 
 def reasons(op: Any, dtype: torch.dtype) -> Iterator[tuple[str, Reason]]:
     """(node, reason) for all that was sent in the passes over an operator's first samples."""
-    torch.manual_seed(1)
-    for sample in islice(op.sample_inputs("cpu", dtype, requires_grad=True), EACH):
+    draw_from(1)
+    for sample in islice(op.sample_inputs_func(op, "cpu", dtype, True), EACH):
         found: list[Any] = []
         with suppress(RuntimeError):
             found = tree_leaves(op(sample.input, *sample.args, **sample.kwargs))
