@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.browser.lab import Lab, Prose, browser, chromium, write_notebook
 
@@ -100,9 +100,16 @@ def lab(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
 
 
 @pytest.fixture(scope="session")
-def open_lasting(chrome: Browser, lab: Lab) -> Iterator[Callable[..., Page]]:
+def together(chrome: Browser) -> Iterator[BrowserContext]:
+    """Where all pages of JupyterLab are: its megabytes of scripts are loaded once."""
+    context = chrome.new_context()
+    yield context
+    context.close()
+
+
+@pytest.fixture(scope="session")
+def open_lasting(together: BrowserContext, lab: Lab) -> Callable[..., Page]:
     """Opens a notebook in a page of its own, runs it, and waits for the players in it."""
-    together = chrome.new_context()  # JupyterLab's megabytes of scripts are loaded once
 
     def open_it(notebook: str, theme: str = "light", width: int = 1280, height: int = 1100) -> Page:
         lab.set_theme(theme)
@@ -110,13 +117,17 @@ def open_lasting(chrome: Browser, lab: Lab) -> Iterator[Callable[..., Page]]:
         page.set_viewport_size({"width": width, "height": height})
         note_errors(page)
         lab.open(page, notebook)
-        lab.run_all(page)
-        page.wait_for_selector(".hv-player", timeout=90_000)
-        page.wait_for_function(DONE, timeout=60_000)
-        return page
+        return ran(lab, page)
 
-    yield open_it
-    together.close()
+    return open_it
+
+
+def ran(lab: Lab, page: Page) -> Page:
+    """``page``, once all cells of its notebook have run and the players in it are there."""
+    lab.run_all(page)
+    page.wait_for_selector(".hv-player", timeout=90_000)
+    page.wait_for_function(DONE, timeout=60_000)
+    return page
 
 
 @pytest.fixture(scope="module")
@@ -156,12 +167,26 @@ def opened(chrome: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
         context.close()
 
 
-@pytest.fixture(scope="session", params=sorted(path.name for path in LESSONS.glob("[01]*.ipynb")))
-def lesson(request: pytest.FixtureRequest, open_lasting: Callable[..., Page], lab: Lab) -> Iterator[Page]:
-    """A lesson that has run, on a small projector; one is open at a time."""
-    page = open_lasting(request.param, width=1280, height=720)
+@pytest.fixture(scope="session")
+def desk(together: BrowserContext, lab: Lab) -> Iterator[Page]:
+    """A JupyterLab on a small projector, in which one lesson is opened after the other."""
+    lab.set_theme("light")
+    page = together.new_page()
+    page.set_viewport_size({"width": 1280, "height": 720})
+    note_errors(page)
+    lab.open(page, "01_the_graph.ipynb")
     yield page
     page.close()
+
+
+@pytest.fixture(scope="session", params=sorted(path.name for path in LESSONS.glob("[01]*.ipynb")))
+def lesson(request: pytest.FixtureRequest, desk: Page, lab: Lab) -> Iterator[Page]:
+    """A lesson that has run; one is open at a time."""
+    desk.emulate_media(reduced_motion="no-preference")
+    desk.errors.clear()  # type: ignore[attr-defined]
+    desk.notebook = request.param  # type: ignore[attr-defined]
+    lab.turn_to(desk, request.param)
+    yield ran(lab, desk)
     lab.end(request.param)
 
 

@@ -46,6 +46,13 @@ def chromium() -> str | None:
     )
 
 
+TURN_TO = """async (path) => {
+  const { shell, commands } = window.jupyterapp;
+  for (const shown of [...shell.widgets("main")]) shown.dispose();
+  await commands.execute("docmanager:open", { path });
+}"""
+
+
 @contextmanager
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""
@@ -92,6 +99,7 @@ class Lab:
             "--no-browser",
             "--allow-root",
             f"--LabApp.app_settings_dir={TOOLS}",
+            "--LabApp.expose_app_in_browser=True",
         ]
         command = [sys.executable, "-m", self.app, *arguments, f"--ServerApp.root_dir={self.folder}"]
         self._server = subprocess.Popen(command, env=self._environment(), stdout=self._log, stderr=self._log)
@@ -148,6 +156,12 @@ class Lab:
     def open(self, page: Page, notebook: str) -> None:
         """Open ``notebook`` and wait for its kernel."""
         self.show(page, notebook)
+        page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/", timeout=90_000)
+
+    def turn_to(self, page: Page, notebook: str) -> None:
+        """Open ``notebook`` in a JupyterLab that shows another, which is closed: to load JupyterLab takes longest."""
+        page.evaluate(TURN_TO, notebook)
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
         page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/", timeout=90_000)
 
     def end(self, notebook: str) -> None:

@@ -91,12 +91,12 @@ def test_each_player_is_on_the_screen_at_every_step_and_each_picture_is_whole(le
         expect(lesson.locator(":focus .hv-count")).to_have_text(re.compile(r"Step (\d+) of \1$"))
     assert count >= 3
     assert hidden == {}
-    assert len(beyond) >= drawings(lesson.url) and set(beyond) <= {0}
+    assert len(beyond) >= drawings(lesson.notebook) and set(beyond) <= {0}
 
 
-def drawings(url: str) -> int:
-    """How many cells of the lesson at ``url`` end in a drawing."""
-    cells = nbformat.read(NOTEBOOKS / url.rpartition("/")[2], as_version=4).cells
+def drawings(notebook: str) -> int:
+    """How many cells of ``notebook`` end in a drawing."""
+    cells = nbformat.read(NOTEBOOKS / notebook, as_version=4).cells
     return sum(bool(re.search(r"^hv\.(draw|render)\(.*\Z", cell.source, re.MULTILINE)) for cell in cells)
 
 
