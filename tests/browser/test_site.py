@@ -15,7 +15,7 @@ from tests.browser.conftest import SIZES, press
 from tests.browser.test_page import beyond
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["index", "notebooks/what_your_article_says", "notebooks/README", "notebooks/glossary", "lecturer", "search"]
+PAGES = ["index", "notebooks/README", "notebooks/glossary", "lecturer", "search"]
 LESSONS = [f"notebooks/{path.stem}" for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
 LOADED = re.compile(r"<(?:script|img|link|iframe|source|embed|object|image)\b[^>]*?\b(?:src|href|data)=\"([^\"]+)")
 """What a page loads; a link in its text is followed only if somebody clicks it."""

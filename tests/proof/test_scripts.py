@@ -175,13 +175,13 @@ def resident() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def test_ten_thousand_recordings_leave_memory_where_it_was() -> None:
+def test_three_thousand_recordings_leave_memory_where_it_was() -> None:
     for _ in range(500):
         record_once()
     before = resident()
-    for _ in range(10_000):
+    for _ in range(3_000):
         record_once()
-    assert abs(resident() - before) < 10_000_000
+    assert abs(resident() - before) < 6_000_000  # a trace that stayed would be ten times as large
 
 
 DEEP = """
