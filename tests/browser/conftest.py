@@ -174,7 +174,6 @@ def desk(together: BrowserContext, lab: Lab) -> Iterator[Page]:
     page = together.new_page()
     page.set_viewport_size({"width": 1280, "height": 720})
     note_errors(page)
-    lab.open(page, "01_the_graph.ipynb")
     yield page
     page.close()
 
@@ -185,7 +184,8 @@ def lesson(request: pytest.FixtureRequest, desk: Page, lab: Lab) -> Iterator[Pag
     desk.emulate_media(reduced_motion="no-preference")
     desk.errors.clear()  # type: ignore[attr-defined]
     desk.notebook = request.param  # type: ignore[attr-defined]
-    lab.turn_to(desk, request.param)
+    (lab.show if desk.url == "about:blank" else lab.turn_to)(desk, request.param)
+    lab.wait_for_kernel(desk)
     yield ran(lab, desk)
     lab.end(request.param)
 

@@ -156,13 +156,16 @@ class Lab:
     def open(self, page: Page, notebook: str) -> None:
         """Open ``notebook`` and wait for its kernel."""
         self.show(page, notebook)
+        self.wait_for_kernel(page)
+
+    def wait_for_kernel(self, page: Page) -> None:
+        """Wait until the notebook that is shown has one."""
         page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/", timeout=90_000)
 
     def turn_to(self, page: Page, notebook: str) -> None:
-        """Open ``notebook`` in a JupyterLab that shows another, which is closed: to load JupyterLab takes longest."""
+        """As ``show``, in a JupyterLab that shows another, which is closed: to load all of it takes longest."""
         page.evaluate(TURN_TO, notebook)
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
-        page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/", timeout=90_000)
 
     def end(self, notebook: str) -> None:
         """Shut down the kernel of ``notebook``: together those of all lessons would take gigabytes."""

@@ -69,15 +69,15 @@ def show(
     with Lab(folder, home, request.param) as server:
         hand_out(ran, server)
 
-        context = chrome.new_context(viewport={"width": 1280, "height": 1100})
+        page = chrome.new_page(viewport={"width": 1280, "height": 1100})
 
         def show_it(name: str) -> Page:
-            page = context.new_page()
-            server.show(page, f"{name}.ipynb")
+            in_lab = server.app == "jupyterlab" and page.url != "about:blank"
+            (server.turn_to if in_lab else server.show)(page, f"{name}.ipynb")
             return page
 
         yield show_it
-        context.close()
+        page.close()
 
 
 def steps(page: Page, player: Locator) -> None:

@@ -181,7 +181,7 @@ def test_three_thousand_recordings_leave_memory_where_it_was() -> None:
     before = resident()
     for _ in range(3_000):
         record_once()
-    assert abs(resident() - before) < 6_000_000  # a trace that stayed would be ten times as large
+    assert abs(resident() - before) < 6_000_000  # if the traces stayed, it would be six times as much
 
 
 DEEP = """
