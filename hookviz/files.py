@@ -120,8 +120,6 @@ def load(path: str | Path) -> Trace:
 
     place = path_of(path)
     named = visible(str(place))
-    if "\0" in str(place):
-        raise ValueError(say("error.load.null", path=named))
     data = _parsed(_read(place, named), named)
     try:
         trace = decode(data)

@@ -32,6 +32,7 @@ class Played:
         Raises:
             OSError: the file cannot be written; the message says why.
             TypeError: ``path`` is no path.
+            ValueError: ``path`` contains a null character.
         """
         from hookviz.page import sheet
 

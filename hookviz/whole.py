@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from hookviz.graph import kind_of
+from hookviz.visible import visible
 from hookviz.words import say
 
 # What stands behind the functions of ``signal``, which dress each number up as an enum and take ten times as long.
@@ -36,6 +37,7 @@ def write_whole(content: str | bytes, path: str | Path) -> None:
     Raises:
         OSError: the file cannot be written; the message says why.
         TypeError: ``path`` is no path.
+        ValueError: ``path`` contains a null character.
     """
     target = path_of(path)
     data = content.encode() if isinstance(content, str) else content
@@ -56,10 +58,14 @@ def path_of(path: object) -> Path:
 
     Raises:
         TypeError: it is something else.
+        ValueError: it contains a null character, which no system allows.
     """
     if not isinstance(path, str | PathLike):
         raise TypeError(say("error.path", kind=kind_of(path)))
-    return Path(path)
+    place = Path(path)
+    if "\0" in str(place):
+        raise ValueError(say("error.path.null", path=visible(str(place))))
+    return place
 
 
 def _stat(target: Path) -> os.stat_result | None:

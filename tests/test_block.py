@@ -28,10 +28,14 @@ def test_a_block_that_is_entered_does_not_warn() -> None:
 
 
 def test_a_block_shows_what_to_write() -> None:
+    entered = (
+        "This recording has begun, or is over. Its trace is the variable after 'as': with hv.record(net) as trace:"
+    )
     block = hv.record()
     assert repr(block).startswith("Nothing is recorded: record() only records in a with block.")
     with block:
-        assert repr(block).startswith("A recording; its trace is what 'as' names")
+        assert repr(block) == entered
+    assert repr(block) == entered
     with pytest.raises(RuntimeError, match="call record\\(\\) again"), block:
         pass
 

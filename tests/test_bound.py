@@ -233,12 +233,18 @@ def test_a_recording_that_grows_without_end_says_so_once_and_what_to_do(soon: No
     assert trace.notes == []
 
 
-def test_a_long_loop_of_forwards_alone_says_so_too(soon: None) -> None:
+@pytest.mark.parametrize("options", [{}, {"keep": 1}, {"every": 2}], ids=str)
+def test_a_long_loop_of_forwards_alone_says_so_too(options: dict[str, int], soon: None) -> None:
     net = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
-    with hv.record(net, keep=1) as trace:
+    with hv.record(net, **options) as trace:
         for _ in range(200):
             net(torch.ones(1, 1))
-    assert "grows with every pass" in trace.notes[0]
+    [note] = [note for note in trace.notes if note.startswith("This recording holds")]
+    assert re.match(r"This recording holds 20\d steps of 3\d calls of models, .* and grows with every call\.", note)
+    assert "End the with block after the calls" in note and "record(net, only=...)" in note
+    assert "every=" not in note and "passes with" not in note
+    counted = "record(keep=1) counts backward passes, and none has begun: it keeps every call."
+    assert note.endswith(counted) == ("keep" in options)
 
 
 def test_where_warnings_are_errors_the_pass_goes_on_and_the_trace_says_it(soon: None) -> None:

@@ -258,3 +258,50 @@ def test_the_worst_comes_first() -> None:
     severities = [row.severity for row in trace.troubles]
     assert severities == ["error", "warning"] and trace.troubles[1].kind == "zero"
     assert str(trace.troubles).splitlines()[1].split()[3] == "error"
+
+
+def two_optimizers(*spoil: Callable[[nn.Sequential], Any], lr: float) -> tuple[hv.Trace, str]:
+    """A pass after each of ``spoil``, the steps of two optimizers, and a pass; and how a sentence lists the steps."""
+    net = mlp(nn.Linear(2, 2), nn.Linear(2, 1))
+    first, second = (torch.optim.SGD(layer.parameters(), lr) for layer in net)
+    with hv.record(net) as trace:
+        for do in spoil:
+            net(torch.ones(1, 2)).sum().backward()
+            do(net)
+        second.step()
+        first.step()
+        net(torch.ones(1, 2)).sum().backward()
+    steps = {step.on: step.index + 1 for step in trace.steps if step.kind == "optimizer_step"}
+    return trace, f"second ({steps['second']}), first ({steps['first']})"
+
+
+def test_of_several_optimizers_none_is_blamed_for_what_another_one_holds() -> None:
+    trace, steps = two_optimizers(lambda net: net[1].weight.grad.fill_(math.nan), lr=0.1)
+    assert trace.troubles[0].sentence == (
+        "net.1 (call 2) (Linear) returns NaN: its parameter net.1.weight held it before backward began, and did not "
+        f"when the recorded pass before it began. In between several optimizers took their steps: {steps}. Which of "
+        "them holds net.1.weight was not recorded, and whatever was not recorded may have changed it, too."
+    )
+
+
+def test_nor_for_a_gradient_that_another_one_may_have_used() -> None:
+    trace, steps = two_optimizers(
+        lambda net: net[1].weight.register_hook(lambda grad: grad * math.inf), lambda net: None, lr=0.0
+    )
+    said = next(trouble.sentence for trouble in trace.troubles if trouble.kind == "nan")
+    assert said.endswith(
+        f"In between several optimizers took their steps: {steps}. Which of them holds net.1.weight was not recorded, "
+        "and its gradient held NaN or Inf before the last of these steps."
+    )
+
+
+def test_a_step_before_the_first_pass_is_not_between_two() -> None:
+    net = mlp(nn.Linear(2, 1))
+    sgd = torch.optim.SGD(net.parameters(), 0.1)
+    with hv.record(net) as trace:
+        sgd.step()
+        net(torch.ones(1, 2)).sum().backward()
+        change(net)
+        net(torch.ones(1, 2)).sum().backward()
+    assert "took its step" not in trace.troubles[0].sentence
+    assert trace.troubles[0].sentence.endswith("what changed it was not recorded.")

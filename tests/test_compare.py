@@ -12,6 +12,7 @@ from scenes import Scene, c_hook, leaf, plain, scene, silent
 from torch import nn
 
 import hookviz as hv
+from hookviz.words import say
 
 Hooks = Mapping[str, Callable[..., Any]]
 
@@ -146,13 +147,14 @@ def test_another_seed_differs_before_any_hook() -> None:
     difference = recorded({"e": double}).diff(recorded({"e": double}, seed=10.0))
     assert told(difference)[0] == ("e", "seed", 1, 10, 9)
     assert culprit(difference) == ("double", "e")
-    assert "They differ before any hook has changed one; the first hook that sees it is double" in difference.sentence
+    assert "They differ before any hook that was seen has changed one; the first of those that " in difference.sentence
+    assert "sees the difference is double on" in difference.sentence
 
 
 def test_a_hook_more_is_not_blamed_for_another_seed() -> None:
     difference = recorded({}).diff(recorded({"c": c_hook}, seed=10.0))
     assert culprit(difference) == ("c_hook", "c")
-    assert "They differ before any hook has changed one" in difference.sentence
+    assert "They differ before any hook that was seen has changed one" in difference.sentence
 
 
 def test_a_hook_that_sees_another_input_is_not_blamed_for_it() -> None:
@@ -165,7 +167,7 @@ def test_a_hook_that_sees_another_input_is_not_blamed_for_it() -> None:
 
     difference = run(1.0).diff(run(2.0))
     assert culprit(difference) == ("looks", "layer")
-    assert "They differ before any hook has changed one" in difference.sentence
+    assert "They differ before any hook that was seen has changed one" in difference.sentence
 
 
 def test_without_hooks_the_sentence_says_that_none_makes_the_difference() -> None:
@@ -173,7 +175,59 @@ def test_without_hooks_the_sentence_says_that_none_makes_the_difference() -> Non
     assert difference.first is None
     assert difference.sentence == (
         "Gradients that differ: 5. No hook ran in either trace, so the programs themselves differ: in their numbers or "
-        "in the gradient that they begin with. The first gradient that differs is that of e, step 1."
+        "in the gradient that they begin with. The first gradient that differs is that of e, step 1 of this trace."
+    )
+
+
+def test_the_first_difference_says_of_which_trace_its_step_is() -> None:
+    a, b = leaf(2.0), leaf(3.0)
+
+    def run(*inputs: torch.Tensor) -> hv.Trace:
+        e = a * b
+        trace = program(lambda: e.backward(inputs=list(inputs) or None), a=a, b=b, e=e)
+        a.grad = b.grad = None
+        return trace
+
+    step = next(step for step in run().steps if (step.kind, step.on) == ("accumulate", "a"))
+    assert f"that of a, step {step.index + 1} of the other trace." in run(b).diff(run()).sentence
+    assert f"that of a, step {step.index + 1} of this trace." in run().diff(run(b)).sentence
+
+
+def unnamed(*hooks: Callable[..., Any], seed: float = 1.0) -> hv.Trace:
+    """A pass in which the tensor with the hooks is gone before the recording begins."""
+    a = leaf(2.0)
+    c = a * 2
+    for hook in hooks:
+        c.register_hook(hook)
+    e = (c * 3).sum()
+    del c
+    return program(lambda: e.backward(torch.tensor(seed)), a=a, e=e)
+
+
+def test_a_hook_that_cannot_be_named_may_make_the_difference() -> None:
+    hooked, bare = unnamed(lambda grad: grad * 10), unnamed()
+    step = next(step for step in hooked.steps if step.kind == "unknown_hook")
+    for difference, which in ((bare.diff(hooked), "the other trace"), (hooked.diff(bare), "this trace")):
+        assert difference.first is None
+        assert difference.sentence == (
+            f"Gradients that differ: {len(difference)}. No hook that was seen makes the difference. A hook that cannot "
+            f"be named changed the gradient of {step.on}, step {step.index + 1} of {which}: it may make the difference."
+        )
+
+
+def test_a_hook_that_cannot_be_named_and_does_the_same_in_both_is_not_blamed() -> None:
+    same = unnamed(lambda grad: grad * 10).diff(unnamed(lambda grad: grad * 10, seed=2.0))
+    assert same.sentence == f"Gradients that differ: {len(same)}. No hook that was seen makes the difference."
+    other = unnamed(lambda grad: grad * 10).diff(unnamed(lambda grad: grad * 20))
+    assert "A hook that cannot be named changed the gradient of" in other.sentence
+
+
+def test_where_not_all_was_observed_no_program_is_blamed() -> None:
+    here, there = recorded({}), recorded({}, seed=10.0)
+    there.notes.append(say("note.unfollowed", kind="prehook", on="e"))
+    assert here.diff(there).sentence == (
+        "Gradients that differ: 5. No hook that was seen makes the difference. Not every hook of the two runs was "
+        "observed: one that was not may make the difference."
     )
 
 

@@ -2,9 +2,11 @@
 
 import base64
 import json
+import math
 import os
 import re
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +127,45 @@ def test_the_command_line_leaves_out_as_much(where: str, trace: hv.Trace, tmp_pa
     assert main(["page", str(saved), "-o", output, "--no-source", "--no-values"]) == 0
     html = capfdbinary.readouterr().out.decode() if output == "-" else target.read_text(encoding="utf-8")
     assert held(unpacked(html), [*NUMBERS, *IN_MESSAGES, "marker_in_source", SECRET]) == []
+
+
+class Tripled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * 3
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad * 3
+
+
+def test_without_source_nothing_says_where_a_function_has_its_backward() -> None:
+    x = torch.tensor(2.0, requires_grad=True)
+    with hv.record() as trace:
+        Tripled.apply(x).backward()
+    assert "its backward is in your code, at" in unpacked(page(trace))
+    text = unpacked(page(trace, source=False))
+    assert "the file and line of its backward are left out of this page" in text
+    assert held(text, ["test_redaction"]) == []
+
+
+def test_a_lambda_in_a_partial_keeps_its_brackets() -> None:
+    x = torch.tensor(2.0, requires_grad=True)
+    x.register_hook(partial(lambda k, grad: grad * k, 2))
+    x.register_hook(partial(partial(lambda j, k, grad: grad * (j + k), 2), 3))
+    with hv.record() as trace:
+        (x * x).backward()
+    quiet = redacted(trace, source=False)
+    assert [row.name for row in quiet.hook_rows] == ["partial(lambda)"] * 2
+
+
+def test_without_numbers_a_scaler_does_not_say_that_it_found_inf() -> None:
+    w = torch.tensor(3.0, requires_grad=True)
+    sgd, scaler = torch.optim.SGD([w], lr=0.1), torch.amp.GradScaler("cpu")
+    with hv.record() as trace:
+        scaler.scale(w * math.inf).backward()
+        scaler.unscale_(sgd)
+    assert "finds Inf or NaN among them" in trace.steps[-1].sentence
+    assert redacted(trace, values=False).steps[-1].sentence == (
+        "The GradScaler divides the gradients of sgd by (left out): from here on they are not scaled."
+    )

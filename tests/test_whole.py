@@ -150,3 +150,11 @@ def test_a_device_is_written_to_and_stays_one() -> None:
 def test_a_name_that_is_too_long_is_said(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="File name too long"):
         write_whole("text", tmp_path / (LONG_NAME * 2))
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\0b/c"])
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_a_path_with_a_null_character_is_refused(write: Callable[[Path], Any], name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"a�b.* is not the path of a file: it contains a null character"):
+        write(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []

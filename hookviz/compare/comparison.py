@@ -14,10 +14,16 @@ from hookviz.sentences import brief
 from hookviz.table import Table
 from hookviz.trace import HOOK_KINDS, Step, Trace
 from hookviz.values import Value, flat, number, same
-from hookviz.words import say
+from hookviz.words import parts_of, say
 
 GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
 """The kinds of step in which a gradient stands somewhere to be compared."""
+
+UNSEEN_KINDS = ("unobserved", "compiled", "fast_path")
+"""The kinds of step inside which hooks may have run that are not in the trace."""
+
+UNSEEN_NOTES = ("note.saved", "note.unfollowed", "note.uncalled", "note.uncalled.compiled", "note.only")
+"""The notes which say that there may have been such hooks."""
 
 Where = tuple[Any, ...]
 """What tells a step from the others of its trace, in terms that two traces of one program share."""
@@ -47,14 +53,15 @@ class Comparison(Played, Table[Difference]):
     """
 
     def __init__(
-        self, pair: tuple[Trace, Trace], rows: list[Difference], first: Step | None, caused: bool, sentence: str
+        self, pair: tuple[Trace, Trace], rows: list[Difference], first: Step | None, caused: bool, said: Sequence[str]
     ) -> None:
         self.traces = pair
         """This trace and the other."""
         self._caused = caused
+        self._more = said[1:]
         self.first = first
         """The first firing from which they differ, in the other trace unless only this one has it; None when equal."""
-        self.sentence = sentence
+        self.sentence = sentence = " ".join(said)
         """The whole in plain English."""
         head = [say(f"table.{name}") for name in ("on", "gradient", "this", "other", "difference", "step")]
         super().__init__(rows, head, _cells, nothing=sentence)
@@ -75,7 +82,7 @@ class Comparison(Played, Table[Difference]):
         if mark < 0 or self.first is None or self.first.hook is None:
             return self.sentence
         where = {"hook": self.first.hook.label, "on": self.first.on, "step": mark + 1}
-        return say("diff.begins" if self._caused else "diff.begun", count=len(self), **where)
+        return " ".join([say("diff.begins" if self._caused else "diff.begun", count=len(self), **where), *self._more])
 
     def _mark(self, shown: Mapping[str, Any]) -> int:
         """The place on the common timeline of the first firing that differs; -1 if there is none."""
@@ -113,11 +120,14 @@ def compare(this: Trace, other: Trace) -> Comparison:
     if first is not None:
         side = 0 if first.trace is this else 1
         caused = caused and not any(_precedes(row.steps[side], first) for row in rows)
-    sentences = [_sentence(this, rows, first, caused, hooked=bool(here.firings or there.firings))]
+    unseen = _unseen(here, there) if rows and not (first and caused) else ""
+    hooked, guessed = bool(here.firings or there.firings), bool(unseen or here.unknown or there.unknown)
+    sentences = [_sentence(this, rows, first, caused, hooked=hooked, unseen=guessed)]
+    sentences += [unseen] if unseen else []
     hidden = sum(here.hides(where) or there.hides(where) for where in {**here.gradients, **there.gradients})
     if hidden:
         sentences.append(say("diff.hidden", count=hidden))
-    return Comparison((this, other), rows, first, caused, " ".join(sentences))
+    return Comparison((this, other), rows, first, caused, sentences)
 
 
 def _step_of(row: Difference) -> int:
@@ -130,17 +140,32 @@ def _precedes(step: int | None, first: Step) -> bool:
     return step is not None and step < first.index
 
 
-def _sentence(this: Trace, rows: Sequence[Difference], first: Step | None, caused: bool, *, hooked: bool) -> str:
+def _sentence(
+    this: Trace, rows: Sequence[Difference], first: Step | None, caused: bool, *, hooked: bool, unseen: bool
+) -> str:
     if not rows:
         return say("diff.equal")
-    if not hooked:
-        begins = min(rows, key=_step_of)
-        return say("diff.unhooked", count=len(rows), on=begins.on, step=_step_of(begins) + 1)
-    if first is None or first.hook is None:
+    if first is not None and first.hook is not None:
+        which = say("diff.this" if first.trace is this else "diff.other")
+        where = {"hook": first.hook.label, "on": first.on, "step": first.index + 1, "which": which}
+        return say("diff.first" if caused else "diff.already", count=len(rows), **where)
+    if unseen:
+        return say("diff.unseen", count=len(rows))
+    if hooked:
         return say("diff.no_hook", count=len(rows))
-    which = say("diff.this" if first.trace is this else "diff.other")
-    where = {"hook": first.hook.label, "on": first.on, "step": first.index + 1, "which": which}
-    return say("diff.first" if caused else "diff.already", count=len(rows), **where)
+    begins = min(rows, key=_step_of)
+    which = say("diff.other" if begins.steps[0] is None else "diff.this")
+    return say("diff.unhooked", count=len(rows), on=begins.on, step=_step_of(begins) + 1, which=which)
+
+
+def _unseen(here: "_Told", there: "_Told") -> str:
+    """What may have made the difference though the traces cannot name it; empty where all was observed."""
+    for mine, yours, which in ((here, there, "this"), (there, here, "other")):
+        for where, step in mine.unknown.items():
+            like = yours.unknown.get(where)
+            if like is None or (_alike(step.before, like.before) and not _agree(step, like)):
+                return say("diff.unknown", on=step.on, step=step.index + 1, which=say(f"diff.{which}"))
+    return "" if here.observed and there.observed else say("diff.unobserved")
 
 
 # -- what a trace tells, in terms that both share
@@ -155,6 +180,10 @@ class _Told:
         self.gradients: dict[Where, int] = {}
         """What tells a gradient from the others → the step at which it was seen."""
         self.firings: dict[Where, Step] = {}
+        self.unknown: dict[Where, Step] = {}
+        """The changes of gradients by hooks that cannot be named, which are no firings."""
+        self.observed = not any(parts_of(key, note) is not None for key in UNSEEN_NOTES for note in trace.notes)
+        """Whether every hook that ran in the passes is known to be in the trace."""
         for index in range(len(trace.rows)):
             self._take(index)
 
@@ -166,6 +195,10 @@ class _Told:
             # Where a full backward hook put a node before the root, what is the seed otherwise arrives there.
             kind = "arrive" if row.kind == "seed" else row.kind
             self.gradients[self._counted(*place, kind)] = index
+        elif row.kind in UNSEEN_KINDS:
+            self.observed = False
+        elif row.kind == "unknown_hook":
+            self.unknown[self._counted(*place, row.kind)] = self.trace.steps[index]
         elif row.kind in HOOK_KINDS:
             step = self.trace.steps[index]
             where = place if row.call < 0 and node is not None else (row.pass_id, step.on)

@@ -11,7 +11,7 @@ import graphviz
 from hookviz.graph import kind_of
 from hookviz.picture.layout import NoPictureError, draw_source, sentence_svg
 from hookviz.picture.notebook import shown
-from hookviz.whole import write_whole
+from hookviz.whole import path_of, write_whole
 from hookviz.words import say
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -65,10 +65,10 @@ class Rendered(graphviz.Digraph):
 
         Raises:
             OSError: the file cannot be written; the message says why.
-            ValueError: there is no such format, or Graphviz cannot read the graph.
+            ValueError: there is no such format, Graphviz cannot read the graph, or the name contains a null character.
             NoPictureError: Graphviz crashed on the graph, however it was drawn, or cannot run here.
         """
-        path = Path(directory or "", outfile or filename or self.name or "hookviz")
+        path = path_of(Path(directory or "", outfile or filename or self.name or "hookviz"))
         kind = format or path.suffix[1:] or self.format
         if path.suffix[1:] != kind:
             path = path.with_name(f"{path.name}.{kind}")

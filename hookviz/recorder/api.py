@@ -36,9 +36,9 @@ def record(
 
     A pass is one ``backward`` or ``grad``, with those that hooks or checkpointing begin in it.
 
-    A trace takes about 1 KB of memory a step. Once it holds 20,000 steps of 20 or more passes, a ``HookvizWarning``
-    says so, once, and what to do: ``keep``, ``every``, or a shorter block. If warnings are errors, the pass goes on all
-    the same, and the trace's ``notes`` say it.
+    A trace takes about 1 KB of memory a step. Once it holds 20,000 steps of 20 or more passes or calls of models, a
+    ``HookvizWarning`` says so, once, and what to do: ``keep`` and ``every`` for passes, a shorter block or ``only`` for
+    calls without one. If warnings are errors, the pass goes on all the same, and the trace's ``notes`` say it.
 
     Args:
         models: the models to follow.

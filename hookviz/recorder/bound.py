@@ -73,10 +73,17 @@ class Bound:
         bounded = self.keep is not None and self._starts
         if max(len(self._starts), self._calls) >= SEVERAL and not bounded:
             self._warned = True
-            counts = {"steps": f"{len(self.trace.rows):,}", "passes": f"{len(self._starts):,}"}
-            sentence = say("trace.grows", **counts)
+            sentence = self._growth()
             if not warn(sentence):  # the trace then says it
                 self.recording.notices.add(sentence)
+
+    def _growth(self) -> str:
+        """What grows, and what helps: ``keep`` and ``every`` count passes, and change nothing where there is none."""
+        steps = f"{len(self.trace.rows):,}"
+        if self._starts:
+            return say("trace.grows", steps=steps, passes=f"{len(self._starts):,}")
+        said = [say("trace.grows.calls", steps=steps, calls=f"{self._calls:,}")]
+        return " ".join([*said, say("trace.grows.keep", keep=self.keep)] if self.keep is not None else said)
 
     def _trim(self, over: int) -> None:
         with Uninterrupted():

@@ -12,6 +12,7 @@ from hookviz.recorder.passes import SMALL
 from hookviz.source import describe
 from hookviz.survey import Survey
 from hookviz.trace import SavedRow
+from hookviz.trace.rows import BACKWARD
 
 ROOM = 1_024
 """No more numbers than this are kept for formulas in one recording, beside those that it keeps anyway."""
@@ -44,7 +45,7 @@ class Saved:
         survey.trace.saved += [
             SavedRow(survey.pass_id, number, name, *self._seen(survey, node, name)) for name in names
         ]
-        survey.trace.saved += [SavedRow(survey.pass_id, number, "backward", None, where) for where in written]
+        survey.trace.saved += [SavedRow(survey.pass_id, number, BACKWARD, None, where) for where in written]
 
     def _seen(self, survey: Survey, node: Node, name: str) -> tuple[Any, Any, str | None]:
         """(number of the value, or plain value, or why there is neither) of what ``node`` saved under ``name``."""

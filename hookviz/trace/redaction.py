@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hookviz.trace.rows import HookRow, StepRow
+from hookviz.trace.rows import BACKWARD, HookRow, StepRow
 from hookviz.values import Row
 from hookviz.words import say
 
@@ -17,9 +17,9 @@ def redacted(trace: "Trace", *, source: bool = True, values: bool = True) -> "Tr
 
     Without ``source`` it has no text of a hook, no file and no line, and a lambda, whose name is its text, is called
     ``lambda``. Without ``values`` it has no number that was in a tensor and none that is computed from one, no setting
-    that an operation saved, and no scale of a GradScaler; shapes, dtypes and devices stay. Without either, messages of
-    exceptions and notes are left out, too, since they quote what they are about. Names of tensors, modules, functions
-    and exceptions stay in any case.
+    that an operation saved, no scale of a GradScaler and not whether that found Inf or NaN; shapes, dtypes and devices
+    stay. Without either, messages of exceptions and notes are left out, too, since they quote what they are about.
+    Names of tensors, modules, functions and exceptions stay in any case.
     """
     if source and values:
         return trace
@@ -29,14 +29,18 @@ def redacted(trace: "Trace", *, source: bool = True, values: bool = True) -> "Tr
     copy = replace(trace, notes=notes, rows=[_quiet(row) for row in trace.rows])
     if not source:
         copy.hook_rows = [_without_source(row) for row in trace.hook_rows]
+        copy.saved = [row._replace(plain=None) if row.name == BACKWARD else row for row in trace.saved]
     if not values:
         copy.values = [_without_numbers(row) for row in trace.values]
         copy.saved, copy.scales = [], []
+        copy.rows = [row._replace(of=None) if row.kind == "unscale" else row for row in copy.rows]
     return copy
 
 
 def _without_source(row: HookRow) -> HookRow:
     name = re.sub(r"\blambda\b.*", "lambda", row.name, flags=re.DOTALL)
+    if name != row.name:
+        name += ")" * name.count("(")  # it was in one partial(...) or several
     return row._replace(name=name, file=None, line=None, text=None, mark=None)
 
 

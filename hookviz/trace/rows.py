@@ -70,13 +70,17 @@ MISSING = (None, "hooks", "changed", "large", "many", "none")
 """Why nothing is known of what a node saved."""
 
 
+BACKWARD = "backward"
+"""What is called so among the things that a node saved is the place in the user's code of a Function's backward."""
+
+
 class SavedRow(NamedTuple):
     """What a node saved for its formula, as it was when a pass began."""
 
     pass_id: int
     node: int
     name: str
-    """Torch's name for it, without ``_saved_``; ``backward`` for where a Function of one's own has its backward."""
+    """Torch's name for it, without ``_saved_``; ``BACKWARD`` for where a Function of one's own has its backward."""
     value: Any
     """The number of the value of a tensor; several for a list of tensors; else None."""
     plain: Any

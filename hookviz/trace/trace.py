@@ -228,6 +228,7 @@ class Trace(Asked, Played):
         Raises:
             OSError: the file cannot be written; the message says why.
             TypeError: ``path`` is no path.
+            ValueError: ``path`` contains a null character.
         """
         from hookviz.files import encode
 
@@ -252,7 +253,7 @@ class Trace(Asked, Played):
                 shapes stay. Without either, notes and messages of exceptions, which may quote them, are left out.
 
         Raises:
-            ValueError: nothing was recorded.
+            ValueError: nothing was recorded, or ``path`` contains a null character.
             OSError: the file cannot be written; the message says why.
             TypeError: ``path`` is no path.
 

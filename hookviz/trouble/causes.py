@@ -92,21 +92,38 @@ def _held(of: Pass, index: int, row: TensorRow) -> str:
     earlier = of.trace.lookup.tensors_before(of.pass_id, row.node)
     if not earlier or not _clean(of, earlier[-1].data):
         return say("trouble.parameter", on=row.name)
-    steps = of.trace.lookup.optimizer_steps
-    count = bisect_left(steps, index)
-    step = steps[count - 1] if count else None
-    if step is None or of.trace.rows[step].pass_id < earlier[-1].pass_id:
+    stepped = _stepped(of, earlier[-1].pass_id, index)
+    if not stepped:
         return say("trouble.parameter.between", on=row.name)
-    said = {"on": row.name, "step": step + 1, "optimizer": of.trace.steps[step].on}
+    last = max(stepped.values())
+    spoiled = _spoiled(of, row, earlier[-1].pass_id, last)
+    if len(stepped) > 1:  # a step does not tell whose parameters it changed
+        each = [say("trouble.parameter.step", optimizer=of.trace.steps[i].on, step=i + 1) for i in stepped.values()]
+        more = say("trouble.parameter.several.spoiled") if spoiled else _between(of)
+        return say("trouble.parameter.several", on=row.name, optimizers=", ".join(each), more=more)
+    said = {"on": row.name, "step": last + 1, "optimizer": of.trace.steps[last].on}
+    if spoiled:
+        return say("trouble.parameter.since.spoiled", **said)
+    return say("trouble.parameter.since", **said, more=_between(of))
+
+
+def _stepped(of: Pass, since: int, index: int) -> dict[int, int]:
+    """Optimizer → its last step after pass ``since`` began and before step ``index``."""
+    begins = next((i for i in of.trace.lookup.steps(since) if of.trace.rows[i].kind == "seed"), 0)
+    steps = of.trace.lookup.optimizer_steps
+    between = steps[bisect_left(steps, begins) : bisect_left(steps, index)]
+    return {of.trace.rows[i].optimizer: i for i in between if of.trace.rows[i].pass_id >= since}
+
+
+def _spoiled(of: Pass, row: TensorRow, since: int, step: int) -> bool:
+    """Whether the gradient that was last written for a parameter, in pass ``since`` or later, is NaN or Inf."""
     written = (
         one
         for one in map(of.trace.rows.__getitem__, range(step - 1, -1, -1))
         if one.node == row.node and one.kind in ("accumulate", "post_accumulate_hook") and one.of is None
     )
     last = next(written, None)
-    if last is not None and last.pass_id >= earlier[-1].pass_id and of.bad(last.after):
-        return say("trouble.parameter.since.spoiled", **said)
-    return say("trouble.parameter.since", **said, more=_between(of))
+    return last is not None and last.pass_id >= since and of.bad(last.after)
 
 
 def _between(of: Pass) -> str:

@@ -14,6 +14,7 @@ from hookviz.formulas import Formula, derivatives, formulas, names_in, needs, pa
 from hookviz.sentences import brief
 from hookviz.table import Table
 from hookviz.trace import Step, StepRow, Trace
+from hookviz.trace.rows import BACKWARD
 from hookviz.values import Value
 from hookviz.why.check import agrees, rebuilt
 from hookviz.why.evaluate import Missing, NoReading, Unseen, evaluate
@@ -119,8 +120,11 @@ class Explainer:
         return next((found for found in reasons if found.verdict == EXPLAINED), reasons[0])
 
     def _no_entry(self, row: StepRow, op: str) -> str:
-        written = self._saved(row).get("backward")
-        return say("why.function", where=written) if written else say("why.no_entry", op=op)
+        saved = self._saved(row)
+        if BACKWARD not in saved:
+            return say("why.no_entry", op=op)
+        where = saved[BACKWARD]
+        return say("why.function", where=where) if where else say("why.function.hidden")
 
     def _saved(self, row: StepRow) -> dict[str, Any]:
         """Name in the formulas → what the node of a step had saved, or why that is not known."""
