@@ -224,7 +224,7 @@ def test_the_cause_in_an_earlier_pass_stands_first() -> None:
     assert effect.sentence.endswith(
         "its parameter net.0.weight held it before backward began, and did not when the recorded pass "
         "before it began. In between "
-        f"sgd took its step ({step + 1}) with a gradient of net.0.weight that held NaN or Inf."
+        f"sgd took its step ({step + 1}), and the gradient of net.0.weight held NaN or Inf then."
     )
     assert cause.severity == effect.severity == "error"
 
