@@ -78,11 +78,11 @@ class Modules:
 
     def parameters(self) -> dict[str, torch.Tensor]:
         """Name → parameter, of every module that was called."""
-        found = {}
+        found: dict[str, torch.Tensor] = {}
         for row, reference in zip(self.trace.modules, self._holders, strict=True):
-            for name, parameter in (getattr(reference(), "_parameters", None) or {}).items():
-                if parameter is not None:
-                    found[f"{row.name}.{name}"] = parameter
+            module = reference()
+            for name, parameter in () if module is None else moduletree.own_parameters(module):
+                found[f"{row.name}.{name}"] = parameter
         return found
 
     def alive(self) -> Iterator[tuple[str, Module]]:
