@@ -135,7 +135,8 @@ class Survey:
         self._known = None
 
     def release(self) -> None:
-        """Let go of the nodes."""
+        """Let go of the nodes, and of what only a running pass needs."""
+        self.trace.forget_noted(self.pass_id)
         self.nodes, self.starts = [], []
         graph.release(self.walked)
         self.numbers.clear()
@@ -267,9 +268,7 @@ def hook_row(
 ) -> int:
     """The number of a hook's row in ``trace``, added if it is not there yet, and noted for the pass if there is one."""
     row = HookRow(kind, node, output, key, *describe(hook), **more)
-    known = len(trace.hook_rows)
     index = trace.hook_number(row)
-    # A new one cannot be noted yet, and a recording may have tens of thousands of hooks.
-    if pass_id is not None and (index == known or index not in trace.hooked[pass_id]):
-        trace.hooked[pass_id].append(index)
+    if pass_id is not None:
+        trace.note_hook(pass_id, index)
     return index

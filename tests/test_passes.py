@@ -22,6 +22,7 @@ from hookviz.picture.dot import dot
 from hookviz.player.large import Large, is_large, state_of
 from hookviz.player.overview import PREFIX
 from hookviz.player.packed import unpack
+from hookviz.survey import Survey
 
 COUNTS = (45, 90)
 """Passes, and twice as many: more than are seen at once."""
@@ -107,6 +108,35 @@ def linear(costs: list[int]) -> bool:
 def test_recording_twice_the_passes_is_twice_the_work(make: Callable[[int], hv.Trace]) -> None:
     make(2)
     assert linear([calls(lambda count=count: make(count)) for count in COUNTS])  # type: ignore[misc]
+
+
+class Counted(list[int]):
+    """A list that counts how often it is searched from end to end."""
+
+    searches = 0
+
+    def __contains__(self, thing: object) -> bool:
+        self.searches += 1
+        return super().__contains__(thing)
+
+
+def test_hooks_known_from_an_earlier_pass_are_not_searched_for_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    leaves = [leaf(1.0) for _ in range(COUNTS[1])]
+    for x in leaves:
+        x.register_hook(lambda grad: None)
+    made = Survey.__init__
+
+    def counted(self: Survey, *given: Any) -> None:
+        made(self, *given)
+        self.trace.hooked[-1] = Counted()
+
+    monkeypatch.setattr(Survey, "__init__", counted)
+    with hv.record() as trace:
+        for _ in range(2):
+            torch.stack(leaves).sum().backward()
+    first, second = trace.hooked
+    assert isinstance(second, Counted) and second.searches == 0
+    assert len(first) == COUNTS[1] and first == second
 
 
 @pytest.mark.parametrize("make", [trained, ill])

@@ -69,6 +69,8 @@ class Trace(Asked, Played):
     """For each pass, the hooks that were registered on its graph, by their place in ``hook_rows``."""
     _lookup: Lookup | None = field(default=None, init=False, compare=False)
     _hook_numbers: dict[HookRow, int] = field(default_factory=dict, init=False, compare=False)
+    _noted: dict[int, set[int]] = field(default_factory=dict, init=False, compare=False)
+    """Pass → what ``hooked`` lists for it, for the passes that are running."""
 
     @property
     def steps(self) -> Steps:
@@ -160,7 +162,7 @@ class Trace(Asked, Played):
 
     def forget(self) -> None:
         """A table has other rows now: look them up anew."""
-        self._lookup, self._hook_numbers = None, {}
+        self._lookup, self._hook_numbers, self._noted = None, {}, {}
 
     def hook_number(self, row: HookRow) -> int:
         """The place of ``row`` in ``hook_rows``, at whose end it is put if it is not there yet."""
@@ -170,6 +172,19 @@ class Trace(Asked, Played):
         if place == len(self.hook_rows):
             self.hook_rows.append(row)
         return place
+
+    def note_hook(self, pass_id: int, index: int) -> None:
+        """List a hook, by its place in ``hook_rows``, among those of a pass, once: a pass may have thousands."""
+        noted = self._noted.get(pass_id)
+        if noted is None:
+            noted = self._noted[pass_id] = set(self.hooked[pass_id])
+        if index not in noted:
+            noted.add(index)
+            self.hooked[pass_id].append(index)
+
+    def forget_noted(self, pass_id: int) -> None:
+        """A pass is over: the set of its hooks is not needed any more."""
+        self._noted.pop(pass_id, None)
 
     def _on(self, row: StepRow) -> str:
         """What a step is about."""
