@@ -31,6 +31,11 @@ class Survey:
 
     def __init__(self, trace: Trace, numbering: graph.Numbering) -> None:
         self.trace, self.pass_id = trace, len(trace.roots)
+        self.first_row, self.first_tensor = 0, len(trace.tensors)
+        """Where the rows of this pass can begin among ``trace.rows``, and where they do among ``trace.tensors``.
+
+        Between them come those of passes that begin inside this one.
+        """
         self.nodes: list[Node] = []
         """Those that are looked at: of a pass of which a part is recorded, not all."""
         self.walked: list[Node] = []

@@ -521,6 +521,43 @@ def test_a_pass_inside_a_hook_is_a_pass_of_its_own() -> None:
     assert [step.index for step in inner] == list(range(inner[0].index, inner[-1].index + 1))
 
 
+def test_large_leaves_of_a_pass_inside_a_hook_are_read_though_the_pass_around_it_adds_a_tensor_meanwhile() -> None:
+    a, weight = leaf(2.0), torch.full((100,), float("nan"), requires_grad=True)
+    c = a * 2
+    e = c * 3
+
+    def inner(_: torch.Tensor) -> None:
+        with torch.enable_grad():
+            z = weight * weight
+            z.register_hook(lambda grad: c.retain_grad())
+            z.sum().backward()
+
+    e.register_hook(inner)
+    with hv.record(names={"weight": weight}) as trace:
+        e.sum().backward()
+    assert trace.notes == [] and steps_of(trace, "unobserved") == []
+    (row,) = [row for row in trace.tensors if row.name == "weight" and row.pass_id == 1]
+    assert trace.value(row.data).nan == 100
+
+
+def test_a_sick_model_called_in_a_hook_has_its_weights_read_in_the_pass_that_a_later_hook_begins() -> None:
+    a, model, outputs = leaf(2.0), torch.nn.Linear(100, 1, bias=False), []
+    torch.nn.init.constant_(model.weight, float("nan"))
+    c = a * 2
+    e = c * 3
+
+    def forward(_: torch.Tensor) -> None:
+        with torch.enable_grad():
+            outputs.append(model(torch.ones(100)))
+
+    e.register_hook(forward)
+    c.register_hook(lambda grad: outputs.pop().backward())
+    with hv.record() as trace:
+        e.sum().backward()
+    (row,) = [row for row in trace.tensors if row.name == "model.weight" and row.pass_id == 1]
+    assert trace.value(row.data).nan == 100
+
+
 def test_a_pass_over_the_graph_in_which_it_runs_sees_each_hook_once_a_pass() -> None:
     a = leaf(2.0)
     c = a * 3

@@ -69,6 +69,8 @@ class Recording:
         """What has been said of faults of our own: one sentence for all passes, and one for each module."""
         self._settled = 0
         """So many values of the trace are no longer on a device."""
+        self._last_begun = 0
+        """How many steps there were when the last pass began."""
 
     # -- a module is called; none of this may raise
 
@@ -132,6 +134,8 @@ class Recording:
 
     def _open(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> Watched | None:
         watched = Watched(self.trace, self._numbering, self.calls)
+        # The forward steps of a pass carry its number as soon as the pass before it has begun.
+        watched.survey.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         watched.raised = self.raised.enter()
         self.bound.begins(watched.survey.pass_id)
         try:
@@ -205,6 +209,7 @@ class Recording:
         """Nodes got new numbers."""
         self._numbering.renumber(nodes)
         self.meanwhile.forget()
+        self._last_begun = 0
         self._settled = 0  # values have moved up, also those that are still on a device
 
     def trouble(self, error: Exception, module: str | None = None) -> None:
