@@ -1,6 +1,7 @@
 """One recording: lays observers into a graph before each backward pass, and takes every one of them off again."""
 
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -50,6 +51,8 @@ class Recording:
     ) -> None:
         self.trace, self.names = trace, names
         self.thread = threading.get_ident()
+        self.within: weakref.ref[object] | None = None
+        """The ``with`` statement whose block this records: once it is gone, the recording is over."""
         self.lock = threading.RLock()
         """Several threads may call a model that was given: one at a time writes into the trace."""
         self.raised = Raised()
