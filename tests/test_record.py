@@ -29,6 +29,7 @@ from scenes import (
 import hookviz as hv
 from hookviz import graph
 from hookviz.hooks import node_dict
+from hookviz.marks import Marks
 from hookviz.recorder import passes
 
 
@@ -988,3 +989,35 @@ def test_a_name_given_by_hand_hides_a_variable_of_that_name() -> None:
         torch.autograd.grad(loss, x)
     assert trace.steps[0].on == "x"
     assert trace.steps[-1].on != "x"
+
+
+class Stored:
+    """What a person may store in a node's metadata."""
+
+
+@pytest.mark.parametrize("ends", ["pass", "call"])
+def test_what_is_stored_on_a_node_goes_soon_after_the_node(ends: str) -> None:
+    model, x = torch.nn.Linear(1, 1), leaf(3.0)
+    with hv.record(model):
+        y = model(torch.ones(1))
+        y.register_hook(lambda grad: None)  # the node is remembered for its call, and for this hook
+        stored = Stored()
+        gone = weakref.ref(stored)
+        y.grad_fn.metadata["mine"] = stored
+        y.backward()
+        del y, stored
+        if ends == "pass":
+            (x * 2).backward()
+        else:
+            model(torch.ones(1))
+        assert gone() is None
+
+
+def test_the_mark_of_a_living_node_stays() -> None:
+    marks: Marks[str] = Marks()
+    living, gone = leaf(1.0) * 2, leaf(1.0) * 3
+    marks.put(living.grad_fn, "living")
+    marks.put(gone.grad_fn, "gone")
+    del gone
+    marks.sweep()
+    assert [mark for _, mark in marks.items()] == ["living"] == [marks.get(living.grad_fn)]

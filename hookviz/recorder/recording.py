@@ -99,8 +99,14 @@ class Recording:
         self.carefully(self.calls.end, call, depth)
         if not depth:
             self.bound.called()
+            self.carefully(self._sweep)
         if call is not None:
             self.carefully(self.bound.check)
+
+    def _sweep(self) -> None:
+        """Let go of what was stored on nodes that are gone."""
+        for kept in (self.calls.makers, self.scales, self.meanwhile):
+            kept.sweep()
 
     def carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions; a fault in it must not reach the user."""
@@ -241,6 +247,7 @@ class Recording:
         self.notices.saved_hooks()
         places = survey.take(roots, self._names(), self._only)
         self.chosen.nodes, self.chosen.seen = survey.counts
+        self._sweep()
         self.meanwhile.tell(survey)
         seen.careful = len(survey.nodes) <= SMALL
         self.carefully(self.saved.capture, survey)
