@@ -1,6 +1,7 @@
 """What a recording remembers about nodes of a graph, without holding them and without writing anything on them."""
 
 import sys
+import weakref
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar, cast
 
@@ -8,9 +9,10 @@ from torch.autograd.graph import Node
 
 Mark = TypeVar("Mark")
 
-_ALIVE, _MANY = 4, 32
-"""The metadata dict of a living node is held by the node, by ``Marks``, by a variable and by the call that counts.
-Dead ones are let go of once there are so many, and again whenever there are twice as many as were left."""
+_MANY = 32
+"""Dead marks are let go of once there are so many, and again whenever there are twice as many as were left."""
+_FEW = 256
+"""So many marks are looked through in a few microseconds."""
 
 
 class Marks(Generic[Mark]):
@@ -18,12 +20,14 @@ class Marks(Generic[Mark]):
 
     Nodes cannot be referred to weakly, and the Python object of a node may be made anew whenever it is asked for. What
     stays the same as long as the node lives is its ``metadata``, a dict that others may write to and that is only
-    compared here. Holding that dict does not hold the node.
+    compared here. Holding that dict does not hold the node, but what somebody stored in it: a dead node's dict is let
+    go of at the next ``sweep``, or where there are more than ``_FEW`` marks, once they are twice as many as were left.
     """
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[dict[str, Any], Mark]] = {}
         self._limit = _MANY
+        _everywhere.add(self)
 
     def __bool__(self) -> bool:
         return bool(self._known)
@@ -43,8 +47,18 @@ class Marks(Generic[Mark]):
         metadata = _metadata(node)
         self._known[id(metadata)] = (metadata, mark)
         if len(self._known) > self._limit:
-            self.keep(key for key, (metadata, _) in self._known.items() if sys.getrefcount(metadata) >= _ALIVE)
-            self._limit = max(_MANY, 2 * len(self._known))
+            self._let_go()
+
+    def sweep(self) -> None:
+        """Let go of the marks of dead nodes, unless there are so many marks that to look at each would take long."""
+        if 0 < len(self._known) <= _FEW:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        others = [marks._known for marks in list(_everywhere) if marks is not self]  # one node may have several marks
+        found = _references(self._known)
+        self.keep(iter([key for key, count in found if count - sum(key in known for known in others) > _DEAD]))
+        self._limit = max(_MANY, 2 * len(self._known))
 
     def items(self) -> Iterator[tuple[int, Mark]]:
         """(key, mark) of each."""
@@ -57,6 +71,18 @@ class Marks(Generic[Mark]):
     def clear(self) -> None:
         """Forget all."""
         self._known = {}
+
+
+_everywhere: "weakref.WeakSet[Marks[Any]]" = weakref.WeakSet()
+
+
+def _references(known: dict[int, tuple[dict[str, Any], Any]]) -> list[tuple[int, int]]:
+    """(key, how many references its metadata dict has), counted in the same way for each."""
+    return [(key, sys.getrefcount(metadata)) for key, (metadata, _) in known.items()]
+
+
+((_, _DEAD),) = _references({0: ({}, None)})
+"""How many references a dict has that no node holds: fewer from Python 3.14 on."""
 
 
 def _metadata(node: Node) -> dict[str, Any]:

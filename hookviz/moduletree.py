@@ -5,6 +5,7 @@ dataclass, raises there, and with it the whole model.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from torch.nn import Module, Parameter
 
@@ -30,8 +31,26 @@ def named_modules(root: Module, *, again: bool = False) -> Iterator[tuple[str, M
         seen.add(id(module))
         yield path, module
         above = (*above, id(module)) if again else ()
-        children = [(name, child) for name, child in module._modules.items() if child is not None]
-        queue += [(f"{path}.{name}" if path else name, child, above) for name, child in reversed(children)]
+        found = reversed(list(children(module)))
+        queue += [(f"{path}.{name}" if path else name, child, above) for name, child in found]
+
+
+def children(module: Module) -> Iterator[tuple[str, Module]]:
+    """(name, module) of the modules directly in ``module``."""
+    return ((name, child) for name, child in _items(module, "_modules") if child is not None)
+
+
+def own_parameters(module: Module) -> Iterator[tuple[str, Parameter]]:
+    """(name, parameter) of the parameters of ``module`` itself, without those of the modules in it."""
+    return ((name, parameter) for name, parameter in _items(module, "_parameters") if parameter is not None)
+
+
+def _items(module: Module, attribute: str) -> list[tuple[str, Any]]:
+    """The items of one of a module's dicts; none for a class whose ``__init__`` does not call that of ``Module``.
+
+    Such a module has no dicts, and ``Module.__getattr__`` raises where it is asked for one.
+    """
+    return list((vars(module).get(attribute) or {}).items())
 
 
 def modules(root: Module) -> Iterator[Module]:
@@ -43,8 +62,8 @@ def named_parameters(root: Module) -> Iterator[tuple[str, Parameter]]:
     """(path, parameter) of all parameters in ``root``, each once."""
     seen: set[int] = set()
     for path, module in named_modules(root):
-        for name, parameter in module._parameters.items():
-            if parameter is not None and id(parameter) not in seen:
+        for name, parameter in own_parameters(module):
+            if id(parameter) not in seen:
                 seen.add(id(parameter))
                 yield f"{path}.{name}" if path else name, parameter
 

@@ -31,6 +31,11 @@ class Survey:
 
     def __init__(self, trace: Trace, numbering: graph.Numbering) -> None:
         self.trace, self.pass_id = trace, len(trace.roots)
+        self.first_row, self.first_tensor = 0, len(trace.tensors)
+        """Where the rows of this pass can begin among ``trace.rows``, and where they do among ``trace.tensors``.
+
+        Between them come those of passes that begin inside this one.
+        """
         self.nodes: list[Node] = []
         """Those that are looked at: of a pass of which a part is recorded, not all."""
         self.walked: list[Node] = []
@@ -135,7 +140,8 @@ class Survey:
         self._known = None
 
     def release(self) -> None:
-        """Let go of the nodes."""
+        """Let go of the nodes, and of what only a running pass needs."""
+        self.trace.forget_noted(self.pass_id)
         self.nodes, self.starts = [], []
         graph.release(self.walked)
         self.numbers.clear()
@@ -267,9 +273,7 @@ def hook_row(
 ) -> int:
     """The number of a hook's row in ``trace``, added if it is not there yet, and noted for the pass if there is one."""
     row = HookRow(kind, node, output, key, *describe(hook), **more)
-    known = len(trace.hook_rows)
     index = trace.hook_number(row)
-    # A new one cannot be noted yet, and a recording may have tens of thousands of hooks.
-    if pass_id is not None and (index == known or index not in trace.hooked[pass_id]):
-        trace.hooked[pass_id].append(index)
+    if pass_id is not None:
+        trace.note_hook(pass_id, index)
     return index

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,7 +17,8 @@ from scenes import Net, leaf, silent
 
 import hookviz as hv
 from hookviz.integrity import fault_of
-from hookviz.recorder import patches
+from hookviz.recorder import api, patches
+from hookviz.recorder.block import Block
 from hookviz.recorder.stage import Observer
 from hookviz.whatif.switches import _FUNCTIONS, _METHODS
 from hookviz.whole import Uninterrupted, write_whole
@@ -290,3 +292,82 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
         write_whole("\ud800", tmp_path / "file")
     assert [file.read_text() for file in tmp_path.iterdir()] == ["one"]
+
+
+def ended_by(function: Callable[..., Any]) -> tuple[list[Any], BaseException]:
+    """What is outside after an interrupt before the first line of ``function``; and the interrupt, with its frames."""
+
+    def interrupt(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code is function.__code__:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+
+    try:
+        with hv.record() as trace:
+            leaf(2.0).backward()
+            sys.settrace(interrupt)
+    except KeyboardInterrupt as error:
+        assert len(trace.rows) > 0
+        return outside(), error
+    raise AssertionError("nothing interrupted it")
+
+
+@pytest.mark.parametrize("function", [Block.__exit__, Block.end, api.end])
+def test_a_block_that_is_interrupted_as_it_ends_has_ended_though_its_traceback_is_kept(function: Any) -> None:
+    before = outside()
+    after, error = ended_by(function)
+    assert after == before and error.__traceback__ is not None
+    with hv.record() as trace:
+        leaf(3.0).backward()
+    assert len(trace.rows) > 0
+
+
+def opened() -> Iterator[hv.Trace]:
+    with hv.record() as trace:
+        yield trace
+
+
+def entered_by_hand() -> Iterator[hv.Trace]:
+    block = hv.record()
+    trace = block.__enter__()
+    assert callable(block.__exit__)
+    yield trace
+    block.__exit__(None, None, None)
+
+
+def entered_on_a_stack() -> Iterator[hv.Trace]:
+    stack = ExitStack()
+    yield stack.enter_context(hv.record())
+    stack.close()
+
+
+@pytest.mark.parametrize("make", [opened, entered_by_hand, entered_on_a_stack])
+def test_a_block_stays_open_while_what_it_stands_in_waits(make: Callable[[], Iterator[hv.Trace]]) -> None:
+    before, waiting = outside(), make()
+    trace = next(waiting)
+    gc.collect()
+    with pytest.raises(RuntimeError, match="already observing this thread"), hv.record():
+        pass
+    leaf(2.0).backward()
+    assert len(trace.rows) > 0
+    assert list(waiting) == [] and outside() == before
+
+
+@pytest.mark.parametrize("make", [opened, entered_by_hand, entered_on_a_stack])
+def test_a_block_ends_with_what_it_stands_in(make: Callable[[], Iterator[hv.Trace]]) -> None:
+    before, waiting = outside(), make()
+    next(waiting)
+    del waiting
+    gc.collect()
+    assert outside() == before
+
+
+def test_a_recording_that_outlives_its_block_ends_before_the_next_one_begins() -> None:
+    before, block = outside(), hv.record()
+    with block:
+        assert block._open is not None
+        block._open.detach()  # as if interrupts had come before the first line of all that ends it
+    assert outside() != before
+    with hv.record() as trace:
+        leaf(2.0).backward()
+    assert len(trace.rows) > 0 and outside() == before

@@ -3,12 +3,14 @@
 import copy
 import gc
 import pickle
+import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.player.frames import state
+from hookviz.recorder.modules import Modules
 from hookviz.recorder.stage import Observer
 
 
@@ -478,3 +481,53 @@ def test_a_loop_over_parameters_renames_none_of_them(followed: bool) -> None:
     with hv.record(*([net] if followed else [])) as trace:
         net(torch.ones(1, 1)).backward()
     assert {step.on for step in trace.steps if step.kind == "accumulate"} == {"net.weight", "net.bias"}
+
+
+def test_a_module_made_where_a_dead_one_lay_in_memory_has_a_name_of_its_own() -> None:
+    x = torch.ones(2)
+    with hv.record() as trace:
+        for _ in range(100):
+            alpha = nn.Linear(2, 2)
+            alpha(x)
+            address = id(alpha)
+            del alpha
+            beta = nn.ReLU()
+            if id(beta) == address:
+                break
+        else:
+            pytest.skip("no module came to lie where another had been")
+        beta(x)
+    assert tuple(trace.modules[-1]) == ("beta", "ReLU")
+
+
+def test_modules_of_one_name_are_numbered_in_the_order_of_their_calls_each_at_the_same_cost() -> None:
+    x = torch.ones(1)
+
+    def run(count: int) -> None:
+        layers = [nn.Identity() for _ in range(count)]
+        with hv.record() as trace:
+            for number in range(count):
+                layers[number](x)
+        assert [row.name for row in trace.modules] == ["Identity", *(f"Identity {n}" for n in range(2, count + 1))]
+
+    run(2)
+    few, many = (lines_of(Modules._free, lambda count=count: run(count)) for count in (50, 100))  # type: ignore[misc]
+    assert 0 < many <= 2.2 * few
+
+
+def lines_of(function: Callable[..., Any], work: Callable[[], object]) -> int:
+    """How many lines of ``function`` run in ``work``: a loop in it calls nothing that could be counted."""
+    count = 0
+
+    def note(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return note if frame.f_code is function.__code__ else None
+
+    before = sys.gettrace()
+    sys.settrace(note)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count

@@ -22,6 +22,10 @@ from hookviz.picture.dot import dot
 from hookviz.player.large import Large, is_large, state_of
 from hookviz.player.overview import PREFIX
 from hookviz.player.packed import unpack
+from hookviz.survey import Survey
+from hookviz.trace.lookup import Lookup
+from hookviz.trace.naming import Naming
+from hookviz.trace.rows import TensorRow
 
 COUNTS = (45, 90)
 """Passes, and twice as many: more than are seen at once."""
@@ -107,6 +111,72 @@ def linear(costs: list[int]) -> bool:
 def test_recording_twice_the_passes_is_twice_the_work(make: Callable[[int], hv.Trace]) -> None:
     make(2)
     assert linear([calls(lambda count=count: make(count)) for count in COUNTS])  # type: ignore[misc]
+
+
+def multi_grad(count: int) -> hv.Trace:
+    """A hook on two tensors, one of which has no name, fires in every pass."""
+    a, b = leaf(2.0), leaf(3.0)
+    with hv.record() as trace:
+        for _ in range(count):
+            products = [{"of a": a * b}]
+            torch.autograd.graph.register_multi_grad_hook([b, products[0]["of a"]], lambda grads: None)
+            (products[0]["of a"] * a).backward()
+    return trace
+
+
+@pytest.mark.parametrize("make", [*PROGRAMS, multi_grad])
+def test_nothing_reads_all_tables_while_they_grow(
+    make: Callable[[int], hv.Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    begin = Lookup.__init__
+    monkeypatch.setattr(Lookup, "__init__", lambda self, trace: (made.append(len(trace.rows)), begin(self, trace))[1])
+    trace = make(COUNTS[0])
+    assert made == [] and trace.lookup.passes and made == [len(trace.rows)]
+
+
+def test_names_that_are_asked_for_while_tables_grow_are_those_of_the_whole_tables() -> None:
+    whole = kept(multi_grad, 3)
+    ops: list[str] = []
+    tensors: list[TensorRow] = []
+    growing = Naming(ops, tensors)
+    for op in whole.ops:
+        ops.append(op)
+        assert growing.is_repeated(op) == (ops.count(op) > 1)
+    for row in whole.tensors:
+        tensors.append(row)
+        there = (known.name for known in tensors if known.name and (known.node, known.output) == (row.node, row.output))
+        assert growing.tensor((row.node, row.output)) == next(there, None)
+    assert growing.is_of(ops, tensors) and not growing.is_of(ops, whole.tensors)
+
+
+class Counted(list[int]):
+    """A list that counts how often it is searched from end to end."""
+
+    searches = 0
+
+    def __contains__(self, thing: object) -> bool:
+        self.searches += 1
+        return super().__contains__(thing)
+
+
+def test_hooks_known_from_an_earlier_pass_are_not_searched_for_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    leaves = [leaf(1.0) for _ in range(COUNTS[1])]
+    for x in leaves:
+        x.register_hook(lambda grad: None)
+    made = Survey.__init__
+
+    def counted(self: Survey, *given: Any) -> None:
+        made(self, *given)
+        self.trace.hooked[-1] = Counted()
+
+    monkeypatch.setattr(Survey, "__init__", counted)
+    with hv.record() as trace:
+        for _ in range(2):
+            torch.stack(leaves).sum().backward()
+    first, second = trace.hooked
+    assert isinstance(second, Counted) and second.searches == 0
+    assert len(first) == COUNTS[1] and first == second
 
 
 @pytest.mark.parametrize("make", [trained, ill])

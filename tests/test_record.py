@@ -29,6 +29,7 @@ from scenes import (
 import hookviz as hv
 from hookviz import graph
 from hookviz.hooks import node_dict
+from hookviz.marks import Marks
 from hookviz.recorder import passes
 
 
@@ -521,6 +522,43 @@ def test_a_pass_inside_a_hook_is_a_pass_of_its_own() -> None:
     assert [step.index for step in inner] == list(range(inner[0].index, inner[-1].index + 1))
 
 
+def test_large_leaves_of_a_pass_inside_a_hook_are_read_though_the_pass_around_it_adds_a_tensor_meanwhile() -> None:
+    a, weight = leaf(2.0), torch.full((100,), float("nan"), requires_grad=True)
+    c = a * 2
+    e = c * 3
+
+    def inner(_: torch.Tensor) -> None:
+        with torch.enable_grad():
+            z = weight * weight
+            z.register_hook(lambda grad: c.retain_grad())
+            z.sum().backward()
+
+    e.register_hook(inner)
+    with hv.record(names={"weight": weight}) as trace:
+        e.sum().backward()
+    assert trace.notes == [] and steps_of(trace, "unobserved") == []
+    (row,) = [row for row in trace.tensors if row.name == "weight" and row.pass_id == 1]
+    assert trace.value(row.data).nan == 100
+
+
+def test_a_sick_model_called_in_a_hook_has_its_weights_read_in_the_pass_that_a_later_hook_begins() -> None:
+    a, model, outputs = leaf(2.0), torch.nn.Linear(100, 1, bias=False), []
+    torch.nn.init.constant_(model.weight, float("nan"))
+    c = a * 2
+    e = c * 3
+
+    def forward(_: torch.Tensor) -> None:
+        with torch.enable_grad():
+            outputs.append(model(torch.ones(100)))
+
+    e.register_hook(forward)
+    c.register_hook(lambda grad: outputs.pop().backward())
+    with hv.record() as trace:
+        e.sum().backward()
+    (row,) = [row for row in trace.tensors if row.name == "model.weight" and row.pass_id == 1]
+    assert trace.value(row.data).nan == 100
+
+
 def test_a_pass_over_the_graph_in_which_it_runs_sees_each_hook_once_a_pass() -> None:
     a = leaf(2.0)
     c = a * 3
@@ -951,3 +989,35 @@ def test_a_name_given_by_hand_hides_a_variable_of_that_name() -> None:
         torch.autograd.grad(loss, x)
     assert trace.steps[0].on == "x"
     assert trace.steps[-1].on != "x"
+
+
+class Stored:
+    """What a person may store in a node's metadata."""
+
+
+@pytest.mark.parametrize("ends", ["pass", "call"])
+def test_what_is_stored_on_a_node_goes_soon_after_the_node(ends: str) -> None:
+    model, x = torch.nn.Linear(1, 1), leaf(3.0)
+    with hv.record(model):
+        y = model(torch.ones(1))
+        y.register_hook(lambda grad: None)  # the node is remembered for its call, and for this hook
+        stored = Stored()
+        gone = weakref.ref(stored)
+        y.grad_fn.metadata["mine"] = stored
+        y.backward()
+        del y, stored
+        if ends == "pass":
+            (x * 2).backward()
+        else:
+            model(torch.ones(1))
+        assert gone() is None
+
+
+def test_the_mark_of_a_living_node_stays() -> None:
+    marks: Marks[str] = Marks()
+    living, gone = leaf(1.0) * 2, leaf(1.0) * 3
+    marks.put(living.grad_fn, "living")
+    marks.put(gone.grad_fn, "gone")
+    del gone
+    marks.sweep()
+    assert [mark for _, mark in marks.items()] == ["living"] == [marks.get(living.grad_fn)]

@@ -235,3 +235,31 @@ def test_tensors_of_torch_func_are_not_shown(transform: Any) -> None:
         assert torch.equal(transform(net)(x), expected)
     assert [s.kind for s in trace.steps][:3] == ["call", "forward", "forward_hook"] and trace.notes == []
     assert trace.steps[0].after.text() == "not shown (functorch tensor)"
+
+
+# -- modules that were only half made
+
+
+class Unfinished(nn.Module):
+    """Forgets ``super().__init__()``, so that it has none of the dicts that a module keeps."""
+
+    def __init__(self) -> None:
+        pass
+
+
+def test_a_module_without_its_init_among_the_variables_does_not_keep_a_pass_from_being_recorded() -> None:
+    unfinished, x = Unfinished(), leaf(3.0)
+    with hv.record() as trace:
+        (x * 2).backward()
+    assert trace.notes == [] and steps_of(trace, "accumulate", "x")
+    assert isinstance(unfinished, nn.Module)
+
+
+def test_a_module_without_its_init_can_be_given_and_has_nothing_in_it() -> None:
+    unfinished, x = Unfinished(), leaf(3.0)
+    with hv.record(unfinished) as trace:
+        (x * 2).backward()
+    (note,) = trace.notes
+    assert note.startswith("unfinished was not called") and steps_of(trace, "accumulate", "x")
+    with pytest.raises(ValueError, match="No module is called"), hv.record(unfinished, only="layers.*"):
+        pass

@@ -1,13 +1,14 @@
 """What a person calls to record."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import torch
 from torch.backends import mha
 
 from hookviz import graph
 from hookviz.recorder import patches
-from hookviz.recorder.block import with_block
+from hookviz.recorder.block import Block
 from hookviz.recorder.bound import checked_keep
 from hookviz.recorder.chosen import checked_only
 from hookviz.recorder.recording import Recording
@@ -18,7 +19,6 @@ from hookviz.whole import Uninterrupted
 from hookviz.words import say
 
 
-@with_block
 def record(
     *models: torch.nn.Module,
     names: Mapping[str, torch.Tensor] | None = None,
@@ -26,7 +26,7 @@ def record(
     every: int = 1,
     keep: int | None = None,
     fastpath: bool = True,
-) -> Iterator[Trace]:
+) -> Block:
     """Observe every module call and every backward pass in the ``with`` block, and change nothing.
 
     Seen are the calls of the modules in ``models`` in any thread, or of all modules where none is given, and
@@ -53,8 +53,8 @@ def record(
         fastpath: False switches off PyTorch's fast path for transformers in the block, so that their inner modules
             and hooks run; this changes what they return in its last digits.
 
-    Yields:
-        The trace, filled as calls and passes run.
+    Returns:
+        A block for a ``with`` statement, whose ``as`` names the trace, filled as calls and passes run.
 
     Raises:
         RuntimeError: a recording is already open in this thread.
@@ -68,16 +68,8 @@ def record(
     >>> [step.sentence for step in trace.firings]
     ['λ grad * 10 on x replaced the gradient: 6 → 60.']
     """
-    recording = new_recording(*models, names=names, only=only, every=every, keep=keep)
-    try:
-        begin(recording, fastpath=fastpath)
-        yield recording.trace
-    finally:
-        try:
-            end(recording)
-        except KeyboardInterrupt:  # it may have come before the first line
-            end(recording)
-            raise
+    make = partial(new_recording, *models, names=names, only=only, every=every, keep=keep)
+    return Block(make, partial(begin, fastpath=fastpath), end)
 
 
 def new_recording(
@@ -92,7 +84,11 @@ def new_recording(
     Raises:
         RuntimeError, TypeError, ValueError: as ``record`` does.
     """
-    if patches.begun_here() is not None:
+    begun = patches.begun_here()
+    if begun is not None and begun.within is not None and begun.within() is None:
+        end(begun)  # its block is gone, and a second interrupt kept it from being ended
+        begun = None
+    if begun is not None:
         raise RuntimeError(say("error.nested"))
     for model in models:
         if not isinstance(model, torch.nn.Module):

@@ -76,11 +76,9 @@ class Chosen:
         queue = [module]
         while queue:
             holder = queue.pop()
-            yield from (parameter for parameter in holder._parameters.values() if parameter is not None)
+            yield from (parameter for _, parameter in moduletree.own_parameters(holder))
             if self.patterns is not None:
-                queue += [
-                    child for child in holder._modules.values() if child is not None and id(child) not in self.modules
-                ]
+                queue += [child for _, child in moduletree.children(holder) if id(child) not in self.modules]
 
     def _parameters(self, model: Module) -> Iterator[torch.nn.Parameter]:
         for module in moduletree.modules(model):

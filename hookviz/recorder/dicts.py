@@ -7,6 +7,7 @@ import torch
 import torch.nn.modules.module as torch_modules
 import torch.optim.optimizer as torch_optimizers
 
+from hookviz.moduletree import own_parameters
 from hookviz.recorder.stage import Observer
 from hookviz.words import say
 
@@ -57,9 +58,8 @@ def entries(hooks: Any) -> list[tuple[Any, Any]]:
 def of_module(module: torch.nn.Module, name: str) -> Iterator[Kept]:
     """The dicts of a module, and of the parameters that are its own."""
     yield from _dicts(module, name, name, _MODULE)
-    for path, parameter in module._parameters.items():
-        if parameter is not None:
-            yield from _dicts(parameter, f"{name}.{path}", f"{name}.{path}", _TENSOR)
+    for path, parameter in own_parameters(module):
+        yield from _dicts(parameter, f"{name}.{path}", f"{name}.{path}", _TENSOR)
 
 
 def of_optimizer(optimizer: torch.optim.Optimizer, name: str) -> Iterator[Kept]:

@@ -64,6 +64,10 @@ class Makers:
                 ):
                     self._returned.put(thing.grad_fn, call)
 
+    def sweep(self) -> None:
+        """Forget the nodes that are gone."""
+        self._returned.sweep()
+
     def close(self) -> None:
         """Forget all nodes."""
         self._returned.clear()

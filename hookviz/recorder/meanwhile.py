@@ -62,6 +62,10 @@ class Meanwhile:
         """Passes were let go of: hooks that are gone with their tensors need no mark any more."""
         self.dicts.keep(key for key, known in self.dicts.items() if any(hooks() is not None for _, hooks in known))
 
+    def sweep(self) -> None:
+        """Forget the nodes that are gone."""
+        self.dicts.sweep()
+
     def close(self) -> None:
         """Forget all."""
         self.dicts.clear()

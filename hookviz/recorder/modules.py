@@ -31,7 +31,11 @@ class Modules:
         self.trace = trace
         self._numbers: dict[int, tuple[weakref.ref[Module], int]] = {}
         self._holders: list[weakref.ref[Module]] = []
-        self._names: dict[int, str] = {}
+        self._names: dict[int, tuple[weakref.ref[Module], str]] = {}
+        """``id`` of a module → the module, since a new one may get the ``id`` of one that is gone, and its name."""
+        self._taken: set[str] = set()
+        self._next: dict[str, int] = {}
+        """A name that several modules would have → the number for the next of them."""
         self._hooks: dict[tuple[Any, ...], int] = {}
 
     def number(self, module: Module) -> int:
@@ -51,13 +55,16 @@ class Modules:
         return number if reference is not None and reference() is module else None
 
     def _name(self, module: Module) -> str:
-        if id(module) not in self._names:
-            self.name(module)
-        return self._names[id(module)]
+        return self._named(module) or self.name(module)
+
+    def _named(self, module: Module) -> str | None:
+        """The name that a module has got; None for one that has none."""
+        reference, name = self._names.get(id(module), (None, ""))
+        return name if reference is not None and reference() is module else None
 
     def label(self, module: Module) -> str:
         """What to call a module that may have no name: nothing that could fail is asked of it."""
-        return self._names.get(id(module), type(module).__name__)
+        return self._named(module) or type(module).__name__
 
     def called(self) -> set[int]:
         """``id`` of each module that was called."""
@@ -68,21 +75,29 @@ class Modules:
 
         The model is called after the caller's variable, or after its class where there is none.
         """
-        own = free = graph.variable_of(root, graph.caller()) or type(root).__name__
-        number = 2
-        while free in self._names.values():
-            free, number = f"{own} {number}", number + 1
+        top = self._named(root) or self._free(graph.variable_of(root, graph.caller()) or type(root).__name__)
         for path, module in moduletree.named_modules(root):
-            self._names.setdefault(id(module), f"{free}.{path}" if path else free)
-        return self._names[id(root)]
+            if self._named(module) is None:
+                name = f"{top}.{path}" if path else top
+                self._taken.add(name)
+                self._names[id(module)] = weakref.ref(module), name
+        return top
+
+    def _free(self, name: str) -> str:
+        """``name``, with a number if a module has it already, or had it."""
+        free = name
+        while free in self._taken:
+            number = self._next.get(name, 2)
+            free, self._next[name] = f"{name} {number}", number + 1
+        return free
 
     def parameters(self) -> dict[str, torch.Tensor]:
         """Name → parameter, of every module that was called."""
-        found = {}
+        found: dict[str, torch.Tensor] = {}
         for row, reference in zip(self.trace.modules, self._holders, strict=True):
-            for name, parameter in (getattr(reference(), "_parameters", None) or {}).items():
-                if parameter is not None:
-                    found[f"{row.name}.{name}"] = parameter
+            module = reference()
+            for name, parameter in () if module is None else moduletree.own_parameters(module):
+                found[f"{row.name}.{name}"] = parameter
         return found
 
     def alive(self) -> Iterator[tuple[str, Module]]:

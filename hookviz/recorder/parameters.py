@@ -1,5 +1,7 @@
 """Large parameters, whose numbers a recording leaves unread unless a pass shows NaN or Inf."""
 
+from itertools import islice
+
 from hookviz.measuring import measured
 from hookviz.survey import Survey, freed
 from hookviz.trace import Trace
@@ -14,7 +16,7 @@ def read_where_sick(trace: Trace, survey: Survey) -> None:
     """
     if not survey.unread or not _sick(trace, survey):
         return
-    places = _leaves_of(trace, survey.pass_id)
+    places = _leaves_of(trace, survey)
     for node, (reference, version) in survey.unread.items():
         leaf = reference()
         if leaf is not None and leaf._version == version and not freed(leaf):
@@ -22,22 +24,21 @@ def read_where_sick(trace: Trace, survey: Survey) -> None:
             trace.tensors[places[node]] = trace.tensors[places[node]]._replace(data=len(trace.values) - 1)
 
 
-def _leaves_of(trace: Trace, pass_id: int) -> dict[int, int]:
-    """Node → the place among ``trace.tensors`` of each leaf of a pass; earlier passes come before it."""
-    found: dict[int, int] = {}
-    for place in range(len(trace.tensors) - 1, -1, -1):
-        row = trace.tensors[place]
-        if row.pass_id < pass_id:
-            break
-        if row.pass_id == pass_id and row.leaf:
-            found[row.node] = place
-    return found
+def _leaves_of(trace: Trace, survey: Survey) -> dict[int, int]:
+    """Node → the place among ``trace.tensors`` of each leaf of a pass.
+
+    Rows of the pass around this one can stand between them: a hook may call ``retain_grad()`` on one of its tensors.
+    """
+    places = range(survey.first_tensor, len(trace.tensors))
+    rows = ((place, trace.tensors[place]) for place in places)
+    return {row.node: place for place, row in rows if row.pass_id == survey.pass_id and row.leaf}
 
 
 def _sick(trace: Trace, survey: Survey) -> bool:
-    for row in reversed(trace.rows):
-        if row.pass_id < survey.pass_id:
-            return False
+    """Whether a model returned NaN or Inf before this pass, or an unread leaf got such a gradient in it."""
+    for row in islice(reversed(trace.rows), len(trace.rows) - survey.first_row):
+        if row.pass_id != survey.pass_id:
+            continue
         returned = row.kind == "forward" and row.call >= 0 and trace.calls[row.call].parent is None
         written = row.kind in ("accumulate", "returned") and row.node in survey.unread
         if (returned or written) and any(_bad(trace, index) for index in _several(row.after)):

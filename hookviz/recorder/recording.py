@@ -1,6 +1,7 @@
 """One recording: lays observers into a graph before each backward pass, and takes every one of them off again."""
 
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -50,6 +51,8 @@ class Recording:
     ) -> None:
         self.trace, self.names = trace, names
         self.thread = threading.get_ident()
+        self.within: weakref.ref[object] | None = None
+        """The ``with`` statement whose block this records: once it is gone, the recording is over."""
         self.lock = threading.RLock()
         """Several threads may call a model that was given: one at a time writes into the trace."""
         self.raised = Raised()
@@ -69,6 +72,8 @@ class Recording:
         """What has been said of faults of our own: one sentence for all passes, and one for each module."""
         self._settled = 0
         """So many values of the trace are no longer on a device."""
+        self._last_begun = 0
+        """How many steps there were when the last pass began."""
 
     # -- a module is called; none of this may raise
 
@@ -94,8 +99,14 @@ class Recording:
         self.carefully(self.calls.end, call, depth)
         if not depth:
             self.bound.called()
+            self.carefully(self._sweep)
         if call is not None:
             self.carefully(self.bound.check)
+
+    def _sweep(self) -> None:
+        """Let go of what was stored on nodes that are gone."""
+        for kept in (self.calls.makers, self.scales, self.meanwhile):
+            kept.sweep()
 
     def carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions; a fault in it must not reach the user."""
@@ -132,6 +143,8 @@ class Recording:
 
     def _open(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> Watched | None:
         watched = Watched(self.trace, self._numbering, self.calls)
+        # The forward steps of a pass carry its number as soon as the pass before it has begun.
+        watched.survey.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         watched.raised = self.raised.enter()
         self.bound.begins(watched.survey.pass_id)
         try:
@@ -205,6 +218,7 @@ class Recording:
         """Nodes got new numbers."""
         self._numbering.renumber(nodes)
         self.meanwhile.forget()
+        self._last_begun = 0
         self._settled = 0  # values have moved up, also those that are still on a device
 
     def trouble(self, error: Exception, module: str | None = None) -> None:
@@ -233,6 +247,7 @@ class Recording:
         self.notices.saved_hooks()
         places = survey.take(roots, self._names(), self._only)
         self.chosen.nodes, self.chosen.seen = survey.counts
+        self._sweep()
         self.meanwhile.tell(survey)
         seen.careful = len(survey.nodes) <= SMALL
         self.carefully(self.saved.capture, survey)

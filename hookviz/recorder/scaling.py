@@ -73,6 +73,10 @@ class Scales:
         row = StepRow(number, kind, before=len(values) - 2, after=len(values) - 1, **known)
         self.trace.rows.append(row)
 
+    def sweep(self) -> None:
+        """Forget the nodes that are gone."""
+        self._scaled.sweep()
+
     def close(self) -> None:
         """Forget all nodes."""
         self._scaled.clear()

@@ -1,13 +1,12 @@
 """What is in the tables of a trace, by pass, node and call: each table is read once, however many passes there are."""
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookviz.trace.rows import HookRow, Place, SavedRow, ScaleRow, TensorRow
+from hookviz.trace.rows import HookRow, SavedRow, ScaleRow, TensorRow
 
 if TYPE_CHECKING:
     from hookviz.trace.trace import Trace
@@ -47,16 +46,6 @@ class Lookup:
         self._hooks: dict[int, PassHooks] = {}
 
     # -- names
-
-    @cached_property
-    def op_counts(self) -> Counter[str]:
-        """How many nodes there are of each op."""
-        return Counter(self._ops)
-
-    @cached_property
-    def names(self) -> dict[Place, str]:
-        """Place → the first name that was found for the tensor there."""
-        return {(row.node, row.output): row.name for row in reversed(self._tensors) if row.name}
 
     @cached_property
     def leaf_names(self) -> dict[int, str]:

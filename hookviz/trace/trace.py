@@ -10,6 +10,7 @@ from hookviz.source import Source
 from hookviz.table import Table
 from hookviz.trace.asked import Asked
 from hookviz.trace.lookup import Lookup, table_sizes
+from hookviz.trace.naming import Naming
 from hookviz.trace.rows import (
     HOOK_KINDS,
     MODULE_HOOK_KINDS,
@@ -68,7 +69,10 @@ class Trace(Asked, Played):
     hooked: list[list[int]] = field(default_factory=list)
     """For each pass, the hooks that were registered on its graph, by their place in ``hook_rows``."""
     _lookup: Lookup | None = field(default=None, init=False, compare=False)
+    _naming: Naming | None = field(default=None, init=False, compare=False)
     _hook_numbers: dict[HookRow, int] = field(default_factory=dict, init=False, compare=False)
+    _noted: dict[int, set[int]] = field(default_factory=dict, init=False, compare=False)
+    """Pass → what ``hooked`` lists for it, for the passes that are running."""
 
     @property
     def steps(self) -> Steps:
@@ -100,7 +104,7 @@ class Trace(Asked, Played):
             place = self.place(index, self.lookup.last_passes.get(index))
         source = Source(row.name, row.file, row.line, row.text, row.mark)
         tensors = row.kind in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
-        unnamed = tensors and (row.node, row.output) not in self.lookup.names
+        unnamed = tensors and self.naming.tensor((row.node, row.output)) is None
         variant = ".unnamed" if unnamed else ".global" if "global" in row.flags else ""
         return Hook(on, row.kind, source, say(f"dict.{row.kind}{variant}", on=on), *place, row.flags)
 
@@ -137,30 +141,37 @@ class Trace(Asked, Played):
     def _inside(self, node: int, output: int) -> str:
         if node < 0:
             return ""
-        lookup, op = self.lookup, self.ops[node]
-        tensor = lookup.names.get((node, max(output, 0)))
+        naming, op = self.naming, self.ops[node]
+        tensor = naming.tensor((node, max(output, 0)))
         if output >= 0 and tensor is not None:
             return tensor
         if tensor is not None:
             return say("name.node", op=op, tensor=tensor)
         if output >= 0 and op == "AccumulateGrad":
             return say("name.leaf", number=node)
-        return op if lookup.op_counts[op] == 1 else say("name.number", op=op, number=node)
+        return say("name.number", op=op, number=node) if naming.is_repeated(op) else op
 
     def outputs(self, node: int) -> list[int]:
         """The outputs of ``node`` to which an edge leads, or at which a pass begins."""
         return self.lookup.outputs.get(node, [])
 
     @property
+    def naming(self) -> Naming:
+        """The names of its tensors and nodes, also while it grows."""
+        if self._naming is None or not self._naming.is_of(self.ops, self.tensors):
+            self._naming = Naming(self.ops, self.tensors)
+        return self._naming
+
+    @property
     def lookup(self) -> Lookup:
-        """Its tables by pass, node and call; made anew once a table has grown."""
+        """Its tables by pass, node and call; made anew once a table has grown, so a recording must not ask for it."""
         if self._lookup is None or self._lookup.size != table_sizes(self):
             self._lookup = Lookup(self)
         return self._lookup
 
     def forget(self) -> None:
         """A table has other rows now: look them up anew."""
-        self._lookup, self._hook_numbers = None, {}
+        self._lookup, self._naming, self._hook_numbers, self._noted = None, None, {}, {}
 
     def hook_number(self, row: HookRow) -> int:
         """The place of ``row`` in ``hook_rows``, at whose end it is put if it is not there yet."""
@@ -170,6 +181,19 @@ class Trace(Asked, Played):
         if place == len(self.hook_rows):
             self.hook_rows.append(row)
         return place
+
+    def note_hook(self, pass_id: int, index: int) -> None:
+        """List a hook, by its place in ``hook_rows``, among those of a pass, once: a pass may have thousands."""
+        noted = self._noted.get(pass_id)
+        if noted is None:
+            noted = self._noted[pass_id] = set(self.hooked[pass_id])
+        if index not in noted:
+            noted.add(index)
+            self.hooked[pass_id].append(index)
+
+    def forget_noted(self, pass_id: int) -> None:
+        """A pass is over: the set of its hooks is not needed any more."""
+        self._noted.pop(pass_id, None)
 
     def _on(self, row: StepRow) -> str:
         """What a step is about."""
