@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser.lab import write_notebook
 from tests.reading import headings
-from tests.test_notebooks import MEGABYTES, USUAL
+from tests.test_notebooks import CUDA, MEGABYTES, USUAL
 from tools.reading import facts
 from tools.running import NOTEBOOKS, run_all
 from tools.website import SOURCE, is_lesson, linked, overview
@@ -109,6 +109,7 @@ def test_the_guide_tells_what_time_and_memory_the_lessons_take() -> None:
     assert f"Each lesson takes from {min(minutes)} to {max(minutes)} minutes" in guide
     more = " and ".join(MEGABYTES)
     assert f"count {USUAL} MB of memory, and {max(MEGABYTES.values())} MB in lessons {more}" in guide
+    assert f"A build of torch for CUDA takes {CUDA} MB more." in guide
 
 
 def test_the_guide_has_all_twelve_lessons_in_order() -> None:

@@ -90,8 +90,8 @@ def show(whatif: WhatIf) -> None:
     line = ipywidgets.Label()  # beside the sliders, so that it moves nothing
     moved = sliders(whatif, player, lambda text: setattr(line, "value", text))
     box = ipywidgets.VBox([ipywidgets.HBox([ipywidgets.VBox(moved), line]), player])
-    live = {**box._repr_mimebundle_(), "text/html": f"<p>{again}</p>"}
-    del live["text/plain"]  # the player's says it
+    view = {"version_major": 2, "version_minor": 0, "model_id": box.model_id}  # as each release of ipywidgets sends it
+    live = {"application/vnd.jupyter.widget-view+json": view, "text/html": f"<p>{again}</p>"}
     css = _CSS % {"height": _HEIGHT * len(whatif.ranges), "again": json.dumps(again, ensure_ascii=False)}
     twin = f'<div class="hv-again"><style>{css}</style><div data-twin="{player.twin}">{output(state)}</div></div>'
     _close_earlier(box)
