@@ -17,7 +17,7 @@ from hookviz.player.frames import _GLYPHS, _NOTES, _ONE_CARD, state
 from hookviz.sentences import sentence, title
 from hookviz.trace import HOOK_KINDS, KINDS, HookRow, StepRow
 from hookviz.values import measure
-from hookviz.words import say, section, table
+from hookviz.words import parts_of, say, section, table
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hookviz"
 WORDS = table()
@@ -171,6 +171,14 @@ def test_every_firing_can_be_told(kind: str, effect: str, of: str | None, node: 
 
 def test_a_place_holds_whatever_is_put_in() -> None:
     assert say("kind.retain_grad", on="{on} 100% {0}") == "retain_grad on {on} 100% {0}"
+
+
+@pytest.mark.parametrize("key", sorted(table()))
+def test_what_a_text_was_made_of_is_read_from_it(key: str) -> None:
+    parts = {name: f"<{name}>" for _, name, _, _ in Formatter().parse(table()[key]) if name}
+    text = say(key, **parts)
+    found = parts_of(key, text)
+    assert found is not None and found.keys() == parts.keys() and say(key, **found) == text
 
 
 def test_a_section_comes_without_its_prefix() -> None:

@@ -78,14 +78,19 @@ class Tree:
         self.trace, self.pass_id = trace, pass_id
         self.below = pictured(trace, pass_id)
         self.made = makers(trace, self.below)
-        self.following: dict[int, list[tuple[int, int]]] = {node: [] for node in self.below}
+        self.following = trace.lookup.following
         """Node → (its input, the node there) for each way that its gradients take."""
         self.before: dict[int, list[tuple[int, int]]] = {}
         """Node → (a node of this pass, its input) for each way that leads to it."""
+        here, left_out = set(self.below), set()
         for start, slot, end in trace.lookup.ways(self.below):
-            if end in self.following:
-                self.following[start].append((slot, end))
+            if end in here:
                 self.before.setdefault(end, []).append((start, slot))
+            else:
+                left_out.add(start)
+        if left_out:
+            known = {node: self.following.get(node, []) for node in self.below}
+            self.following = known | {node: [way for way in known[node] if way[1] in here] for node in left_out}
         self.root = Fold("", "pass", [])
         self.calls: dict[int, Fold] = {}
         self.around: dict[int, Fold] = {}

@@ -38,8 +38,11 @@ def parts_of(key: str, text: str) -> dict[str, str] | None:
     >>> parts_of("error.step", "Something else.") is None
     True
     """
-    pieces = [(re.escape(before), name) for before, name, _, _ in Formatter().parse(table()[key])]
-    pattern = "".join(before + (f"(?P<{name}>.*?)" if name else "") for before, name in pieces)
+    pattern, named = "", set()
+    for before, name, _, _ in Formatter().parse(table()[key]):
+        again = f"(?P={name})" if name in named else f"(?P<{name}>.*?)"  # a part may be said twice
+        pattern += re.escape(before) + (again if name else "")
+        named.add(name)
     found = re.fullmatch(pattern, text)
     return None if found is None else found.groupdict()
 
