@@ -173,7 +173,7 @@ def test_a_place_holds_whatever_is_put_in() -> None:
     assert say("kind.retain_grad", on="{on} 100% {0}") == "retain_grad on {on} 100% {0}"
 
 
-@pytest.mark.parametrize("key", sorted(table()))
+@pytest.mark.parametrize("key", sorted(key for key, text in WORDS.items() if "!r}" not in text))
 def test_what_a_text_was_made_of_is_read_from_it(key: str) -> None:
     parts = {name: f"<{name}>" for _, name, _, _ in Formatter().parse(table()[key]) if name}
     text = say(key, **parts)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from tests.browser.lab import Lab, Prose, browser, chromium, write_notebook
+from tests.browser.lab import CLOSE, Lab, Prose, browser, chromium, write_notebook
 
 LESSONS = Path(__file__).parents[2] / "notebooks"
 SIZES = {1280: 800, 390: 844}
@@ -107,21 +107,6 @@ def together(chrome: Browser) -> Iterator[BrowserContext]:
     context.close()
 
 
-@pytest.fixture(scope="session")
-def open_lasting(together: BrowserContext, lab: Lab) -> Callable[..., Page]:
-    """Opens a notebook in a page of its own, runs it, and waits for the players in it."""
-
-    def open_it(notebook: str, theme: str = "light", width: int = 1280, height: int = 1100) -> Page:
-        lab.set_theme(theme)
-        page = together.new_page()
-        page.set_viewport_size({"width": width, "height": height})
-        note_errors(page)
-        lab.open(page, notebook)
-        return ran(lab, page)
-
-    return open_it
-
-
 def ran(lab: Lab, page: Page) -> Page:
     """``page``, once all cells of its notebook have run and the players in it are there."""
     lab.run_all(page)
@@ -130,18 +115,39 @@ def ran(lab: Lab, page: Page) -> Page:
     return page
 
 
-@pytest.fixture(scope="module")
-def open_page(open_lasting: Callable[..., Page]) -> Iterator[Callable[..., Page]]:
-    """The same; at the end of the module the page is closed: open ones keep the machine busy."""
-    pages: list[Page] = []
+@pytest.fixture(scope="session")
+def free() -> list[Page]:
+    """The light JupyterLabs that no test uses any more: to load another takes longer than most tests."""
+    return []
 
-    def open_it(*arguments: Any, **settings: Any) -> Page:
-        pages.append(open_lasting(*arguments, **settings))
-        return pages[-1]
+
+@pytest.fixture(scope="module")
+def open_page(together: BrowserContext, lab: Lab, free: list[Page]) -> Iterator[Callable[..., Page]]:
+    """Opens a notebook in a JupyterLab of its own, runs it, and waits for the players in it."""
+    pages: dict[Page, str] = {}
+
+    def open_it(notebook: str, theme: str = "light", width: int = 1280, height: int = 1100) -> Page:
+        lab.set_theme(theme)
+        page = free.pop() if free and theme == "light" else together.new_page()
+        pages[page] = theme
+        page.set_viewport_size({"width": width, "height": height})
+        if page.url == "about:blank":
+            note_errors(page)
+            lab.show(page, notebook)
+        else:
+            page.emulate_media(reduced_motion="no-preference")
+            page.errors.clear()  # type: ignore[attr-defined]
+            lab.turn_to(page, notebook)
+        lab.wait_for_kernel(page)
+        return ran(lab, page)
 
     yield open_it
-    for page in pages:
-        page.close()
+    for page, theme in pages.items():
+        if theme == "light" and not page.is_closed():
+            page.evaluate(CLOSE)
+            free.append(page)
+        else:
+            page.close()
 
 
 @pytest.fixture

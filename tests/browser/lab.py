@@ -46,11 +46,11 @@ def chromium() -> str | None:
     )
 
 
-TURN_TO = """async (path) => {
-  const { shell, commands } = window.jupyterapp;
-  for (const shown of [...shell.widgets("main")]) shown.dispose();
-  await commands.execute("docmanager:open", { path });
-}"""
+CLOSE = """() => { for (const shown of [...window.jupyterapp.shell.widgets("main")]) shown.dispose(); }"""
+TURN_TO = f"""async (path) => {{
+  ({CLOSE})();
+  await window.jupyterapp.commands.execute("docmanager:open", {{ path }});
+}}"""
 
 
 @contextmanager
