@@ -13,31 +13,32 @@ class Naming:
 
     def __init__(self, ops: Sequence[str], tensors: Sequence[TensorRow]) -> None:
         self._ops, self._tensors = ops, tensors
-        self._read_ops = self._read_tensors = 0
+        self._ends = 0, 0
+        """So many rows of each were read."""
         self._first: dict[str, int] = {}
         """Op → the first node of that op."""
-        self._repeated: set[str] = set()
-        self._names: dict[Place, str] = {}
+        self.repeated: set[str] = set()
+        """The ops that several nodes have."""
+        self.tensors: dict[Place, str] = {}
+        """Place → the first name that was found for the tensor there."""
+        self._read()
 
-    def is_of(self, ops: Sequence[str], tensors: Sequence[TensorRow]) -> bool:
-        """Whether it reads these tables, and they still hold all that it has read."""
-        same = self._ops is ops and self._tensors is tensors
-        return same and self._read_ops <= len(ops) and self._read_tensors <= len(tensors)
+    def follows(self, ops: Sequence[str], tensors: Sequence[TensorRow]) -> bool:
+        """Read what these tables have got since; False if they are others, or have lost what was read."""
+        ends = len(ops), len(tensors)
+        if self._ops is not ops or self._tensors is not tensors or ends[0] < self._ends[0] or ends[1] < self._ends[1]:
+            return False
+        if ends != self._ends:
+            self._read()
+        return True
 
-    def tensor(self, place: Place) -> str | None:
-        """The first name that was found for the tensor at ``place``."""
-        start, end = self._read_tensors, len(self._tensors)
-        for row in self._tensors[start:end]:
+    def _read(self) -> None:
+        start, end = self._ends, (len(self._ops), len(self._tensors))
+        for node in range(start[0], end[0]):
+            op = self._ops[node]
+            if op not in self.repeated and self._first.setdefault(op, node) != node:
+                self.repeated.add(op)
+        for row in self._tensors[start[1] : end[1]]:
             if row.name:
-                self._names.setdefault((row.node, row.output), row.name)
-        self._read_tensors = end
-        return self._names.get(place)
-
-    def is_repeated(self, op: str) -> bool:
-        """Whether several nodes have this op."""
-        start, end = self._read_ops, len(self._ops)
-        for node in range(start, end):
-            if self._first.setdefault(self._ops[node], node) != node:
-                self._repeated.add(self._ops[node])
-        self._read_ops = end
-        return op in self._repeated
+                self.tensors.setdefault((row.node, row.output), row.name)
+        self._ends = end

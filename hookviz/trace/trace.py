@@ -104,7 +104,7 @@ class Trace(Asked, Played):
             place = self.place(index, self.lookup.last_passes.get(index))
         source = Source(row.name, row.file, row.line, row.text, row.mark)
         tensors = row.kind in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
-        unnamed = tensors and self.naming.tensor((row.node, row.output)) is None
+        unnamed = tensors and (row.node, row.output) not in self.naming.tensors
         variant = ".unnamed" if unnamed else ".global" if "global" in row.flags else ""
         return Hook(on, row.kind, source, say(f"dict.{row.kind}{variant}", on=on), *place, row.flags)
 
@@ -142,14 +142,14 @@ class Trace(Asked, Played):
         if node < 0:
             return ""
         naming, op = self.naming, self.ops[node]
-        tensor = naming.tensor((node, max(output, 0)))
+        tensor = naming.tensors.get((node, max(output, 0)))
         if output >= 0 and tensor is not None:
             return tensor
         if tensor is not None:
             return say("name.node", op=op, tensor=tensor)
         if output >= 0 and op == "AccumulateGrad":
             return say("name.leaf", number=node)
-        return say("name.number", op=op, number=node) if naming.is_repeated(op) else op
+        return say("name.number", op=op, number=node) if op in naming.repeated else op
 
     def outputs(self, node: int) -> list[int]:
         """The outputs of ``node`` to which an edge leads, or at which a pass begins."""
@@ -158,7 +158,7 @@ class Trace(Asked, Played):
     @property
     def naming(self) -> Naming:
         """The names of its tensors and nodes, also while it grows."""
-        if self._naming is None or not self._naming.is_of(self.ops, self.tensors):
+        if self._naming is None or not self._naming.follows(self.ops, self.tensors):
             self._naming = Naming(self.ops, self.tensors)
         return self._naming
 
