@@ -6,7 +6,7 @@ from functools import cached_property
 from math import inf
 
 from hookviz.trace import Trace
-from hookviz.trace.within import called, chain, makers, pictured
+from hookviz.trace.within import called, chain, is_cut, makers, pictured
 
 MANY = 40
 """About as many boxes as a person can take in at once: a level that has more is folded."""
@@ -78,19 +78,18 @@ class Tree:
         self.trace, self.pass_id = trace, pass_id
         self.below = pictured(trace, pass_id)
         self.made = makers(trace, self.below)
+        ways = trace.lookup.ways(self.below)
         self.following = trace.lookup.following
-        """Node → (its input, the node there) for each way that its gradients take."""
+        """Node → (its input, the node there) for each way that its gradients take in this picture."""
+        if is_cut(ways, self.below):
+            self.following = {node: [] for node in self.below}
+            for start, slot, end in ways:
+                if end in self.following:
+                    self.following[start].append((slot, end))
         self.before: dict[int, list[tuple[int, int]]] = {}
         """Node → (a node of this pass, its input) for each way that leads to it."""
-        here, left_out = set(self.below), set()
-        for start, slot, end in trace.lookup.ways(self.below):
-            if end in here:
-                self.before.setdefault(end, []).append((start, slot))
-            else:
-                left_out.add(start)
-        if left_out:
-            known = {node: self.following.get(node, []) for node in self.below}
-            self.following = known | {node: [way for way in known[node] if way[1] in here] for node in left_out}
+        for start, slot, end in ways:
+            self.before.setdefault(end, []).append((start, slot))
         self.root = Fold("", "pass", [])
         self.calls: dict[int, Fold] = {}
         self.around: dict[int, Fold] = {}

@@ -33,7 +33,7 @@ def dicts_on_nodes(known: Collection[int]) -> Iterator[tuple[Dict, torch.Tensor 
     dicts, of_modules = _ordered_dicts()
     known = {*known, *of_modules}
     found: list[Any] = [thing for thing in dicts if id(thing) not in known and _holds_hooks(thing)]
-    del dicts
+    del dicts  # a list of them would count as one more that refers to each
     if not found:
         return
     found.append(OrderedDict({0: _nothing}))  # a dict that no node holds, to compare with

@@ -77,7 +77,7 @@ class Scene:
     @classmethod
     def of(cls, trace: Trace, pass_id: int = 0, most: int = MOST) -> "Scene":
         """The scene of one pass of ``trace``, at most ``most`` boxes of it, those nearest to the roots."""
-        below_roots = list(below(trace, pass_id))
+        below_roots = below(trace, pass_id)
         made = makers(trace, below_roots)
         nodes, calls = _within(trace, below_roots, called(trace, pass_id), made, most)
         boxes = {node: box_of(trace, pass_id, node) for node in nodes}

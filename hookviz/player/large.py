@@ -242,7 +242,8 @@ class Large:
             yield say("trace.firings", count=f"{len(self._fired):,}", shown=f"{fired:,}")
         if self._groups:
             yield say("trace.passes", count=f"{len(self.passes):,}", most=MANY)
-        if any(is_cut(self.trace, pictured(self.trace, pass_id)) for pass_id in self.passes):
+        pictures = (pictured(self.trace, pass_id) for pass_id in self.passes)
+        if any(is_cut(self.trace.lookup.ways(nodes), nodes) for nodes in pictures):
             yield say("trace.unreached", most=UNREACHED)
 
 

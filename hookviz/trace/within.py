@@ -1,34 +1,31 @@
 """How the nodes and the calls of one pass lie to each other."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from hookviz.trace.trace import Trace
-
-
-def below(trace: Trace, pass_id: int) -> Iterator[int]:
-    """The nodes of a pass, nearest to the roots first."""
-    following = trace.lookup.following
-    queue = [node for node, _ in trace.roots[pass_id]] if pass_id < len(trace.roots) else []
-    seen = dict.fromkeys(queue)
-    queue = list(seen)
-    for node in queue:  # grows while it is read
-        for _, end in following.get(node, ()):
-            if end not in seen:
-                seen[end] = None
-                queue.append(end)
-    return iter(seen)
-
 
 UNREACHED = 100
 """A picture has so many nodes that the pass did not reach: a small pass may begin in a very large graph."""
 
 
+def below(trace: Trace, pass_id: int) -> list[int]:
+    """The nodes of a pass, nearest to the roots first."""
+    return _walk(trace, pass_id, set(), len(trace.ops))
+
+
 def pictured(trace: Trace, pass_id: int) -> list[int]:
     """The nodes of a pass as ``below``, but of those that it did not reach only the ``UNREACHED`` nearest to roots."""
-    following = trace.lookup.following
     reached = {trace.rows[step].node for step in trace.lookup.steps(pass_id)} - {-1}
-    seen = dict.fromkeys(node for node, _ in trace.roots[pass_id]) if pass_id < len(trace.roots) else {}
-    room = UNREACHED
+    found = _walk(trace, pass_id, reached, UNREACHED)
+    # What was reached lies below others that were; if it ever should not, all is pictured.
+    return found if reached.issubset(found) else below(trace, pass_id)
+
+
+def _walk(trace: Trace, pass_id: int, reached: Collection[int], room: int) -> list[int]:
+    """The nodes of a pass, nearest to the roots first: those in ``reached``, and at most ``room`` others."""
+    following = trace.lookup.following
+    queue = [node for node, _ in trace.roots[pass_id]] if pass_id < len(trace.roots) else []
+    seen = dict.fromkeys(queue)
     queue = list(seen)
     for node in queue:  # grows while it is read
         for _, end in following.get(node, ()):
@@ -36,14 +33,12 @@ def pictured(trace: Trace, pass_id: int) -> list[int]:
                 room -= end not in reached
                 seen[end] = None
                 queue.append(end)
-    # What was reached lies below others that were; if it ever should not, all is pictured.
-    return queue if reached <= seen.keys() else list(below(trace, pass_id))
+    return queue
 
 
-def is_cut(trace: Trace, nodes: Iterable[int]) -> bool:
-    """Whether ways lead from ``nodes`` to others."""
-    following, there = trace.lookup.following, set(nodes)
-    return any(end not in there for node in there for _, end in following.get(node, ()))
+def is_cut(ways: Iterable[tuple[int, int, int]], nodes: Collection[int]) -> bool:
+    """Whether some of ``ways``, which begin at ``nodes``, lead to other nodes."""
+    return not {end for _, _, end in ways} <= set(nodes)
 
 
 def chain(trace: Trace, call: int) -> Iterator[int]:
