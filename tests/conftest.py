@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import warnings
 from collections.abc import Iterator
 
@@ -20,6 +21,15 @@ def no_hooks_on_all_modules() -> Iterator[None]:
     yield
     left = {name: kept for name, kept in vars(torch_modules).items() if name.startswith("_global") and kept}
     assert not {name: kept for name, kept in left.items() if isinstance(kept, dict)}
+
+
+@pytest.fixture(scope="module")
+def own_memory() -> Iterator[None]:
+    """A search of all that is in memory finds what these tests made, and not a million things of tests before them."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,6 +29,9 @@ SMALL = "digraph { a -> b }"
 CRASHING = (Path(__file__).with_name("crashing.dot")).read_text(encoding="utf-8").split("\n\n")
 """Graphs on which the library crashes when it is asked for the usual layout; reduced from pictures of real networks."""
 ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+WARNINGS = PROJECT["tool"]["pytest"]["ini_options"]["filterwarnings"]
+"""What warnings are here, they are in a program of its own."""
 
 
 def slow(nodes: int) -> str:
@@ -83,7 +87,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """What becomes of a program of its own."""
     before = f"{inspect.getsource(slow)}\n{LIGHT if light else ''}"
-    command = [sys.executable, "-W", "error", "-c", f"{before}\n{code}"]
+    command = [sys.executable, *(part for warning in WARNINGS for part in ("-W", warning)), "-c", f"{before}\n{code}"]
     if shell:
         command = ["sh", "-c", f'exec "$@" {shell}', "sh", *command]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout, **options)

@@ -118,6 +118,11 @@ def calls(root: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
+def modules_run(root: Path) -> list[str]:
+    """The modules that Python was asked to run, in their order."""
+    return [line.split()[1] for line in calls(root)]
+
+
 def run(root: Path) -> int:
     status = setup.main(["lab", "test"], root)
     assert isinstance(status, int)
@@ -237,6 +242,7 @@ def test_a_second_run_installs_nothing(root: Path, pip: Callable[..., None]) -> 
     before = calls(root)
     assert before[0].startswith("-m venv ")
     assert before[1].endswith("-c constraints.txt -e .[lab,test]")
+    assert "--no-compile" in before[1] and before[2] == f"-m compileall -qq -j 0 {root / '.venv' / 'lib'}"
     assert run(root) == 0
     assert calls(root) == before
 
@@ -248,7 +254,7 @@ def test_a_changed_list_of_packages_is_installed_into_the_same_environment(
     run(root)
     (root / name).write_text("changed")
     assert run(root) == 0
-    assert [line.split()[1] for line in calls(root)] == ["venv", "pip", "pip"]
+    assert modules_run(root) == ["venv", "pip", "compileall", "pip", "compileall"]
 
 
 def test_jupyterlab_is_kept_from_asking_for_news(root: Path, pip: Callable[..., None]) -> None:
@@ -268,10 +274,10 @@ def test_new_settings_for_jupyterlab_reach_an_environment_that_is_there(root: Pa
 def test_other_extras_are_installed_on_top(root: Path, pip: Callable[..., None]) -> None:
     run(root)
     setup.main(["lab", "test", "bench"], root)
-    assert calls(root)[-1].endswith(".[lab,test,bench]")
-    assert len(calls(root)) == 3
+    assert calls(root)[-2].endswith(".[lab,test,bench]")
+    before = calls(root)
     run(root)
-    assert len(calls(root)) == 3
+    assert calls(root) == before
 
 
 def test_the_peers_get_an_environment_of_their_own(
@@ -302,7 +308,7 @@ def test_an_environment_without_a_working_python_is_made_anew(root: Path, pip: C
     (root / ".venv" / "left over").touch()
     assert run(root) == 0
     assert not (root / ".venv" / "left over").exists()
-    assert [line.split()[1] for line in calls(root)] == ["venv", "pip", "venv", "pip"]
+    assert modules_run(root) == ["venv", "pip", "compileall"] * 2
 
 
 def test_an_environment_that_was_moved_is_installed_again(root: Path, tmp_path: Path) -> None:
@@ -335,7 +341,7 @@ def test_an_old_node_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert suite.why_not_node(str(node)) == "node is v16.20.0 and 20.19 or newer is needed"
 
 
-@pytest.mark.parametrize("failing", [None, suite.COURSE[0], "tests/browser", "--ignore=tests/browser"])
+@pytest.mark.parametrize("failing", [None, suite.COURSE[0], suite.PROOFS, "tests/browser", "--ignore=tests/browser"])
 def test_all_parts_of_the_suite_run_and_each_may_fail(
     failing: str | None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -346,20 +352,25 @@ def test_all_parts_of_the_suite_run_and_each_may_fail(
 
     monkeypatch.setattr(suite, "pytest", command)
     assert suite.run_all() == int(failing is not None)
-    beside = [suite.COURSE[0], "tests/browser"]
+    beside = [suite.COURSE[0], "tests/browser", suite.PROOFS]
     assert capfd.readouterr().out.split() == ["--ignore=tests/browser", *beside]
 
 
 def test_every_part_is_there() -> None:
-    assert all((ROOT / path).exists() for path in suite.COURSE)
+    assert all((ROOT / path).exists() for path in [*suite.COURSE, suite.PROOFS])
 
 
 # -- the same packages everywhere
 
 
-def test_every_requirement_has_an_exact_version_that_fits() -> None:
+def pinned() -> dict[str, str]:
+    """Package → the one version that ``make`` installs."""
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
-    pins = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
+    return {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
+
+
+def test_every_requirement_has_an_exact_version_that_fits() -> None:
+    pins = pinned()
     assert all(pins.values()) and pins["torch"] == "2.13.0"
     for needed in requirements("lab", "test", "site", "bench", "peers"):
         assert Version(pins[canonicalize_name(needed.name)]) in needed.specifier, needed
@@ -368,11 +379,12 @@ def test_every_requirement_has_an_exact_version_that_fits() -> None:
 def test_each_pin_accepts_the_first_python_that_the_readme_promises() -> None:
     """Debian's is 3.11.2, and there are packages that want 3.11.5."""
     refused = []
-    for line in (ROOT / "constraints.txt").read_text().splitlines():
+    for name, version in pinned().items():
         with suppress(PackageNotFoundError):  # of a pin that only another set-up needs
-            needed = "" if line.startswith("#") else metadata(line.partition("==")[0])["Requires-Python"]
+            there = metadata(name)
+            needed = there["Requires-Python"] if there["Version"] == version else ""
             if needed and "3.11.0" not in SpecifierSet(needed):
-                refused.append((line, needed))
+                refused.append((name, version, needed))
     assert refused == []
 
 

@@ -169,10 +169,19 @@ def install(venv: Path, extras: List[str]) -> None:
     """Install hookviz with its extras, in the versions of constraints.txt."""
     print("Installing hookviz with the packages it needs.", flush=True)
     wanted = ["-c", "constraints.txt", "-e", f".[{','.join(extras)}]"]
-    command = [str(python_of(venv)), "-m", "pip", "install", "--retries", "2", *wanted]
+    command = [str(python_of(venv)), "-m", "pip", "install", "--no-compile", "--retries", "2", *wanted]
     log = venv / "install.log"
     if run_pip(command, venv.parent, log):
         raise Problem(explain(log))
+    compile_all(venv)
+
+
+def compile_all(venv: Path) -> None:
+    """Compile what was installed on all cores: pip takes a minute for it, on one.
+
+    Some packages have templates that are no Python. What is not compiled here Python compiles where it is imported.
+    """
+    subprocess.run([str(python_of(venv)), "-m", "compileall", "-qq", "-j", "0", str(venv / "lib")])
 
 
 def quieten(venv: Path) -> None:

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BROWSER = "tests/browser"
 COURSE = [f"{BROWSER}/test_{name}.py" for name in ("lessons", "screen", "site", "slides")]
 """The tests in a browser that open every lesson, one after the other."""
+PROOFS = "tests/proof"
 # From here on node sees by itself that a .js file is a module.
 NEEDED_NODE = (20, 19)
 
@@ -30,17 +31,16 @@ def pytest(*arguments: str) -> list[str]:
 
 
 def run_all() -> int:
-    """Run all that pyproject.toml names: the tests in a browser, which mostly wait, beside all others.
+    """Run all that pyproject.toml names: the proofs, and the tests in a browser, beside all others.
 
-    The others take longest: they go first where there is not enough of the machine for all. What is beside prints when
-    they are done.
+    The others go first where there is not enough of the machine for all. What is beside prints when they are done.
     """
     # Torch's threads in one part would wait, and keep a core busy with it, for those in another.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     with ExitStack() as ending:
         rest = [BROWSER, *(f"--ignore={path}" for path in COURSE)]
-        beside = [Beside(ending, files) for files in (COURSE, rest)]
-        others = subprocess.run(pytest(f"--ignore={BROWSER}"), cwd=ROOT).returncode
+        beside = [Beside(ending, files) for files in (COURSE, rest, [PROOFS])]
+        others = subprocess.run(pytest(f"--ignore={BROWSER}", f"--ignore={PROOFS}"), cwd=ROOT).returncode
         return next(filter(None, [others, *(part.end() for part in beside)]), 0)
 
 

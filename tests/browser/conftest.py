@@ -1,5 +1,6 @@
 """A JupyterLab and a Chromium for the browser tests; without a Chromium they are left out, unless they must run."""
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -111,7 +112,7 @@ def ran(lab: Lab, page: Page) -> Page:
     """``page``, once all cells of its notebook have run and the players in it are there."""
     lab.run_all(page)
     page.wait_for_selector(".hv-player", timeout=90_000)
-    page.wait_for_function(DONE, timeout=60_000)
+    page.wait_for_function(DONE, polling=300, timeout=60_000)
     return page
 
 
@@ -150,16 +151,43 @@ def open_page(together: BrowserContext, lab: Lab, free: list[Page]) -> Iterator[
             page.close()
 
 
+@pytest.fixture(scope="session")
+def context(chrome: Browser) -> Callable[..., BrowserContext]:
+    """Gives the part of the browser that has these settings and no network: one for all tests that ask for the same."""
+
+    @functools.cache
+    def with_settings(**settings: Any) -> BrowserContext:
+        made = chrome.new_context(offline=True, **settings)
+        made.new_page()  # It stays, and with it a process that would take longer to start than a page takes to open.
+        return made
+
+    return with_settings
+
+
 @pytest.fixture
-def opened(chrome: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
+def blank(context: Callable[..., BrowserContext]) -> Iterator[Callable[..., Page]]:
+    """Gives an empty page with these settings, until the test is over."""
+    pages: dict[Page, bool] = {}
+
+    def blank_it(**settings: Any) -> Page:
+        page = context(**settings).new_page()
+        pages[page] = settings.get("java_script_enabled", True)
+        return page
+
+    yield blank_it
+    for page, has_scripts in pages.items():
+        if has_scripts and page.url != "about:blank":
+            page.evaluate("localStorage.clear()")  # where the site, for one, notes which theme was chosen
+        page.close()
+
+
+@pytest.fixture
+def opened(blank: Callable[..., Page], folder: Path) -> Callable[..., Page]:
     """Opens a page of ``folder``, which each module makes for itself, in a browser that has no network."""
-    contexts = []
 
     def open_it(name: str = "index", width: int = 1280, **settings: Any) -> Page:
-        viewport = {"width": width, "height": SIZES[width]}
-        context = chrome.new_context(viewport=viewport, offline=True, **settings)  # type: ignore[arg-type]
-        contexts.append(context)
-        page = context.new_page()
+        page = blank(**settings)
+        page.set_viewport_size({"width": width, "height": SIZES[width]})
         note_errors(page)
         page.requests = []  # type: ignore[attr-defined]
         page.on("request", lambda request: page.requests.append(request.url))  # type: ignore[attr-defined]
@@ -168,9 +196,7 @@ def opened(chrome: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
             expect(page.locator(":has(> .hv-still):not(.hv-plays)")).to_have_count(0)
         return page
 
-    yield open_it
-    for context in contexts:
-        context.close()
+    return open_it
 
 
 @pytest.fixture(scope="session")

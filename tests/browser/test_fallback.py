@@ -1,10 +1,10 @@
 """Where the player cannot start, the picture and the table stay, and a sentence says why."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from scenes import leaf, recorded
 
 import hookviz as hv
@@ -38,19 +38,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def failing(chrome: Browser, folder: Path) -> Iterator[Failing]:
+def failing(blank: Callable[..., Page], folder: Path) -> Failing:
     """Opens a page in a browser to which ``script`` has done something first."""
-    context = chrome.new_context(offline=True)
 
     def open_it(name: str, script: str = "") -> Page:
-        page = context.new_page()
+        page = blank()
         note_errors(page)
         page.add_init_script(script)
         page.goto((folder / f"{name}.html").as_uri())
         return page
 
-    yield open_it
-    context.close()
+    return open_it
 
 
 def sees_the_end(page: Page) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import BrowserContext, Page
 from scenes import leaf
 from test_whatif import a_to_e
 
@@ -43,19 +43,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def opened(chrome: Browser, folder: Path) -> Iterator[Opener]:
-    contexts = []
+def opened(context: Callable[..., BrowserContext], folder: Path) -> Iterator[Opener]:
+    pages = []
 
     def open_it(name: str, scheme: str) -> Page:
-        contexts.append(chrome.new_context(forced_colors="active", color_scheme=scheme, reduced_motion="reduce"))  # type: ignore[arg-type]
-        page = contexts[-1].new_page()
+        page = context(forced_colors="active", color_scheme=scheme, reduced_motion="reduce").new_page()
+        pages.append(page)
         page.goto((folder / f"{name}.html").as_uri())
         page.locator(".hv-player").wait_for()
         return page
 
     yield open_it
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])

@@ -5,23 +5,23 @@ import sys
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import LINKS
 from tests.browser.lab import write_notebook
 
 
 @pytest.fixture(scope="module")
-def converted(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def converted(context: Callable[..., BrowserContext], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     path = tmp_path_factory.mktemp("links") / "links.ipynb"
     write_notebook(path, *LINKS)
     command = [sys.executable, "-m", "nbconvert", "--to", "html", "--execute", str(path)]
     subprocess.run(command, check=True, capture_output=True)
-    context = chrome.new_context(offline=True, viewport={"width": 1280, "height": 620})
-    page = context.new_page()
+    page = context().new_page()
+    page.set_viewport_size({"width": 1280, "height": 620})
     page.goto(path.with_suffix(".html").as_uri(), wait_until="domcontentloaded")
     yield page
-    context.close()
+    page.close()
 
 
 @pytest.fixture(params=["jupyterlab", "nbconvert"])

@@ -149,21 +149,17 @@ def test_sliders_of_somebody_else_are_a_sentence_above_the_picture(show: Callabl
 
 
 @pytest.fixture
-def offline(chrome: Browser, ran: dict[str, Path]) -> Iterator[Callable[..., Page]]:
+def offline(blank: Callable[..., Page], ran: dict[str, Path]) -> Callable[..., Page]:
     """Opens the page that nbconvert makes of a notebook, in a browser without a network."""
-    contexts = []
 
     def open_it(name: str, javascript: bool = True) -> Page:
         command = [sys.executable, "-m", "nbconvert", "--to", "html", str(ran[name])]
         subprocess.run(command, check=True, capture_output=True)
-        contexts.append(chrome.new_context(offline=True, java_script_enabled=javascript))
-        page = contexts[-1].new_page()
+        page = blank(java_script_enabled=javascript)
         page.goto(ran[name].with_suffix(".html").as_uri(), wait_until="domcontentloaded")
         return page
 
-    yield open_it
-    for context in contexts:
-        context.close()
+    return open_it
 
 
 @pytest.mark.parametrize("javascript", [True, False])

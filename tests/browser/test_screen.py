@@ -67,8 +67,8 @@ def outputs(page: Page, selector: str) -> Iterator[ElementHandle]:
     while True:
         pane.evaluate("(pane, top) => pane.scrollTop = top", top)
         page.wait_for_timeout(200)
-        for found in page.query_selector_all(selector):
-            if found.is_visible() and not found.evaluate("e => e.dataset.seen"):
+        for found in page.query_selector_all(f":is({selector}):not([data-seen])"):
+            if found.is_visible():
                 found.evaluate("e => e.dataset.seen = true")
                 yield found
         reached = pane.evaluate("pane => pane.scrollTop")
