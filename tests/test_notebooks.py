@@ -37,8 +37,8 @@ peak[0], time.process_time()"""
 
 USUAL, MEGABYTES = 450, {"08": 700, "09": 700}
 """How much memory a lesson may take at its peak, and those that take more: they train a network on pictures."""
-CUDA = 200
-"""A build of torch for CUDA takes so much more as soon as it is imported."""
+CUDA = 350
+"""A build of torch for CUDA takes up to so much more, once it and what it compiles with are imported."""
 ROOM = CUDA if torch.version.cuda else 0
 
 RANDOM = [path for path in LESSONS if path.name[:2] in ("04", "05", "06", "10")]
