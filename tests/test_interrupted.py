@@ -23,6 +23,8 @@ from hookviz.recorder.stage import Observer
 from hookviz.whatif.switches import _FUNCTIONS, _METHODS
 from hookviz.whole import Uninterrupted, write_whole
 
+pytestmark = pytest.mark.usefixtures("own_memory")
+
 PACKAGE = os.path.join(os.path.dirname(hv.__file__), "")
 POINTS = int(os.environ.get("HOOKVIZ_INTERRUPTS", 25))
 """At so many moments of each scene it is interrupted; set it to a large number for all of them."""

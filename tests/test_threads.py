@@ -1,5 +1,6 @@
 """Several threads at once: each recording sees its own, and a model that is called in many loses nothing."""
 
+import _thread
 import gc
 import sys
 import threading
@@ -128,6 +129,49 @@ def test_a_thread_that_calls_a_recorded_model_may_record_another() -> None:
         thread.join()
     assert [row.name for row in inner[0].modules] == ["mine"]
     assert len(trace.calls) == 2 and {row.name for row in trace.modules} == {"theirs"}
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_pass_in_a_thread_that_is_not_followed_is_told_of(given: bool) -> None:
+    other = nn.Linear(1, 1)
+
+    def train() -> None:
+        other(torch.ones(1)).sum().backward()
+
+    with hv.record(*([Net()] if given else [])) as trace:
+        thread = threading.Thread(target=train)
+        thread.start()
+        thread.join()
+    assert "A backward pass ran in a thread that this recording does not follow" in repr(trace)
+    assert "no backward pass ran" not in repr(trace)
+
+
+def test_a_pass_in_a_thread_of_the_engine_is_none_that_a_person_could_record() -> None:
+    """On a device, checkpointing begins a pass there; Python has not begun such a thread."""
+    done = threading.Event()
+
+    def inner() -> None:
+        leaf(2.0).backward()
+        done.set()
+
+    with hv.record() as trace:
+        _thread.start_new_thread(inner, ())
+        assert done.wait(30)
+        leaf(3.0).backward()
+    assert trace.notes == []
+
+
+def test_a_thread_with_a_recording_of_its_own_is_not_told_of_in_another() -> None:
+    def train() -> None:
+        with hv.record():
+            leaf(2.0).backward()
+
+    with hv.record() as trace:
+        thread = threading.Thread(target=train)
+        thread.start()
+        thread.join()
+        leaf(3.0).backward()
+    assert trace.notes == []
 
 
 def test_a_recording_that_ends_while_another_thread_calls_leaves_nothing() -> None:

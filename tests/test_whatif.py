@@ -1,7 +1,10 @@
 """What if: every hook switched off and on, in real passes."""
 
+import gc
 import random
 import struct
+import traceback
+import weakref
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -83,9 +86,9 @@ def test_without_hooks_the_values_are_what_it_is_about() -> None:
     def run(x: float = 3.0) -> None:
         (torch.tensor(x, requires_grad=True) * 2).backward()
 
-    about = "What if: one recorded pass, without hooks to switch off. Values: "
-    assert repr(whatif(run, x=(0, 4.5))) == f"{about}x=3."
-    assert repr(whatif(run)) == f"{about}None."
+    about = "What if: one recorded pass, without hooks to switch off."
+    assert repr(whatif(run, x=(0, 4.5))) == f"{about} Values: x=3."
+    assert repr(whatif(run)) == about
 
 
 def test_a_hook_that_is_off_leaves_nothing_behind() -> None:
@@ -431,6 +434,35 @@ def test_hooks_of_one_name_are_told_apart_in_words() -> None:
     shown = [variant["label"] for variant in whatif(run).state()["variants"]]
     assert shown[1:5] == ["Without times_two on x", "Without times_two on y", "Without look", shown[4]]
     assert shown[4] == "Without times_two on x, times_two on y"
+
+
+def test_where_nothing_is_to_be_shown_the_error_leads_to_the_line_that_raised() -> None:
+    def run() -> None:
+        raise LookupError("mine")
+
+    with pytest.raises(ValueError, match="Nothing to show: LookupError: mine") as told:
+        whatif(run)
+    cause = told.value.__cause__
+    assert isinstance(cause, LookupError) and cause.__traceback__ is not None
+    assert traceback.extract_tb(cause.__traceback__)[-1].name == "run"
+
+
+def test_what_a_run_raised_keeps_nothing_alive_once_something_was_recorded() -> None:
+    held: list[weakref.ref[torch.Tensor]] = []
+
+    def run() -> None:
+        x = torch.tensor(2.0, requires_grad=True)
+        held.append(weakref.ref(x))
+        (x * x).backward()
+        raise LookupError("mine")
+
+    gc.collect()
+    gc.disable()
+    try:
+        whatif(run)
+        assert held and [reference() for reference in held] == [None] * len(held)
+    finally:
+        gc.enable()
 
 
 def test_where_other_values_show_nothing_all_stays_as_it_was() -> None:

@@ -22,6 +22,7 @@ from hookviz.recorder.opaque import DYNAMO, SWITCH, Regions, compiled, compiling
 from hookviz.recorder.optimizers import Between, OnOptimizer, in_step
 from hookviz.recorder.replaced import Live, Replacement, Tell, telling
 from hookviz.recorder.stage import Observer
+from hookviz.recorder.watched import engine_thread
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
@@ -164,6 +165,13 @@ class OnModules:
         return call if module is None else MethodType(call, module)
 
 
+def _tell_elsewhere() -> None:
+    """A pass runs in a thread of a person's that no recording follows: those that are open say so in the end."""
+    if threading.get_ident() not in _current and not engine_thread():
+        for recording in tuple(_open):
+            recording.elsewhere = True
+
+
 def _observing_backward(run: Callable[..., Any], live: Live) -> Callable[..., Any]:
     def _seen_backward(*arguments: Any, **named: Any) -> Any:
         recording = recording_here() if live.on and not compiling() else None
@@ -171,6 +179,8 @@ def _observing_backward(run: Callable[..., Any], live: Live) -> Callable[..., An
         try:
             if recording is not None:
                 watched = recording.begin(*arguments, **named)
+            elif live.on:
+                _tell_elsewhere()
             result = run(*arguments, **named)
             if recording is not None and watched is not None:
                 recording.returned(watched, result)

@@ -2,6 +2,11 @@
 
 import threading
 
+from hookviz.visible import cut
+
+LONGEST = 300
+"""So many letters of what an exception says are kept."""
+
 
 class Raised:
     """Knows, for each thread, the exception that is on its way, without holding it.
@@ -35,9 +40,11 @@ def text_of(error: BaseException) -> str:
 
     >>> text_of(KeyError("x")), text_of(ValueError())
     ("KeyError: 'x'", 'ValueError')
+    >>> text_of(ValueError("x" * 1000))[-3:]
+    'xx…'
     """
     kind = type(error).__name__
     try:
-        return f"{kind}: {error}".strip().rstrip(":")[:300]
+        return cut(f"{kind}: {error}".strip().rstrip(":"), LONGEST)
     except Exception:  # the exception is a person's, and so is the code that makes its text
         return kind

@@ -136,7 +136,11 @@ def _of_ddp(ddp: DistributedDataParallel) -> Iterator[Joined]:
 def _of_shards(name: str, module: Any) -> Iterator[Joined]:
     """Of ``fully_shard``: the gradient arrives at the gathered parameter, and goes on to the shard of it."""
     paths = {id(inner): path for path, inner in module.named_modules()}
-    for group in module._get_fsdp_state()._fsdp_param_groups:
+    state = module._get_fsdp_state()
+    groups = getattr(state, "_fsdp_param_groups", None)
+    if groups is None:  # torch 2.10 knows one group, or none where the module has no parameters of its own
+        groups = filter(None, [state._fsdp_param_group])
+    for group in groups:
         how = "fsdp" if group.gradient_divide_factor is None else "factor"
         for one in group.fsdp_params:
             leaf, grad = getattr(one, "_unsharded_param", None), one.sharded_param.grad

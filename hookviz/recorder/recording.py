@@ -70,6 +70,8 @@ class Recording:
         self._stages: dict[Any, Stage] = {}
         self._troubles: set[str] = set()
         """What has been said of faults of our own: one sentence for all passes, and one for each module."""
+        self.elsewhere = False
+        """Whether a pass ran in a thread that no recording followed."""
         self._settled = 0
         """So many values of the trace are no longer on a device."""
         self._last_begun = 0
@@ -206,6 +208,8 @@ class Recording:
         self.meanwhile.close()
         self.scales.close()
         self.turns.tell(self.notices)
+        if self.elsewhere:
+            self.notices.say("note.elsewhere")
         if not self.trace.rows and not self.trace.notes:
             self.trace.notes.append(say("trace.empty"))
         self.carefully(self.ranks.tell)

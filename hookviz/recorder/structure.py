@@ -11,6 +11,7 @@ import torch
 
 from hookviz.recorder.glimpse import Glimpse
 from hookviz.values import Row
+from hookviz.visible import cut
 from hookviz.words import say
 
 DEEP, MANY = 6, 64
@@ -133,4 +134,4 @@ def row_of(thing: Any) -> Row:
         text = repr(thing) if type(thing) in (*_SPOKEN, tuple, list, dict) and not thing_has_parts(thing) else "…"
     else:
         text = f"<{type(thing).__name__}>"
-    return ((), type(thing).__name__, "", None, None, text if len(text) <= 80 else text[:79] + "…")
+    return ((), type(thing).__name__, "", None, None, cut(text, 80))

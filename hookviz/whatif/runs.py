@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from hookviz.recorder.api import begin, end, new_recording
+from hookviz.recorder.raised import text_of
 from hookviz.recorder.recording import Recording
 from hookviz.trace import Trace
 from hookviz.whatif.switches import Sign, Switches
@@ -30,7 +31,9 @@ class Run:
     signs: Mapping[int, Sign]
     """A hook's key in its dict → which registration it was."""
     error: str | None
-    """What it raised."""
+    """What it raised, in words."""
+    raised: Exception | None = None
+    """The exception itself where nothing was recorded; its frames hold what ran."""
 
     @property
     def hooks(self) -> dict[int, Sign]:
@@ -40,25 +43,28 @@ class Run:
 
 def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Collection[Sign] = ()) -> Run:
     """Record ``function`` with the hooks in ``off`` left out. What it raises is kept as text, with the trace so far."""
-    recording, switches, error = new_recording(), Switches(off), None
+    recording, switches = new_recording(), Switches(off)
+    raised: Exception | None = None
     # No ``with``: an interrupt may come between the end of its block and the first line of what ends it.
     try:
         begin(recording)
         switches.replace()
         try:
             function(**given)
-        except Exception as raised:  # a hook may be what keeps the pass from failing
-            error = f"{type(raised).__name__}: {raised}"
+        except Exception as ended:  # a hook may be what keeps the pass from failing
+            raised = ended
     finally:
         try:
             _undo(recording, switches)
         except KeyboardInterrupt:  # it may have come before the first line
             _undo(recording, switches)
             raise
-    trace = recording.trace
+    trace, error = recording.trace, None if raised is None else text_of(raised)
     if error is not None and not any(row.kind == "exception" for row in trace.rows):
         trace.notes.append(say("whatif.raised", error=error))
-    return Run(trace, switches.signs, error)
+    run = Run(trace, switches.signs, error, None if trace.rows else raised)
+    raised = None  # or its frames, of which this is one, would stay until somebody collects them
+    return run
 
 
 def _undo(recording: Recording, switches: Switches) -> None:

@@ -74,7 +74,8 @@ class WhatIf(Played):
     ) -> tuple[list[Sign], dict[Off, Run], list[str]]:
         first = run_once(self._function, values)
         if not first.trace.rows:
-            raise ValueError(say("error.whatif.nothing", error=first.error or say("error.whatif.no_pass")))
+            nothing = say("error.whatif.nothing", error=first.error or say("error.whatif.no_pass"))
+            raise ValueError(nothing) from first.raised
         known = {frozenset[Sign](): first}
         signs: list[Sign] = []
         # Where the pass ends in an error, there may be hooks that fire only without the one that makes it.
@@ -177,9 +178,10 @@ class WhatIf(Played):
         return say("variant.without", hooks=labels), say("absent.without", hooks=labels), say("player.off")
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={value:g}" for name, value in self.values.items()) or say("name.none")
+        values = ", ".join(f"{name}={value:g}" for name, value in self.values.items())
         summary = say("whatif.summary", hooks=len(self.hooks), passes=len(self._runs))
-        return " ".join([summary if self.hooks else say("whatif.summary.values", values=values), *self.notes])
+        alone = say("whatif.summary.values", values=values) if values else say("whatif.summary.none")
+        return " ".join([summary if self.hooks else alone, *self.notes])
 
 
 class Sliding(WhatIf):
