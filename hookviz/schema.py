@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from hookviz.files import LONGEST_NAME, LONGEST_TEXT
-from hookviz.visible import visible
+from hookviz.visible import cut, visible
 from hookviz.words import say
 
 MOST = 2**53
@@ -222,5 +222,4 @@ def _type_in_words(kinds: str) -> str:
 
 def shortened(text: str) -> str:
     """A fault on one line of bounded length, whatever text of the file it quotes."""
-    line = visible(text[: 2 * WHY])
-    return line if len(line) <= WHY else f"{line[: WHY - 1]}…"
+    return cut(visible(text[: 2 * WHY]), WHY)

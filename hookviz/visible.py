@@ -1,4 +1,4 @@
-"""Text of users' programs on one line, with nothing in it that cannot be seen."""
+"""Text of users' programs on one line, with nothing in it that cannot be seen, or cut with a sign of it."""
 
 
 def visible(text: str) -> str:
@@ -8,3 +8,12 @@ def visible(text: str) -> str:
     'a b\\ufffd'
     """
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
+
+
+def cut(text: str, room: int) -> str:
+    """``text`` in at most ``room`` characters; what is cut shows as an ellipsis.
+
+    >>> cut("a_very_long_name", 8), cut("short", 8)
+    ('a_very_…', 'short')
+    """
+    return text if len(text) <= room else f"{text[: room - 1]}…"

@@ -85,6 +85,12 @@ def test_rendering_what_is_no_digraph_is_refused(thing: Any) -> None:
         hv.render(thing)
 
 
+@pytest.mark.parametrize("given", [{"filename": 3}, {"directory": 3}, {"outfile": 3.5}])
+def test_a_picture_is_written_to_a_path(given: Any) -> None:
+    with pytest.raises(TypeError, match="A path is a text such as"):
+        hv.draw(LOSS).render(**given)
+
+
 # -- names
 
 

@@ -23,6 +23,8 @@ from hookviz.recorder.dicts import CENSUS_KINDS
 from hookviz.trace import HOOK_KINDS
 from hookviz.words import section
 
+pytestmark = pytest.mark.usefixtures("own_memory")
+
 
 class Net(nn.Module):
     """Two layers, one after the other."""
@@ -284,7 +286,7 @@ def test_unusual_modules_are_listed(make: Callable[[], nn.Module]) -> None:
     assert [row.hook.name for row in before - hv.hooks(layer)] == ["mine"]
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 def test_a_scripted_module_has_none_to_list() -> None:
     assert told(hv.hooks(torch.jit.script(nn.Linear(2, 2)))) == []
 

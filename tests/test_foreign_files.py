@@ -317,6 +317,15 @@ def test_a_part_that_was_never_sent_is_no_reason(tmp_path: Path) -> None:
     assert reason.verdict == "not explained"
 
 
+def test_a_node_that_was_given_no_gradient_sends_what_nothing_explains(tmp_path: Path) -> None:
+    data = json.loads(saved("graph"))
+    step = first(data, "compute")
+    data["rows"]["before"][step] = []
+    trace = read(data, tmp_path)
+    assert {reason.note for reason in trace.why(step)} == {"No values: no gradient came for this output."}
+    trace.to_html(tmp_path / "page.html")
+
+
 def test_gradients_that_torch_cannot_add_up_are_not_explained(tmp_path: Path) -> None:
     """Found by file 18389 of the search: torch has no sum of 8-bit numbers."""
     data = json.loads(saved("graph"))

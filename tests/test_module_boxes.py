@@ -239,6 +239,17 @@ def test_a_node_of_several_outputs_tells_all_the_gradients_that_arrived() -> Non
     assert len(shown) == 2 and "–" in shown[0] and shown[1] == "gradient (3, 5)"
 
 
+def test_of_very_many_outputs_each_is_told_by_itself() -> None:
+    """A text of all of them at each of them took gigabytes for the 38,400 that one of captum's tests has."""
+    x = torch.ones(400, requires_grad=True)
+    outputs = (x * 2).unbind()
+    with hv.record() as trace:
+        torch.autograd.grad(outputs, x)
+    texts = [text for mark in Scene.of(trace).marks.values() for text in mark.texts.values()]
+    assert "gradient 1 (output 7, of 400)" in texts
+    assert max(map(len, texts)) < 60
+
+
 def test_no_step_moves_anything(trace: hv.Trace) -> None:
     def places(step: int | None) -> list[tuple[float, ...]]:
         root = parsed(trace.figure(step))

@@ -225,6 +225,14 @@ def test_a_hook_on_a_leaf_tells_when_it_runs(player: Player) -> None:
     assert "d is a leaf" in player.frames[5]["kept"]
 
 
+def test_a_hook_on_a_leaf_that_raises_is_told_to_be_on_a_leaf() -> None:
+    x = leaf(2.0)
+    x.register_hook(lambda grad: 1 / 0)
+    with pytest.raises(ZeroDivisionError), hv.record() as trace:
+        (x * 3).backward()
+    assert "x is a leaf" in trace.player().frames[-1]["kept"]
+
+
 def test_what_takes_many_lines_to_tell_is_told_once_by_a_hook_that_keeps_it() -> None:
     x = torch.ones(100, requires_grad=True)
     x.register_hook(lambda grad: None)

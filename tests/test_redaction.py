@@ -149,6 +149,14 @@ def test_without_source_nothing_says_where_a_function_has_its_backward() -> None
     assert held(text, ["test_redaction"]) == []
 
 
+@pytest.mark.parametrize("name", ["source", "values"])
+def test_what_to_leave_out_is_said_by_true_or_false(name: str, trace: hv.Trace, tmp_path: Path) -> None:
+    settings: Any = {name: "no"}
+    with pytest.raises(TypeError, match=f"{name} is either True or False; this is a str"):
+        trace.to_html(tmp_path / "page.html", **settings)
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_lambda_in_a_partial_keeps_its_brackets() -> None:
     x = torch.tensor(2.0, requires_grad=True)
     x.register_hook(partial(lambda k, grad: grad * k, 2))

@@ -115,6 +115,20 @@ def test_the_repr_counts_steps_hooks_and_passes(trace: hv.Trace) -> None:
     assert repr(trace).startswith("Trace: 16 steps, 4 of them hooks, 1 backward pass")
 
 
+def test_the_repr_counts_a_hook_that_raised_and_one_that_cannot_be_named() -> None:
+    x = leaf(2.0)
+    x.register_hook(lambda grad: 1 / 0)
+    with pytest.raises(ZeroDivisionError), hv.record() as raised:
+        (x * 3).backward()
+    assert repr(raised).startswith("Trace: 4 steps, 1 of them hooks,") and len(raised.firings) == 0
+    y = leaf(2.0) * 3
+    y.register_hook(lambda grad: grad * 2)
+    y.mul_(2)  # only the node of its old version has the hook now
+    with hv.record() as unnamed:
+        y.backward()
+    assert repr(unnamed).startswith(f"Trace: {len(unnamed.steps)} steps, 1 of them hooks,")
+
+
 def test_an_empty_trace_says_that_nothing_ran() -> None:
     assert repr(hv.Trace()).startswith("Nothing was recorded: no backward pass ran inside record().")
     assert len(hv.Trace().firings) == len(hv.Trace().steps) == 0

@@ -23,7 +23,7 @@ def still(state: State, hint: str, *, packed: bool) -> str:
     state = plain(state)
     used = [k for k, svg in enumerate(state["svgs"]) if svg]
     pictures = [_figure(state, used, place, packed) for place in range(len(used))]
-    about = say("page.about", steps=f"{length(state):,}", firings=f"{len(state['firings']):,}")
+    about = say("page.about", steps=f"{length(state):,}")
     told = (note.partition("\n#step-")[0] for note in state["notes"])  # without a player no link leads anywhere
     notes = [f"<li>{text(note)}</li>" for note in told]
     listed = f'<ul class="hv-notes">{"".join(notes)}</ul>' if notes else ""

@@ -8,6 +8,7 @@ from typing import Any
 
 from hookviz.picture.scene import Scene
 from hookviz.picture.things import SPACE, Pin
+from hookviz.visible import cut
 
 INK, QUIET, PURPLE, AMBER, FAINT, LEAF, PAPER = (
     "#111827",
@@ -59,8 +60,7 @@ def words(text: str, **font: Any) -> str:
 
     Graphviz cannot read a label with a text of 20,000 bytes: what is very long is cut.
     """
-    text = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-    clean = "".join(c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in text)
+    clean = "".join(c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in cut(text, LONGEST))
     safe = escape(clean).replace("\\", "\\\\")  # Graphviz reads escapes such as \N in these labels too
     return f"<FONT{_attributes(font)}>{safe}</FONT>"
 

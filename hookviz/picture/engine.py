@@ -68,7 +68,8 @@ class Rendered(graphviz.Digraph):
             ValueError: there is no such format, Graphviz cannot read the graph, or the name contains a null character.
             NoPictureError: Graphviz crashed on the graph, however it was drawn, or cannot run here.
         """
-        path = path_of(Path(directory or "", outfile or filename or self.name or "hookviz"))
+        name = path_of(outfile or filename or self.name or "hookviz")
+        path = path_of(path_of(directory or "") / name)
         kind = format or path.suffix[1:] or self.format
         if path.suffix[1:] != kind:
             path = path.with_name(f"{path.name}.{kind}")

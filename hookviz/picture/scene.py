@@ -23,7 +23,7 @@ from hookviz.picture.things import (
     tiny,
     within,
 )
-from hookviz.sentences import numeral
+from hookviz.sentences import SEVERAL, numeral
 from hookviz.trace import HOOK_KINDS, Step, TensorRow, Trace
 from hookviz.trace.within import below, called, chain, makers
 from hookviz.values import Value
@@ -304,10 +304,15 @@ def _mark(scene: Scene, box: Box, step: Step) -> Mark:
 
 
 def _arrived(scene: Scene, step: Step) -> str:
-    """The gradient of a box, or of all its outputs so far where it has several."""
-    outputs = scene.arrived.setdefault(step.node, dict.fromkeys(scene.trace.outputs(step.node), "–"))
-    outputs[step.output] = tiny(step.after)
-    return tiny(step.after) if len(outputs) < 2 else f"({', '.join(outputs.values())})"
+    """The gradient of a box, or of all its outputs so far where it has several; of many, that of this one."""
+    outputs, value = scene.trace.outputs(step.node), tiny(step.after)
+    if len(outputs) < 2:
+        return value
+    if len(outputs) > SEVERAL:  # a text of all at each of them would take gigabytes for some ten thousand
+        return say("picture.gradient.of", value=value, output=f"{step.output:,}", count=f"{len(outputs):,}")
+    arrived = scene.arrived.setdefault(step.node, dict.fromkeys(outputs, "–"))
+    arrived[step.output] = value
+    return f"({', '.join(arrived.values())})"
 
 
 def _correct(scene: Scene, step: Step, on: list[str], texts: dict[str, str]) -> None:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from hookviz.trace import TensorRow, Values
 from hookviz.values import Value
+from hookviz.visible import cut
 from hookviz.words import say
 
 NAME_ROOM, LABEL_ROOM, VALUE_ROOM = 28, 24, 16
@@ -81,13 +82,12 @@ def held(data: str) -> str:
 
 
 def short(text: str, room: int) -> str:
-    """``text``, cut to ``room`` characters; what is cut shows as an ellipsis.
+    """``text`` on one line, cut to ``room`` characters; what is cut shows as an ellipsis.
 
     >>> short("a_very_long_name", 8)
     'a_very_…'
     """
-    text = " ".join(text.split())
-    return text if len(text) <= room else text[: room - 1] + "…"
+    return cut(" ".join(text.split()), room)
 
 
 def within(name: str, around: str) -> str:

@@ -219,7 +219,7 @@ def _kept(step: Step) -> str:
     if step.kind == "full_backward_hook" and not _flat(step.before):
         kind += ".early"
     op = step.trace.ops[step.node] if step.node >= 0 else ""
-    leaf = ".leaf" if step.kind == "tensor_hook" and op == "AccumulateGrad" else ""
+    leaf = ".leaf" if kind == "tensor_hook" and op == "AccumulateGrad" else ""
     place = {
         "op": op,
         "on": step.on,

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hookviz.graph import kind_of
 from hookviz.trace.rows import BACKWARD, HookRow, StepRow
 from hookviz.values import Row
 from hookviz.words import say
@@ -20,7 +21,13 @@ def redacted(trace: "Trace", *, source: bool = True, values: bool = True) -> "Tr
     that an operation saved, no scale of a GradScaler and not whether that found Inf or NaN; shapes, dtypes and devices
     stay. Without either, messages of exceptions and notes are left out, too, since they quote what they are about.
     Names of tensors, modules, functions and exceptions stay in any case.
+
+    Raises:
+        TypeError: ``source`` or ``values`` is neither True nor False.
     """
+    for name, flag in (("source", source), ("values", values)):
+        if not isinstance(flag, bool):
+            raise TypeError(say("error.flag", name=name, kind=kind_of(flag)))
     if source and values:
         return trace
     notes = [] if source else [say("redacted.source")]

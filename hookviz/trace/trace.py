@@ -33,11 +33,16 @@ if TYPE_CHECKING:
     from hookviz.player.widget import Player
 
 
+def _of_a_hook(row: StepRow) -> bool:
+    """Whether a hook ran in this step, if only to raise, or if nobody knows which."""
+    return row.kind in HOOK_KINDS or row.kind == "unknown_hook" or (row.kind == "exception" and row.hook is not None)
+
+
 @dataclass(repr=False)
 class Trace(Asked, Played):
     """What happened inside ``record()``.
 
-    ``steps`` are all that happened, in order; ``firings`` are those in which a user's hook ran.
+    ``steps`` are all that happened, in order; ``firings`` are those in which a hook of the user's ran to its end.
     In Jupyter a trace shows itself as the player.
     """
 
@@ -81,7 +86,11 @@ class Trace(Asked, Played):
 
     @property
     def firings(self) -> Table[Step]:
-        """The steps in which a user's hook ran, in order: a table in Jupyter, rows in Python."""
+        """The steps in which a hook of the user's ran to its end, in order: a table in Jupyter, rows in Python.
+
+        Where a hook raised there is a step of kind ``exception``; where one that cannot be named changed a gradient,
+        one of kind ``unknown_hook``.
+        """
         from hookviz.sentences import firing
 
         fired = [self._step(index) for index, row in enumerate(self.rows) if row.kind in HOOK_KINDS]
@@ -279,7 +288,7 @@ class Trace(Asked, Played):
         Raises:
             ValueError: nothing was recorded, or ``path`` contains a null character.
             OSError: the file cannot be written; the message says why.
-            TypeError: ``path`` is no path.
+            TypeError: ``path`` is no path, or ``source`` or ``values`` neither True nor False.
 
         >>> import tempfile, torch, hookviz
         >>> x = torch.tensor(3.0, requires_grad=True)
@@ -297,7 +306,8 @@ class Trace(Asked, Played):
     def __repr__(self) -> str:
         if not self.rows:
             return " ".join(self.notes or [say("trace.empty")])
-        parts = {"steps": len(self.rows), "firings": len(self.firings), "passes": len(self.roots)}
+        hooked = sum(map(_of_a_hook, self.rows))
+        parts = {"steps": len(self.rows), "hooked": hooked, "passes": len(self.roots)}
         return " ".join([say("trace.summary", **parts), *self.notes])
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:

@@ -143,7 +143,7 @@ class Explainer:
             names["correction"] = 1
         before = row.before if isinstance(row.before, tuple) else (row.before,)
         grads = [None if i is None else self.trace.value(i) for i in before]
-        grad = grads[slot if passes_each(op) and slot < len(grads) else 0]
+        grad = grads[slot if passes_each(op) and slot < len(grads) else 0] if grads else None
         names |= {"grads": grads, "grad": Unseen("no_grad") if grad is None else grad, "slot": slot}
         return names | _part(names.get("dim"), shapes, slot)
 

@@ -367,6 +367,16 @@ def _of_step(choose: random.Random, data: Any) -> None:
             rows[name][choose.randrange(len(rows[name]))] = choose.choice(known)
 
 
+def _of_gradients(choose: random.Random, data: Any) -> None:
+    """A step with other gradients than it can have: none, one, fewer or more."""
+    rows = data.get("rows")
+    column = rows.get(choose.choice(("before", "after", "parts"))) if isinstance(rows, dict) else None
+    if isinstance(column, list) and column:
+        at = choose.randrange(len(column))
+        given = column[at] if isinstance(column[at], list) else []
+        column[at] = copy.deepcopy(choose.choice(([], None, 0, given[:1], given[1:], [*given, None], given * 2)))
+
+
 def _of_value(choose: random.Random, data: Any) -> None:
     """A value of another shape or dtype, or with other numbers."""
     values = data.get("values")
@@ -397,7 +407,22 @@ def _of_setting(choose: random.Random, data: Any) -> None:
 
 
 DAMAGES = (
-    *(_wrong, _hostile, _near, _near, _rows, _column, _edges, _key, _deep, _graft, _of_step, _of_value, _of_setting),
+    *(
+        _wrong,
+        _hostile,
+        _near,
+        _near,
+        _rows,
+        _column,
+        _edges,
+        _key,
+        _deep,
+        _graft,
+        _of_step,
+        _of_gradients,
+        _of_value,
+        _of_setting,
+    ),
 )
 
 
