@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
@@ -449,13 +450,43 @@ import sys, warnings
 warnings.simplefilter("ignore")
 import torch, hookviz as hv
 call = torch.nn.Module.__call__
+code = call.__code__
 assert "torch._dynamo" not in sys.modules
 with hv.record():
-    assert torch.nn.Module.__call__ is not call
+    assert call.__code__ is not code
     torch.compile(torch.nn.Tanh(), backend="eager")(torch.ones(2))
 assert torch._dynamo.utils.unpatched_nn_module_call is torch.nn.Module.__call__ is call
+assert call.__code__ is code
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_another_thread_does_while_compiled_code_runs_is_not_seen_and_that_is_said() -> None:
+    net = Net()
+    inside, go_on = threading.Event(), threading.Event()
+
+    def backend(module: Any, example: Any) -> Any:
+        def run(*given: Any) -> Any:
+            inside.set()
+            assert go_on.wait(60)
+            return module.forward(*given)
+
+        return run
+
+    fast = torch.compile(nn.Tanh(), backend=backend)
+    thread = threading.Thread(target=lambda: fast(torch.ones(2)))
+    with hv.record() as trace:
+        thread.start()
+        assert inside.wait(60)
+        net(leaf(2.0)).backward()
+        go_on.set()
+        thread.join()
+        net(leaf(3.0)).backward()
+    assert len(trace.roots) == 1 and len(steps_of(trace, "call")) == 3
+    assert trace.notes == [
+        "A function that torch.compile has made ran in a thread that this recording does not follow: "
+        "calls and passes that began meanwhile were not observed."
+    ]
 
 
 def test_the_compiler_leaves_our_own_functions_alone_without_a_warning() -> None:

@@ -861,11 +861,14 @@ def test_between_two_passes_nothing_lies_in_a_hook_dict() -> None:
 
 def test_torch_has_its_own_functions_back() -> None:
     functions = [torch.autograd._engine_run_backward, torch.Tensor.register_hook, torch.Tensor.backward]
+    codes = [function.__code__ for function in functions]
     with hv.record():
-        assert torch.autograd._engine_run_backward is not functions[0]
+        assert torch.autograd._engine_run_backward.__code__ is not codes[0]
+        assert torch.Tensor.register_hook is not functions[1]
     with pytest.raises(Boom), hv.record():
         boom()
     assert [torch.autograd._engine_run_backward, torch.Tensor.register_hook, torch.Tensor.backward] == functions
+    assert all(function.__code__ is code for function, code in zip(functions, codes, strict=True))
 
 
 def test_a_handle_made_while_recording_works_afterwards() -> None:

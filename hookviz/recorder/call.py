@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.nn.modules.module as torch_modules
 
-from hookviz.recorder.stage import Hook, Run, Stage
+from hookviz.recorder.room import ROOM
+from hookviz.recorder.stage import Hook, Observer, Run, Stage
 from hookviz.recorder.structure import Leaf, arguments, leaves
 from hookviz.source import describe
 from hookviz.still import alone
@@ -161,6 +162,14 @@ class ModuleStage(Stage):
         """The call whose hooks these are: the innermost one of this thread, if it is of the module at hand."""
         call = self.recording.calls.innermost()
         return call if call is not None and call.module is given[0] else None
+
+    def seen(self, observer: Observer, arguments: tuple[Any, ...]) -> None:
+        """An observer was called, where the program may be as deep as it can go."""
+        if ROOM.needed():
+            with ROOM:
+                super().seen(observer, arguments)
+        else:
+            super().seen(observer, arguments)
 
     def taken(self, current: Any) -> list[tuple[Any, Hook]]:
         """What torch is calling: hooks of all modules may have changed the module's own dict since."""

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 import torch.utils.checkpoint
 from torch._guards import TracingContext
+from torch.fx import _symbolic_trace as symbolic_trace
 
 DYNAMO, SWITCH = "torch._dynamo.eval_frame", "_maybe_set_eval_frame"
 """The module that runs compiled functions (loaded when it is first needed), and what it calls before and after each."""
@@ -23,8 +24,10 @@ _COMPILERS = tuple(
 
 def compiling() -> bool:
     """Whether torch is compiling or tracing in this thread, so that nothing which seems to run is real."""
+    if torch.compiler.is_compiling() or symbolic_trace._is_fx_tracing_flag:
+        return True
     state: Any = torch._C._get_tracing_state()
-    return torch.compiler.is_compiling() or state is not None or TracingContext.try_get() is not None
+    return state is not None or TracingContext.try_get() is not None
 
 
 def recomputing() -> bool:
@@ -52,7 +55,7 @@ def compiled(module: torch.nn.Module) -> bool:
     if not isinstance(module, torch.fx.GraphModule):
         return False
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name in ("_seen_call", "__call__", "call_wrapped"):
+    while frame is not None and frame.f_code.co_name in ("enter", "_wrapped_call_impl", "__call__", "call_wrapped"):
         frame = frame.f_back
     return frame is not None and frame.f_code.co_filename.startswith(_COMPILERS)
 

@@ -4,9 +4,9 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import wraps
-from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 import torch.autograd.graph
@@ -18,14 +18,18 @@ from torch.nn.modules.module import Module
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.recorder import copies, scaling
+from hookviz.recorder.inside import Inside
 from hookviz.recorder.opaque import DYNAMO, SWITCH, Regions, compiled, compiling, leave_alone
 from hookviz.recorder.optimizers import Between, OnOptimizer, in_step
 from hookviz.recorder.replaced import Live, Replacement, Tell, telling
+from hookviz.recorder.room import ROOM
 from hookviz.recorder.stage import Observer
 from hookviz.recorder.watched import engine_thread
 
 if TYPE_CHECKING:
+    from hookviz.recorder.call import Call
     from hookviz.recorder.recording import Recording
+    from hookviz.recorder.watched import Watched
 
 _current: dict[int, "Recording | None"] = {}
 """The recording of each thread: its own, or that of a model which it calls; None in a region that is compiled."""
@@ -35,7 +39,10 @@ _models: dict[int, "Recording"] = {}
 """``id`` of each module that was given to a recording → the recording."""
 _lock = threading.Lock()
 
-_COMPILER = DYNAMO.rpartition(".")[0]
+_Followed: TypeAlias = "tuple[Recording, Call | None, int] | None"
+"""A module's call: whose it is, what it is to that (None if it could not be observed), and how many are around it."""
+_Running: TypeAlias = "tuple[Recording, Watched, ExitStack] | None"
+"""A backward pass, whose it is, and the room on the stack that it has taken; None where nobody follows it."""
 
 
 def recording_here() -> "Recording | None":
@@ -106,9 +113,6 @@ def _observing_exit(leave: Callable[..., Any], live: Live) -> Callable[..., Any]
     return seen_exit
 
 
-# A bare ``raise`` adds no entry to a traceback: with its own entry cut off, a replaced function leaves no frame.
-
-
 def _recording_of(module: Module) -> "Recording | None":
     """The recording that follows ``module``; a thread that calls a model which was given to one joins it."""
     here = threading.get_ident()
@@ -121,48 +125,33 @@ def _recording_of(module: Module) -> "Recording | None":
     return recording if followed and recording is not None and recording.turns.on() else None
 
 
-def _observing_call(run: Callable[..., Any], live: Live) -> Callable[..., Any]:
-    def _seen_call(self: Module, *args: Any, **kwargs: Any) -> Any:
-        recording = _recording_of(self) if live.on else None
-        if recording is None or compiling() or compiled(self):
-            try:
-                return run(self, *args, **kwargs)
-            except BaseException as error:
-                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-                raise
-        call, depth = None, recording.calls.depth()
-        try:
-            call = recording.called(self, args, kwargs)
-            result = run(self, *args, **kwargs)
-            if call is not None:
-                recording.answered(call, result)
-            return result
-        except BaseException as error:
-            if call is not None:
-                recording.broke(call, error)
-            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-            raise
-        finally:
+class _CallWatcher:
+    """Tells the recording of a module of each call: what goes in, what comes out, what is raised."""
+
+    def enter(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Followed:
+        """``module`` is called; None where nobody follows it."""
+        recording = _recording_of(module)
+        if recording is None or compiling() or compiled(module):
+            return None
+        depth = recording.calls.depth()
+        return recording, recording.called(module, args, kwargs), depth
+
+    def answer(self, followed: _Followed, result: Any) -> Any:
+        """The call returns ``result``."""
+        if followed is not None and followed[1] is not None:
+            followed[0].answered(followed[1], result)
+        return result
+
+    def fail(self, followed: _Followed, error: BaseException) -> None:
+        """An exception leaves the call."""
+        if followed is not None and followed[1] is not None:
+            followed[0].broke(followed[1], error)
+
+    def leave(self, followed: _Followed) -> None:
+        """The call is over."""
+        if followed is not None:
+            recording, call, depth = followed
             recording.left(call, depth)
-
-    return _seen_call
-
-
-class OnModules:
-    """Stands on the class of all modules for ``__call__``, and gives the compiler what stood there before.
-
-    The compiler knows a module's call by torch's function, and treats any other as a user's that it has to trace.
-    """
-
-    def __init__(self, call: Callable[..., Any], live: Live) -> None:
-        self.call, self.seen = call, _observing_call(call, live)
-
-    def __get__(self, module: Module | None, owner: type) -> Any:
-        """What calls ``module``: torch's own in a compiled region, and to the compiler as it loads or compiles."""
-        asker = sys._getframe(1).f_globals.get("__name__", "")
-        compiler = asker.startswith(_COMPILER) and not owner.__module__.startswith(_COMPILER)
-        call = self.call if compiler or _asleep.get(threading.get_ident()) else self.seen
-        return call if module is None else MethodType(call, module)
 
 
 def _tell_elsewhere() -> None:
@@ -172,33 +161,43 @@ def _tell_elsewhere() -> None:
             recording.elsewhere = True
 
 
-def _observing_backward(run: Callable[..., Any], live: Live) -> Callable[..., Any]:
-    def _seen_backward(*arguments: Any, **named: Any) -> Any:
-        recording = recording_here() if live.on and not compiling() else None
-        watched = None
-        try:
-            if recording is not None:
-                watched = recording.begin(*arguments, **named)
-            elif live.on:
-                _tell_elsewhere()
-            result = run(*arguments, **named)
-            if recording is not None and watched is not None:
-                recording.returned(watched, result)
-            return result
-        except BaseException as error:
-            if recording is not None and watched is not None:
-                recording.failed(watched, error)
-            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-            raise
-        finally:
-            if recording is not None and watched is not None:
-                try:
-                    recording.end(watched)
-                except KeyboardInterrupt:  # it may have come before the first line
-                    recording.end(watched)
-                    raise
+class _PassWatcher:
+    """Tells the recording of a thread of each backward pass."""
 
-    return _seen_backward
+    def enter(self, roots: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _Running:
+        """The engine is about to run; None where the pass is not recorded."""
+        if compiling():
+            return None
+        recording = recording_here()
+        if recording is None:
+            _tell_elsewhere()
+            return None
+        with ExitStack() as room:
+            if ROOM.needed():
+                room.enter_context(ROOM)
+            watched = recording.begin(roots, *arguments, **named)
+            # Until the pass is over, since the engine calls our observers.
+            return None if watched is None else (recording, watched, room.pop_all())
+
+    def answer(self, running: _Running, result: Any) -> Any:
+        """The pass has run; ``autograd.grad`` has its result."""
+        if running is not None:
+            recording, watched, _ = running
+            recording.returned(watched, result)
+        return result
+
+    def fail(self, running: _Running, error: BaseException) -> None:
+        """The pass has raised."""
+        if running is not None:
+            recording, watched, _ = running
+            recording.failed(watched, error)
+
+    def leave(self, running: _Running) -> None:
+        """The pass is over."""
+        if running is not None:
+            recording, watched, room = running
+            with room:
+                recording.end(watched)
 
 
 def on_turn() -> "Recording | None":
@@ -299,33 +298,37 @@ def _watch_dynamo() -> None:
 def _sleep(name: str) -> None:
     """A compiled region begins, or ends if it has no name."""
     here = threading.get_ident()
-    with _lock:
-        # Torch's tracers put a function of their own there for a while, and then what they got when they asked.
-        if _open and vars(Module)["__call__"] in (_on_call.ours.call, _on_call.ours.seen):
-            _on_call.put()
     if not name:
         asleep = _asleep.get(here)  # gone with the last recording
         before = asleep.pop() if asleep else None
+        with _lock:
+            if _open and not any(_asleep.values()):
+                _put_inside()
         if before is not None and _follow(before):
             before.carefully(before.calls.resumed)
         return
     recording = _current.get(here)
-    _asleep.setdefault(here, []).append(recording)
+    with _lock:
+        _asleep.setdefault(here, []).append(recording)
+        _take_inside_back()  # the compiler reads the code of what it compiles, and compiles anew where it has changed
+        for other in _open - {recording}:
+            other.notices.say("note.compiled.elsewhere")
     if recording is not None:
         if recording.turns.on():
             recording.carefully(recording.calls.compiled, name)
         _follow(recording, asleep=True)
 
 
-_on_call = Replacement(Module, "__call__", OnModules)
+_INSIDE = (
+    Inside(Module._wrapped_call_impl, _CallWatcher()),
+    Inside(torch.autograd.graph._engine_run_backward, _PassWatcher()),
+)
+"""What runs a person's code, a module's or a hook's: there nothing of ours may be on the stack."""
 _REPLACED: tuple[Replacement, ...] = (
-    Replacement(torch.autograd, "_engine_run_backward", _observing_backward),
-    Replacement(torch.autograd.graph, "_engine_run_backward", _observing_backward),
     Replacement(torch.Tensor, "register_hook", _watched(_on_tensor)),
     Replacement(torch.Tensor, "register_post_accumulate_grad_hook", _watched(_on_leaf)),
     Replacement(torch.Tensor, "retain_grad", _watched(lambda recording, tensor: recording.meanwhile.retains(tensor))),
     Replacement(_HookMixin, "_register_hook", _observing_node_hook),
-    _on_call,
     Replacement(Module, "__getstate__", _cleaning(copies.clean_module)),
     Replacement(RemovableHandle, "__getstate__", _cleaning(copies.clean_handle)),
     Replacement(
@@ -351,7 +354,18 @@ _in_place: list[Replacement] = []
 def _replace() -> None:
     for replacement in _REPLACED:
         _put(replacement)
+    _put_inside()
     _watch_dynamo()
+
+
+def _put_inside() -> None:
+    for inside in _INSIDE:
+        inside.put()
+
+
+def _take_inside_back() -> None:
+    for inside in _INSIDE:
+        inside.take_back()
 
 
 def _put(replacement: Replacement) -> None:
@@ -360,5 +374,7 @@ def _put(replacement: Replacement) -> None:
 
 
 def _restore() -> None:
+    ROOM.close()
+    _take_inside_back()
     while _in_place:
         _in_place.pop().take_back()
