@@ -171,7 +171,8 @@ def surroundings() -> dict[str, Any]:
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "sequence": None,
         "functions of torch": [
-            nn.Module.__call__, nn.Module.__call__.__code__, nn.Module.__getstate__, nn.Module.register_forward_hook, torch.compile,
+            nn.Module.__call__, nn.Module.__call__.__code__, nn.Module.__getstate__,
+            nn.Module.register_forward_hook, torch.compile,
             torch.Tensor.register_hook, torch.Tensor.retain_grad, torch.Tensor.register_post_accumulate_grad_hook,
             torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward.__code__,
             torch_modules.register_module_forward_hook, torch.autograd.profiler.record_function.__exit__,
