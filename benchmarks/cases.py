@@ -57,6 +57,11 @@ def chain(x: torch.Tensor, length: int = 10_000) -> torch.Tensor:
     return x
 
 
+def fan(x: torch.Tensor, width: int = 10_000) -> torch.Tensor:
+    """The sum of ``x`` times so many numbers."""
+    return torch.stack([x * 1.0001 for _ in range(width)])
+
+
 def scalar() -> torch.Tensor:
     """A single number that wants its gradient."""
     return torch.tensor(1.5, requires_grad=True)
@@ -78,6 +83,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "encoder": lambda: Case(
         "encoder, 12 layers, (8, 128, 256)", encoder(), torch.randn(8, 128, 256), part="layer_norm"
     ),
+    "deep": lambda: Case("encoder, 48 layers, (8, 128, 256)", encoder(48), torch.randn(8, 128, 256)),
     "chain": lambda: Case("chain of 10,000 ops", chain, scalar()),
+    "fan": lambda: Case("fan of 10,000 ops", fan, scalar()),
 }
 """Short name → what makes the case anew."""

@@ -4,7 +4,6 @@ import contextlib
 import heapq
 import os
 import sys
-import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from types import FrameType
@@ -105,63 +104,13 @@ def _saved_names(kind: type) -> tuple[tuple[str, str], ...]:
     return _SAVED[kind]
 
 
-class Numbering:
-    """Gives each node an integer, the same in every pass over the same graph, without holding the node.
-
-    Nodes cannot be referred to weakly, and a recording that held them would keep graphs alive. A leaf's
-    AccumulateGrad, which torch makes anew when nobody holds it, is known by its leaf; any other node by its op,
-    its sequence number and what follows it.
-    """
-
-    def __init__(self) -> None:
-        self._numbers: dict[Any, int] = {}
-        self._leaves: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
-        self._next = count()
-
-    def number(self, nodes: Iterable[Node]) -> dict[int, int]:
-        """``id(node)`` → number, for all ``nodes`` (roots first) of one graph."""
-        numbers: dict[int, int] = {}
-        taken: set[int] = set()
-        upwards = list(reversed(list(nodes)))
-        for node in upwards:  # leaves first, then from below: what follows a node has its number before the node
-            leaf = leaf_of(node)
-            if leaf is not None:
-                numbers[id(node)] = self._leaf_number(leaf)
-        for node in upwards:
-            if id(node) not in numbers:
-                numbers[id(node)] = self._number(node, numbers, taken)
-                taken.add(numbers[id(node)])
-        return numbers
-
-    def renumber(self, kept: Mapping[int, int]) -> None:
-        """Nodes got new numbers (old → new); those that are not in ``kept`` are forgotten."""
-        self._leaves = {key: (leaf, kept[n]) for key, (leaf, n) in self._leaves.items() if n in kept}
-        self._numbers = {
-            (name, sequence, tuple((kept.get(n, -1), output) for n, output in following)): kept[number]
-            for (name, sequence, following), number in self._numbers.items()
-            if number in kept
-        }
-        self._next = count(len(kept))
-
-    def _number(self, node: Node, numbers: dict[int, int], taken: set[int]) -> int:
-        following = tuple([(numbers.get(id(n), -1), output) for n, output in node.next_functions])
-        key = (op_of(node), node._sequence_nr(), following)
-        number = self._numbers.get(key)
-        if number is None or number in taken:
-            number = self._numbers[key] = next(self._next)
-        return number
-
-    def _leaf_number(self, leaf: torch.Tensor) -> int:
-        reference, number = self._leaves.get(id(leaf), (None, 0))
-        if reference is None or reference() is not leaf:
-            number = next(self._next)
-            self._leaves[id(leaf)] = (weakref.ref(leaf), number)
-        return number
+LEAVES, LAST = "AccumulateGrad", 2**64 - 1
+"""The op of the nodes that write to leaves, and their sequence number."""
 
 
 def leaf_of(node: Node) -> torch.Tensor | None:
     """The leaf that an AccumulateGrad node writes to, else None."""
-    if op_of(node) != "AccumulateGrad":
+    if type(node).__name__ != LEAVES:
         return None
     variable: torch.Tensor = node.variable  # type: ignore[attr-defined]
     return variable

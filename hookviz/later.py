@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import torch
@@ -31,10 +32,9 @@ class Later:
 def bring_over(values: list[Any], start: int) -> None:
     """Fill in the rows from ``start`` on that are still on a device: one transfer for each kind of number."""
     kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
-    for index in range(start, len(values)):
-        if type(values[index]) is Later:
-            numbers = values[index].numbers
-            kinds.setdefault((numbers.device, numbers.dtype), []).append(index)
+    for index, row in enumerate(islice(list.__iter__(values), start, None), start):  # folded rows stay so
+        if type(row) is Later:
+            kinds.setdefault((row.numbers.device, row.numbers.dtype), []).append(index)
     for indexes in kinds.values():
         numbers = torch.cat([values[index].numbers for index in indexes]).tolist()
         for index in indexes:

@@ -94,10 +94,25 @@ def measured(tensor: torch.Tensor, *, wait: bool = False) -> Any:
     Unless it is to ``wait``, the numbers of a tensor on a device stay there for now: a ``Later`` stands for the row.
     """
     try:
-        with without_modes():
-            return _measure(tensor, wait)
+        if torch._C._len_torch_dispatch_stack():
+            with _disable_current_modes():
+                return _measure(tensor, wait)
+        return _measure(tensor, wait)
     except Exception as error:  # a kind of tensor that torch itself cannot reduce
         return _unknown(error)
+
+
+def single(tensor: torch.Tensor) -> float | None:
+    """The number of an ordinary float32 tensor of no dimensions on the CPU; None for any other.
+
+    >>> single(torch.tensor(2.5)), single(torch.tensor([2.5]))
+    (2.5, None)
+    """
+    if type(tensor) is not torch.Tensor or tensor.dtype is not torch.float32 or tensor.dim() or not tensor.is_cpu:
+        return None
+    if torch._C._len_torch_dispatch_stack() or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        return None
+    return tensor.item() if tensor.layout is torch.strided and not deferred(tensor) else None
 
 
 def _unknown(error: Exception) -> Row:

@@ -13,6 +13,7 @@ from torch.utils.hooks import RemovableHandle
 from hookviz import graph
 from hookviz.marks import Marks
 from hookviz.measuring import FEW, address, measured, unread
+from hookviz.numbering import Numbering
 from hookviz.source import describe
 from hookviz.trace import HookRow, Place, TensorRow, Trace
 
@@ -29,7 +30,7 @@ Kept = tuple[str, Any, int, int]
 class Survey:
     """One graph, looked at once. Holds its nodes until ``release``, and its tensors never."""
 
-    def __init__(self, trace: Trace, numbering: graph.Numbering) -> None:
+    def __init__(self, trace: Trace, numbering: Numbering) -> None:
         self.trace, self.pass_id = trace, len(trace.roots)
         self.first_row, self.first_tensor = 0, len(trace.tensors)
         """Where the rows of this pass can begin among ``trace.rows``, and where they do among ``trace.tensors``.
@@ -48,18 +49,20 @@ class Survey:
         """``id(leaf)`` → the number of its AccumulateGrad."""
         self.leaves: dict[int, weakref.ref[torch.Tensor]] = {}
         """The number of an AccumulateGrad → its leaf."""
-        self.ways: dict[int, list[Place | None]] = {}
+        self.ways: dict[int, tuple[Place | None, ...]] = {}
         """The number of a node that is looked at → where each of its edges leads."""
         self.blind: set[Place] = set()
         """Places to which nodes lead that are not looked at."""
-        self.fan: dict[Place, int] = {}
-        """How many edges lead to a place."""
+        self.summed: set[int] = set()
+        """The nodes to which several edges lead."""
         self.retained: dict[Place, tuple[weakref.ref[torch.Tensor], int | None]] = {}
         """The tensors that keep their gradient, and its value before the pass."""
         self.unread: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
         """The number of an AccumulateGrad whose leaf is too large to be read → the leaf, and its version."""
         self.unpack_hooks: dict[int, Any] = {}
         """``id`` → hook: those that will unpack what the nodes saved; known once ``hooks_of_tensors`` has gone by."""
+        self.grads: dict[int, int | None] = {}
+        """The number of an AccumulateGrad → the value of its leaf's ``.grad`` before the pass."""
         self._named: list[Kept] = []
         self._known: dict[Any, int] | None = {}
         """What a tensor shows → the number of its value; None as soon as something runs that could write to it."""
@@ -84,8 +87,7 @@ class Survey:
             kept = only(self.walked)
             self.nodes = [node for node in self.walked if id(node) in kept]
         self.numbers = self._numbering.number(self._near())
-        for node in self.nodes:
-            self._add_node(node, self.numbers[id(node)])
+        self._add_nodes()
         self._add_outside()
         self._add_tensors(names)
         places = [self.place_of(*edge) for edge in edges]
@@ -114,6 +116,11 @@ class Survey:
             self.blind.update(place for place in ends if place is not None and place[0] in self.ways)
 
     @property
+    def oldest(self) -> int:
+        """The smallest sequence number of a node; those of leaves' nodes have the largest that there is."""
+        return min((node._sequence_nr() for node in self.nodes), default=0)
+
+    @property
     def counts(self) -> tuple[int, int]:
         """How many nodes the graph has, and how many of them are looked at."""
         return len(self.walked), len(self.nodes)
@@ -135,6 +142,41 @@ class Survey:
         except RuntimeError:
             return None
 
+    def next_of(self, ran: Container[int], sent: Container[int], targets: Sequence[Place] | None) -> int:
+        """The node that the engine takes after those that ``ran``: of the ready ones, that with the highest number.
+
+        ``sent`` are those to which a gradient is on its way: to a leaf's node at least one is. ``targets`` are the
+        places at which gradients were asked for, if only some were: what leads to none does not run. -1 where no node
+        is ready, or where several have the same number, as leaves have.
+        """
+        needed = self.ways.keys() if targets is None else self._leading_to(targets)
+        waited = {place[0] for node in needed if node not in ran for place in self.ways[node] if place is not None}
+        ready = [
+            (node._sequence_nr(), number)
+            for node in self.nodes
+            if (number := self.numbers[id(node)]) in needed and number not in ran and number not in waited
+            if number in sent or number not in self.leaves
+        ]
+        first = max(ready, default=(0, -1))
+        return first[1] if sum(number == first[0] for number, _ in ready) == 1 else -1
+
+    def _leading_to(self, targets: Sequence[Place]) -> set[int]:
+        """The nodes of which an edge leads to one of ``targets``, or to such a node."""
+        wanted = {node for node, _ in targets}
+        above: dict[int, list[int]] = {}
+        for node, ways in self.ways.items():
+            for place in ways:
+                if place is not None:
+                    above.setdefault(place[0], []).append(node)
+        found: set[int] = set()
+        queue = [node for target in wanted for node in above.get(target, ())]
+        while queue:
+            node = queue.pop()
+            if node not in found:
+                found.add(node)
+                queue += above.get(node, ())
+        return found
+
     def begun(self) -> None:
         """The pass is about to run: what was read of a tensor may not be so for long."""
         self._known = None
@@ -149,28 +191,38 @@ class Survey:
 
     def _name(self, node: Node, number: int) -> torch.Tensor | None:
         """Write down the op of a node; the leaf that it writes to, if it writes to one."""
-        ops = self.trace.ops
+        ops, op = self.trace.ops, type(node).__name__
         if number >= len(ops):
             ops.extend([""] * (number + 1 - len(ops)))
-        ops[number] = graph.op_of(node)
-        leaf = graph.leaf_of(node)
-        if leaf is not None:
-            self.leaf_numbers[id(leaf)] = number
+        ops[number] = op
+        if op != graph.LEAVES:
+            return None
+        leaf: torch.Tensor = node.variable  # type: ignore[attr-defined]
+        self.leaf_numbers[id(leaf)] = number
         return leaf
 
-    def _add_node(self, node: Node, number: int) -> None:
-        leaf = self._name(node, number)
-        self.trace.outside.discard(number)
-        ways: list[Place | None] = []
-        for following, output in node.next_functions:
-            place = None if following is None else (self.numbers[id(following)], output)
-            if place is not None:
-                self.trace.edges[number, len(ways)] = place
-                self.fan[place] = self.fan.get(place, 0) + 1
-            ways.append(place)
-        self.ways[number] = ways
-        if leaf is not None:
-            self.leaves[number] = weakref.ref(leaf)
+    def _add_nodes(self) -> None:
+        """Write down the nodes that are looked at, and their edges."""
+        numbers, edges, outside = self.numbers, self.trace.edges, self.trace.outside
+        reached: set[int] = set()
+        for node in self.nodes:
+            number = numbers[id(node)]
+            leaf = self._name(node, number)
+            if leaf is not None:
+                self.leaves[number] = weakref.ref(leaf)
+                self.ways[number] = ()
+                continue
+            ways = tuple([None if n is None else (numbers[id(n)], output) for n, output in node.next_functions])
+            self.ways[number] = ways
+            for slot, place in enumerate(ways):
+                if place is not None:
+                    edges[number, slot] = place
+                    if place[0] in reached:
+                        self.summed.add(place[0])
+                    else:
+                        reached.add(place[0])
+        if outside:
+            outside.difference_update(self.ways)
 
     def _add_tensors(self, names: Mapping[str, torch.Tensor]) -> None:
         """A row for each tensor of this graph that has a name, and for each leaf."""
@@ -186,6 +238,8 @@ class Survey:
         leaf, retains = tensor.is_leaf, tensor.retains_grad
         grad = tensor.grad if leaf or retains else None
         value = None if grad is None else self.value(grad)
+        if leaf:
+            self.grads[place[0]] = value
         row = TensorRow(self.pass_id, *place, name, leaf, retains, self._data(tensor, leaf, place[0]), value)
         self.trace.tensors.append(row)
         if retains:
@@ -232,20 +286,21 @@ class Survey:
             self._known[key] = self.value(tensor)
         return self._known[key]
 
-    def hooks_of_tensors(self, remembered: HookDicts) -> Iterator[Kept]:
+    def hooks_of_tensors(self, remembered: HookDicts, *, search: bool) -> Iterator[Kept]:
         """The dicts with hooks of tensors: named ones, leaves, and those that only nodes still hold.
 
-        Of the last, those are ``remembered`` that got hooks while something was recorded.
+        Of the last, those are ``remembered`` that got hooks while something was recorded. A ``search`` finds others by
+        what the nodes saved, and the hooks that will unpack it.
         """
         yield from self._named
-        for node in self.nodes:
-            number = self.numbers[id(node)]
-            leaf = graph.leaf_of(node)
+        for number, reference in self.leaves.items():
+            leaf = reference()
             if leaf is not None:
                 yield "tensor_hook", leaf._backward_hooks, number, 0
                 yield "post_accumulate_hook", leaf._post_accumulate_grad_hooks, number, 0
-                continue
-            for tensor, unpack in graph.saved_tensors(node):
+        for node in self.nodes if search or remembered else ():
+            number = self.numbers[id(node)]
+            for tensor, unpack in graph.saved_tensors(node) if search else ():
                 if tensor is None:
                     self.unpack_hooks[id(unpack)] = unpack
                 elif tensor._backward_hooks and not tensor.is_leaf and (place := self.find(tensor)) is not None:

@@ -77,7 +77,7 @@ def test_the_edge_of_a_tensor_is_where_its_gradient_goes() -> None:
 
 def test_a_node_keeps_its_number_from_one_look_to_the_next() -> None:
     tensors = scene()
-    numbering = graph.Numbering()
+    numbering = Numbering(Trace())
     nodes = graph.walk([tensors.e.grad_fn])
     first = [numbering.number(nodes)[id(node)] for node in nodes]
     del nodes
@@ -90,7 +90,7 @@ def test_a_node_keeps_its_number_from_one_look_to_the_next() -> None:
 
 def test_a_leaf_keeps_its_number_though_torch_makes_its_node_anew() -> None:
     a = leaf(2.0)
-    numbering = graph.Numbering()
+    numbering = Numbering(Trace())
     (first,) = [n for node, n in pairs(numbering, a * 2) if node == "AccumulateGrad"]
     gc.collect()
     (again,) = [n for node, n in pairs(numbering, a * 3) if node == "AccumulateGrad"]
@@ -105,7 +105,7 @@ def pairs(numbering: graph.Numbering, root: torch.Tensor) -> list[tuple[str, int
 
 def test_different_graphs_share_no_number_but_those_of_common_leaves() -> None:
     a = leaf(2.0)
-    numbering = graph.Numbering()
+    numbering = Numbering(Trace())
     one = {n for op, n in pairs(numbering, (a * 2).sin()) if op != "AccumulateGrad"}
     other = {n for op, n in pairs(numbering, (a * 2).sin()) if op != "AccumulateGrad"}
     assert not one & other
@@ -117,14 +117,14 @@ def test_graphs_built_in_different_threads_share_no_number() -> None:
         thread = threading.Thread(target=lambda factor=factor: roots.append((leaf(2.0) * factor).sin()))
         thread.start()
         thread.join()
-    numbering = graph.Numbering()
+    numbering = Numbering(Trace())
     one, other = ({number for _, number in pairs(numbering, root)} for root in roots)
     assert not one & other
 
 
 def test_numbering_holds_no_leaf() -> None:
     a = leaf(2.0)
-    numbering = graph.Numbering()
+    numbering = Numbering(Trace())
     pairs(numbering, a * 2)
     gone = weakref.ref(a)
     del a
@@ -133,7 +133,7 @@ def test_numbering_holds_no_leaf() -> None:
 
 
 def test_a_leaf_in_the_place_of_one_that_is_gone_has_a_number_of_its_own() -> None:
-    numbering = graph.Numbering()
+    numbering = Numbering(Trace())
     seen: dict[int, int] = {}
     for _ in range(100):
         a = leaf(2.0)

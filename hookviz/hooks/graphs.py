@@ -11,6 +11,7 @@ from hookviz import graph
 from hookviz.hooks.unreachable import dicts_on_nodes
 from hookviz.marks import Marks
 from hookviz.measuring import settle, without_modes
+from hookviz.numbering import Numbering
 from hookviz.progress import maybe
 from hookviz.recorder.behind import behind
 from hookviz.recorder.dicts import Dict, entries
@@ -77,7 +78,7 @@ def survey_hooks(
         ValueError: the graph is too deep to be held.
     """
     trace, found = Trace(), []
-    seen = Survey(trace, graph.Numbering())
+    seen = Survey(trace, Numbering(trace))
     try:
         with torch._C.DisableTorchFunction(), without_modes():
             seen.take(roots, names)
@@ -96,7 +97,7 @@ def survey_hooks(
 
 def _kept(seen: Survey) -> Iterator[tuple[str, Any, int, int]]:
     recording = recording_here()
-    yield from seen.hooks_of_tensors(Marks() if recording is None else recording.meanwhile.dicts)
+    yield from seen.hooks_of_tensors(Marks() if recording is None else recording.meanwhile.dicts, search=True)
     with maybe(say("progress.looking", n="{n}", total="{total}"), len(seen.nodes)) as tick:
         for node in seen.nodes:
             for kind in ("node_pre_hook", "node_post_hook"):

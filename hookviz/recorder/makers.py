@@ -46,6 +46,10 @@ class Makers:
         number: int = self._here.number
         return number
 
+    def several(self) -> bool:
+        """Whether calls were made in several threads, which count their nodes each by itself."""
+        return len(self._made) > 1
+
     def given(self, things: Iterable[Any]) -> None:
         """An outermost call begins with ``things``: where their nodes were made is not known."""
         self._mark(things, UNKNOWN)

@@ -1,6 +1,7 @@
 """What is registered while a recording is open: hooks, and tensors that keep their gradients."""
 
 import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,12 +21,14 @@ class Meanwhile:
         self.recording = recording
         self.dicts: HookDicts = Marks()
         """For the node of each tensor that got a hook: which of its outputs that was, and its dict of hooks."""
+        self._on_nodes: dict[int, weakref.ref[Any]] = {}
+        """By their ``id``, the dicts of hooks that nodes got."""
         self._retaining: list[weakref.ref[torch.Tensor]] = []
 
     def on_tensor(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
         """A hook was added to ``tensor``; remember where, since the tensor itself may soon be gone."""
         if self.recording.lays_in(hooks):
-            self.on_dict(hooks)
+            self.recording.lay_anew(hooks)
             return
         with Uninterrupted():
             self._remember(tensor, hooks)
@@ -33,11 +36,24 @@ class Meanwhile:
             place = watched.survey.find(tensor)
             if place is not None:
                 self.recording.observe(watched, kind, hooks, *place)
+                watched.nodes.wake()
 
     def on_dict(self, hooks: Any) -> None:
-        """A hook was added to a dict that has observers: lay them anew. Stages already running are unaffected."""
+        """A hook was added to a dict: observers that stand there are laid anew. Stages already running are unaffected.
+
+        If none stand there, it is that of a node, in front of it or behind it: which one, torch does not tell.
+        """
+        self._on_nodes[id(hooks)] = weakref.ref(hooks)
         if self.recording.lays_in(hooks):
             self.recording.lay_anew(hooks)
+        else:
+            self.recording.registered(hooks)
+
+    def unexplained(self, found: Iterable[Any]) -> bool:
+        """Whether a node got hooks of which those that were ``found`` behind the nodes of a graph are not all."""
+        known = {id(hooks) for hooks in found}
+        self._on_nodes = {key: reference for key, reference in self._on_nodes.items() if reference()}
+        return not self._on_nodes.keys() <= known
 
     def retains(self, tensor: torch.Tensor) -> None:
         """``tensor`` keeps its gradient from now on; nobody else may know of it by the time that it does."""

@@ -16,6 +16,11 @@ _allowed: Any = torch._C._autograd._saved_tensors_hooks_is_enabled  # type: igno
 _message: Any = torch._C._autograd._saved_tensors_hooks_get_disabled_error_message
 
 
+def packed() -> bool:
+    """Whether hooks pack what nodes save that are made now."""
+    return _active(True) is not None
+
+
 class HookvizWarning(UserWarning):
     """Something could not be observed, or a recording grows without end; what is observed runs as it would have."""
 

@@ -1,10 +1,11 @@
 """Large parameters, whose numbers a recording leaves unread unless a pass shows NaN or Inf."""
 
-from itertools import islice
+from typing import cast
 
 from hookviz.measuring import measured
 from hookviz.survey import Survey, freed
-from hookviz.trace import Trace
+from hookviz.trace import StepRow, Trace
+from hookviz.trace.folded import StepRows
 from hookviz.values import size_of
 
 
@@ -36,8 +37,8 @@ def _leaves_of(trace: Trace, survey: Survey) -> dict[int, int]:
 
 def _sick(trace: Trace, survey: Survey) -> bool:
     """Whether a model returned NaN or Inf before this pass, or an unread leaf got such a gradient in it."""
-    for row in islice(reversed(trace.rows), len(trace.rows) - survey.first_row):
-        if row.pass_id != survey.pass_id:
+    for row in reversed(cast("StepRows", trace.rows).raw(survey.first_row)):
+        if type(row) is not StepRow or row.pass_id != survey.pass_id:
             continue
         returned = row.kind == "forward" and row.call >= 0 and trace.calls[row.call].parent is None
         written = row.kind in ("accumulate", "returned") and row.node in survey.unread

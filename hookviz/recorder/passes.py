@@ -1,7 +1,7 @@
 """One backward pass: what the observers see in it, written down as steps."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -16,13 +16,13 @@ from hookviz.recorder.raised import text_of
 from hookviz.recorder.stage import Hook, Observer, Run, Stage, handed
 from hookviz.survey import Survey
 from hookviz.trace import Place, StepRow, Trace
+from hookviz.trace.folded import StepRows
 
 if TYPE_CHECKING:
     from hookviz.recorder.calls import Calls
 
 Parts = tuple[tuple[int, int, int | None], ...]
 
-_AFTER = StepRow._fields.index("after")
 SMALL = 256
 """In graphs with no more nodes than this, every gradient of few numbers is looked at twice."""
 
@@ -32,6 +32,7 @@ class Pass:
 
     def __init__(self, trace: Trace, survey: Survey, calls: "Calls") -> None:
         self.trace, self.number = trace, survey.pass_id
+        self._rows = cast("StepRows", trace.rows)
         self._look = Looking(trace)
         self.met = Met(trace, survey.pass_id, calls)
         self.task: int | None = None
@@ -42,15 +43,19 @@ class Pass:
         version or its place in memory tells."""
         self.partial = False
         """Whether only some gradients were asked for, so that not every node runs."""
+        self.targets: list[Place] = []
+        """Where those arrive."""
+        self.fronted: set[int] = set()
+        """The nodes that have an observer in front of them, which sees what they are given."""
         self.written: set[int] = set()
         """The leaves to whose ``.grad`` others write while the pass runs, so that it cannot be read."""
-        self._fan, self._leaves, self._retained = survey.fan, survey.leaves, survey.retained
+        self._survey = survey
+        self._leaves, self._retained = survey.leaves, survey.retained
         self._ways, self._blind = survey.ways, survey.blind
         self._sent: dict[Place, list[Sent]] = {}
-        self._pending: dict[Place, tuple[int, int]] = {}
         self._at: dict[Place, Glimpse | None] = {}
         self._incoming: dict[int, list[Glimpse | None]] = {}
-        self._grad_before: dict[int, Glimpse | None] = {}
+        self._grad_before: dict[int, int | None] = {}
         self._edits: list[tuple[int, int]] = []
         self._computing: int | None = None
         self._received: Received | None = None
@@ -65,8 +70,9 @@ class Pass:
         if stage.kind == "node_pre_hook":
             return self._reach(stage.node, arguments[0])
         if stage.kind == "node_post_hook":
+            self._given(stage.node, arguments[1])
             if stage.node not in self._leaves:
-                return self._computed(stage, arguments[0])
+                return self._computed(stage.node, arguments[0])
             self._accumulated(stage.node)
             return []
         if stage.kind == "tensor_hook":
@@ -127,13 +133,28 @@ class Pass:
         self._edits += [(g.storage, step) for g in edited if g is not None and g.storage]
         return now + beside
 
+    def ran(self, node: int, made: Gradients, given: Gradients) -> None:
+        """A node behind which no hook of a person's stands has made these gradients of those that it was given."""
+        self._given(node, given)
+        if node in self._leaves:
+            self._accumulated(node)
+        else:
+            self._send(node, self._computed(node, made))
+
+    def _given(self, node: int, gradients: Gradients) -> None:
+        """Note what a node was given, if no observer in front of it did."""
+        if node not in self.fronted:
+            self._incoming[node] = self._reach(node, gradients)
+            if node in self._leaves:  # nothing of a person's runs in this pass: ``.grad`` was what it was at the start
+                self._grad_before[node] = self._survey.grads.get(node)
+
     def leave(self, stage: Stage, last: list[Glimpse | None]) -> None:
         """The last observer of a stage was called: what it saw is what goes on from here."""
         if stage.kind == "node_pre_hook":
             self._incoming[stage.node] = last
             self._computing = stage.node
             if stage.node in self._leaves:
-                self._grad_before[stage.node] = self._leaf_grad(stage.node)
+                self._grad_before[stage.node] = value_of(self._leaf_grad(stage.node))
         elif stage.kind == "node_post_hook":
             self._send(stage.node, last)
         elif stage.kind == "tensor_hook":
@@ -163,12 +184,12 @@ class Pass:
             expected = now.value
             # Where some of what arrives comes from nodes that are not looked at, the rest is no sum.
             parts = () if place in self._blind else tuple((node, slot, glimpse.value) for node, slot, glimpse in sent)
-        if place in self._pending:
-            self._settle(place, expected)
         if now.value != expected:  # it was changed on its way, before it arrives
             self._tell(place, expected, now)
-        if not parts or parts[0][0] >= 0 or len(parts) > 1:  # a seed that arrives alone has had its step
-            self.trace.rows.append(StepRow(self.number, "arrive", *place, None, None, None, now.value, None, parts))
+        if len(parts) != 1:
+            self._log("arrive", *place, after=now.value, parts=parts)
+        elif parts[0][0] >= 0:  # a seed that arrives alone has had its step
+            self._rows.fold((self.number, *place, now.value, *parts[0]))
         return now
 
     def _follow(self, before: Glimpse, gradient: torch.Tensor) -> tuple[Glimpse, int | None]:
@@ -197,13 +218,6 @@ class Pass:
         cause = next((step for spot, step in reversed(self._edits) if spot == now.storage), None)
         kind = "aliased" if cause is not None else "unknown_hook"
         self._log(kind, *place, before=expected, after=now.value, cause=cause)
-
-    def _settle(self, place: Place, value: int | None) -> None:
-        """What was sent along a single edge need not be measured twice: it is what arrived."""
-        step, slot = self._pending.pop(place)
-        row = self.trace.rows[step]
-        after = value if not isinstance(row.after, tuple) else (*row.after[:slot], value, *row.after[slot + 1 :])
-        self.trace.rows[step] = StepRow._make((*row[:_AFTER], after, *row[_AFTER + 1 :]))
 
     def _reach(self, node: int, gradients: Gradients) -> list[Glimpse | None]:
         """All gradients of a node are here, its tensors' hooks have run, retain_grad has stored."""
@@ -237,39 +251,21 @@ class Pass:
         after = glimpse.value if stored is None else self._look.measure(stored)
         self._log("retain_grad", *place, before=before, after=after)
 
-    def _computed(self, stage: Stage, gradients: Gradients) -> list[Glimpse | None]:
-        """A node has computed; measure now what cannot be learned when it arrives."""
-        node = stage.node
+    def _computed(self, node: int, gradients: Gradients) -> list[Glimpse | None]:
+        """A node has computed: what it sends is measured now, for what it is sent to may fail."""
         incoming = self._incoming.pop(node, [])
         self._computing = None
         glimpses = [None if g is None else glimpse_of(g) for g in gradients]
-        step, ways = len(self.trace.rows), self._ways.get(node, ())
-        for slot, (gradient, glimpse) in enumerate(zip(gradients, glimpses, strict=True)):
+        for gradient, glimpse in zip(gradients, glimpses, strict=True):
             if gradient is None or glimpse is None:
                 continue
             if glimpse.layout is not None:
                 glimpse.value = self._rearranged(gradient, glimpse, incoming)
             if glimpse.value is None:
-                place = ways[slot] if slot < len(ways) else None
-                if (
-                    place is None
-                    or place[0] not in self._ways
-                    or self._only_now(stage, place, glimpse, glimpses, incoming)
-                ):
-                    glimpse.value = self._look.measure(gradient)
-                else:
-                    self._pending[place] = (step, slot)
+                glimpse.value = self._look.measure(gradient)
         before, after = one([value_of(g) for g in incoming]), one([value_of(g) for g in glimpses])
-        self.trace.rows.append(StepRow(self.number, "compute", node, -1, None, None, before, after))
+        self._rows.fold((self.number, node, before, after))
         return glimpses
-
-    def _only_now(self, stage: Stage, place: Place, glimpse: Glimpse, *seen: list[Glimpse | None]) -> bool:
-        """Whether this gradient, as it is sent, could not be told from what arrives at ``place``."""
-        if self.partial or len(stage.dict) > 1 or self._fan[place] != 1:
-            return True
-        if not self.careful or glimpse.layout is None:
-            return self.careful
-        return sum(other is not None and other.storage == glimpse.storage for them in seen for other in them) > 1
 
     def _rearranged(self, gradient: torch.Tensor, glimpse: Glimpse, incoming: Sequence[Glimpse | None]) -> int | None:
         """The value of a large gradient that only shows the incoming one with its dimensions in another order."""
@@ -296,7 +292,7 @@ class Pass:
         if incoming is None or leaf is None or leaf.grad is None:
             return
         after = incoming.value if before is None else None if node in self.written else self._look.measure(leaf.grad)
-        self._log("accumulate", node, 0, before=value_of(before), after=after)
+        self._log("accumulate", node, 0, before=before, after=after)
 
     def _leaf_grad(self, node: int) -> Glimpse | None:
         leaf = self._leaves[node]()
@@ -316,7 +312,26 @@ class Pass:
             row = self.trace.hook_rows[self._refused]
             self._log("exception", row.node, row.output, hook=self._refused, error=text)
         else:
-            self._log("exception", -1 if self._computing is None else self._computing, error=text)
+            self._log("exception", self._failing() if self._computing is None else self._computing, error=text)
+
+    def _failing(self) -> int:
+        """The node that was about to run, or did, and what it was given; -1 if it cannot be found by elimination.
+
+        What it was given is what was sent to it: where several gradients are summed up, an observer stands in front.
+        """
+        ran = {row.node for row in self.trace.rows[self._survey.first_row :] if self._is_run(row)}
+        if not (ran or self._incoming):  # the engine has not begun
+            return -1
+        node = self._survey.next_of(ran, {node for node, _ in self._sent}, self.targets if self.partial else None)
+        for place in sorted(place for place in self._sent if place[0] == node):
+            sent = self._sent.pop(place)
+            if len(sent) == 1 and sent[0][0] >= 0:  # a seed that arrives alone has had its step
+                ((source, slot, glimpse),) = sent
+                self._rows.fold((self.number, *place, glimpse.value, source, slot, glimpse.value))
+        return node
+
+    def _is_run(self, row: StepRow) -> bool:
+        return row.pass_id == self.number and row.kind in ("compute", "accumulate")
 
     def returned(self, places: list[Place | None], gradients: Gradients) -> None:
         """``torch.autograd.grad`` gives back ``gradients`` for the tensors at ``places``."""
@@ -335,5 +350,5 @@ class Pass:
     # -- small helpers
 
     def _log(self, kind: str, node: int, output: int = -1, **known: Any) -> int:
-        self.trace.rows.append(StepRow(self.number, kind, node, output, **known))
-        return len(self.trace.rows) - 1
+        self._rows.append(StepRow(self.number, kind, node, output, **known))
+        return len(self._rows) - 1

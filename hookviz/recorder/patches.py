@@ -2,7 +2,6 @@
 
 import sys
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import wraps
@@ -19,6 +18,7 @@ from torch.utils.hooks import RemovableHandle
 
 from hookviz.recorder import copies, scaling
 from hookviz.recorder.inside import Inside
+from hookviz.recorder.nodes import PROBE, Probed
 from hookviz.recorder.opaque import DYNAMO, SWITCH, Regions, compiled, compiling, leave_alone
 from hookviz.recorder.optimizers import Between, OnOptimizer, in_step
 from hookviz.recorder.replaced import Live, Replacement, Tell, telling
@@ -200,6 +200,25 @@ class _PassWatcher:
                 recording.end(watched)
 
 
+class _SavingWatcher:
+    """Tells all recordings that what nodes save is packed by hooks from now on, for as long as such a node lives."""
+
+    def enter(self, _: Any) -> None:
+        """``saved_tensors_hooks`` begins."""
+        for recording in tuple(_open):
+            recording.packs = True
+
+    def answer(self, _: None, result: Any) -> Any:
+        """It has begun."""
+        return result
+
+    def fail(self, _: None, error: BaseException) -> None:
+        """It has raised."""
+
+    def leave(self, _: None) -> None:
+        """It is over."""
+
+
 def on_turn() -> "Recording | None":
     """The recording that follows what the calling thread does before a pass."""
     recording = recording_here()
@@ -229,10 +248,18 @@ def _on_leaf(recording: "Recording", tensor: torch.Tensor) -> None:
     recording.meanwhile.on_tensor(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
 
 
+class _Hooks(dict[Any, Any]):
+    """A node's dict of hooks as torch makes it, in half the time: handles refer to it weakly."""
+
+    __slots__ = ("__weakref__",)
+
+
 def _observing_node_hook(register: Callable[..., Any], live: Live) -> Any:
     def seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
+        if hook is PROBE:
+            raise Probed(backward_hooks)
         if type(hook) is Observer:  # it needs no handle, and takes no number away from the hooks of the user's
-            hooks = OrderedDict() if backward_hooks is None else backward_hooks
+            hooks = _Hooks() if backward_hooks is None else backward_hooks
             hooks[hook] = hook
             return hooks, hooks
         hooks, handle = register(backward_hooks, hook)
@@ -322,6 +349,7 @@ def _sleep(name: str) -> None:
 _INSIDE = (
     Inside(Module._wrapped_call_impl, _CallWatcher()),
     Inside(torch.autograd.graph._engine_run_backward, _PassWatcher()),
+    Inside(torch.autograd.graph.saved_tensors_hooks.__enter__, _SavingWatcher()),
 )
 """What runs a person's code, a module's or a hook's: there nothing of ours may be on the stack."""
 _REPLACED: tuple[Replacement, ...] = (

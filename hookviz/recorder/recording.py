@@ -7,10 +7,10 @@ from contextlib import suppress
 from typing import Any
 
 import torch
-from torch.autograd.graph import Node
 
 from hookviz import graph
 from hookviz.measuring import settle, without_modes
+from hookviz.numbering import Numbering
 from hookviz.recorder.behind import behind
 from hookviz.recorder.bound import Bound
 from hookviz.recorder.call import Call
@@ -18,7 +18,7 @@ from hookviz.recorder.calls import Calls
 from hookviz.recorder.chosen import Chosen
 from hookviz.recorder.glimpse import Gradients
 from hookviz.recorder.meanwhile import Meanwhile
-from hookviz.recorder.notices import Notices, warn
+from hookviz.recorder.notices import Notices, packed, warn
 from hookviz.recorder.optimizers import Optimizers
 from hookviz.recorder.parameters import read_where_sick
 from hookviz.recorder.passes import SMALL, Pass
@@ -32,7 +32,7 @@ from hookviz.recorder.turns import Turns, outermost
 from hookviz.recorder.unfollowed import Unfollowed
 from hookviz.recorder.watched import Watched, engine_thread
 from hookviz.still import no_collection
-from hookviz.survey import Only
+from hookviz.survey import Only, Survey
 from hookviz.trace import StepRow, Trace
 from hookviz.whole import Uninterrupted
 from hookviz.words import say
@@ -67,7 +67,7 @@ class Recording:
         self.meanwhile = Meanwhile(self)
         self.scales, self.ranks = Scales(self), Ranks(self)
         self.running: list[Watched] = []
-        self._numbering = graph.Numbering()
+        self._numbering = Numbering(trace)
         self._stages: dict[Any, Stage] = {}
         self._troubles: set[str] = set()
         """What has been said of faults of our own: one sentence for all passes, and one for each module."""
@@ -77,6 +77,12 @@ class Recording:
         """So many values of the trace are no longer on a device."""
         self._last_begun = 0
         """How many steps there were when the last pass began."""
+        self._first: int = torch.autograd._get_sequence_nr()  # type: ignore[attr-defined]
+        """The number of the first node that could be made while this records."""
+        self.packs = packed()
+        """Whether hooks may pack what nodes save."""
+        self.disturbed = False
+        """Whether a node got a hook while a pass runs: the next observer sees to it that it is followed."""
 
     # -- a module is called; none of this may raise
 
@@ -157,7 +163,7 @@ class Recording:
                 self.end(watched)
 
     def _open(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> Watched | None:
-        watched = Watched(self.trace, self._numbering, self.calls)
+        watched = Watched(self)
         # The forward steps of a pass carry its number as soon as the pass before it has begun.
         watched.survey.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         watched.raised = self.raised.enter()
@@ -203,8 +209,10 @@ class Recording:
     def end(self, watched: Watched) -> None:
         """Take off every observer of this pass and let go of its nodes."""
         with Uninterrupted(), self.lock, no_collection():
+            watched.nodes.lift()
             release(watched.stages, self._stages)
             watched.survey.release()
+            watched.wake()
             if watched in self.running:
                 self.running.remove(watched)
         self.carefully(self._settle)
@@ -271,16 +279,18 @@ class Recording:
         self.carefully(self.scales.claim, survey)
         self.carefully(self.ranks.begins, watched)
         self.calls.claim(survey)
-        for kept in survey.hooks_of_tensors(self.meanwhile.dicts):
+        untold = self._untold(survey)
+        for kept in survey.hooks_of_tensors(self.meanwhile.dicts, search=untold or self.packs):
             self.observe(watched, *kept)
         for hook in survey.unpack_hooks.values():
             self.notices.packing(hook)
-        for node in survey.nodes:
-            self._observe_node(watched, node, survey.numbers[id(node)])
+        watched.nodes.lay(everywhere=untold or self._eliminates_no_node(survey))
         self._observe_modules(watched)
         self.running.append(watched)
-        seen.partial = bool(inputs)
+        self.disturbed = False
         watched.inputs = [survey.place_of(*graph.edge_of(tensor)) for tensor in inputs]
+        seen.targets = [place for place in watched.inputs if place is not None]
+        seen.partial = bool(inputs)
         for place, gradient in zip(places, gradients, strict=False):
             if place is not None:
                 seen.seed(place, gradient)
@@ -310,17 +320,23 @@ class Recording:
             stage.lay()
         self._use(watched, stage)
 
-    def _observe_node(self, watched: Watched, node: Node, number: int) -> None:
-        for kind, register in (("node_pre_hook", node.register_prehook), ("node_post_hook", node.register_hook)):
-            stage = Stage(self, kind, None, number)
-            observer = Observer(stage)
-            stage.dict = register(observer)  # of an observer torch gives back the dict, and no handle: see patches
-            known = self._stages.setdefault(id(stage.dict), stage)
-            if known is not stage:  # an outer pass over the same graph has its observers here
-                del stage.dict[observer]
-            elif len(stage.dict) > 1:
-                stage.lay()
-            self._use(watched, known)
+    def join(self, watched: Watched, stage: Stage, observer: Observer) -> None:
+        """``observer`` was registered on a node, where its ``stage`` or that of a pass around this one stands."""
+        known = self._stages.setdefault(id(stage.dict), stage)
+        if known is not stage:
+            del stage.dict[observer]
+        elif len(stage.dict) > 1:
+            stage.lay()
+        self._use(watched, known)
+
+    def _untold(self, survey: Survey) -> bool:
+        """Whether hooks may be on this graph that nobody told of: those from before, or of passes left out."""
+        return survey.oldest < self._first or self.turns.every > 1 or self.calls.makers.several()
+
+    def _eliminates_no_node(self, survey: Survey) -> bool:
+        """Whether a node that fails could not be found by elimination: not all are seen, or several run at once."""
+        on_devices: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+        return len(survey.nodes) < len(survey.walked) or on_devices or self.ranks.several()
 
     def _observe_modules(self, watched: Watched) -> None:
         """Lay observers into the lists of full backward hooks, which hang on two nodes of each call."""
@@ -357,9 +373,27 @@ class Recording:
 
     # -- hooks that are registered meanwhile
 
+    @property
+    def numbering(self) -> Numbering:
+        """The numbers of the nodes."""
+        return self._numbering
+
     def lays_in(self, hooks: Any) -> bool:
         """Whether observers stand in the dict ``hooks``."""
         return id(hooks) in self._stages
+
+    def settle_down(self) -> None:
+        """Stand in front of every node of the passes that run, since hooks have come up on the way."""
+        self.disturbed = False
+        with Uninterrupted():
+            for watched in self.running:
+                watched.nodes.wake()
+
+    def registered(self, hooks: Any) -> None:
+        """A hook was added to the dict of a node on which no observers stand but that which stands on all."""
+        with Uninterrupted():
+            for watched in self.running:
+                watched.nodes.registered(hooks)
 
     def lay_anew(self, hooks: Any) -> None:
         """A hook was added to a dict in which observers stand; stages already running are unaffected."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import torch
 
 if TYPE_CHECKING:
+    from hookviz.recorder.nodes import NodeObservers
     from hookviz.recorder.recording import Recording
 
 Hook = Callable[..., Any]
@@ -24,7 +25,7 @@ class Observer:
     __torch_unserializable__ = True
     """torch drops such a hook from a pickled tensor without a warning."""
 
-    def __init__(self, stage: "Stage") -> None:
+    def __init__(self, stage: "Stage | NodeObservers") -> None:
         self.stage = stage
 
     def __call__(self, *arguments: Any) -> None:
@@ -32,6 +33,8 @@ class Observer:
         stage = self.stage
         try:
             with stage.recording.lock, _Plainly():
+                if stage.recording.disturbed:
+                    stage.recording.settle_down()
                 stage.seen(self, arguments)
         except Exception as error:
             stage.recording.trouble(error)

@@ -1,27 +1,44 @@
 """A pass that is running, and all that has to be let go of when it ends."""
 
 import threading
+from typing import TYPE_CHECKING
 
-from hookviz import graph
-from hookviz.recorder.calls import Calls
+from hookviz.recorder.nodes import NodeObservers
 from hookviz.recorder.passes import Pass
 from hookviz.recorder.stage import Stage
+from hookviz.still import Still
 from hookviz.survey import Survey
-from hookviz.trace import Place, Trace
+from hookviz.trace import Place
+
+if TYPE_CHECKING:
+    from hookviz.recorder.recording import Recording
 
 
 class Watched:
     """A pass that is running, and all that has to be let go of when it ends."""
 
-    def __init__(self, trace: Trace, numbering: graph.Numbering, calls: Calls) -> None:
-        self.survey = Survey(trace, numbering)
-        self.seen = Pass(trace, self.survey, calls)
+    def __init__(self, recording: "Recording") -> None:
+        self.survey = Survey(recording.trace, recording.numbering)
+        self.seen = Pass(recording.trace, self.survey, recording.calls)
+        self.nodes = NodeObservers(recording, self)
         self.thread = threading.get_ident()
         self.stages: set[Stage] = set()
         self.raised: int | None = None
         """The exception that was on its way when the pass began, for ``Raised.leave``."""
         self.inputs: list[Place | None] = []
         """Where the gradients that ``autograd.grad`` was asked for arrive."""
+        self._resting: Still | None = None
+
+    def rest(self, switch: Still) -> None:
+        """Turn a ``switch`` of the interpreter until somebody wakes it, or the pass is over."""
+        self._resting = switch
+        switch.take(self)
+
+    def wake(self) -> None:
+        """Turn it back."""
+        if self._resting is not None:
+            self._resting.leave(self)
+            self._resting = None
 
 
 def engine_thread() -> bool:

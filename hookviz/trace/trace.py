@@ -9,6 +9,7 @@ from hookviz.played import Played
 from hookviz.source import Source
 from hookviz.table import Table
 from hookviz.trace.asked import Asked
+from hookviz.trace.folded import StepRows, ValueRows
 from hookviz.trace.lookup import Lookup, table_sizes
 from hookviz.trace.naming import Naming
 from hookviz.trace.rows import (
@@ -56,8 +57,8 @@ class Trace(Asked, Played):
     ranks: int | None = None
     scales: list[ScaleRow] = field(default_factory=list)
     hook_rows: list[HookRow] = field(default_factory=list)
-    values: list[Row] = field(default_factory=list)
-    rows: list[StepRow] = field(default_factory=list)
+    values: list[Row] = field(default_factory=ValueRows)
+    rows: list[StepRow] = field(default_factory=StepRows)
     modules: list[ModuleRow] = field(default_factory=list)
     calls: list[CallRow] = field(default_factory=list)
     optimizers: list[ModuleRow] = field(default_factory=list)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
+from hookviz.trace.folded import StepRows, ValueRows
 from hookviz.trace.rows import CallRow, SavedRow, ScaleRow, StepRow, TensorRow
 from hookviz.trace.trace import Trace
 
@@ -45,7 +46,7 @@ def let_go(trace: Trace, count: int) -> Renumbered:
         values=_numbers(told | {i for t in tensors for i in (t.data, t.grad)}),
         steps=_numbers(i for i, row in enumerate(trace.rows) if row.pass_id >= count),
     )
-    trace.rows = [move.step(row) for row in rows]
+    trace.rows = StepRows(move.step(row) for row in rows)
     trace.tensors = [move.tensor(row) for row in tensors]
     trace.saved = [move.saved(row) for row in saved]
     trace.scales = [move.scale(row) for row in scales]
@@ -163,7 +164,7 @@ class _Move(NamedTuple):
         trace.edges = {(nodes[start], slot): (nodes[end], output) for start, slot, (end, output) in ends}
         trace.owners = {nodes[node]: calls[call] for node, call in trace.owners.items() if node in nodes}
         trace.outside = {nodes[node] for node in trace.outside if node in nodes}
-        trace.ops, trace.values = _of(trace.ops, nodes), _of(trace.values, self.values)
+        trace.ops, trace.values = _of(trace.ops, nodes), ValueRows(_of(trace.values, self.values))
 
 
 def _of(rows: list[Row], kept: Numbers) -> list[Row]:

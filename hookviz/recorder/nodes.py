@@ -1,0 +1,154 @@
+"""The observers on the nodes of a pass: one behind each, and one in front only where that cannot see enough."""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.autograd.graph import Node
+
+from hookviz import graph
+from hookviz.recorder.stage import Observer, Stage
+from hookviz.still import no_collection
+
+if TYPE_CHECKING:
+    from hookviz.recorder.recording import Recording
+    from hookviz.recorder.watched import Watched
+
+Dict = dict[Any, Any]
+
+
+class Probed(Exception):
+    """Raised in the place of a registration, by which nothing is registered."""
+
+    def __init__(self, hooks: Dict | None) -> None:
+        super().__init__()
+        self.hooks = hooks
+        """The hooks of this kind that the node has."""
+
+
+class _Probe:
+    """Registered on a node, it makes torch tell which hooks are there."""
+
+    def __call__(self, *_: Any) -> None:
+        """Never called."""
+
+
+PROBE = _Probe()
+
+
+class NodeObservers:
+    """Observes the nodes of one pass.
+
+    A single observer stands behind every node and asks the engine where it is. What a node was given it sees only after
+    the node has computed, and of one that fails it sees nothing. So another one stands in front of a node that runs a
+    person's code, or sums up several gradients, or at which the pass begins; and of all nodes where one that fails
+    cannot be found by elimination (several devices compute at once; not all nodes are looked at) or may have hooks that
+    nobody told of.
+    """
+
+    def __init__(self, recording: "Recording", watched: "Watched") -> None:
+        self.recording, self.watched = recording, watched
+        self.observer = Observer(self)
+        self._dicts: list[Dict] = []
+        """The hooks behind each of the nodes, in their order."""
+        self._numbers: dict[int, int] = {}
+        """``id`` of such a dict → its node, once somebody asks."""
+        self._awake = False
+        """Whether an observer stands in front of every node."""
+
+    # -- what the observer reports
+
+    def seen(self, _: Observer, arguments: tuple[Any, ...]) -> None:
+        """A node has computed."""
+        here = self.watched.seen
+        if here.task != torch._C._current_graph_task_id() and self.recording.current() is not here:
+            return  # another pass through the same node
+        number = self.watched.survey.numbers.get(id(torch._C._current_autograd_node()))
+        if number is not None:
+            here.ran(number, *arguments)
+
+    # -- laying
+
+    def lay(self, everywhere: bool) -> None:
+        """Put the observers in place: ``everywhere`` in front as well, or where they are needed."""
+        survey, hooked = self.watched.survey, []
+        for node in survey.nodes:
+            hooks: Any = node.register_hook(self.observer)  # of an observer torch gives back the dict: see patches
+            self._dicts.append(hooks)
+            if len(hooks) > 1 and any(type(hook) is not Observer for hook in hooks.values()):
+                hooked.append((survey.numbers[id(node)], hooks))
+        for number, hooks in hooked:
+            self._hand_over(number, hooks)
+        if everywhere or self.recording.meanwhile.unexplained(hooks for _, hooks in hooked):
+            self.wake()
+            return
+        summed = survey.summed.union(survey.numbers[id(node)] for node in survey.starts)
+        quiet = not (self.watched.stages or survey.unpack_hooks)
+        for node in survey.nodes:
+            quiet = self._lay_in_front(node, survey.numbers[id(node)], summed) and quiet
+        if quiet:  # nothing runs in the pass but torch: what the collector would find is there afterwards, too
+            self.watched.rest(no_collection)
+        else:
+            for node in survey.nodes:
+                if graph.leaf_of(node) is not None:  # hooks may change ``.grad``, or look at it
+                    self._front(node, survey.numbers[id(node)])
+
+    def _lay_in_front(self, node: Node, number: int, summed: set[int]) -> bool:
+        """Put an observer in front of ``node`` if it is needed there; whether no code of a person's runs in it."""
+        if hasattr(type(node), "_forward_cls"):
+            self._front(node, number)
+            return False
+        hooked = graph.op_of(node) == "AccumulateGrad" and _hooks_in_front(node)
+        if hooked or number in summed:
+            self._front(node, number)
+        return not hooked
+
+    def wake(self) -> None:
+        """Put an observer in front of every node: hooks may be there, or come, that nobody tells of."""
+        if not self._awake:
+            self._awake = True
+            self.watched.wake()
+            for node in self.watched.survey.nodes:
+                self._front(node, self.watched.survey.numbers[id(node)])
+
+    def _front(self, node: Node, number: int) -> None:
+        seen = self.watched.seen
+        if number in seen.fronted:
+            return
+        seen.fronted.add(number)
+        stage = Stage(self.recording, "node_pre_hook", None, number)
+        observer = Observer(stage)
+        hooks: Any = node.register_prehook(observer)
+        stage.dict = hooks
+        self.recording.join(self.watched, stage, observer)
+
+    def _hand_over(self, number: int, hooks: Dict) -> None:
+        """Hooks of a person's stand in ``hooks``: observers between them take the place of the one for all."""
+        del hooks[self.observer]
+        self.recording.observe(self.watched, "node_post_hook", hooks, number, -1)
+
+    def registered(self, hooks: Dict) -> None:
+        """A hook was added to a node during the pass, behind it or in front: whether of this graph, nobody knows."""
+        if self.observer in hooks:
+            if not self._numbers:
+                numbers = self.watched.survey.numbers
+                pairs = zip(self._dicts, self.watched.survey.nodes, strict=True)
+                self._numbers = {id(known): numbers[id(node)] for known, node in pairs}
+            self._hand_over(self._numbers[id(hooks)], hooks)
+        else:  # torch is about to give the dict to its node: until then an observer there would get another
+            self.recording.disturbed = True
+
+    def lift(self) -> None:
+        """Take the observers behind the nodes away; those in front go with their stages."""
+        for hooks in self._dicts:
+            hooks.pop(self.observer, None)
+        self._dicts.clear()
+        self._numbers.clear()
+
+
+def _hooks_in_front(node: Node) -> bool:
+    """Whether a person's hooks stand in front of ``node``, whenever they were registered."""
+    try:
+        node.register_prehook(PROBE)
+    except Probed as found:
+        return bool(found.hooks) and any(type(hook) is not Observer for hook in (found.hooks or {}).values())
+    return True

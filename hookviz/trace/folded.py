@@ -1,0 +1,127 @@
+"""Tables in which most rows are alike: such a row is kept as few plain numbers, and is written out where it is read.
+
+A named tuple of a step takes some 200 bytes and is looked through by the cyclic collector for as long as it lives; a
+plain tuple of numbers takes 90, and the collector lets go of it at first sight.
+"""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, overload
+
+from hookviz.trace.rows import StepRow
+from hookviz.values import Row
+
+Kept = TypeVar("Kept")
+
+
+class Folded(list[Kept], Generic[Kept]):
+    """A list of rows, some of which are folded until somebody reads them."""
+
+    folds: ClassVar[type]
+    """What a folded row is; no row is of exactly this type."""
+
+    def __init__(self, rows: Any = ()) -> None:
+        super().__init__(rows)
+        self._written = len(self)
+        """Up to here no row is folded."""
+
+    @staticmethod
+    def unfolded(row: Any) -> Any:
+        """The row that was folded."""
+        raise NotImplementedError
+
+    def fold(self, row: Any) -> None:
+        """Add a folded row."""
+        super().append(row)
+
+    def raw(self, start: int = 0) -> list[Any]:
+        """The rows from ``start`` on as they are kept."""
+        return list.__getitem__(self, slice(start, None))
+
+    def _write_out(self) -> None:
+        get, put, folds, unfolded = super().__getitem__, super().__setitem__, self.folds, self.unfolded
+        for index in range(self._written, len(self)):
+            row: Any = get(index)
+            if type(row) is folds:
+                put(index, unfolded(row))
+        self._written = len(self)
+
+    def __iter__(self) -> Iterator[Kept]:
+        self._write_out()
+        return super().__iter__()
+
+    def __reversed__(self) -> Iterator[Kept]:
+        self._write_out()
+        return super().__reversed__()
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Kept: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Kept]: ...
+    def __getitem__(self, index: Any) -> Any:
+        """One row, or several."""
+        if type(index) is slice:
+            self._write_out()
+            return super().__getitem__(index)
+        found: Any = super().__getitem__(index)
+        if type(found) is self.folds:
+            found = self.unfolded(found)
+            self[index] = found
+        return found
+
+    def pop(self, index: SupportsIndex = -1) -> Kept:
+        """Take a row out."""
+        self._written = min(self._written, len(self) - 1)
+        found: Any = super().pop(index)
+        kept: Kept = self.unfolded(found) if type(found) is self.folds else found
+        return kept
+
+    def __eq__(self, other: object) -> bool:
+        self._write_out()
+        if isinstance(other, Folded):
+            other._write_out()
+        return super().__eq__(other)
+
+    __hash__ = None
+
+
+class StepRows(Folded[StepRow]):
+    """The steps of a trace.
+
+    Folded is the arrival of a gradient that was sent along one edge, and what a node makes of what it is given.
+
+    >>> rows = StepRows()
+    >>> rows.fold((0, 1, 0, 5, 2, 0, 5))
+    >>> rows.fold((0, 1, 5, 6))
+    >>> [(row.kind, row.node, row.after) for row in rows]
+    [('arrive', 1, 5), ('compute', 1, 6)]
+    """
+
+    folds = tuple
+
+    @staticmethod
+    def unfolded(row: Any) -> StepRow:
+        """(pass, node, before, after), or (pass, node, output, after, source, slot, what was sent there)."""
+        if len(row) == 4:
+            number, node, before, after = row
+            return StepRow(number, "compute", node, -1, None, None, before, after)
+        number, node, output, after, source, slot, sent = row
+        return StepRow(number, "arrive", node, output, None, None, None, after, None, ((source, slot, sent),))
+
+
+class ValueRows(Folded[Row]):
+    """The values of a trace.
+
+    Folded is a single float32 number in the memory of the computer.
+
+    >>> values = ValueRows()
+    >>> values.fold(2.5)
+    >>> values[0]
+    ((), 'float32', 'cpu', 2.5, None, None)
+    """
+
+    folds = float
+
+    @staticmethod
+    def unfolded(row: Any) -> Row:
+        """The number."""
+        return (), "float32", "cpu", row, None, None
