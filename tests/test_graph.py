@@ -11,6 +11,9 @@ import torch
 from scenes import accumulator, leaf, scene
 
 from hookviz import graph
+from hookviz.numbering import Numbering
+from hookviz.survey import Survey
+from hookviz.trace import Trace
 
 
 def test_a_walk_finds_each_node_once() -> None:
@@ -78,14 +81,20 @@ def test_the_edge_of_a_tensor_is_where_its_gradient_goes() -> None:
 def test_a_node_keeps_its_number_from_one_look_to_the_next() -> None:
     tensors = scene()
     numbering = Numbering(Trace())
-    nodes = graph.walk([tensors.e.grad_fn])
-    first = [numbering.number(nodes)[id(node)] for node in nodes]
-    del nodes
+    first = pairs(numbering, tensors.e)
     gc.collect()
-    again = graph.walk([tensors.e.grad_fn])
-    numbers = numbering.number(again)
-    assert [numbers[id(node)] for node in again] == first
-    assert sorted(first) == [0, 1, 2, 3, 4]
+    assert pairs(numbering, tensors.e) == first
+    assert sorted(number for _, number in first) == [0, 1, 2, 3, 4]
+
+
+def test_a_node_keeps_its_number_beside_those_that_are_made_later() -> None:
+    a = leaf(2.0)
+    c, numbering = (a * 2).sin(), Numbering(Trace())
+    first = pairs(numbering, c)
+    assert pairs(numbering, c * 3)[1:] == first
+    assert pairs(numbering, c) == first
+    two = torch.stack([c, a.cos()])
+    assert {pair for pair in pairs(numbering, two) if pair in first} == set(first)
 
 
 def test_a_leaf_keeps_its_number_though_torch_makes_its_node_anew() -> None:
@@ -97,10 +106,12 @@ def test_a_leaf_keeps_its_number_though_torch_makes_its_node_anew() -> None:
     assert first == again
 
 
-def pairs(numbering: graph.Numbering, root: torch.Tensor) -> list[tuple[str, int]]:
-    nodes = graph.walk([root.grad_fn])
-    numbers = numbering.number(nodes)
-    return [(graph.op_of(node), numbers[id(node)]) for node in nodes]
+def pairs(numbering: Numbering, root: torch.Tensor) -> list[tuple[str, int]]:
+    seen = Survey(numbering.trace, numbering)
+    seen.take([root], {})
+    found = [(graph.op_of(node), seen.numbers[id(node)]) for node in seen.nodes]
+    seen.release()
+    return found
 
 
 def test_different_graphs_share_no_number_but_those_of_common_leaves() -> None:
