@@ -2,13 +2,14 @@
 
 import math
 from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
 from typing import Any
 
 import torch
 from torch._subclasses import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from hookviz.later import Later, bring_over, few, many
+from hookviz.later import Later, bring_over, complex_norm, few, many
 from hookviz.words import say
 
 FEW = 64
@@ -31,10 +32,17 @@ class _Names(dict[Any, str]):
 
 _NAMES = _Names()
 _WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
-_LANES, _DEEP, _MANY = 8, 255, 2**16
+_LANES, _DEEP = 8, 255
 """Of many truth values so many are added up at once, and so many times before one could run over into the next."""
+_FEWER, _MANY = 2**13, 2**16
+"""Up to so many numbers torch counts in the shortest time; from so many on truth values are added up as said above."""
 _LARGE = 2**17
 """From so many numbers on, reading them costs more than starting to."""
+
+
+# Looked up once: of thousands of single numbers each takes a few microseconds as a whole.
+_TENSOR, _FLOAT, _DENSE = torch.Tensor, torch.float32, torch.strided
+_modes, _is_wrapped = torch._C._len_torch_dispatch_stack, torch._C._functorch.is_functorch_wrapped_tensor
 
 
 def without_modes() -> AbstractContextManager[Any]:
@@ -71,6 +79,8 @@ def settle(values: list[Any], start: int) -> int:
     Raises:
         Exception: the device does not answer; what was not brought over is then unknown.
     """
+    if not any(type(row) is Later for row in islice(list.__iter__(values), start, None)):  # folded rows stay so
+        return len(values)
     try:
         with torch._C.DisableTorchFunction(), _disable_current_modes():
             bring_over(values, start)
@@ -108,11 +118,11 @@ def single(tensor: torch.Tensor) -> float | None:
     >>> single(torch.tensor(2.5)), single(torch.tensor([2.5]))
     (2.5, None)
     """
-    if type(tensor) is not torch.Tensor or tensor.dtype is not torch.float32 or tensor.dim() or not tensor.is_cpu:
+    if type(tensor) is not _TENSOR or tensor.dtype is not _FLOAT or tensor.dim() or not tensor.is_cpu:
         return None
-    if torch._C._len_torch_dispatch_stack() or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+    if _modes() or _is_wrapped(tensor) or tensor.layout is not _DENSE or deferred(tensor):
         return None
-    return tensor.item() if tensor.layout is torch.strided and not deferred(tensor) else None
+    return tensor.item()
 
 
 def _unknown(error: Exception) -> Row:
@@ -170,13 +180,14 @@ def _statistics(tensor: torch.Tensor, share: int, wide: torch.dtype) -> Statisti
 
 
 def _extremes(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The smallest and the largest number; ``aminmax`` starts once, but reads each number more slowly than the others.
+    """The smallest and the largest number.
 
-    Where memory is not read in order it is slower by far.
+    ``aminmax`` starts once, but reads each number of 32 or 64 bits more slowly than the two others; where memory is not
+    read in order it is slower by far.
     """
     if not tensor.is_contiguous():
         tensor = tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
-    at_once = tensor.is_contiguous() and tensor.numel() < _LARGE
+    at_once = tensor.is_contiguous() and (tensor.numel() < _LARGE or tensor.dtype in _WIDER)
     return torch.aminmax(tensor) if at_once else (tensor.amin(), tensor.amax())
 
 
@@ -191,6 +202,8 @@ def _count_nonzero(tensor: torch.Tensor) -> int:
     Of many numbers the truth values, a byte each, are added up as if eight of them were one whole number; the few sums
     that come of it are taken apart into bytes again.
     """
+    if tensor.numel() <= _FEWER:
+        return int(tensor.count_nonzero().item())
     truths = tensor.bool()
     if truths.numel() < _MANY:
         return int(truths.view(torch.uint8).sum(dtype=torch.int32).item())
@@ -206,7 +219,7 @@ def _count_strange(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 def _complex_statistics(tensor: torch.Tensor, share: int) -> Statistics:
-    norm = torch.linalg.vector_norm(tensor).item() * math.sqrt(share)
-    nan, inf = _count_strange(tensor)
+    norm = complex_norm(tensor).item() * math.sqrt(share)
+    nan, inf = (0, 0) if math.isfinite(norm) else _count_strange(tensor)
     zero = tensor.numel() - _count_nonzero(tensor)
     return (math.nan, math.nan, math.nan, norm, nan * share, inf * share, zero * share)

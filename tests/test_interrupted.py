@@ -147,7 +147,7 @@ def on_nodes(roots: list[torch.Tensor]) -> list[Any]:
         if node is None:
             continue
         handles = node.register_hook(print), node.register_prehook(print)
-        found += [hook for handle in handles for hook in handle.hooks_dict_ref() if type(hook) is Observer]
+        found += [hook for handle in handles for hook in handle.hooks_dict_ref() if isinstance(hook, Observer)]
         for handle in handles:
             handle.remove()
         found += node.metadata

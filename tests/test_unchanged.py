@@ -123,7 +123,7 @@ def test_a_copy_made_on_the_way_works_and_its_handle_too(moment: str) -> None:
     assert first(leaf(3.0)).item() == 13
     first.handle.remove()
     assert first(leaf(3.0)).item() == 12
-    assert not [key for module in first.modules() for key in module._forward_hooks if type(key) is Observer]
+    assert not [key for module in first.modules() for key in module._forward_hooks if isinstance(key, Observer)]
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

@@ -231,8 +231,8 @@ class Calls:
 
     def claim(self, survey: Survey) -> None:
         """Note which call made each node of a graph; a leaf's node belongs to the module whose parameter it is."""
-        owners = self.owners(survey.nodes)
-        for node in survey.nodes:
+        owners = self.owners(survey.nodes) if self.trace.calls else {}
+        for node in survey.nodes if owners else ():
             if id(node) in owners:
                 self.trace.owners[survey.numbers[id(node)]] = owners[id(node)]
 

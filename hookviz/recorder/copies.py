@@ -38,9 +38,9 @@ def _shallow() -> bool:
 
 def without(hooks: Any) -> Any:
     """A dict of hooks without observers: itself, if it has none."""
-    if not isinstance(hooks, OrderedDict) or not any(type(key) is Observer for key in hooks):
+    if not isinstance(hooks, OrderedDict) or not any(isinstance(key, Observer) for key in hooks):
         return hooks
-    theirs = OrderedDict((key, hook) for key, hook in hooks.items() if type(key) is not Observer)
+    theirs = OrderedDict((key, hook) for key, hook in hooks.items() if not isinstance(key, Observer))
     known = _without.get(id(hooks))
     if known is None or list(known.items()) != list(theirs.items()):
         known = _without[id(hooks)] = theirs

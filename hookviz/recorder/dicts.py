@@ -52,7 +52,7 @@ class Kept(NamedTuple):
 
 def entries(hooks: Any) -> list[tuple[Any, Any]]:
     """(key, function) of the hooks that a person registered, in their order; of None, and of an empty dict, none."""
-    return [(key, hook) for key, hook in (hooks or {}).items() if type(hook) is not Observer]
+    return [(key, hook) for key, hook in (hooks or {}).items() if not isinstance(hook, Observer)]
 
 
 def of_module(module: torch.nn.Module, name: str) -> Iterator[Kept]:

@@ -42,7 +42,7 @@ def glimpse_of(tensor: torch.Tensor, value: int | None = None) -> Glimpse:
     engine would no longer sum into this gradient in place.
     """
     try:
-        storage = pointer = address(tensor)
+        storage = pointer = tensor.data_ptr() if type(tensor) is torch.Tensor else address(tensor)
         offset = int(tensor.storage_offset())
         if offset and pointer:
             storage -= offset * tensor.element_size()
@@ -55,7 +55,7 @@ def glimpse_of(tensor: torch.Tensor, value: int | None = None) -> Glimpse:
 def mark_of(tensor: torch.Tensor) -> Mark:
     """Where the numbers of ``tensor`` lie, and its version."""
     try:
-        return address(tensor), tensor._version
+        return tensor.data_ptr() if type(tensor) is torch.Tensor else address(tensor), tensor._version
     except (RuntimeError, NotImplementedError):
         return 0, 0
 
@@ -79,3 +79,10 @@ def value_of(glimpse: Glimpse | None) -> int | None:
 def one(values: list[int | None]) -> Any:
     """One value as itself, several as a tuple."""
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def values_of(glimpses: list[Glimpse | None]) -> Any:
+    """The value of one glimpse, or those of several as a tuple."""
+    if len(glimpses) == 1:
+        return None if glimpses[0] is None else glimpses[0].value
+    return tuple([None if glimpse is None else glimpse.value for glimpse in glimpses])

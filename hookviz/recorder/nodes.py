@@ -35,6 +35,32 @@ class _Probe:
 PROBE = _Probe()
 
 
+class NodeObserver(Observer):
+    """The observer behind every node of a pass; it is called for each of them, so what it does counts."""
+
+    __slots__ = ("lock", "numbers", "recording", "seen")
+
+    def __init__(self, nodes: "NodeObservers") -> None:
+        super().__init__(None)
+        self.recording, self.lock = nodes.recording, nodes.recording.lock
+        self.seen, self.numbers = nodes.watched.seen, nodes.watched.survey.numbers
+
+    def __call__(self, *arguments: Any) -> None:
+        """A node has computed; as for any observer, what goes wrong in here must not reach the engine."""
+        seen, recording = self.seen, self.recording
+        try:
+            with self.lock, torch._C.DisableTorchFunction():
+                if recording.disturbed:
+                    recording.settle_down()
+                if seen.task != torch._C._current_graph_task_id() and recording.current() is not seen:
+                    return  # another pass through the same node
+                number = self.numbers.get(id(torch._C._current_autograd_node()))
+                if number is not None:
+                    seen.ran(number, *arguments)
+        except Exception as error:
+            recording.trouble(error)
+
+
 class NodeObservers:
     """Observes the nodes of one pass.
 
@@ -47,7 +73,7 @@ class NodeObservers:
 
     def __init__(self, recording: "Recording", watched: "Watched") -> None:
         self.recording, self.watched = recording, watched
-        self.observer = Observer(self)
+        self.observer: NodeObserver
         self._dicts: list[Dict] = []
         """The hooks behind each of the nodes, in their order."""
         self._numbers: dict[int, int] = {}
@@ -55,26 +81,16 @@ class NodeObservers:
         self._awake = False
         """Whether an observer stands in front of every node."""
 
-    # -- what the observer reports
-
-    def seen(self, _: Observer, arguments: tuple[Any, ...]) -> None:
-        """A node has computed."""
-        here = self.watched.seen
-        if here.task != torch._C._current_graph_task_id() and self.recording.current() is not here:
-            return  # another pass through the same node
-        number = self.watched.survey.numbers.get(id(torch._C._current_autograd_node()))
-        if number is not None:
-            here.ran(number, *arguments)
-
     # -- laying
 
     def lay(self, everywhere: bool) -> None:
         """Put the observers in place: ``everywhere`` in front as well, or where they are needed."""
         survey, hooked = self.watched.survey, []
+        self.observer = NodeObserver(self)
         for node in survey.nodes:
             hooks: Any = node.register_hook(self.observer)  # of an observer torch gives back the dict: see patches
             self._dicts.append(hooks)
-            if len(hooks) > 1 and any(type(hook) is not Observer for hook in hooks.values()):
+            if len(hooks) > 1 and any(not isinstance(hook, Observer) for hook in hooks.values()):
                 hooked.append((survey.numbers[id(node)], hooks))
         for number, hooks in hooked:
             self._hand_over(number, hooks)
@@ -84,23 +100,17 @@ class NodeObservers:
         summed = survey.summed.union(survey.numbers[id(node)] for node in survey.starts)
         quiet = not (self.watched.stages or survey.unpack_hooks)
         for node in survey.nodes:
-            quiet = self._lay_in_front(node, survey.numbers[id(node)], summed) and quiet
+            kind, number = type(node), survey.numbers[id(node)]
+            theirs = hasattr(kind, "_forward_cls") or (kind.__name__ == graph.LEAVES and _hooks_in_front(node))
+            if theirs or number in summed:
+                self._front(node, number)
+                quiet = quiet and not theirs
         if quiet:  # nothing runs in the pass but torch: what the collector would find is there afterwards, too
             self.watched.rest(no_collection)
         else:
             for node in survey.nodes:
                 if graph.leaf_of(node) is not None:  # hooks may change ``.grad``, or look at it
                     self._front(node, survey.numbers[id(node)])
-
-    def _lay_in_front(self, node: Node, number: int, summed: set[int]) -> bool:
-        """Put an observer in front of ``node`` if it is needed there; whether no code of a person's runs in it."""
-        if hasattr(type(node), "_forward_cls"):
-            self._front(node, number)
-            return False
-        hooked = graph.op_of(node) == "AccumulateGrad" and _hooks_in_front(node)
-        if hooked or number in summed:
-            self._front(node, number)
-        return not hooked
 
     def wake(self) -> None:
         """Put an observer in front of every node: hooks may be there, or come, that nobody tells of."""
@@ -139,7 +149,7 @@ class NodeObservers:
 
     def lift(self) -> None:
         """Take the observers behind the nodes away; those in front go with their stages."""
-        for hooks in self._dicts:
+        for hooks in self._dicts:  # laid by ``lay``, as far as it came
             hooks.pop(self.observer, None)
         self._dicts.clear()
         self._numbers.clear()
@@ -150,5 +160,5 @@ def _hooks_in_front(node: Node) -> bool:
     try:
         node.register_prehook(PROBE)
     except Probed as found:
-        return bool(found.hooks) and any(type(hook) is not Observer for hook in (found.hooks or {}).values())
+        return bool(found.hooks) and any(not isinstance(hook, Observer) for hook in (found.hooks or {}).values())
     return True

@@ -8,7 +8,7 @@ import torch
 from hookviz.later import Later
 from hookviz.measuring import FEW
 from hookviz.recorder.behind import behind
-from hookviz.recorder.glimpse import Glimpse, Gradients, Sent, glimpse_of, mark_of, one, value_of
+from hookviz.recorder.glimpse import Glimpse, Gradients, Sent, glimpse_of, mark_of, one, value_of, values_of
 from hookviz.recorder.looking import Looking
 from hookviz.recorder.met import Met
 from hookviz.recorder.multi_grad import Received, received
@@ -72,7 +72,7 @@ class Pass:
         if stage.kind == "node_post_hook":
             self._given(stage.node, arguments[1])
             if stage.node not in self._leaves:
-                return self._computed(stage.node, arguments[0])
+                return self._computed(stage.node, arguments[0], self._incoming.pop(stage.node, []))
             self._accumulated(stage.node)
             return []
         if stage.kind == "tensor_hook":
@@ -135,11 +135,12 @@ class Pass:
 
     def ran(self, node: int, made: Gradients, given: Gradients) -> None:
         """A node behind which no hook of a person's stands has made these gradients of those that it was given."""
-        self._given(node, given)
         if node in self._leaves:
+            self._given(node, given)
             self._accumulated(node)
         else:
-            self._send(node, self._computed(node, made))
+            incoming = self._incoming.pop(node, []) if node in self.fronted else self._reach(node, given)
+            self._send(node, self._computed(node, made, incoming))
 
     def _given(self, node: int, gradients: Gradients) -> None:
         """Note what a node was given, if no observer in front of it did."""
@@ -178,6 +179,9 @@ class Pass:
         if len(sent) == 1 and place not in self._blind:
             node, slot, before = sent[0]
             now, expected = self._follow(before, gradient)
+            if now is before and node >= 0:
+                self._rows.fold((self.number, *place, expected, node, slot, expected))
+                return now
             parts: Parts = ((node, slot, expected),)
         else:
             now = glimpse_of(gradient, self._look.measure(gradient))
@@ -195,18 +199,13 @@ class Pass:
     def _follow(self, before: Glimpse, gradient: torch.Tensor) -> tuple[Glimpse, int | None]:
         """The gradient now, and its value when it was seen last: the same number unless it changed on the way."""
         if before.identity == id(gradient) and not (self._edits or self.careful) and before.mark == mark_of(gradient):
-            if before.value is None:
-                before.value = self._look.measure(gradient)
             return before, before.value
         now = glimpse_of(gradient)
-        untouched = now.mark == before.mark
-        surely = untouched and not any(spot == now.storage for spot, _ in self._edits)
-        if surely and before.value is not None and not (self.careful and gradient.numel() <= FEW):
+        surely = now.mark == before.mark and not any(spot == now.storage for spot, _ in self._edits)
+        if surely and not (self.careful and gradient.numel() <= FEW):
             now.value = before.value
             return now, before.value
-        now.value = value = self._look.measure(gradient)
-        if untouched and before.value is None:
-            return now, value
+        now.value = self._look.measure(gradient)
         if now.mark[0] == before.mark[0] and self._look.alike(before, now):
             self.trace.values.pop()  # measured only to see that nothing changed
             now.value = before.value
@@ -221,6 +220,10 @@ class Pass:
 
     def _reach(self, node: int, gradients: Gradients) -> list[Glimpse | None]:
         """All gradients of a node are here, its tensors' hooks have run, retain_grad has stored."""
+        if not (self._at or self._retained):
+            if len(gradients) == 1:
+                return [self._arrive((node, 0), gradients[0])]
+            return [self._arrive((node, output), gradient) for output, gradient in enumerate(gradients)]
         reached: list[Glimpse | None] = []
         for output, gradient in enumerate(gradients):
             place = (node, output)
@@ -251,20 +254,19 @@ class Pass:
         after = glimpse.value if stored is None else self._look.measure(stored)
         self._log("retain_grad", *place, before=before, after=after)
 
-    def _computed(self, node: int, gradients: Gradients) -> list[Glimpse | None]:
+    def _computed(self, node: int, gradients: Gradients, incoming: list[Glimpse | None]) -> list[Glimpse | None]:
         """A node has computed: what it sends is measured now, for what it is sent to may fail."""
-        incoming = self._incoming.pop(node, [])
         self._computing = None
-        glimpses = [None if g is None else glimpse_of(g) for g in gradients]
-        for gradient, glimpse in zip(gradients, glimpses, strict=True):
-            if gradient is None or glimpse is None:
-                continue
-            if glimpse.layout is not None:
-                glimpse.value = self._rearranged(gradient, glimpse, incoming)
-            if glimpse.value is None:
-                glimpse.value = self._look.measure(gradient)
-        before, after = one([value_of(g) for g in incoming]), one([value_of(g) for g in glimpses])
-        self._rows.fold((self.number, node, before, after))
+        glimpses: list[Glimpse | None] = []
+        for gradient in gradients:
+            glimpse = None if gradient is None else glimpse_of(gradient)
+            if gradient is not None and glimpse is not None:
+                if glimpse.layout is not None:
+                    glimpse.value = self._rearranged(gradient, glimpse, incoming)
+                if glimpse.value is None:
+                    glimpse.value = self._look.measure(gradient)
+            glimpses.append(glimpse)
+        self._rows.fold((self.number, node, values_of(incoming), values_of(glimpses)))
         return glimpses
 
     def _rearranged(self, gradient: torch.Tensor, glimpse: Glimpse, incoming: Sequence[Glimpse | None]) -> int | None:
@@ -277,9 +279,14 @@ class Pass:
         return len(self.trace.values) - 1
 
     def _send(self, node: int, glimpses: list[Glimpse | None]) -> None:
+        sent = self._sent
         for slot, (glimpse, place) in enumerate(zip(glimpses, self._ways.get(node, ()), strict=False)):
-            if place is not None and glimpse is not None:
-                self._sent.setdefault(place, []).append((node, slot, glimpse))
+            if place is None or glimpse is None:
+                continue
+            if place in sent:
+                sent[place].append((node, slot, glimpse))
+            else:
+                sent[place] = [(node, slot, glimpse)]
 
     def _accumulated(self, node: int) -> None:
         """AccumulateGrad has written; said once, by whichever observer comes first."""
@@ -305,7 +312,7 @@ class Pass:
         text = text_of(error)
         if self.running:
             stage, run = list(self.running.items())[-1]
-            later = [entry for entry in run.hooks[run.position + 1 :] if type(entry[1]) is not Observer]
+            later = [entry for entry in run.hooks[run.position + 1 :] if not isinstance(entry[1], Observer)]
             hook, call = self.met.culprit(stage, later[0]) if later else (None, -1)
             self._log("exception", stage.node, stage.output, hook=hook, error=text, call=call)
         elif self._refused is not None:

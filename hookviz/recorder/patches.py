@@ -258,7 +258,7 @@ def _observing_node_hook(register: Callable[..., Any], live: Live) -> Any:
     def seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
         if hook is PROBE:
             raise Probed(backward_hooks)
-        if type(hook) is Observer:  # it needs no handle, and takes no number away from the hooks of the user's
+        if isinstance(hook, Observer):  # it needs no handle, and takes no number away from the hooks of the user's
             hooks = _Hooks() if backward_hooks is None else backward_hooks
             hooks[hook] = hook
             return hooks, hooks

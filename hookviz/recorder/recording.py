@@ -3,7 +3,7 @@
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import torch
@@ -79,6 +79,8 @@ class Recording:
         """How many steps there were when the last pass began."""
         self._first: int = torch.autograd._get_sequence_nr()  # type: ignore[attr-defined]
         """The number of the first node that could be made while this records."""
+        self._made = self._first
+        """The number of the first node that could be made since the last pass began."""
         self.packs = packed()
         """Whether hooks may pack what nodes save."""
         self.disturbed = False
@@ -111,12 +113,15 @@ class Recording:
 
     def left(self, call: Call | None, depth: int) -> None:
         """The call is over; so many are around it. Of one that could not be observed nothing stays."""
-        self.carefully(self.calls.end, call, depth)
+        self.carefully(self._left, call, depth)
+
+    def _left(self, call: Call | None, depth: int) -> None:
+        self.attempt(self.calls.end, call, depth)
         if not depth:
             self.bound.called()
-            self.carefully(self._sweep)
+            self.attempt(self._sweep)
         if call is not None:
-            self.carefully(self.bound.check)
+            self.attempt(self.bound.check)
 
     def _sweep(self) -> None:
         """Let go of what was stored on nodes that are gone."""
@@ -137,6 +142,13 @@ class Recording:
         except Exception as error:
             self.trouble(error)
             return None
+
+    def attempt(self, act: Callable[..., Any], *arguments: Any) -> None:
+        """As ``carefully``, within it: what comes next is done even if this fails."""
+        try:
+            act(*arguments)
+        except Exception as error:
+            self.trouble(error)
 
     # -- a pass begins and ends; none of this may raise
 
@@ -169,7 +181,7 @@ class Recording:
         watched.raised = self.raised.enter()
         self.bound.begins(watched.survey.pass_id)
         try:
-            with torch._C.DisableTorchFunction(), without_modes(), no_collection():
+            with torch._C.DisableTorchFunction(), without_modes(), self._uncollected(watched):
                 self._begin(watched, roots, gradients, inputs)
         except graph.TooDeep:
             self.end(watched)
@@ -183,6 +195,12 @@ class Recording:
             self.end(watched)
             raise
         return watched
+
+    def _uncollected(self, watched: Watched) -> AbstractContextManager[None]:
+        """Keeps the collector from running where a pass begins through many nodes, as far as their numbers tell."""
+        made: int = torch.autograd._get_sequence_nr()  # type: ignore[attr-defined]
+        watched.large, self._made = made - self._made > SMALL, made
+        return no_collection() if watched.large else nullcontext()
 
     def _concerns(self, roots: Sequence[Any]) -> bool:
         """Whether a pass in another thread goes through a model that was given."""
@@ -208,16 +226,19 @@ class Recording:
 
     def end(self, watched: Watched) -> None:
         """Take off every observer of this pass and let go of its nodes."""
-        with Uninterrupted(), self.lock, no_collection():
+        with Uninterrupted(), self.lock, no_collection() if watched.large else nullcontext():
             watched.nodes.lift()
             release(watched.stages, self._stages)
             watched.survey.release()
             watched.wake()
             if watched in self.running:
                 self.running.remove(watched)
-        self.carefully(self._settle)
-        self.carefully(read_where_sick, self.trace, watched.survey)
-        self.carefully(self.bound.check)
+        self.carefully(self._ended, watched.survey)
+
+    def _ended(self, survey: Survey) -> None:
+        self.attempt(self._settle)
+        self.attempt(read_where_sick, self.trace, survey)
+        self.attempt(self.bound.check)
 
     def _settle(self) -> None:
         self._settled = settle(self.trace.values, self._settled)
@@ -233,11 +254,13 @@ class Recording:
             self.notices.say("note.elsewhere")
         if not self.trace.rows and not self.trace.notes:
             self.trace.notes.append(say("trace.empty"))
-        self.carefully(self.ranks.tell)
-        self.carefully(self.calls.close)
-        self.carefully(self._unfollowed.tell)
-        self.carefully(self._settle)
-        self.carefully(lambda: self.bound.check(last=True))
+        self.carefully(self._close)
+        self.trace.put_away()
+
+    def _close(self) -> None:
+        for act in (self.ranks.tell, self.calls.close, self._unfollowed.tell, self._settle):
+            self.attempt(act)
+        self.attempt(lambda: self.bound.check(last=True))
 
     def renumber(self, nodes: Mapping[int, int]) -> None:
         """Nodes got new numbers."""
@@ -275,9 +298,9 @@ class Recording:
         self._sweep()
         self.meanwhile.tell(survey)
         seen.careful = len(survey.nodes) <= SMALL
-        self.carefully(self.saved.capture, survey)
-        self.carefully(self.scales.claim, survey)
-        self.carefully(self.ranks.begins, watched)
+        self.attempt(self.saved.capture, survey)
+        self.attempt(self.scales.claim, survey)
+        self.attempt(self.ranks.begins, watched)
         self.calls.claim(survey)
         untold = self._untold(survey)
         for kept in survey.hooks_of_tensors(self.meanwhile.dicts, search=untold or self.packs):

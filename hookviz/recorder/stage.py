@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import torch
 
 if TYPE_CHECKING:
-    from hookviz.recorder.nodes import NodeObservers
     from hookviz.recorder.recording import Recording
 
 Hook = Callable[..., Any]
@@ -25,8 +24,8 @@ class Observer:
     __torch_unserializable__ = True
     """torch drops such a hook from a pickled tensor without a warning."""
 
-    def __init__(self, stage: "Stage | NodeObservers") -> None:
-        self.stage = stage
+    def __init__(self, stage: "Stage | None") -> None:
+        self.stage: Any = stage
 
     def __call__(self, *arguments: Any) -> None:
         """Look at ``arguments``; whatever goes wrong in here must not reach the engine."""
@@ -75,7 +74,7 @@ class Stage:
     @staticmethod
     def observes(hook: Hook) -> bool:
         """Whether ``hook`` is one of ours, of this recording or of another."""
-        return type(hook) is Observer
+        return isinstance(hook, Observer)
 
     def current(self, arguments: tuple[Any, ...]) -> Any:
         """Whom the observers report to: the pass in which they were called."""

@@ -27,12 +27,15 @@ class Watched:
         """The exception that was on its way when the pass began, for ``Raised.leave``."""
         self.inputs: list[Place | None] = []
         """Where the gradients that ``autograd.grad`` was asked for arrive."""
+        self.large = False
+        """Whether it goes through so many nodes that the collector would come in between."""
         self._resting: Still | None = None
 
     def rest(self, switch: Still) -> None:
-        """Turn a ``switch`` of the interpreter until somebody wakes it, or the pass is over."""
-        self._resting = switch
-        switch.take(self)
+        """Turn a ``switch`` of the interpreter until somebody wakes it, or the pass is over, if that is worth it."""
+        if self.large:
+            self._resting = switch
+            switch.take(self)
 
     def wake(self) -> None:
         """Turn it back."""

@@ -4,7 +4,8 @@ A named tuple of a step takes some 200 bytes and is looked through by the cyclic
 plain tuple of numbers takes 90, and the collector lets go of it at first sight.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, overload
 
 from hookviz.trace.rows import StepRow
@@ -25,24 +26,19 @@ class Folded(list[Kept], Generic[Kept]):
         """Up to here no row is folded."""
 
     @staticmethod
-    def unfolded(row: Any) -> Any:
-        """The row that was folded."""
+    def unfolded(rows: Iterable[Any]) -> list[Any]:
+        """``rows``, of which some may be folded, as they are read."""
         raise NotImplementedError
 
-    def fold(self, row: Any) -> None:
-        """Add a folded row."""
-        super().append(row)
+    fold: ClassVar[Callable[[Any, Any], None]] = list.append
+    """Adds a folded row."""
 
     def raw(self, start: int = 0) -> list[Any]:
         """The rows from ``start`` on as they are kept."""
         return list.__getitem__(self, slice(start, None))
 
     def _write_out(self) -> None:
-        get, put, folds, unfolded = super().__getitem__, super().__setitem__, self.folds, self.unfolded
-        for index in range(self._written, len(self)):
-            row: Any = get(index)
-            if type(row) is folds:
-                put(index, unfolded(row))
+        super().__setitem__(slice(self._written, None), self.unfolded(self.raw(self._written)))
         self._written = len(self)
 
     def __iter__(self) -> Iterator[Kept]:
@@ -64,15 +60,15 @@ class Folded(list[Kept], Generic[Kept]):
             return super().__getitem__(index)
         found: Any = super().__getitem__(index)
         if type(found) is self.folds:
-            found = self.unfolded(found)
+            (found,) = self.unfolded([found])
             self[index] = found
         return found
 
     def pop(self, index: SupportsIndex = -1) -> Kept:
         """Take a row out."""
         self._written = min(self._written, len(self) - 1)
-        found: Any = super().pop(index)
-        kept: Kept = self.unfolded(found) if type(found) is self.folds else found
+        (found,) = self.unfolded([super().pop(index)])
+        kept: Kept = found
         return kept
 
     def __eq__(self, other: object) -> bool:
@@ -82,6 +78,16 @@ class Folded(list[Kept], Generic[Kept]):
         return super().__eq__(other)
 
     __hash__ = None
+
+    def __repr__(self) -> str:
+        self._write_out()
+        return super().__repr__()
+
+
+_row = partial(tuple.__new__, StepRow)  # as StepRow._make, in C alone: thousands of rows are written out at once
+_NOTHING = StepRow(0, "")
+_AFTER_EFFECT = _NOTHING[StepRow._fields.index("effect") :]
+_AFTER_PARTS = _NOTHING[StepRow._fields.index("parts") + 1 :]
 
 
 class StepRows(Folded[StepRow]):
@@ -99,13 +105,17 @@ class StepRows(Folded[StepRow]):
     folds = tuple
 
     @staticmethod
-    def unfolded(row: Any) -> StepRow:
-        """(pass, node, before, after), or (pass, node, output, after, source, slot, what was sent there)."""
-        if len(row) == 4:
-            number, node, before, after = row
-            return StepRow(number, "compute", node, -1, None, None, before, after)
-        number, node, output, after, source, slot, sent = row
-        return StepRow(number, "arrive", node, output, None, None, None, after, None, ((source, slot, sent),))
+    def unfolded(rows: Iterable[Any]) -> list[StepRow]:
+        """(pass, node, before, after), and (pass, node, output, after, source, slot, what was sent there)."""
+        written = [
+            row
+            if row.__class__ is not tuple
+            else (row[0], "arrive", row[1], row[2], None, None, None, row[3], None, (row[4:],), *_AFTER_PARTS)
+            if row[4:]
+            else (row[0], "compute", row[1], -1, None, None, row[2], row[3], *_AFTER_EFFECT)
+            for row in rows
+        ]
+        return list(map(_row, written))
 
 
 class ValueRows(Folded[Row]):
@@ -122,6 +132,6 @@ class ValueRows(Folded[Row]):
     folds = float
 
     @staticmethod
-    def unfolded(row: Any) -> Row:
-        """The number."""
-        return (), "float32", "cpu", row, None, None
+    def unfolded(rows: Iterable[Any]) -> list[Row]:
+        """The numbers."""
+        return [((), "float32", "cpu", row, None, None) if row.__class__ is float else row for row in rows]

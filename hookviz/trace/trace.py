@@ -9,7 +9,7 @@ from hookviz.played import Played
 from hookviz.source import Source
 from hookviz.table import Table
 from hookviz.trace.asked import Asked
-from hookviz.trace.folded import StepRows, ValueRows
+from hookviz.trace.folded import Folded, StepRows, ValueRows
 from hookviz.trace.lookup import Lookup, table_sizes
 from hookviz.trace.naming import Naming
 from hookviz.trace.rows import (
@@ -79,6 +79,21 @@ class Trace(Asked, Played):
     _hook_numbers: dict[HookRow, int] = field(default_factory=dict, init=False, compare=False)
     _noted: dict[int, set[int]] = field(default_factory=dict, init=False, compare=False)
     """Pass → what ``hooked`` lists for it, for the passes that are running."""
+
+    def put_away(self) -> None:
+        """Nothing more will be recorded: rows that are folded are written out once somebody reads them."""
+        for name in ("rows", "values"):
+            rows = self.__dict__.get(name)
+            if isinstance(rows, Folded):
+                self.__dict__[f"_folded_{name}"] = self.__dict__.pop(name)
+
+    def __getattr__(self, name: str) -> Any:
+        """Rows that were put away, when they are read for the first time."""
+        folded = self.__dict__.pop(f"_folded_{name}", None)
+        if folded is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        self.__dict__[name] = rows = list(folded)
+        return rows
 
     @property
     def steps(self) -> Steps:

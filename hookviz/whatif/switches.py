@@ -151,7 +151,7 @@ def _seen_node(switches: Switches, register: Callable[..., Any]) -> Callable[...
     """Torch hands over the dict of a node, or None, and wants the dict back beside the handle."""
 
     def registered(hooks: Any, hook: Any) -> Any:
-        if type(hook) is Observer or not switches.wants(hook):
+        if isinstance(hook, Observer) or not switches.wants(hook):
             return register(hooks, hook)
         kept = hooks
 
