@@ -85,32 +85,35 @@ class NodeObservers:
 
     def lay(self, everywhere: bool) -> None:
         """Put the observers in place: ``everywhere`` in front as well, or where they are needed."""
-        survey, hooked = self.watched.survey, []
-        self.observer = NodeObserver(self)
+        survey, numbers, hooked = self.watched.survey, self.watched.survey.numbers, self._lay_behind()
+        self._awake = everywhere or self.recording.meanwhile.unexplained(hooked.values())
+        summed = survey.summed.union(numbers[id(node)] for node in survey.starts)
+        quiet = not (self._awake or hooked or self.watched.stages or survey.unpack_hooks)
         for node in survey.nodes:
-            hooks: Any = node.register_hook(self.observer)  # of an observer torch gives back the dict: see patches
-            self._dicts.append(hooks)
-            if len(hooks) > 1 and any(not isinstance(hook, Observer) for hook in hooks.values()):
-                hooked.append((survey.numbers[id(node)], hooks))
-        for number, hooks in hooked:
-            self._hand_over(number, hooks)
-        if everywhere or self.recording.meanwhile.unexplained(hooks for _, hooks in hooked):
-            self.wake()
-            return
-        summed = survey.summed.union(survey.numbers[id(node)] for node in survey.starts)
-        quiet = not (self.watched.stages or survey.unpack_hooks)
-        for node in survey.nodes:
-            kind, number = type(node), survey.numbers[id(node)]
-            theirs = hasattr(kind, "_forward_cls") or (kind.__name__ == graph.LEAVES and _hooks_in_front(node))
+            number = numbers[id(node)]
+            theirs = self._awake or _runs_theirs(node)
             if theirs or number in summed:
                 self._front(node, number)
                 quiet = quiet and not theirs
+            if number in hooked:
+                self._hand_over(number, hooked[number])
         if quiet:  # nothing runs in the pass but torch: what the collector would find is there afterwards, too
             self.watched.rest(no_collection)
-        else:
-            for node in survey.nodes:
-                if graph.leaf_of(node) is not None:  # hooks may change ``.grad``, or look at it
-                    self._front(node, survey.numbers[id(node)])
+            return
+        for number, node in [(numbers[id(node)], node) for node in survey.nodes]:
+            if number in survey.leaves:  # hooks may change ``.grad``, or look at it
+                self._front(node, number)
+
+    def _lay_behind(self) -> dict[int, Dict]:
+        """Put the observer behind each node; the hooks of the nodes behind which a person's stand, too."""
+        hooked: dict[int, Dict] = {}
+        self.observer = NodeObserver(self)
+        for node in self.watched.survey.nodes:
+            hooks: Any = node.register_hook(self.observer)  # of an observer torch gives back the dict: see patches
+            self._dicts.append(hooks)
+            if len(hooks) > 1 and any(not isinstance(hook, Observer) for hook in hooks.values()):
+                hooked[self.watched.survey.numbers[id(node)]] = hooks
+        return hooked
 
     def wake(self) -> None:
         """Put an observer in front of every node: hooks may be there, or come, that nobody tells of."""
@@ -155,10 +158,16 @@ class NodeObservers:
         self._numbers.clear()
 
 
-def _hooks_in_front(node: Node) -> bool:
-    """Whether a person's hooks stand in front of ``node``, whenever they were registered."""
+def _runs_theirs(node: Node) -> bool:
+    """Whether code of a person's runs in ``node``: its backward is Python, or it has hooks in front.
+
+    Of the nodes that a recording saw being made it knows that they have none, but a leaf's may be older.
+    """
+    kind = type(node)
+    if kind.__name__ != graph.LEAVES:
+        return hasattr(kind, "_forward_cls")
     try:
         node.register_prehook(PROBE)
     except Probed as found:
-        return bool(found.hooks) and any(not isinstance(hook, Observer) for hook in (found.hooks or {}).values())
+        return any(not isinstance(hook, Observer) for hook in (found.hooks or {}).values())
     return True

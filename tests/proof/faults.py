@@ -2,12 +2,15 @@
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 
 import hookviz as hv
+from hookviz import graph
 
 Op = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 SAVING: dict[str, Op] = {
@@ -71,8 +74,8 @@ class Fault:
         self.length = self.random.randint(2, most)
         self.handles: list[Any] = []
 
-    def run(self) -> None:
-        """Build a graph, plant the fault, and go backward."""
+    def run(self, look: Callable[[torch.Tensor], None] = lambda root: None) -> None:
+        """Build a graph, plant the fault, let ``look`` at the graph below its root, and go backward."""
         torch.manual_seed(0)
         leaves = [torch.rand(3, requires_grad=True) for _ in range(self.random.randint(1, 3))]
         made = list(leaves)
@@ -88,6 +91,7 @@ class Fault:
         for tensor in spoilt:
             tensor.detach().add_(1)  # seen by the version that both share
         inputs = self.random.choice([None, None, [leaves[0]]])
+        look(root)
         root.backward(inputs=inputs)
 
     def _next(self, made: list[torch.Tensor], here: bool, spoilt: list[torch.Tensor]) -> torch.Tensor:
@@ -112,6 +116,35 @@ class Fault:
 
     def _name(self, here: bool) -> str:
         return self.random.choice(sorted(SAVING if here and self.kind in ("changed", "freed") else OPS))
+
+
+class Plain:
+    """Sees without a recording in which node a pass ends, and what that was given."""
+
+    def __init__(self) -> None:
+        self.op: str | None = None
+        self.given: list[Any] = []
+        self._handles: list[Any] = []
+
+    def look(self, root: torch.Tensor) -> None:
+        """Watch every node below ``root``."""
+        for node in graph.walk([root.grad_fn] if root.grad_fn else []):
+            self._handles.append(node.register_prehook(partial(self._begin, type(node).__name__)))
+            self._handles.append(node.register_hook(self._end))
+
+    def _begin(self, op: str, given: tuple[torch.Tensor | None, ...]) -> None:
+        self.op, self.given = op, [None if grad is None else grad.tolist() for grad in given]
+
+    def _end(self, *_: Any) -> None:
+        self.op, self.given = None, []
+
+
+def seen(number: int, most: int = 40) -> Plain:
+    """The fault ``number`` without a recording."""
+    plain = Plain()
+    with suppress(RuntimeError, ArithmeticError, KeyboardInterrupt):
+        Fault(number, most).run(plain.look)
+    return plain
 
 
 def told(number: int, most: int = 40) -> dict[str, Any]:

@@ -7,12 +7,13 @@ from collections import Counter
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import hookviz as hv
 
-from .compare import same
+from .compare import Watch, same
 from .nets import ACTIONS, PLACES, SHAPES, Layer, NetProgram, net_strategy, run_net
-from .test_programs import EVERY_RUN
+from .test_programs import EVERY_RUN, as_large
 
 PROGRAMS = int(os.environ.get("HOOKVIZ_PROGRAMS", 3_000))
 """Set it to a larger number for a longer search."""
@@ -20,10 +21,10 @@ ran: Counter[str] = Counter()
 
 
 @settings(EVERY_RUN, max_examples=PROGRAMS)
-@given(net_strategy())
-def test_recorded_networks_show_the_same_in_every_detail(program: NetProgram) -> None:
+@given(net_strategy(), st.sampled_from([hv.record, as_large]))
+def test_recorded_networks_show_the_same_in_every_detail(program: NetProgram, watch: Watch) -> None:
     once = run_net(program)
-    same(once, run_net(program, hv.record), program)
+    same(once, run_net(program, watch), program)
     ran.update(once["counts"])
     ran.update(kind for layer in program.layers for kind in kinds(layer))
     ran["programs"] += 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import hookviz as hv
+from hookviz.recorder import recording
 
 from .compare import Watch, same
 from .machine import run_program
@@ -29,6 +32,17 @@ EVERY_RUN = settings(
 ran: Counter[str] = Counter()
 
 
+@contextmanager
+def as_large() -> Iterator[hv.Trace]:
+    """A recording that looks at each graph as it does at large ones: at no gradient twice unless there is a hook."""
+    small, recording.SMALL = recording.SMALL, 0  # type: ignore[attr-defined]
+    try:
+        with hv.record() as trace:
+            yield trace
+    finally:
+        recording.SMALL = small  # type: ignore[attr-defined]
+
+
 def check(program: Program, watch: Watch, whole: bool) -> dict[str, Any]:
     """Assert that a program shows the same whether it is watched or not."""
     once = run_program(program)
@@ -38,9 +52,9 @@ def check(program: Program, watch: Watch, whole: bool) -> dict[str, Any]:
 
 
 @EVERY_RUN
-@given(program_strategy(), st.booleans())
-def test_recorded_programs_show_the_same_in_every_detail(program: Program, whole: bool) -> None:
-    once = check(program, hv.record, whole)
+@given(program_strategy(), st.booleans(), st.sampled_from([hv.record, as_large]))
+def test_recorded_programs_show_the_same_in_every_detail(program: Program, whole: bool, watch: Watch) -> None:
+    once = check(program, watch, whole)
     ran.update(once["counts"])
     ran["programs"] += 1
 

@@ -1,0 +1,54 @@
+"""Where a pass fails, the trace names the node and the hook, and shows what had arrived there."""
+
+import math
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from hookviz.recorder import recording
+
+from .faults import KINDS, seen, told
+
+FAULTS = 250
+HOOKS = {kind: "fail" for kind in KINDS if kind.endswith("_hook")} | {"module_hook": "lambda *given: fail()", "wrong hook": "misfit"}
+met: Counter[str] = Counter()
+
+
+@pytest.mark.parametrize("small", [recording.SMALL, 0])  # type: ignore[attr-defined]
+@pytest.mark.parametrize("most", [40, 500])
+def test_a_fault_is_found_where_it_is(most: int, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "SMALL", small)
+    for number in range(FAULTS if most < 100 else FAULTS // 5):
+        fault = told(number, most)
+        if fault["raised"] is None:
+            assert fault["node"] is None
+            continue
+        met[fault["kind"]] += 1
+        assert fault["error"] and fault["error"][:40] in fault["raised"] + ": "
+        assert fault["hook"] == HOOKS.get(fault["kind"]), number
+        if fault["kind"] not in HOOKS:
+            check(number, fault, most)
+
+
+def check(number: int, fault: dict[str, Any], most: int) -> None:
+    """The node is the one that torch was in, and what had arrived there is what torch gave it."""
+    plain = seen(number, most)
+    assert fault["node"] is not None and fault["node"][1] == plain.op, (number, fault, plain.op)
+    shown = {output: row[3] for kind, output, row in fault["arrived"] if row is not None}
+    assert len(shown) >= sum(grad is not None for grad in plain.given), (number, fault)
+    for output, numbers in shown.items():
+        assert same(numbers, plain.given[output]), (number, fault, plain.given)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two gradients have the same numbers, to the last bit."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other or (math.isnan(one) and math.isnan(other)))
+
+
+def test_each_kind_of_fault_was_met() -> None:
+    if not met:
+        pytest.skip("the faults themselves did not run")
+    assert not [kind for kind in KINDS if met[kind] < 5]
