@@ -42,9 +42,21 @@ def test_in_a_large_graph_without_hooks_each_gradient_is_read_once(read: list[tu
     assert [step.after.tolist() for step in arrived] == [(-1.0) ** n for n in range(1, passes.SMALL + 1)]
 
 
-def test_in_a_small_graph_it_is_read_where_it_is_sent_and_where_it_arrives(read: list[tuple[int, ...]]) -> None:
+def test_in_a_small_graph_from_before_it_is_read_where_it_is_sent_and_where_it_arrives(
+    read: list[tuple[int, ...]],
+) -> None:
     trace = chain(passes.SMALL - 1)
     assert len(read) == 2 * len([step for step in trace.steps if step.kind == "arrive"]) + 2
+
+
+def test_in_a_small_graph_that_was_seen_being_made_it_is_read_once(read: list[tuple[int, ...]]) -> None:
+    with record() as trace:
+        y = x = torch.tensor(1.0, requires_grad=True)
+        for _ in range(5):
+            y = y * -1
+        y.backward()
+    assert x.grad is not None and len(read) == 5 + 1
+    assert [step.after.tolist() for step in trace.steps if step.kind == "arrive"] == [-1.0, 1.0, -1.0, 1.0, -1.0]
 
 
 def test_a_hook_makes_the_recorder_look_twice_in_a_large_graph(read: list[tuple[int, ...]]) -> None:

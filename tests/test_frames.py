@@ -199,6 +199,35 @@ def test_functions_are_the_ones_that_they_were() -> None:
         assert [getattr(code, name) for name in kept] == [getattr(function.__code__, name) for name in kept]
 
 
+@pytest.mark.parametrize("before", [True, False])
+def test_what_somebody_puts_over_a_modules_call_or_the_engine_stays_and_is_called(before: bool) -> None:
+    called: list[str] = []
+
+    def over(function: Any) -> Any:
+        def mine(*given: Any, **options: Any) -> Any:
+            called.append(function.__name__)
+            return function(*given, **options)
+
+        return mine
+
+    def put(patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(nn.Module, "__call__", over(nn.Module.__call__))
+        patch.setattr(torch.autograd.graph, "_engine_run_backward", over(_engine_run_backward))
+        patch.setattr(torch.autograd, "_engine_run_backward", torch.autograd.graph._engine_run_backward)
+
+    net = nn.Linear(1, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        if before:
+            put(patch)
+        with hv.record() as trace:
+            if not before:
+                put(patch)
+            net(torch.ones(1)).backward()
+        net(torch.ones(1)).backward()
+        assert called == ["_wrapped_call_impl", "_engine_run_backward"] * 2
+    assert [step.kind for step in trace.steps][:2] == ["call", "forward"] and len(trace.roots) == 1
+
+
 # -- as deep as a program can go
 
 

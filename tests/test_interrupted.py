@@ -134,7 +134,14 @@ class Work:
 def outside() -> list[Any]:
     """All that a recording changes beyond the things that it watches."""
     names = [*((replaced.owner, replaced.name) for replaced in patches._REPLACED), *_METHODS, *_FUNCTIONS]
-    switches = [gc.isenabled(), sys.getswitchinterval(), torch.backends.mha.get_fastpath_enabled()]
+    codes = [inside.function.__code__ for inside in patches._INSIDE]
+    switches = [
+        gc.isenabled(),
+        sys.getswitchinterval(),
+        sys.getrecursionlimit(),
+        *codes,
+        torch.backends.mha.get_fastpath_enabled(),
+    ]
     left = [dict(patches._current), dict(patches._models), list(patches._in_place)]
     return [*(vars(owner).get(name) for owner, name in names), *switches, *left, signal.getsignal(signal.SIGINT)]
 

@@ -16,6 +16,9 @@ import hookviz as hv
 from hookviz.integrity import fault_of
 from hookviz.picture import graphviz_client, layout
 
+# What the collector lets go of for tests before these, with the callbacks of weak references, swallows interrupts.
+pytestmark = pytest.mark.usefixtures("own_memory")
+
 MOMENTS = max(3, POINTS // 5)
 """In each of five scenes so many times: ``HOOKVIZ_INTERRUPTS=600`` makes 600 in all."""
 

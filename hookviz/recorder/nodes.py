@@ -99,6 +99,7 @@ class NodeObservers:
                 self._hand_over(number, hooked[number])
         if quiet:  # nothing runs in the pass but torch: what the collector would find is there afterwards, too
             self.watched.rest(no_collection)
+            self.watched.seen.careful = False
             return
         for number, node in [(numbers[id(node)], node) for node in survey.nodes]:
             if number in survey.leaves:  # hooks may change ``.grad``, or look at it
@@ -118,7 +119,7 @@ class NodeObservers:
     def wake(self) -> None:
         """Put an observer in front of every node: hooks may be there, or come, that nobody tells of."""
         if not self._awake:
-            self._awake = True
+            self._awake = self.watched.seen.careful = True
             self.watched.wake()
             for node in self.watched.survey.nodes:
                 self._front(node, self.watched.survey.numbers[id(node)])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Parts = tuple[tuple[int, int, int | None], ...]
 
 SMALL = 256
-"""In graphs with no more nodes than this, every gradient of few numbers is looked at twice."""
+"""In graphs with no more nodes than this hooks are expected that nobody has told of."""
 
 
 class Pass:
@@ -38,9 +38,9 @@ class Pass:
         self.task: int | None = None
         self.running: dict[Stage, Run[Glimpse | None]] = {}
         self.careful = True
-        """Whether each gradient is looked at where it is sent as well as where it arrives. In a large graph without
-        any hook that is left out: nobody can change a gradient on its way, or if an unknown hook does, its
-        version or its place in memory tells."""
+        """Whether each gradient of few numbers is looked at where it is sent as well as where it arrives. Where no code
+        of a person's runs, nobody can change one on its way, and in a large graph without any known hook that is left
+        out, too: if an unknown hook does change one, its version or its place in memory tells."""
         self.partial = False
         """Whether only some gradients were asked for, so that not every node runs."""
         self.targets: list[Place] = []

@@ -11,7 +11,10 @@ from hookviz.recorder import recording
 from .faults import KINDS, seen, told
 
 FAULTS = 250
-HOOKS = {kind: "fail" for kind in KINDS if kind.endswith("_hook")} | {"module_hook": "lambda *given: fail()", "wrong hook": "misfit"}
+HOOKS = {kind: "fail" for kind in KINDS if kind.endswith("_hook")} | {
+    "module_hook": "lambda *given: fail()",
+    "wrong hook": "misfit",
+}
 met: Counter[str] = Counter()
 
 
