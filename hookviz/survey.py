@@ -203,15 +203,18 @@ class Survey:
 
     def _add_nodes(self) -> None:
         """Write down the nodes that are looked at, and their edges."""
-        numbers, edges, outside = self.numbers, self.trace.edges, self.trace.outside
+        numbers, edges, ops = self.numbers, self.trace.edges, self.trace.ops
+        ops.extend([""] * (max(numbers.values(), default=-1) + 1 - len(ops)))
         reached: set[int] = set()
         for node in self.nodes:
-            number = numbers[id(node)]
-            leaf = self._name(node, number)
-            if leaf is not None:
-                self.leaves[number] = weakref.ref(leaf)
+            number, op = numbers[id(node)], type(node).__name__
+            if op == graph.LEAVES:
+                leaf = self._name(node, number)
+                if leaf is not None:
+                    self.leaves[number] = weakref.ref(leaf)
                 self.ways[number] = ()
                 continue
+            ops[number] = op
             ways = tuple([None if n is None else (numbers[id(n)], output) for n, output in node.next_functions])
             self.ways[number] = ways
             for slot, place in enumerate(ways):
@@ -221,8 +224,8 @@ class Survey:
                         self.summed.add(place[0])
                     else:
                         reached.add(place[0])
-        if outside:
-            outside.difference_update(self.ways)
+        if self.trace.outside:
+            self.trace.outside.difference_update(self.ways)
 
     def _add_tensors(self, names: Mapping[str, torch.Tensor]) -> None:
         """A row for each tensor of this graph that has a name, and for each leaf."""

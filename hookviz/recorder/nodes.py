@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 Dict = dict[Any, Any]
 
+# Looked up once: there may be thousands of nodes.
+_Plainly = torch._C.DisableTorchFunction
+_task, _node = torch._C._current_graph_task_id, torch._C._current_autograd_node
+
 
 class Probed(Exception):
     """Raised in the place of a registration, by which nothing is registered."""
@@ -49,12 +53,12 @@ class NodeObserver(Observer):
         """A node has computed; as for any observer, what goes wrong in here must not reach the engine."""
         seen, recording = self.seen, self.recording
         try:
-            with self.lock, torch._C.DisableTorchFunction():
+            with self.lock, _Plainly():
                 if recording.disturbed:
                     recording.settle_down()
-                if seen.task != torch._C._current_graph_task_id() and recording.current() is not seen:
+                if seen.task != _task() and recording.current() is not seen:
                     return  # another pass through the same node
-                number = self.numbers.get(id(torch._C._current_autograd_node()))
+                number = self.numbers.get(id(_node()))
                 if number is not None:
                     seen.ran(number, *arguments)
         except Exception as error:
@@ -87,14 +91,13 @@ class NodeObservers:
         """Put the observers in place: ``everywhere`` in front as well, or where they are needed."""
         survey, numbers, hooked = self.watched.survey, self.watched.survey.numbers, self._lay_behind()
         self._awake = everywhere or self.recording.meanwhile.unexplained(hooked.values())
-        summed = survey.summed.union(numbers[id(node)] for node in survey.starts)
-        quiet = not (self._awake or hooked or self.watched.stages or survey.unpack_hooks)
+        theirs = set() if self._awake else self._theirs()
+        quiet = not (self._awake or theirs or hooked or self.watched.stages or survey.unpack_hooks)
+        fronts = survey.summed | theirs | {numbers.get(id(node), -1) for node in survey.starts}
         for node in survey.nodes:
             number = numbers[id(node)]
-            theirs = self._awake or _runs_theirs(node)
-            if theirs or number in summed:
+            if self._awake or number in fronts:
                 self._front(node, number)
-                quiet = quiet and not theirs
             if number in hooked:
                 self._hand_over(number, hooked[number])
         if quiet:  # nothing runs in the pass but torch: what the collector would find is there afterwards, too
@@ -115,6 +118,21 @@ class NodeObservers:
             if len(hooks) > 1 and any(not isinstance(hook, Observer) for hook in hooks.values()):
                 hooked[self.watched.survey.numbers[id(node)]] = hooks
         return hooked
+
+    def _theirs(self) -> set[int]:
+        """The nodes in which code of a person's runs: their backward is Python, or they have hooks in front.
+
+        Of the nodes that a recording saw being made it knows that they have none, but a leaf's may be older.
+        """
+        survey = self.watched.survey
+        kinds = {type(node) for node in survey.nodes}
+        python = {kind for kind in kinds if hasattr(kind, "_forward_cls")}
+        leaves = {kind for kind in kinds if kind.__name__ == graph.LEAVES}
+        return {
+            survey.numbers[id(node)]
+            for node in survey.nodes
+            if type(node) in python or (type(node) in leaves and _has_hooks_in_front(node))
+        }
 
     def wake(self) -> None:
         """Put an observer in front of every node: hooks may be there, or come, that nobody tells of."""
@@ -159,14 +177,8 @@ class NodeObservers:
         self._numbers.clear()
 
 
-def _runs_theirs(node: Node) -> bool:
-    """Whether code of a person's runs in ``node``: its backward is Python, or it has hooks in front.
-
-    Of the nodes that a recording saw being made it knows that they have none, but a leaf's may be older.
-    """
-    kind = type(node)
-    if kind.__name__ != graph.LEAVES:
-        return hasattr(kind, "_forward_cls")
+def _has_hooks_in_front(node: Node) -> bool:
+    """Whether hooks of a person's stand in front of ``node``, whenever they were registered."""
     try:
         node.register_prehook(PROBE)
     except Probed as found:

@@ -178,10 +178,10 @@ class Pass:
             return None
         if len(sent) == 1 and place not in self._blind:
             node, slot, before = sent[0]
+            if node >= 0 and self._untouched(before, gradient):
+                self._rows.fold((self.number, *place, before.value, node, slot, before.value))
+                return before
             now, expected = self._follow(before, gradient)
-            if now is before and node >= 0:
-                self._rows.fold((self.number, *place, expected, node, slot, expected))
-                return now
             parts: Parts = ((node, slot, expected),)
         else:
             now = glimpse_of(gradient, self._look.measure(gradient))
@@ -196,9 +196,15 @@ class Pass:
             self._rows.fold((self.number, *place, now.value, *parts[0]))
         return now
 
+    def _untouched(self, before: Glimpse, gradient: torch.Tensor) -> bool:
+        """Whether it is clear at first sight that this is the gradient that was seen, and that nobody wrote to it."""
+        if self.careful or self._edits or before.identity != id(gradient):
+            return False
+        return before.mark == mark_of(gradient)
+
     def _follow(self, before: Glimpse, gradient: torch.Tensor) -> tuple[Glimpse, int | None]:
         """The gradient now, and its value when it was seen last: the same number unless it changed on the way."""
-        if before.identity == id(gradient) and not (self._edits or self.careful) and before.mark == mark_of(gradient):
+        if self._untouched(before, gradient):
             return before, before.value
         now = glimpse_of(gradient)
         surely = now.mark == before.mark and not any(spot == now.storage for spot, _ in self._edits)
