@@ -165,10 +165,7 @@ class ModuleStage(Stage):
 
     def seen(self, observer: Observer, arguments: tuple[Any, ...]) -> None:
         """An observer was called, where the program may be as deep as it can go."""
-        if ROOM.needed():
-            with ROOM:
-                super().seen(observer, arguments)
-        else:
+        with ROOM.where_needed():
             super().seen(observer, arguments)
 
     def taken(self, current: Any) -> list[tuple[Any, Hook]]:

@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -41,7 +41,7 @@ _lock = threading.Lock()
 
 _Followed: TypeAlias = "tuple[Recording, Call | None, int] | None"
 """A module's call: whose it is, what it is to that (None if it could not be observed), and how many are around it."""
-_Running: TypeAlias = "tuple[Recording, Watched, ExitStack] | None"
+_Running: TypeAlias = "tuple[Recording, Watched, AbstractContextManager[Any]] | None"
 """A backward pass, whose it is, and the room on the stack that it has taken; None where nobody follows it."""
 
 
@@ -133,32 +133,29 @@ class _CallWatcher:
         recording = _recording_of(module)
         if recording is None or compiling() or compiled(module):
             return None
-        depth = recording.calls.depth()
-        return recording, recording.called(module, args, kwargs), depth
+        with ROOM.where_needed():
+            depth = recording.calls.depth()
+            return recording, recording.called(module, args, kwargs), depth
 
     def answer(self, followed: _Followed, result: Any) -> Any:
         """The call returns ``result``."""
         if followed is not None and followed[1] is not None:
-            followed[0].answered(followed[1], result)
+            with ROOM.where_needed():
+                followed[0].answered(followed[1], result)
         return result
 
     def fail(self, followed: _Followed, error: BaseException) -> None:
         """An exception leaves the call."""
         if followed is not None and followed[1] is not None:
-            followed[0].broke(followed[1], error)
+            with ROOM.where_needed():
+                followed[0].broke(followed[1], error)
 
     def leave(self, followed: _Followed) -> None:
         """The call is over."""
         if followed is not None:
             recording, call, depth = followed
-            recording.left(call, depth)
-
-
-def _tell_elsewhere() -> None:
-    """A pass runs in a thread of a person's that no recording follows: those that are open say so in the end."""
-    if threading.get_ident() not in _current and not engine_thread():
-        for recording in tuple(_open):
-            recording.elsewhere = True
+            with ROOM.where_needed():
+                recording.left(call, depth)
 
 
 class _PassWatcher:
@@ -166,18 +163,25 @@ class _PassWatcher:
 
     def enter(self, roots: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _Running:
         """The engine is about to run; None where the pass is not recorded."""
-        if compiling():
-            return None
+        running, room = None, ROOM.where_needed()
+        room.__enter__()  # until the pass is over, since the engine calls our observers
+        try:
+            recording = None if compiling() else self._recording()
+            watched = None if recording is None else recording.begin(roots, *arguments, **named)
+            if recording is not None and watched is not None:
+                running = recording, watched, room
+        finally:
+            if running is None:
+                room.__exit__(None, None, None)
+        return running
+
+    def _recording(self) -> "Recording | None":
+        """The recording of this thread; where there is none, those that are open say that they missed a pass."""
         recording = recording_here()
-        if recording is None:
-            _tell_elsewhere()
-            return None
-        with ExitStack() as room:
-            if ROOM.needed():
-                room.enter_context(ROOM)
-            watched = recording.begin(roots, *arguments, **named)
-            # Until the pass is over, since the engine calls our observers.
-            return None if watched is None else (recording, watched, room.pop_all())
+        if recording is None and threading.get_ident() not in _current and not engine_thread():
+            for other in tuple(_open):
+                other.elsewhere = True
+        return recording
 
     def answer(self, running: _Running, result: Any) -> Any:
         """The pass has run; ``autograd.grad`` has its result."""
@@ -196,8 +200,10 @@ class _PassWatcher:
         """The pass is over."""
         if running is not None:
             recording, watched, room = running
-            with room:
+            try:
                 recording.end(watched)
+            finally:
+                room.__exit__(None, None, None)
 
 
 class _SavingWatcher:

@@ -24,7 +24,6 @@ from hookviz.recorder.parameters import read_where_sick
 from hookviz.recorder.passes import SMALL, Pass
 from hookviz.recorder.raised import Raised
 from hookviz.recorder.ranks import Ranks
-from hookviz.recorder.room import ROOM
 from hookviz.recorder.saved import Saved
 from hookviz.recorder.scaling import Scales
 from hookviz.recorder.stage import ListStage, Observer, Stage, release
@@ -90,12 +89,6 @@ class Recording:
 
     def called(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
         """``module`` is called; None where the call cannot be observed."""
-        if ROOM.needed():
-            with ROOM:
-                return self._called(module, args, kwargs)
-        return self._called(module, args, kwargs)
-
-    def _called(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
         try:
             with self.lock, torch._C.DisableTorchFunction(), without_modes():
                 return self.calls.begin(module, args, kwargs)
@@ -130,12 +123,6 @@ class Recording:
 
     def carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions; a fault in it must not reach the user."""
-        if ROOM.needed():
-            with ROOM:
-                return self._carefully(act, *arguments)
-        return self._carefully(act, *arguments)
-
-    def _carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
         try:
             with self.lock, torch._C.DisableTorchFunction(), without_modes():
                 return act(*arguments)

@@ -2,11 +2,14 @@
 
 import sys
 import threading
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 MORE = 200
 """So many calls deeper than the program itself our own code may go."""
 _NEAR = 3
 """From this part of the limit on the end may be near: up to three of the calls that count are no Python frames."""
+_PLENTY = nullcontext()
 
 
 class Room:
@@ -17,13 +20,13 @@ class Room:
         self._takers = 0
         self._before: int | None = None
 
-    def needed(self) -> bool:
-        """Whether the caller may be near the limit, or the limit could not be put back yet."""
+    def where_needed(self) -> AbstractContextManager[Any]:
+        """This, where the caller may be near the limit or the limit could not be put back yet; nothing elsewhere."""
         try:
             sys._getframe(sys.getrecursionlimit() // _NEAR)
         except ValueError:  # the stack is not that deep
-            return self._before is not None
-        return True
+            return _PLENTY if self._before is None else self
+        return self
 
     def __enter__(self) -> None:
         with self._lock:
