@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import torch
@@ -29,10 +28,15 @@ class Later:
         return Later(self.numbers, lambda numbers: (shape, *self.finish(numbers)[1:]))
 
 
+def as_kept(values: list[Any], start: int) -> list[Any]:
+    """The rows from ``start`` on; those that are folded stay so."""
+    return list.__getitem__(values, slice(start, None))
+
+
 def bring_over(values: list[Any], start: int) -> None:
     """Fill in the rows from ``start`` on that are still on a device: one transfer for each kind of number."""
     kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
-    for index, row in enumerate(islice(list.__iter__(values), start, None), start):  # folded rows stay so
+    for index, row in enumerate(as_kept(values, start), start):
         if type(row) is Later:
             kinds.setdefault((row.numbers.device, row.numbers.dtype), []).append(index)
     for indexes in kinds.values():

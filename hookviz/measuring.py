@@ -2,14 +2,13 @@
 
 import math
 from contextlib import AbstractContextManager, nullcontext
-from itertools import islice
 from typing import Any
 
 import torch
 from torch._subclasses import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from hookviz.later import Later, bring_over, complex_norm, few, many
+from hookviz.later import Later, as_kept, bring_over, complex_norm, few, many
 from hookviz.words import say
 
 FEW = 64
@@ -79,7 +78,7 @@ def settle(values: list[Any], start: int) -> int:
     Raises:
         Exception: the device does not answer; what was not brought over is then unknown.
     """
-    if not any(type(row) is Later for row in islice(list.__iter__(values), start, None)):  # folded rows stay so
+    if not any(type(row) is Later for row in as_kept(values, start)):
         return len(values)
     try:
         with torch._C.DisableTorchFunction(), _disable_current_modes():

@@ -27,15 +27,15 @@ class Meanwhile:
 
     def on_tensor(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
         """A hook was added to ``tensor``; remember where, since the tensor itself may soon be gone."""
-        if self.recording.lays_in(hooks):
-            self.recording.lay_anew(hooks)
+        if self.recording.stages.lays_in(hooks):
+            self.recording.stages.lay_anew(hooks)
             return
         with Uninterrupted():
             self._remember(tensor, hooks)
         for watched in self.recording.running:
             place = watched.survey.find(tensor)
             if place is not None:
-                self.recording.observe(watched, kind, hooks, *place)
+                self.recording.stages.observe(watched, kind, hooks, *place)
                 watched.nodes.wake()
 
     def on_dict(self, hooks: Any) -> None:
@@ -44,10 +44,10 @@ class Meanwhile:
         If none stand there, it is that of a node, in front of it or behind it: which one, torch does not tell.
         """
         self._on_nodes[id(hooks)] = weakref.ref(hooks)
-        if self.recording.lays_in(hooks):
-            self.recording.lay_anew(hooks)
+        if self.recording.stages.lays_in(hooks):
+            self.recording.stages.lay_anew(hooks)
         else:
-            self.recording.registered(hooks)
+            self.recording.stages.registered(hooks)
 
     def unexplained(self, found: Iterable[Any]) -> bool:
         """Whether a node got hooks of which those that were ``found`` behind the nodes of a graph are not all."""

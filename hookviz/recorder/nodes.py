@@ -54,8 +54,8 @@ class NodeObserver(Observer):
         seen, recording = self.seen, self.recording
         try:
             with self.lock, _Plainly():
-                if recording.disturbed:
-                    recording.settle_down()
+                if recording.stages.disturbed:
+                    recording.stages.settle_down()
                 if seen.task != _task() and recording.current() is not seen:
                     return  # another pass through the same node
                 number = self.numbers.get(id(_node()))
@@ -151,12 +151,12 @@ class NodeObservers:
         observer = Observer(stage)
         hooks: Any = node.register_prehook(observer)
         stage.dict = hooks
-        self.recording.join(self.watched, stage, observer)
+        self.recording.stages.join(self.watched, stage, observer)
 
     def _hand_over(self, number: int, hooks: Dict) -> None:
         """Hooks of a person's stand in ``hooks``: observers between them take the place of the one for all."""
         del hooks[self.observer]
-        self.recording.observe(self.watched, "node_post_hook", hooks, number, -1)
+        self.recording.stages.observe(self.watched, "node_post_hook", hooks, number, -1)
 
     def registered(self, hooks: Dict) -> None:
         """A hook was added to a node during the pass, behind it or in front: whether of this graph, nobody knows."""
@@ -167,7 +167,7 @@ class NodeObservers:
                 self._numbers = {id(known): numbers[id(node)] for known, node in pairs}
             self._hand_over(self._numbers[id(hooks)], hooks)
         else:  # torch is about to give the dict to its node: until then an observer there would get another
-            self.recording.disturbed = True
+            self.recording.stages.disturbed = True
 
     def lift(self) -> None:
         """Take the observers behind the nodes away; those in front go with their stages."""

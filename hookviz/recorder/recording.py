@@ -11,7 +11,6 @@ import torch
 from hookviz import graph
 from hookviz.measuring import settle, without_modes
 from hookviz.numbering import Numbering
-from hookviz.recorder.behind import behind
 from hookviz.recorder.bound import Bound
 from hookviz.recorder.call import Call
 from hookviz.recorder.calls import Calls
@@ -26,7 +25,7 @@ from hookviz.recorder.raised import Raised
 from hookviz.recorder.ranks import Ranks
 from hookviz.recorder.saved import Saved
 from hookviz.recorder.scaling import Scales
-from hookviz.recorder.stage import ListStage, Observer, Stage, release
+from hookviz.recorder.stages import Stages
 from hookviz.recorder.turns import Turns, outermost
 from hookviz.recorder.unfollowed import Unfollowed
 from hookviz.recorder.watched import Watched, engine_thread
@@ -67,7 +66,7 @@ class Recording:
         self.scales, self.ranks = Scales(self), Ranks(self)
         self.running: list[Watched] = []
         self._numbering = Numbering(trace)
-        self._stages: dict[Any, Stage] = {}
+        self.stages = Stages(self)
         self._troubles: set[str] = set()
         """What has been said of faults of our own: one sentence for all passes, and one for each module."""
         self.elsewhere = False
@@ -82,8 +81,6 @@ class Recording:
         """The number of the first node that could be made since the last pass began."""
         self.packs = packed()
         """Whether hooks may pack what nodes save."""
-        self.disturbed = False
-        """Whether a node got a hook while a pass runs: the next observer sees to it that it is followed."""
 
     # -- a module is called; none of this may raise
 
@@ -215,7 +212,7 @@ class Recording:
         """Take off every observer of this pass and let go of its nodes."""
         with Uninterrupted(), self.lock, no_collection() if watched.large else nullcontext():
             watched.nodes.lift()
-            release(watched.stages, self._stages)
+            self.stages.release(watched)
             watched.survey.release()
             watched.wake()
             if watched in self.running:
@@ -291,13 +288,13 @@ class Recording:
         self.calls.claim(survey)
         untold = self._untold(survey)
         for kept in survey.hooks_of_tensors(self.meanwhile.dicts, search=untold or self.packs):
-            self.observe(watched, *kept)
+            self.stages.observe(watched, *kept)
         for hook in survey.unpack_hooks.values():
             self.notices.packing(hook)
         watched.nodes.lay(everywhere=untold or self._eliminates_no_node(survey))
-        self._observe_modules(watched)
+        self.stages.observe_modules(watched)
         self.running.append(watched)
-        self.disturbed = False
+        self.stages.disturbed = False
         watched.inputs = [survey.place_of(*graph.edge_of(tensor)) for tensor in inputs]
         seen.targets = [place for place in watched.inputs if place is not None]
         seen.partial = bool(inputs)
@@ -320,25 +317,6 @@ class Recording:
             names.update({name: tensor for name, tensor in source.items() if name not in names})
         return names
 
-    def observe(self, watched: Watched, kind: str, hooks: Any, node: int, output: int) -> None:
-        """Lay observers around the hooks in ``hooks``; a dict that does not exist, or holds none, is left alone."""
-        if not hooks or node not in watched.survey.ways:
-            return
-        stage = self._stages.get(id(hooks))
-        if stage is None:
-            stage = self._stages[id(hooks)] = Stage(self, kind, hooks, node, output)
-            stage.lay()
-        self._use(watched, stage)
-
-    def join(self, watched: Watched, stage: Stage, observer: Observer) -> None:
-        """``observer`` was registered on a node, where its ``stage`` or that of a pass around this one stands."""
-        known = self._stages.setdefault(id(stage.dict), stage)
-        if known is not stage:
-            del stage.dict[observer]
-        elif len(stage.dict) > 1:
-            stage.lay()
-        self._use(watched, known)
-
     def _untold(self, survey: Survey) -> bool:
         """Whether hooks may be on this graph that nobody told of: those from before, or of passes left out."""
         return survey.oldest < self._first or self.turns.every > 1 or self.calls.makers.several()
@@ -348,69 +326,10 @@ class Recording:
         on_devices: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         return len(survey.nodes) < len(survey.walked) or on_devices or self.ranks.several()
 
-    def _observe_modules(self, watched: Watched) -> None:
-        """Lay observers into the lists of full backward hooks, which hang on two nodes of each call."""
-        ends: dict[Any, dict[bool, Stage]] = {}
-        for stage in [stage for stage in watched.stages if stage.kind == "node_post_hook" and len(stage.dict) > 1]:
-            for _, hook in stage.user_hooks():
-                found = behind(hook)
-                if found is not None and found.kind == "module":
-                    ends.setdefault(found.function, {})[found.at_output] = stage
-        for hook, stages in ends.items():
-            # Where no input needs a gradient, there is no node at the inputs, and both lists run at the output.
-            at_output, at_input = stages.get(True, stages.get(False)), stages.get(False, stages.get(True))
-            for kind, hooks, end in (
-                ("full_backward_pre_hook", hook.user_pre_hooks, at_output),
-                ("full_backward_hook", hook.user_hooks, at_input),
-            ):
-                if hooks and end is not None:
-                    self._observe_list(watched, kind, hooks, end.node, self.calls.call_of(hook.module, end.node))
-
-    def _observe_list(self, watched: Watched, kind: str, hooks: list[Any], node: int, call: int) -> None:
-        stage = self._stages.get(id(hooks))
-        if stage is None:
-            stage = self._stages[id(hooks)] = ListStage(self, kind, hooks, node, call)
-            stage.lay()
-        self._use(watched, stage)
-
-    def _use(self, watched: Watched, stage: Stage) -> None:
-        if stage not in watched.stages:
-            watched.stages.add(stage)
-            stage.users += 1
-        for entry in stage.user_hooks() if len(stage.dict) > 1 else ():
-            watched.seen.careful = True
-            watched.seen.met.meet(stage, entry)
-
-    # -- hooks that are registered meanwhile
-
     @property
     def numbering(self) -> Numbering:
         """The numbers of the nodes."""
         return self._numbering
-
-    def lays_in(self, hooks: Any) -> bool:
-        """Whether observers stand in the dict ``hooks``."""
-        return id(hooks) in self._stages
-
-    def settle_down(self) -> None:
-        """Stand in front of every node of the passes that run, since hooks have come up on the way."""
-        self.disturbed = False
-        with Uninterrupted():
-            for watched in self.running:
-                watched.nodes.wake()
-
-    def registered(self, hooks: Any) -> None:
-        """A hook was added to the dict of a node on which no observers stand but that which stands on all."""
-        with Uninterrupted():
-            for watched in self.running:
-                watched.nodes.registered(hooks)
-
-    def lay_anew(self, hooks: Any) -> None:
-        """A hook was added to a dict in which observers stand; stages already running are unaffected."""
-        with Uninterrupted():
-            self._stages[id(hooks)].lay()
-        for watched in self.running:
-            watched.seen.careful = True
 
     def current(self) -> Pass | None:
         """The pass of this recording in which the calling hook runs."""

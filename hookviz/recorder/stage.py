@@ -32,8 +32,8 @@ class Observer:
         stage = self.stage
         try:
             with stage.recording.lock, _Plainly():
-                if stage.recording.disturbed:
-                    stage.recording.settle_down()
+                if stage.recording.stages.disturbed:
+                    stage.recording.stages.settle_down()
                 stage.seen(self, arguments)
         except Exception as error:
             stage.recording.trouble(error)
