@@ -145,6 +145,17 @@ def test_a_module_that_makes_its_own_state_gets_hooks_that_do_nothing() -> None:
     assert copies[0](leaf(3.0)).item() == 12
 
 
+def test_a_handle_of_a_node_that_was_recorded_is_pickled_without_us() -> None:
+    with hv.record():
+        y = leaf(2.0) * 3
+        y.backward(retain_graph=True)
+    assert y.grad_fn is not None
+    handle = y.grad_fn.register_hook(print)
+    data = pickle.dumps(handle)
+    assert b"hookviz" not in data and pickle.loads(data).hooks_dict_ref is not None
+    handle.remove()
+
+
 def test_a_pickled_model_is_read_back_with_its_hooks() -> None:
     (first, _), _ = taken(pickle.dumps, "forward", hv.record)
     net = pickle.loads(first)

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import wraps
@@ -258,6 +259,10 @@ class _Hooks(dict[Any, Any]):
     """A node's dict of hooks as torch makes it, in half the time: handles refer to it weakly."""
 
     __slots__ = ("__weakref__",)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What stays of it on a graph is copied, and pickled with a handle, as torch's own."""
+        return OrderedDict, (list(self.items()),)
 
 
 def _observing_node_hook(register: Callable[..., Any], live: Live) -> Any:

@@ -197,13 +197,10 @@ def quiet() -> Iterator[list[warnings.WarningMessage]]:
     assert not given_up, f"the pass was not observed: {given_up}"
 
 
-def warned(caught: list[warnings.WarningMessage]) -> list[tuple[str, str, bool]]:
-    """Return what the warnings said, and whether they point at hookviz.
-
-    Where else they point is not compared: torch counts frames for that, and a recorded pass has one more.
-    """
+def warned(caught: list[warnings.WarningMessage]) -> list[tuple[str, str, str, int]]:
+    """Return what the warnings said, and which line they point at: torch counts frames for that."""
     texts = (re.sub("0x[0-9a-f]+", "0x", str(warning.message)) for warning in caught)
-    return [(w.category.__name__, text, w.filename.startswith(PACKAGE)) for w, text in zip(caught, texts, strict=True)]
+    return [(w.category.__name__, text, w.filename, w.lineno) for w, text in zip(caught, texts, strict=True)]
 
 
 @contextmanager
