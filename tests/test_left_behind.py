@@ -267,3 +267,26 @@ def test_two_traces_of_nothing_are_compared() -> None:
     with hv.record() as two:
         pass
     assert "No gradient differs" in repr(one.diff(two)) and "text/html" in one.diff(two)._repr_mimebundle_()
+
+
+def test_what_a_pass_has_held_is_let_go_of_as_soon_as_it_is_over() -> None:
+    """A hook that was being called when the pass failed, and with it the node that it knows."""
+    x = leaf(2.0)
+
+    def stops(grad: torch.Tensor) -> None:
+        raise ValueError("stops")
+
+    def looks(grad: torch.Tensor) -> None:
+        """Holds nothing."""
+
+    gone, handle = weakref.ref(looks), x.register_hook(looks)
+    x.register_hook(stops)
+    gc.disable()
+    try:
+        with hv.record(), pytest.raises(ValueError, match="stops"):
+            x.backward()
+        handle.remove()
+        del looks
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -36,7 +36,7 @@ class Meanwhile:
             place = watched.survey.find(tensor)
             if place is not None:
                 self.recording.stages.observe(watched, kind, hooks, *place)
-                watched.nodes.wake()
+                watched.nodes.wake(watched)
 
     def on_dict(self, hooks: Any) -> None:
         """A hook was added to a dict: observers that stand there are laid anew. Stages already running are unaffected.

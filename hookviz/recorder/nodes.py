@@ -8,6 +8,7 @@ from torch.autograd.graph import Node
 from hookviz import graph
 from hookviz.recorder.stage import Observer, Stage
 from hookviz.still import no_collection
+from hookviz.survey import Survey
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
@@ -44,10 +45,10 @@ class NodeObserver(Observer):
 
     __slots__ = ("lock", "numbers", "recording", "seen")
 
-    def __init__(self, nodes: "NodeObservers") -> None:
+    def __init__(self, recording: "Recording", watched: "Watched") -> None:
         super().__init__(None)
-        self.recording, self.lock = nodes.recording, nodes.recording.lock
-        self.seen, self.numbers = nodes.watched.seen, nodes.watched.survey.numbers
+        self.recording, self.lock = recording, recording.lock
+        self.seen, self.numbers = watched.seen, watched.survey.numbers
 
     def __call__(self, *arguments: Any) -> None:
         """A node has computed; as for any observer, what goes wrong in here must not reach the engine."""
@@ -72,11 +73,11 @@ class NodeObservers:
     the node has computed, and of one that fails it sees nothing. So another one stands in front of a node that runs a
     person's code, or sums up several gradients, or at which the pass begins; and of all nodes where one that fails
     cannot be found by elimination (several devices compute at once; not all nodes are looked at) or may have hooks that
-    nobody told of.
+    nobody told of. It does not hold the pass, which holds it: what a pass holds is let go of as soon as it is over.
     """
 
-    def __init__(self, recording: "Recording", watched: "Watched") -> None:
-        self.recording, self.watched = recording, watched
+    def __init__(self, recording: "Recording") -> None:
+        self.recording = recording
         self.observer: NodeObserver
         self._dicts: list[Dict] = []
         """The hooks behind each of the nodes, in their order."""
@@ -87,63 +88,48 @@ class NodeObservers:
 
     # -- laying
 
-    def lay(self, everywhere: bool) -> None:
+    def lay(self, watched: "Watched", everywhere: bool) -> None:
         """Put the observers in place: ``everywhere`` in front as well, or where they are needed."""
-        survey, numbers, hooked = self.watched.survey, self.watched.survey.numbers, self._lay_behind()
+        survey, numbers, hooked = watched.survey, watched.survey.numbers, self._lay_behind(watched)
         self._awake = everywhere or self.recording.meanwhile.unexplained(hooked.values())
-        theirs = set() if self._awake else self._theirs()
-        quiet = not (self._awake or theirs or hooked or self.watched.stages or survey.unpack_hooks)
+        theirs = set() if self._awake else _theirs(watched.survey)
+        quiet = not (self._awake or theirs or hooked or watched.stages or survey.unpack_hooks)
         fronts = survey.summed | theirs | {numbers.get(id(node), -1) for node in survey.starts}
         for node in survey.nodes:
             number = numbers[id(node)]
             if self._awake or number in fronts:
-                self._front(node, number)
+                self._front(watched, node, number)
             if number in hooked:
-                self._hand_over(number, hooked[number])
+                self._hand_over(watched, number, hooked[number])
         if quiet:  # nothing runs in the pass but torch: what the collector would find is there afterwards, too
-            self.watched.rest(no_collection)
-            self.watched.seen.careful = False
+            watched.rest(no_collection)
+            watched.seen.careful = False
             return
         for number, node in [(numbers[id(node)], node) for node in survey.nodes]:
             if number in survey.leaves:  # hooks may change ``.grad``, or look at it
-                self._front(node, number)
+                self._front(watched, node, number)
 
-    def _lay_behind(self) -> dict[int, Dict]:
+    def _lay_behind(self, watched: "Watched") -> dict[int, Dict]:
         """Put the observer behind each node; the hooks of the nodes behind which a person's stand, too."""
         hooked: dict[int, Dict] = {}
-        self.observer = NodeObserver(self)
-        for node in self.watched.survey.nodes:
+        self.observer = NodeObserver(self.recording, watched)
+        for node in watched.survey.nodes:
             hooks: Any = node.register_hook(self.observer)  # of an observer torch gives back the dict: see patches
             self._dicts.append(hooks)
             if len(hooks) > 1 and any(not isinstance(hook, Observer) for hook in hooks.values()):
-                hooked[self.watched.survey.numbers[id(node)]] = hooks
+                hooked[watched.survey.numbers[id(node)]] = hooks
         return hooked
 
-    def _theirs(self) -> set[int]:
-        """The nodes in which code of a person's runs: their backward is Python, or they have hooks in front.
-
-        Of the nodes that a recording saw being made it knows that they have none, but a leaf's may be older.
-        """
-        survey = self.watched.survey
-        kinds = {type(node) for node in survey.nodes}
-        python = {kind for kind in kinds if hasattr(kind, "_forward_cls")}
-        leaves = {kind for kind in kinds if kind.__name__ == graph.LEAVES}
-        return {
-            survey.numbers[id(node)]
-            for node in survey.nodes
-            if type(node) in python or (type(node) in leaves and _has_hooks_in_front(node))
-        }
-
-    def wake(self) -> None:
+    def wake(self, watched: "Watched") -> None:
         """Put an observer in front of every node: hooks may be there, or come, that nobody tells of."""
         if not self._awake:
-            self._awake = self.watched.seen.careful = True
-            self.watched.wake()
-            for node in self.watched.survey.nodes:
-                self._front(node, self.watched.survey.numbers[id(node)])
+            self._awake = watched.seen.careful = True
+            watched.wake()
+            for node in watched.survey.nodes:
+                self._front(watched, node, watched.survey.numbers[id(node)])
 
-    def _front(self, node: Node, number: int) -> None:
-        seen = self.watched.seen
+    def _front(self, watched: "Watched", node: Node, number: int) -> None:
+        seen = watched.seen
         if number in seen.fronted:
             return
         seen.fronted.add(number)
@@ -151,21 +137,21 @@ class NodeObservers:
         observer = Observer(stage)
         hooks: Any = node.register_prehook(observer)
         stage.dict = hooks
-        self.recording.stages.join(self.watched, stage, observer)
+        self.recording.stages.join(watched, stage, observer)
 
-    def _hand_over(self, number: int, hooks: Dict) -> None:
+    def _hand_over(self, watched: "Watched", number: int, hooks: Dict) -> None:
         """Hooks of a person's stand in ``hooks``: observers between them take the place of the one for all."""
         del hooks[self.observer]
-        self.recording.stages.observe(self.watched, "node_post_hook", hooks, number, -1)
+        self.recording.stages.observe(watched, "node_post_hook", hooks, number, -1)
 
-    def registered(self, hooks: Dict) -> None:
+    def registered(self, watched: "Watched", hooks: Dict) -> None:
         """A hook was added to a node during the pass, behind it or in front: whether of this graph, nobody knows."""
         if self.observer in hooks:
             if not self._numbers:
-                numbers = self.watched.survey.numbers
-                pairs = zip(self._dicts, self.watched.survey.nodes, strict=True)
+                numbers = watched.survey.numbers
+                pairs = zip(self._dicts, watched.survey.nodes, strict=True)
                 self._numbers = {id(known): numbers[id(node)] for known, node in pairs}
-            self._hand_over(self._numbers[id(hooks)], hooks)
+            self._hand_over(watched, self._numbers[id(hooks)], hooks)
         else:  # torch is about to give the dict to its node: until then an observer there would get another
             self.recording.stages.disturbed = True
 
@@ -175,6 +161,21 @@ class NodeObservers:
             hooks.pop(self.observer, None)
         self._dicts.clear()
         self._numbers.clear()
+
+
+def _theirs(survey: Survey) -> set[int]:
+    """The nodes in which code of a person's runs: their backward is Python, or they have hooks in front.
+
+    Of the nodes that a recording saw being made it knows that they have none, but a leaf's may be older.
+    """
+    kinds = {type(node) for node in survey.nodes}
+    python = {kind for kind in kinds if hasattr(kind, "_forward_cls")}
+    leaves = {kind for kind in kinds if kind.__name__ == graph.LEAVES}
+    return {
+        survey.numbers[id(node)]
+        for node in survey.nodes
+        if type(node) in python or (type(node) in leaves and _has_hooks_in_front(node))
+    }
 
 
 def _has_hooks_in_front(node: Node) -> bool:

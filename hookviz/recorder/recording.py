@@ -291,7 +291,7 @@ class Recording:
             self.stages.observe(watched, *kept)
         for hook in survey.unpack_hooks.values():
             self.notices.packing(hook)
-        watched.nodes.lay(everywhere=untold or self._eliminates_no_node(survey))
+        watched.nodes.lay(watched, everywhere=untold or self._eliminates_no_node(survey))
         self.stages.observe_modules(watched)
         self.running.append(watched)
         self.stages.disturbed = False

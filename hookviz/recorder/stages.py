@@ -86,13 +86,13 @@ class Stages:
         self.disturbed = False
         with Uninterrupted():
             for watched in self.recording.running:
-                watched.nodes.wake()
+                watched.nodes.wake(watched)
 
     def registered(self, hooks: Any) -> None:
         """A hook was added to the dict of a node on which no observers stand but that which stands on all."""
         with Uninterrupted():
             for watched in self.recording.running:
-                watched.nodes.registered(hooks)
+                watched.nodes.registered(watched, hooks)
 
     def lay_anew(self, hooks: Any) -> None:
         """A hook was added to a dict in which observers stand; stages already running are unaffected."""

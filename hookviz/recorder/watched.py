@@ -20,7 +20,7 @@ class Watched:
     def __init__(self, recording: "Recording") -> None:
         self.survey = Survey(recording.trace, recording.numbering)
         self.seen = Pass(recording.trace, self.survey, recording.calls)
-        self.nodes = NodeObservers(recording, self)
+        self.nodes = NodeObservers(recording)
         self.thread = threading.get_ident()
         self.stages: set[Stage] = set()
         self.raised: int | None = None

@@ -92,7 +92,7 @@ def test_a_patch_that_stays_is_found_out() -> None:
 
 
 COUNTED = "a_full_backward_hook_without_an_input_that_needs_grad"
-"""In it torch warns, and counts frames to find the line: one more is around the observers here, which are put over it."""
+"""In it torch warns, and counts frames to find the line: around these observers, which are put over it, is one more."""
 
 
 @pytest.mark.parametrize("name", [name for name in SCRIPTS if name != COUNTED])
