@@ -489,6 +489,28 @@ def test_what_another_thread_does_while_compiled_code_runs_is_not_seen_and_that_
     ]
 
 
+def test_a_region_that_ends_in_a_recording_and_began_before_it_hides_nothing() -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def backend(module: Any, example: Any) -> Any:
+        def run(*given: Any) -> Any:
+            inside.set()
+            assert go_on.wait(60)
+            return module.forward(*given)
+
+        return run
+
+    fast = torch.compile(nn.Tanh(), backend=backend)
+    thread = threading.Thread(target=lambda: fast(torch.ones(2)))
+    thread.start()
+    assert inside.wait(60)
+    with hv.record() as trace:
+        go_on.set()
+        thread.join()
+        Net()(leaf(2.0)).backward()
+    assert len(trace.roots) == 1 and len(steps_of(trace, "call")) == 3 and trace.notes == []
+
+
 def test_the_compiler_leaves_our_own_functions_alone_without_a_warning() -> None:
     net = nn.Sequential(nn.Tanh(), nn.Tanh())
     net[1].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * 2,))

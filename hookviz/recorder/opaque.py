@@ -1,8 +1,11 @@
 """Regions that cannot be looked into: what torch.compile has compiled, and what torch compiles just now."""
 
+import dis
+import functools
 import os
 import sys
-from types import FrameType
+from itertools import pairwise
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -16,7 +19,8 @@ DYNAMO, SWITCH = "torch._dynamo.eval_frame", "_maybe_set_eval_frame"
 _CHECKPOINT = torch.utils.checkpoint.__file__
 ENOUGH: type[Exception] = torch.utils.checkpoint._StopRecomputationError
 """What checkpointing raises, and catches again, once it has computed all that backward needs."""
-_WRAPPER = "compile_wrapper"
+_WRAPPER, _BEGINS = "compile_wrapper", "_callback_from_stance"
+"""What runs a compiled function, and what it asks for the argument with which it switches to compiled code."""
 _COMPILERS = tuple(
     os.path.join(os.path.dirname(torch.__file__), name, "") for name in ("_functorch", "_dynamo", "_inductor")
 )
@@ -60,18 +64,21 @@ def compiled(module: torch.nn.Module) -> bool:
     return frame is not None and frame.f_code.co_filename.startswith(_COMPILERS)
 
 
-class Regions:
-    """The compiled functions that are running, each known by the frame of torch's that runs it."""
+def switched(frame: FrameType) -> str | None:
+    """Torch begins or ends a compiled function: its name when it begins, empty when it ends, None otherwise.
 
-    def __init__(self) -> None:
-        self._frames: set[int] = set()
+    ``frame`` is the one that calls ``SWITCH``, which it does before the function with another argument than behind it.
+    """
+    if frame.f_code.co_name != _WRAPPER:
+        return None
+    last = max((place for place in _switches(frame.f_code) if place <= frame.f_lasti), default=None)
+    if last is None or not _switches(frame.f_code)[last]:
+        return ""
+    return getattr(frame.f_locals.get("fn"), "__name__", None) or _WRAPPER
 
-    def switch(self, frame: FrameType) -> str | None:
-        """Torch begins or ends a compiled function: its name when it begins, empty when it ends, None otherwise."""
-        if frame.f_code.co_name != _WRAPPER:
-            return None
-        if id(frame) in self._frames:
-            self._frames.remove(id(frame))
-            return ""
-        self._frames.add(id(frame))
-        return getattr(frame.f_locals.get("fn"), "__name__", None) or _WRAPPER
+
+@functools.cache
+def _switches(code: CodeType) -> dict[int, bool]:
+    """Where in ``code`` ``SWITCH`` is called, and whether a compiled function begins there."""
+    loaded = [(one.offset, one.argval) for one in dis.get_instructions(code) if one.opname.startswith("LOAD_")]
+    return {place: following == _BEGINS for (place, name), (_, following) in pairwise(loaded) if name == SWITCH}

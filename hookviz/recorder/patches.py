@@ -20,7 +20,7 @@ from torch.utils.hooks import RemovableHandle
 from hookviz.recorder import copies, scaling
 from hookviz.recorder.inside import Inside
 from hookviz.recorder.nodes import PROBE, Probed
-from hookviz.recorder.opaque import DYNAMO, SWITCH, Regions, compiled, compiling, leave_alone
+from hookviz.recorder.opaque import DYNAMO, SWITCH, compiled, compiling, leave_alone, switched
 from hookviz.recorder.optimizers import Between, OnOptimizer, in_step
 from hookviz.recorder.replaced import Live, Replacement, Tell, telling
 from hookviz.recorder.room import ROOM
@@ -297,7 +297,6 @@ def _cleaning(clean: Callable[[Any], Any]) -> Callable[[Any, Live], Any]:
 
 # -- regions that are compiled: nothing inside them is seen
 
-_regions = Regions()
 _asleep: dict[int, list["Recording | None"]] = {}
 """For each thread in compiled regions, the recording that it had before each."""
 
@@ -317,7 +316,7 @@ def _observing_compile(compile_: Callable[..., Any], live: Live) -> Callable[...
 def _observing_switch(switch: Callable[..., Any], live: Live) -> Callable[..., Any]:
     def seen_switch(callback: Any) -> Any:
         # All of this comes before the switch: afterwards torch would compile it.
-        name = _regions.switch(sys._getframe(1)) if live.on else None
+        name = switched(sys._getframe(1)) if live.on else None
         if name is not None:
             _sleep(name)
         return switch(callback)
