@@ -1,5 +1,6 @@
 """What many passes in one recording cost, as it was measured, grows with their number."""
 
+import mmap
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -45,9 +46,13 @@ def test_an_action_is_measured_in_a_copy_of_this_process(monkeypatch: pytest.Mon
     monkeypatch.setattr(bench, "ROUNDS", 1)
     made: list[int] = []
 
-    def hold() -> bytearray:
+    def hold() -> mmap.mmap:
         made.append(1)
-        return bytearray(64 * 1024 * 1024)  # more than malloc ever takes from what was freed before
+        size = 64 * 1024 * 1024
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # malloc might take what was freed
+        for place in range(0, size, mmap.PAGESIZE):
+            memory[place] = 1
+        return memory
 
     ((spent, held),) = bench.rounds(hold)
     assert not made and 0 <= spent < 10 and held >= 62 * 1024
