@@ -57,7 +57,7 @@ def address(tensor: torch.Tensor) -> int:
     Raises:
         RuntimeError, NotImplementedError: torch does not tell (sparse, functorch).
     """
-    return 0 if isinstance(tensor, FakeTensor) else tensor.data_ptr()
+    return 0 if type(tensor) is not _TENSOR and isinstance(tensor, FakeTensor) else tensor.data_ptr()
 
 
 def measure(tensor: torch.Tensor) -> Row:
@@ -103,10 +103,8 @@ def measured(tensor: torch.Tensor, *, wait: bool = False) -> Any:
     Unless it is to ``wait``, the numbers of a tensor on a device stay there for now: a ``Later`` stands for the row.
     """
     try:
-        if torch._C._len_torch_dispatch_stack():
-            with _disable_current_modes():
-                return _measure(tensor, wait)
-        return _measure(tensor, wait)
+        with without_modes():
+            return _measure(tensor, wait)
     except Exception as error:  # a kind of tensor that torch itself cannot reduce
         return _unknown(error)
 

@@ -191,14 +191,10 @@ class Survey:
 
     def _name(self, node: Node, number: int) -> torch.Tensor | None:
         """Write down the op of a node; the leaf that it writes to, if it writes to one."""
-        ops, op = self.trace.ops, type(node).__name__
-        if number >= len(ops):
-            ops.extend([""] * (number + 1 - len(ops)))
-        ops[number] = op
-        if op != graph.LEAVES:
-            return None
-        leaf: torch.Tensor = node.variable  # type: ignore[attr-defined]
-        self.leaf_numbers[id(leaf)] = number
+        self.trace.ops[number] = graph.op_of(node)
+        leaf = graph.leaf_of(node)
+        if leaf is not None:
+            self.leaf_numbers[id(leaf)] = number
         return leaf
 
     def _add_nodes(self) -> None:

@@ -1,6 +1,7 @@
 """The picture that the tests share, and what a trace says in a line for each step."""
 
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, NamedTuple
@@ -160,3 +161,24 @@ def calls(work: Callable[[], object]) -> int:
     finally:
         sys.setprofile(None)
     return count
+
+
+class Waits:
+    """What calls it waits inside until it may go on."""
+
+    def __init__(self) -> None:
+        self.inside, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self, *_: Any) -> None:
+        self.inside.set()
+        assert self.go_on.wait(60)
+
+    def backend(self, module: Any, example: Any) -> Callable[..., Any]:
+        """For ``torch.compile``: what is compiled waits before it runs."""
+        return lambda *given: [self(), module.forward(*given)][1]
+
+    def around(self, work: Callable[[], Any], block: Callable[[threading.Thread], None]) -> None:
+        thread = threading.Thread(target=work)
+        block(thread)
+        self.go_on.set()
+        thread.join()

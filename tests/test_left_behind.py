@@ -15,7 +15,7 @@ from torch.backends import mha
 import hookviz as hv
 from hookviz import graph, later, measuring
 from hookviz.recorder import patches
-from tests.scenes import leaf
+from tests.scenes import Waits, leaf
 
 CALL = nn.Module.__call__.__code__
 
@@ -31,31 +31,10 @@ def untouched() -> Iterator[None]:
     assert len(trace.steps) > 2, "the next recording sees nothing"
 
 
-class Waits:
-    """What calls it waits inside until it may go on."""
-
-    def __init__(self) -> None:
-        self.inside, self.go_on = threading.Event(), threading.Event()
-
-    def __call__(self, *_: Any) -> None:
-        self.inside.set()
-        assert self.go_on.wait(60)
-
-    def around(self, work: Callable[[], Any], block: Callable[[threading.Thread], None]) -> None:
-        thread = threading.Thread(target=work)
-        block(thread)
-        self.go_on.set()
-        thread.join()
-
-
 @pytest.mark.usefixtures("compiler")
 def test_a_thread_may_still_be_in_a_compiled_region() -> None:
     waits = Waits()
-
-    def backend(module: Any, example: Any) -> Any:
-        return lambda *given: [waits(), module.forward(*given)][1]
-
-    compiled = torch.compile(nn.Sequential(nn.Linear(2, 2)), backend=backend)
+    compiled = torch.compile(nn.Sequential(nn.Linear(2, 2)), backend=waits.backend)
 
     def block(thread: threading.Thread) -> None:
         with hv.record(compiled):

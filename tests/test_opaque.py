@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import Doubled, Net, leaf, plain, silent, steps_of, told, written
+from scenes import Doubled, Net, Waits, leaf, plain, silent, steps_of, told, written
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -463,23 +463,14 @@ assert call.__code__ is code
 
 def test_what_another_thread_does_while_compiled_code_runs_is_not_seen_and_that_is_said() -> None:
     net = Net()
-    inside, go_on = threading.Event(), threading.Event()
-
-    def backend(module: Any, example: Any) -> Any:
-        def run(*given: Any) -> Any:
-            inside.set()
-            assert go_on.wait(60)
-            return module.forward(*given)
-
-        return run
-
-    fast = torch.compile(nn.Tanh(), backend=backend)
+    waits = Waits()
+    fast = torch.compile(nn.Tanh(), backend=waits.backend)
     thread = threading.Thread(target=lambda: fast(torch.ones(2)))
     with hv.record() as trace:
         thread.start()
-        assert inside.wait(60)
+        assert waits.inside.wait(60)
         net(leaf(2.0)).backward()
-        go_on.set()
+        waits.go_on.set()
         thread.join()
         net(leaf(3.0)).backward()
     assert len(trace.roots) == 1 and len(steps_of(trace, "call")) == 3
@@ -490,22 +481,13 @@ def test_what_another_thread_does_while_compiled_code_runs_is_not_seen_and_that_
 
 
 def test_a_region_that_ends_in_a_recording_and_began_before_it_hides_nothing() -> None:
-    inside, go_on = threading.Event(), threading.Event()
-
-    def backend(module: Any, example: Any) -> Any:
-        def run(*given: Any) -> Any:
-            inside.set()
-            assert go_on.wait(60)
-            return module.forward(*given)
-
-        return run
-
-    fast = torch.compile(nn.Tanh(), backend=backend)
+    waits = Waits()
+    fast = torch.compile(nn.Tanh(), backend=waits.backend)
     thread = threading.Thread(target=lambda: fast(torch.ones(2)))
     thread.start()
-    assert inside.wait(60)
+    assert waits.inside.wait(60)
     with hv.record() as trace:
-        go_on.set()
+        waits.go_on.set()
         thread.join()
         Net()(leaf(2.0)).backward()
     assert len(trace.roots) == 1 and len(steps_of(trace, "call")) == 3 and trace.notes == []

@@ -42,7 +42,7 @@ def glimpse_of(tensor: torch.Tensor, value: int | None = None) -> Glimpse:
     engine would no longer sum into this gradient in place.
     """
     try:
-        storage = pointer = tensor.data_ptr() if type(tensor) is torch.Tensor else address(tensor)
+        storage = pointer = address(tensor)
         offset = int(tensor.storage_offset())
         if offset and pointer:
             storage -= offset * tensor.element_size()
@@ -55,7 +55,7 @@ def glimpse_of(tensor: torch.Tensor, value: int | None = None) -> Glimpse:
 def mark_of(tensor: torch.Tensor) -> Mark:
     """Where the numbers of ``tensor`` lie, and its version."""
     try:
-        return tensor.data_ptr() if type(tensor) is torch.Tensor else address(tensor), tensor._version
+        return address(tensor), tensor._version
     except (RuntimeError, NotImplementedError):
         return 0, 0
 

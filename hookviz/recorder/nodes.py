@@ -6,6 +6,7 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz import graph
+from hookviz.recorder.dicts import entries
 from hookviz.recorder.stage import Observer, Stage
 from hookviz.still import no_collection
 from hookviz.survey import Survey
@@ -105,9 +106,9 @@ class NodeObservers:
             watched.rest(no_collection)
             watched.seen.careful = False
             return
-        for number, node in [(numbers[id(node)], node) for node in survey.nodes]:
-            if number in survey.leaves:  # hooks may change ``.grad``, or look at it
-                self._front(watched, node, number)
+        for node in survey.nodes:
+            if numbers[id(node)] in survey.leaves:  # hooks may change ``.grad``, or look at it
+                self._front(watched, node, numbers[id(node)])
 
     def _lay_behind(self, watched: "Watched") -> dict[int, Dict]:
         """Put the observer behind each node; the hooks of the nodes behind which a person's stand, too."""
@@ -116,7 +117,7 @@ class NodeObservers:
         for node in watched.survey.nodes:
             hooks: Any = node.register_hook(self.observer)  # of an observer torch gives back the dict: see patches
             self._dicts.append(hooks)
-            if len(hooks) > 1 and any(not isinstance(hook, Observer) for hook in hooks.values()):
+            if len(hooks) > 1 and entries(hooks):
                 hooked[watched.survey.numbers[id(node)]] = hooks
         return hooked
 
@@ -183,5 +184,5 @@ def _has_hooks_in_front(node: Node) -> bool:
     try:
         node.register_prehook(PROBE)
     except Probed as found:
-        return any(not isinstance(hook, Observer) for hook in (found.hooks or {}).values())
+        return bool(entries(found.hooks))
     return True

@@ -1,11 +1,9 @@
 """Large parameters, whose numbers a recording leaves unread unless a pass shows NaN or Inf."""
 
-from typing import cast
-
+from hookviz.later import as_kept
 from hookviz.measuring import measured
 from hookviz.survey import Survey, freed
 from hookviz.trace import StepRow, Trace
-from hookviz.trace.folded import StepRows
 from hookviz.values import size_of
 
 
@@ -37,7 +35,7 @@ def _leaves_of(trace: Trace, survey: Survey) -> dict[int, int]:
 
 def _sick(trace: Trace, survey: Survey) -> bool:
     """Whether a model returned NaN or Inf before this pass, or an unread leaf got such a gradient in it."""
-    for row in reversed(cast("StepRows", trace.rows).raw(survey.first_row)):
+    for row in reversed(as_kept(trace.rows, survey.first_row)):
         if type(row) is not StepRow or row.pass_id != survey.pass_id:
             continue
         returned = row.kind == "forward" and row.call >= 0 and trace.calls[row.call].parent is None

@@ -41,10 +41,8 @@ class Pass:
         """Whether each gradient of few numbers is looked at where it is sent as well as where it arrives. Where no code
         of a person's runs, nobody can change one on its way, and in a large graph without any known hook that is left
         out, too: if an unknown hook does change one, its version or its place in memory tells."""
-        self.partial = False
-        """Whether only some gradients were asked for, so that not every node runs."""
-        self.targets: list[Place] = []
-        """Where those arrive."""
+        self.targets: list[Place] | None = None
+        """Where the gradients arrive that were asked for, if only some were, so that not every node runs."""
         self.fronted: set[int] = set()
         """The nodes that have an observer in front of them, which sees what they are given."""
         self.written: set[int] = set()
@@ -285,14 +283,9 @@ class Pass:
         return len(self.trace.values) - 1
 
     def _send(self, node: int, glimpses: list[Glimpse | None]) -> None:
-        sent = self._sent
         for slot, (glimpse, place) in enumerate(zip(glimpses, self._ways.get(node, ()), strict=False)):
-            if place is None or glimpse is None:
-                continue
-            if place in sent:
-                sent[place].append((node, slot, glimpse))
-            else:
-                sent[place] = [(node, slot, glimpse)]
+            if place is not None and glimpse is not None:
+                self._sent.setdefault(place, []).append((node, slot, glimpse))
 
     def _accumulated(self, node: int) -> None:
         """AccumulateGrad has written; said once, by whichever observer comes first."""
@@ -335,7 +328,7 @@ class Pass:
         ran = {row.node for row in self.trace.rows[self._survey.first_row :] if self._is_run(row)}
         if not (ran or self._incoming):  # the engine has not begun
             return -1
-        node = self._survey.next_of(ran, {node for node, _ in self._sent}, self.targets if self.partial else None)
+        node = self._survey.next_of(ran, {node for node, _ in self._sent}, self.targets)
         for place in sorted(place for place in self._sent if place[0] == node):
             sent = self._sent.pop(place)
             if len(sent) == 1 and sent[0][0] >= 0:  # a seed that arrives alone has had its step

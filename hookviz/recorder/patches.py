@@ -18,6 +18,7 @@ from torch.nn.modules.module import Module
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.recorder import copies, scaling
+from hookviz.recorder.dicts import entries
 from hookviz.recorder.inside import Inside
 from hookviz.recorder.nodes import PROBE, Probed
 from hookviz.recorder.opaque import DYNAMO, SWITCH, compiled, compiling, leave_alone, switched
@@ -262,7 +263,7 @@ class _Hooks(dict[Any, Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What stays of it on a graph is copied, and pickled with a handle, as torch's own."""
-        return OrderedDict, (list(self.items()),)
+        return OrderedDict, (entries(self),)
 
 
 def _observing_node_hook(register: Callable[..., Any], live: Live) -> Any:

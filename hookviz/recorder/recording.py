@@ -65,7 +65,7 @@ class Recording:
         self.meanwhile = Meanwhile(self)
         self.scales, self.ranks = Scales(self), Ranks(self)
         self.running: list[Watched] = []
-        self._numbering = Numbering(trace)
+        self.numbering = Numbering(trace)
         self.stages = Stages(self)
         self._troubles: set[str] = set()
         """What has been said of faults of our own: one sentence for all passes, and one for each module."""
@@ -248,7 +248,7 @@ class Recording:
 
     def renumber(self, nodes: Mapping[int, int]) -> None:
         """Nodes got new numbers."""
-        self._numbering.renumber(nodes)
+        self.numbering.renumber(nodes)
         self.meanwhile.forget()
         self._last_begun = 0
         self._settled = 0  # values have moved up, also those that are still on a device
@@ -296,8 +296,8 @@ class Recording:
         self.running.append(watched)
         self.stages.disturbed = False
         watched.inputs = [survey.place_of(*graph.edge_of(tensor)) for tensor in inputs]
-        seen.targets = [place for place in watched.inputs if place is not None]
-        seen.partial = bool(inputs)
+        if watched.inputs:
+            seen.targets = [place for place in watched.inputs if place is not None]
         for place, gradient in zip(places, gradients, strict=False):
             if place is not None:
                 seen.seed(place, gradient)
@@ -325,11 +325,6 @@ class Recording:
         """Whether a node that fails could not be found by elimination: not all are seen, or several run at once."""
         on_devices: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         return len(survey.nodes) < len(survey.walked) or on_devices or self.ranks.several()
-
-    @property
-    def numbering(self) -> Numbering:
-        """The numbers of the nodes."""
-        return self._numbering
 
     def current(self) -> Pass | None:
         """The pass of this recording in which the calling hook runs."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, overload
 
+from hookviz.later import as_kept
 from hookviz.trace.rows import StepRow
 from hookviz.values import Row
 
@@ -33,12 +34,8 @@ class Folded(list[Kept], Generic[Kept]):
     fold: ClassVar[Callable[[Any, Any], None]] = list.append
     """Adds a folded row."""
 
-    def raw(self, start: int = 0) -> list[Any]:
-        """The rows from ``start`` on as they are kept."""
-        return list.__getitem__(self, slice(start, None))
-
     def _write_out(self) -> None:
-        super().__setitem__(slice(self._written, None), self.unfolded(self.raw(self._written)))
+        super().__setitem__(slice(self._written, None), self.unfolded(as_kept(self, self._written)))
         self._written = len(self)
 
     def __iter__(self) -> Iterator[Kept]:

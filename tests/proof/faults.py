@@ -72,7 +72,6 @@ class Fault:
         self.random = random.Random(number)
         self.kind = self.random.choice(KINDS)
         self.length = self.random.randint(2, most)
-        self.handles: list[Any] = []
 
     def run(self, look: Callable[[torch.Tensor], None] = lambda root: None) -> None:
         """Build a graph, plant the fault, let ``look`` at the graph below its root, and go backward."""
