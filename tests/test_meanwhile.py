@@ -163,6 +163,18 @@ def always_called_hook_adds_another(ran: Ran) -> None:
             net(leaf(3.0))
 
 
+def always_called_hook_adds_another_after_the_last_was_removed(ran: Ran) -> None:
+    """After an exception torch goes through the dict itself: then nothing may stand behind the hook that adds."""
+    net = Acts(lambda self: 1 // 0)
+    add = once(lambda module, *rest: module.register_forward_hook(ran.hook("added"), always_call=True))
+    net.register_forward_hook(ran.hook("adds", add), always_call=True)
+    last = net.register_forward_hook(ran.hook("never"))
+    net.register_forward_pre_hook(ran.hook("removes", lambda *given: last.remove()))
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            net(leaf(3.0))
+
+
 # -- modules: backward hooks
 
 
@@ -280,6 +292,7 @@ SCENES = [
     forward_adds_one_in_front, forward_adds_to_all_modules, forward_adds_to_a_child, a_child_adds_to_its_parent,
     pre_hook_adds_both, hook_of_all_modules_adds_and_removes, hook_of_all_modules_adds_and_removes_after_forward,
     hooks_remove_themselves_and_each_other, forward_removes, always_called_hook_adds_another,
+    always_called_hook_adds_another_after_the_last_was_removed,
     backward_hook_added_after_forward, backward_hook_added_in_forward, backward_hook_added_in_a_pre_hook,
     backward_hook_removed_in_backward,
     tensor_hooks_between_two_passes, tensor_hooks_in_a_hook, node_hooks_in_a_hook, node_hooks_removed_in_a_hook,

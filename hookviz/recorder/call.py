@@ -182,8 +182,7 @@ class ModuleStage(Stage):
         for observer, hook in pairwise(list(self.dict)):  # the one before a hook that is always called is so, too
             if self.always and hook in self.always and self.observes(self.dict[observer]):
                 self.always[observer] = True
-        if self.open_ended():
-            self._drop_last()
+        self.open_end()
 
     def open_ended(self) -> bool:
         """Whether there is a hook that is always called, so that no observer may stand behind the last one.
@@ -193,9 +192,9 @@ class ModuleStage(Stage):
         """
         return any(key in (self.always or ()) for key, _ in self.user_hooks())
 
-    def _drop_last(self) -> None:
-        key = next(reversed(self.dict))
-        if self._own(self.dict[key]):
+    def open_end(self) -> None:
+        """Take away what stands behind the last of the user's hooks, where nothing may."""
+        while self.open_ended() and self.observes(self.dict[key := next(reversed(self.dict))]):
             del self.dict[key]
             for flags in (self.kwargs, self.always):
                 if flags:

@@ -185,6 +185,12 @@ class Calls:
             if module is None or call.module is module:
                 self._lay(call, "forward_hook")
 
+    def removed(self, hooks: Any) -> None:
+        """A hook was taken out of a dict: another may be the last one now."""
+        if id(hooks) in self._stages:
+            with Uninterrupted():
+                self._stages[id(hooks)].open_end()
+
     def unseen(self, module: Module) -> list[Hook]:
         """The forward hooks of a module, and of all, that were added while it ran and that nobody told of."""
         dicts = [torch_modules._global_forward_hooks, module._forward_hooks]

@@ -227,6 +227,26 @@ class _SavingWatcher:
         """It is over."""
 
 
+class _RemovalWatcher:
+    """Tells all recordings that a hook was removed from a dict."""
+
+    def enter(self, handle: RemovableHandle) -> Any:
+        """``handle.remove`` is called; gives the dict that the handle is for."""
+        return handle.hooks_dict_ref()
+
+    def answer(self, _: Any, result: Any) -> Any:
+        """The hook is gone."""
+        return result
+
+    def fail(self, _: Any, error: BaseException) -> None:
+        """Removing has raised."""
+
+    def leave(self, hooks: Any) -> None:
+        """It is over."""
+        for recording in tuple(_open) if hooks else ():
+            recording.carefully(recording.calls.removed, hooks)
+
+
 def on_turn() -> "Recording | None":
     """The recording that follows what the calling thread does before a pass."""
     recording = recording_here()
@@ -361,6 +381,7 @@ _INSIDE = (
     Inside(Module._wrapped_call_impl, _CallWatcher()),
     Inside(torch.autograd.graph._engine_run_backward, _PassWatcher()),
     Inside(torch.autograd.graph.saved_tensors_hooks.__enter__, _SavingWatcher()),
+    Inside(RemovableHandle.remove, _RemovalWatcher()),
 )
 """What runs a person's code, a module's or a hook's: there nothing of ours may be on the stack."""
 _REPLACED: tuple[Replacement, ...] = (
