@@ -39,6 +39,7 @@ def _decode_file(file: File) -> Trace:
         outside=set(file.outside),
         rank=file.rank,
         ranks=file.ranks,
+        statistics=file.statistics,
         notes=file.notes,
         dropped=file.dropped,
         **rows,

@@ -53,6 +53,7 @@ def encode(trace: Trace) -> dict[str, Any]:
         "outside": sorted(trace.outside),
         "rank": trace.rank,
         "ranks": trace.ranks,
+        "statistics": trace.statistics,
         "notes": [note[:LONGEST_TEXT] for note in trace.notes],
         "dropped": trace.dropped,
         "values": values,

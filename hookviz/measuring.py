@@ -1,14 +1,14 @@
-"""What a trace keeps of a tensor: its numbers when few, its statistics always, and never the tensor itself."""
+"""What a trace keeps of a tensor: its numbers when few, else statistics, and never the tensor itself."""
 
 import math
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch._subclasses import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from hookviz.later import Later, as_kept, bring_over, complex_norm, few, many
+from hookviz.later import Later, as_kept, bring_over, few, many, norm_alone, parts_of
 from hookviz.words import say
 
 FEW = 64
@@ -17,8 +17,26 @@ FEW = 64
 Row = tuple[Any, ...]
 """What a trace keeps of a value: (shape, dtype, device, numbers, statistics, note), plain data."""
 
-Statistics = tuple[float, float, float, float, int, int, int]
-"""(min, max, mean, norm, nan, inf, zero)"""
+Statistics = tuple[float | None, float | None, float | None, float, int | None, int | None, int | None]
+"""(min, max, mean, norm, nan, inf, zero); None for what was not read."""
+
+Which = Literal["all", "norm"]
+"""Which statistics are read of many numbers: all, or the norm alone where it is finite (see ``record``)."""
+
+
+def checked_statistics(which: object) -> Which:
+    """``which`` as it was given, once it is seen to be a choice of statistics.
+
+    Raises:
+        TypeError: it is no text.
+        ValueError: it is another text.
+    """
+    known: dict[object, Which] = {"all": "all", "norm": "norm"}
+    if not isinstance(which, str):
+        raise TypeError(say("error.statistics", which=repr(which)))
+    if which not in known:
+        raise ValueError(say("error.statistics", which=repr(which)))
+    return known[which]
 
 
 class _Names(dict[Any, str]):
@@ -37,6 +55,8 @@ _FEWER, _MANY = 2**13, 2**16
 """Up to so many numbers torch counts in the shortest time; from so many on truth values are added up as said above."""
 _LARGE = 2**17
 """From so many numbers on, reading them costs more than starting to."""
+_FINE = 1e-15
+"""Where the root of the mean square is smaller, some squares are too small for float32: 1e-23 squared is 0 there."""
 
 
 # Looked up once: of thousands of single numbers each takes a few microseconds as a whole.
@@ -97,14 +117,14 @@ def unread(tensor: torch.Tensor) -> Row:
     return shape, _NAMES[tensor.dtype], _NAMES[tensor.device], None, None, str(shape)
 
 
-def measured(tensor: torch.Tensor, *, wait: bool = False) -> Any:
+def measured(tensor: torch.Tensor, which: Which = "all", *, wait: bool = False) -> Any:
     """As ``measure``, for callers that have switched off ``__torch_function__`` already.
 
     Unless it is to ``wait``, the numbers of a tensor on a device stay there for now: a ``Later`` stands for the row.
     """
     try:
         with without_modes():
-            return _measure(tensor, wait)
+            return _measure(tensor, which, wait)
     except Exception as error:  # a kind of tensor that torch itself cannot reduce
         return _unknown(error)
 
@@ -126,7 +146,7 @@ def _unknown(error: Exception) -> Row:
     return (), "", "", None, None, say("value.unknown", why=type(error).__name__)
 
 
-def _measure(tensor: torch.Tensor, wait: bool) -> Row | Later:
+def _measure(tensor: torch.Tensor, which: Which, wait: bool) -> Row | Later:
     shape = () if tensor.is_nested else tuple(tensor.shape)  # of a nested tensor torch refuses to tell it
     head = shape, _NAMES[tensor.dtype], _NAMES[tensor.device]
     note = _strange(tensor)
@@ -136,8 +156,9 @@ def _measure(tensor: torch.Tensor, wait: bool) -> Row | Later:
     if tensor.numel() <= FEW:
         return few(head, tensor) if later else (*head, tensor.tolist(), None, None)
     tensor, share = _bare(tensor.detach())
-    wide = _WIDER.get(tensor.dtype, tensor.dtype)
-    return many(head, tensor, share, wide) if later else (*head, None, _statistics(tensor, share, wide), None)
+    if later:
+        return (norm_alone if which == "norm" else many)(head, tensor, share)
+    return (*head, None, (_norm_alone if which == "norm" else _statistics)(tensor, share), None)
 
 
 def _strange(tensor: torch.Tensor) -> str | None:
@@ -163,15 +184,23 @@ def _bare(tensor: torch.Tensor) -> tuple[torch.Tensor, int]:
     return plain, total // tensor.numel()
 
 
-def _statistics(tensor: torch.Tensor, share: int, wide: torch.dtype) -> Statistics:
-    """(min, max, mean, norm, nan, inf, zero), accumulated in ``wide``."""
+def _norm_alone(tensor: torch.Tensor, share: int) -> Statistics:
+    """The norm, of which it follows that nothing is NaN or infinite; where it is not finite, all statistics."""
+    norm = _norm(tensor)
+    if not math.isfinite(norm):
+        return _statistics(tensor, share)
+    return (None, None, None, norm * math.sqrt(share), 0, 0, None)
+
+
+def _statistics(tensor: torch.Tensor, share: int) -> Statistics:
+    """(min, max, mean, norm, nan, inf, zero)."""
     if tensor.is_complex():
         return _complex_statistics(tensor, share)
     low, high = (x.item() for x in _extremes(tensor))
-    mean, norm = _moments(tensor, wide)
-    if not (math.isfinite(mean) and math.isfinite(norm)) and math.isfinite(low) and math.isfinite(high):
-        mean, norm = _moments(tensor, torch.float64)  # the sum overflowed, not the tensor
-    nan, inf = (0, 0) if math.isfinite(low) and math.isfinite(high) else _count_strange(tensor)
+    bounded = math.isfinite(low) and math.isfinite(high)
+    mean = _mean(tensor, bounded)
+    norm = _norm(tensor, bounded) if low or high else 0.0
+    nan, inf = (0, 0) if bounded else _count_strange(tensor)
     zero = 0 if low > 0 or high < 0 else tensor.numel() - _count_nonzero(tensor)
     return (low, high, mean, norm * math.sqrt(share), nan * share, inf * share, zero * share)
 
@@ -188,9 +217,21 @@ def _extremes(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.aminmax(tensor) if at_once else (tensor.amin(), tensor.amax())
 
 
-def _moments(tensor: torch.Tensor, dtype: torch.dtype) -> tuple[float, float]:
-    mean = tensor.sum(dtype=dtype).item() / tensor.numel()
-    return mean, torch.linalg.vector_norm(tensor, dtype=dtype).item()
+def _mean(tensor: torch.Tensor, bounded: bool) -> float:
+    total = tensor.sum(dtype=_WIDER.get(tensor.dtype)).item()
+    if bounded and not math.isfinite(total):
+        total = tensor.sum(dtype=torch.float64).item()  # the sum overflowed, not the tensor
+    return total / tensor.numel()
+
+
+def _norm(tensor: torch.Tensor, bounded: bool = True) -> float:
+    """The 2-norm, once more in float64 where squares were too large or too small for float32."""
+    tensor = parts_of(tensor)
+    norm: float = torch.linalg.vector_norm(tensor, dtype=_WIDER.get(tensor.dtype)).item()
+    lost = norm == math.inf or norm < _FINE * math.sqrt(tensor.numel())
+    if lost and bounded and tensor.dtype is not torch.float64 and tensor.device.type != "mps":
+        norm = torch.linalg.vector_norm(tensor, dtype=torch.float64).item()
+    return norm
 
 
 def _count_nonzero(tensor: torch.Tensor) -> int:
@@ -216,7 +257,7 @@ def _count_strange(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 def _complex_statistics(tensor: torch.Tensor, share: int) -> Statistics:
-    norm = complex_norm(tensor).item() * math.sqrt(share)
+    norm = _norm(tensor) * math.sqrt(share)
     nan, inf = (0, 0) if math.isfinite(norm) else _count_strange(tensor)
     zero = tensor.numel() - _count_nonzero(tensor)
     return (math.nan, math.nan, math.nan, norm, nan * share, inf * share, zero * share)

@@ -132,7 +132,8 @@ class Steps(Struct):
 
 
 Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=DIMENSIONS)]
-Statistics = tuple[Real, Real, Real, Real, Index, Index, Index]
+Statistics = tuple[Real | None, Real | None, Real | None, Real, Index | None, Index | None, Index | None]
+"""(min, max, mean, norm, nan, inf, zero); null for what was not read."""
 Value = tuple[Shape, Name, Name, Any, Statistics | None, Prose | None]
 """(shape, dtype, device, numbers, statistics, note); the numbers are nested as the shape says."""
 
@@ -162,6 +163,7 @@ class File(Struct):
     outside: list[Index] = []
     rank: Index | None = None
     ranks: Index | None = None
+    statistics: Literal["all", "norm"] = "all"
 
 
 class DamagedError(ValueError):

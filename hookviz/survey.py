@@ -269,7 +269,7 @@ class Survey:
 
     def value(self, tensor: torch.Tensor) -> int:
         """The number of the value of ``tensor`` in the trace."""
-        self.trace.values.append(measured(tensor))
+        self.trace.values.append(measured(tensor, self.trace.statistics))
         return len(self.trace.values) - 1
 
     def known(self, tensor: torch.Tensor) -> int:

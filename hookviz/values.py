@@ -25,7 +25,8 @@ class Value:
 
     ``min``, ``max``, ``mean`` and ``norm`` (the 2-norm) are what torch gives: a NaN in the tensor makes them
     NaN, and ``nan``, ``inf`` and ``zero`` count how many numbers are so. Complex tensors have a norm, and NaN
-    for the other three.
+    for the other three. None is what was not read (see ``record(statistics="norm")``): then ``nan`` is None only
+    where ``norm`` is NaN, and ``inf`` only where it is NaN or infinite.
 
     >>> value = Value.of(torch.tensor([3.0, 0.0, -4.0]))
     >>> value.tolist(), value.norm, value.zero
@@ -64,17 +65,17 @@ class Value:
         return _count(list(flat(self._numbers))) if self.note is None else (math.nan,) * 4 + (0, 0, 0)
 
     @property
-    def min(self) -> float:
+    def min(self) -> float | None:
         """The smallest number."""
         return self.statistics[0]
 
     @property
-    def max(self) -> float:
+    def max(self) -> float | None:
         """The largest number."""
         return self.statistics[1]
 
     @property
-    def mean(self) -> float:
+    def mean(self) -> float | None:
         """The arithmetic mean."""
         return self.statistics[2]
 
@@ -84,17 +85,17 @@ class Value:
         return self.statistics[3]
 
     @property
-    def nan(self) -> int:
+    def nan(self) -> int | None:
         """How many numbers are NaN."""
         return self.statistics[4]
 
     @property
-    def inf(self) -> int:
+    def inf(self) -> int | None:
         """How many numbers are plus or minus infinity."""
         return self.statistics[5]
 
     @property
-    def zero(self) -> int:
+    def zero(self) -> int | None:
         """How many numbers are 0."""
         return self.statistics[6]
 
@@ -127,10 +128,12 @@ class Value:
         if self._numbers is not None:
             rows = _rows(self._numbers, len(self.shape))
             return rows if "\n" in rows else nested(self._numbers)  # a single row needs its brackets
-        found = self.statistics
-        low, high, mean, norm = map(number, found[:4])
-        parts = {"shape": self.shape, "dtype": self.dtype, "min": low, "max": high, "mean": mean, "norm": norm}
-        return _trouble(say("value.long", zero=found[6], **parts), found)
+        low, high, mean, norm, *_, zero = found = self.statistics
+        parts = {"shape": self.shape, "dtype": self.dtype, "norm": number(norm)}
+        if low is None or high is None or mean is None:
+            return _trouble(say("value.long.norm", **parts), found)
+        parts |= {"min": number(low), "max": number(high), "mean": number(mean)}
+        return _trouble(say("value.long", zero=zero, **parts), found)
 
 
 def _trouble(line: str, found: Statistics) -> str:
@@ -150,7 +153,7 @@ def same(one: Row | None, other: Row | None) -> bool:
 
 
 def size_of(value: Row) -> tuple[float, int, int]:
-    """The 2-norm of a row, and how many of its numbers are NaN and infinite.
+    """The 2-norm of a row, and how many of its numbers are NaN and infinite: at least so many, if nobody counted.
 
     >>> size_of(Value.of(torch.tensor([3.0, -4.0])).row), size_of(Value.of(torch.tensor(-2.0)).row)
     ((5.0, 0, 0), (2.0, 0, 0))
@@ -159,7 +162,7 @@ def size_of(value: Row) -> tuple[float, int, int]:
     if type(numbers) is float and math.isfinite(numbers):  # by far the most of a long chain
         return abs(numbers), 0, 0
     _, _, _, norm, nan, inf, _ = Value(*value).statistics
-    return float(norm), nan, inf
+    return float(norm), norm != norm if nan is None else nan, norm == math.inf if inf is None else inf
 
 
 def number(x: complex, digits: int = 6) -> str:

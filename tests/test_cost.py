@@ -17,7 +17,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """The shape of each gradient that the observers of a pass have read."""
     shapes: list[tuple[int, ...]] = []
 
-    def counted(tensor: torch.Tensor) -> Any:
+    def counted(tensor: torch.Tensor, which: str) -> Any:
         shapes.append(tuple(tensor.shape))
         return measure(tensor)
 

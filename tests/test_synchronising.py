@@ -69,7 +69,18 @@ def test_what_is_read_later_is_what_is_read_at_once(layers: int, monkeypatch: py
     at_once = perceptron(layers)
     with device(monkeypatch):
         later = perceptron(layers)
+    values, others = later.values, at_once.values
+    assert all(map(nearly, values, others))  # sums are those of float64 there
+    later.values = at_once.values
     assert encode(later) == encode(at_once)
+
+
+def nearly(one: Any, other: Any) -> bool:
+    """Whether two rows of values are the same but for the rounding of mean and norm."""
+    if not all(row[4] is not None and math.isfinite(row[4][3]) for row in (one, other)):
+        return repr(one) == repr(other)
+    alike = other[4] == pytest.approx(one[4], rel=1e-5, abs=1e-5 * one[4][3], nan_ok=True)
+    return bool(alike) and (*one[:4], one[5]) == (*other[:4], other[5])
 
 
 def told(trace: Trace) -> list[tuple[Any, ...]]:
@@ -133,9 +144,9 @@ def test_every_kind_of_tensor_has_the_same_value_later(tensor: torch.Tensor, mon
     expected = measure(tensor)
     with device(monkeypatch):
         values = [measured(tensor), measured(torch.zeros(FEW + 1)), measured(tensor)]
-        assert repr(tuple(values[2])) == repr(expected)  # whoever cannot wait until the end may look before
+        assert nearly(tuple(values[2]), expected)  # whoever cannot wait until the end may look before
         settle(values, 0)
-    assert repr(values[0]) == repr(values[2]) == repr(expected)
+    assert repr(values[0]) == repr(values[2]) and nearly(values[0], expected)
     assert Value(*values[1]).zero == FEW + 1
 
 

@@ -312,7 +312,7 @@ class Calls:
         reference, version, value = self._known.get(id(thing), (None, 0, 0))
         seen = reference is not None and reference() is thing and version == glimpse.mark[1]
         if not seen or again or glimpse.layout is None:
-            row = measured(thing)
+            row = measured(thing, self.trace.statistics)
             if not seen or isinstance(row, Later) or not same(self.trace.values[value], row):
                 value = self._keep(row)
             self._known[id(thing)] = (weakref.ref(thing), glimpse.mark[1], value)

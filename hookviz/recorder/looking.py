@@ -23,7 +23,7 @@ class Looking:
         """The number of the value of ``tensor`` in the trace."""
         values, number = self._values, single(tensor)
         if number is None:
-            values.append(measured(tensor))
+            values.append(measured(tensor, self.trace.statistics))
         else:
             values.fold(number)
         return len(values) - 1

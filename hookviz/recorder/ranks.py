@@ -98,7 +98,7 @@ class Ranks:
 
     def _log(self, one: Joined, node: int, local: Any) -> None:
         values, last = self.trace.values, self.trace.rows[-1].pass_id
-        values.append(measured(one.after))
+        values.append(measured(one.after, self.trace.statistics))
         known = {"place": (dist.get_rank(), one.ranks), "before": local, "after": len(values) - 1, "of": one.how}
         self.trace.rows.append(StepRow(last, "synchronise", node, 0, **known))
 

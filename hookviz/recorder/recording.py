@@ -238,6 +238,8 @@ class Recording:
             self.notices.say("note.elsewhere")
         if not self.trace.rows and not self.trace.notes:
             self.trace.notes.append(say("trace.empty"))
+        if self.trace.statistics == "norm":
+            self.notices.say("note.statistics")
         self.carefully(self._close)
         self.trace.put_away()
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hookviz.measuring import Which
 from hookviz.played import Played
 from hookviz.source import Source
 from hookviz.table import Table
@@ -66,6 +67,8 @@ class Trace(Asked, Played):
     """Node's number → the innermost module call that made it."""
     outside: set[int] = field(default_factory=set)
     """The nodes that were not observed, and to which nodes that were lead: beyond them the recording does not go."""
+    statistics: Which = "all"
+    """What was read of tensors with more than 64 numbers: all statistics, or the norm alone where it is finite."""
     notes: list[str] = field(default_factory=list)
     """What could not be observed, and why, in sentences."""
     dropped: int = 0

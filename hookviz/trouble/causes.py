@@ -9,7 +9,7 @@ import torch
 
 from hookviz.trace import TensorRow
 from hookviz.trouble.looks import Pass
-from hookviz.values import Value, flat, number
+from hookviz.values import Value, flat, number, size_of
 from hookviz.words import parts_of, say
 
 
@@ -44,7 +44,7 @@ def because(of: Pass, index: int, before: Any, kind: str) -> tuple[str, bool]:
     ops = _Ops(of, call, nodes, given, parameters)
     told = _seen(ops, kind)
     if told is None and kind == "inf" and _overflows(of, call, nodes, given, parameters):
-        told = _overflow(next(value.dtype for value in _values(of, of.trace.rows[index].after) if value.inf))
+        told = _overflow(next(value.dtype for value in _values(of, of.trace.rows[index].after) if _holds_inf(value)))
     if told is not None:
         return told, True
     told = _unseen(given, any(not _clean(of, row.data) for row in parameters))
@@ -53,7 +53,11 @@ def because(of: Pass, index: int, before: Any, kind: str) -> tuple[str, bool]:
 
 
 def _gave(result: Value | None, kind: str) -> bool:
-    return result is not None and bool(result.nan if kind == "nan" else result.inf)
+    return result is not None and bool(size_of(result.row)[1] if kind == "nan" else _holds_inf(result))
+
+
+def _holds_inf(value: Value) -> bool:
+    return size_of(value.row)[2] > 0
 
 
 def _seen(ops: "_Ops", kind: str) -> str | None:
@@ -68,11 +72,23 @@ def _seen(ops: "_Ops", kind: str) -> str | None:
 
 
 def _unseen(given: list[Value], unread: bool) -> str:
-    seen = [value for value in given if not math.isnan(value.min)]
+    if any(value.min is None for value in given):
+        return say("trouble.input.norm")
+    seen = [value for value in given if not math.isnan(_low(value))]
     if not seen:
         return say("trouble.input.unknown")
-    low, high = number(min(value.min for value in seen), 4), number(max(value.max for value in seen), 4)
+    low, high = number(min(map(_low, seen)), 4), number(max(map(_high, seen)), 4)
     return say("trouble.input.unread" if unread else "trouble.input", low=low, high=high)
+
+
+def _low(value: Value | None) -> float:
+    """The smallest number of a tensor; NaN where that is not known."""
+    return math.nan if value is None or value.min is None else value.min
+
+
+def _high(value: Value | None) -> float:
+    """The largest number of a tensor; NaN where that is not known."""
+    return math.nan if value is None or value.max is None else value.max
 
 
 def _parameters(of: Pass, call: int) -> list[TensorRow]:
@@ -211,16 +227,16 @@ def _causes(ops: _Ops) -> Iterator[Cause]:
 def _log(ops: _Ops, node: int) -> Iterator[Cause]:
     value = ops.took(node, 0, "self")
     least = -1 if ops.name(node) == "Log1P" else 0
-    if value is not None and value.min < least:
-        yield Cause("nan", say("trouble.cause.log", least=least, low=number(value.min, 4)))
+    if _low(value) < least:
+        yield Cause("nan", say("trouble.cause.log", least=least, low=number(_low(value), 4)))
     if value is not None and (value.min == least or (least == 0 and value.zero)):
         yield Cause("inf", say("trouble.cause.log.one" if least else "trouble.cause.log.zero"))
 
 
 def _root(ops: _Ops, node: int) -> Iterator[Cause]:
     value = ops.took(node, 0, "self")
-    if value is not None and value.min < 0:
-        yield Cause("nan", say("trouble.cause.root", low=number(value.min, 4)))
+    if _low(value) < 0:
+        yield Cause("nan", say("trouble.cause.root", low=number(_low(value), 4)))
     if value is not None and value.zero and ops.name(node) == "Rsqrt":
         yield Cause("inf", say("trouble.cause.division.zero"))
 
@@ -233,7 +249,7 @@ def _reciprocal(ops: _Ops, node: int) -> Iterator[Cause]:
 
 def _exponential(ops: _Ops, node: int) -> Iterator[Cause]:
     result = ops.saved(node, "result")
-    if result is not None and result.inf:
+    if result is not None and _holds_inf(result):
         largest = number(math.log(_most(result.dtype)), 3)
         yield Cause("inf", say("trouble.cause.exp", largest=largest, dtype=result.dtype))
 
@@ -271,7 +287,7 @@ def _power(ops: _Ops, node: int) -> Iterator[Cause]:
     base, exponent = ops.took(node, 0, "self"), ops.setting(node, "exponent")
     pairs = _pairs(base, ops.took(node, 1, "exponent"))
     if base is not None and exponent is not None:
-        pairs = iter(((base.min, exponent), *([(0.0, exponent)] if base.zero else [])))
+        pairs = iter(((_low(base), exponent), *([(0.0, exponent)] if base.zero else [])))
     for x, y in pairs:
         if x < 0 and math.isfinite(y) and y != int(y):
             yield Cause("nan", say("trouble.cause.power", low=number(x, 4), exponent=number(y)))
@@ -292,7 +308,7 @@ def _softmax(ops: _Ops, node: int) -> Iterator[Cause]:
 
 def _cast(ops: _Ops, node: int) -> Iterator[Cause]:
     value = ops.took(node, 0, "self")
-    far = 0.0 if value is None else max(value.max, -value.min)
+    far = max(_high(value), -_low(value))
     if ops.nodes == [node] and math.isfinite(far) and _beyond(far, ops.dtype):
         parts = {"largest": _largest(ops.dtype), "dtype": ops.dtype, "far": number(far)}
         yield Cause("inf", say("trouble.cause.cast", **parts))
@@ -377,7 +393,7 @@ def _overflows(of: Pass, call: int, nodes: list[int], given: list[Value], parame
     layer = of.trace.modules[of.trace.calls[call].module].kind in _LAYERS
     only = {of.trace.ops[node].partition("Backward")[0] for node in nodes} <= _SUMS
     weight = any(row.name.endswith(".weight") for row in parameters)
-    finite = all(_clean(of, row.data) for row in parameters) and all(not value.inf for value in given)
+    finite = all(_clean(of, row.data) for row in parameters) and not any(map(_holds_inf, given))
     return layer and only and weight and bool(given) and finite
 
 

@@ -8,6 +8,7 @@ from hookviz.sentences import brief
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trouble.causes import because
 from hookviz.trouble.looks import CHANGING, Found, Pass
+from hookviz.values import Value
 from hookviz.words import say
 
 _FORWARD = ("call", "forward", *FORWARD_HOOK_KINDS)
@@ -161,7 +162,11 @@ def _gradient(of: Pass, index: int, row: StepRow, what: str) -> str:
     to = say("name.none") if place is None else of.trace.name(*place)
     after = brief(of.trace.value(sent[slot]))
     told = say("trouble.node", on=of.named(row.node), what=what, before=brief(step.before), after=after, to=to)
-    return " ".join([told, *saved(of, row.node, lambda index: of.bad(index) or of.value(index).min <= 0)])
+    return " ".join([told, *saved(of, row.node, lambda index: of.bad(index) or _not_positive(of.value(index)))])
+
+
+def _not_positive(value: Value) -> bool:
+    return value.min is not None and value.min <= 0
 
 
 def saved(of: Pass, node: int, why: Callable[[int], bool]) -> Iterator[str]:
