@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
-from types import FrameType
+from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -217,11 +217,13 @@ def _forget(frame: FrameType, local: dict[str, Any]) -> None:
 
 
 _SKIPPED = frozenset({"In", "Out", "exit", "quit"})
+_WITHOUT = frozenset({bool, int, float, str, bytes, type(None), type, FunctionType, BuiltinFunctionType, ModuleType})
+"""Types of things in which there is no tensor: most of the variables of a notebook are such."""
 
 
 def _tensors(space: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
     for name, thing in list(space.items()):
-        if not name.startswith("_") and name not in _SKIPPED:
+        if type(thing) not in _WITHOUT and not name.startswith("_") and name not in _SKIPPED:
             yield from _named(name, thing)
 
 

@@ -142,6 +142,16 @@ def single(tensor: torch.Tensor) -> float | None:
     return tensor.item()
 
 
+def keep(values: Any, tensor: torch.Tensor, which: Which) -> int:
+    """Measure ``tensor`` into the ``values`` of a trace, which keep a single number in little room; its place there."""
+    number = single(tensor)
+    if number is None:
+        values.append(measured(tensor, which))
+    else:
+        values.fold(number)
+    return len(values) - 1
+
+
 def _unknown(error: Exception) -> Row:
     return (), "", "", None, None, say("value.unknown", why=type(error).__name__)
 

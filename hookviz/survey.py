@@ -12,7 +12,7 @@ from torch.utils.hooks import RemovableHandle
 
 from hookviz import graph
 from hookviz.marks import Marks
-from hookviz.measuring import FEW, address, measured, unread
+from hookviz.measuring import FEW, address, keep, unread
 from hookviz.numbering import Numbering
 from hookviz.source import describe
 from hookviz.trace import HookRow, Place, TensorRow, Trace
@@ -28,7 +28,7 @@ Kept = tuple[str, Any, int, int]
 
 
 class Survey:
-    """One graph, looked at once. Holds its nodes until ``release``, and its tensors never."""
+    """One graph, looked at once. Holds its nodes until ``release``, its tensors until the pass has begun."""
 
     def __init__(self, trace: Trace, numbering: Numbering) -> None:
         self.trace, self.pass_id = trace, len(trace.roots)
@@ -64,6 +64,8 @@ class Survey:
         self.grads: dict[int, int | None] = {}
         """The number of an AccumulateGrad → the value of its leaf's ``.grad`` before the pass."""
         self._named: list[Kept] = []
+        self._seen: dict[int, tuple[torch.Tensor, int]] = {}
+        """``id`` → a tensor, held so that no other gets its ``id``, and the number of its value; until it has begun."""
         self._known: dict[Any, int] | None = {}
         """What a tensor shows → the number of its value; None as soon as something runs that could write to it."""
         self._numbering = numbering
@@ -180,6 +182,7 @@ class Survey:
     def begun(self) -> None:
         """The pass is about to run: what was read of a tensor may not be so for long."""
         self._known = None
+        self._seen.clear()
 
     def release(self) -> None:
         """Let go of the nodes, and of what only a running pass needs."""
@@ -269,21 +272,26 @@ class Survey:
 
     def value(self, tensor: torch.Tensor) -> int:
         """The number of the value of ``tensor`` in the trace."""
-        self.trace.values.append(measured(tensor, self.trace.statistics))
-        return len(self.trace.values) - 1
+        return keep(self.trace.values, tensor, self.trace.statistics)
 
     def known(self, tensor: torch.Tensor) -> int:
         """As ``value``, for a tensor that the graph or the caller holds; the same numbers are kept once."""
         if self._known is None:
             return self.value(tensor)
+        seen = self._seen.get(id(tensor))
+        if seen is None:
+            seen = self._seen[id(tensor)] = tensor, self._known_by_place(self._known, tensor)
+        return seen[1]
+
+    def _known_by_place(self, known: dict[Any, int], tensor: torch.Tensor) -> int:
         try:
             place = (tensor.device, address(tensor), tensor.shape, tensor.stride())
             key = (*place, tensor.dtype, tensor.is_conj(), tensor.is_neg(), type(tensor))
         except (RuntimeError, NotImplementedError):  # sparse, functorch: no place in memory to tell it by
             return self.value(tensor)
-        if key not in self._known:
-            self._known[key] = self.value(tensor)
-        return self._known[key]
+        if key not in known:
+            known[key] = self.value(tensor)
+        return known[key]
 
     def hooks_of_tensors(self, remembered: HookDicts, *, search: bool) -> Iterator[Kept]:
         """The dicts with hooks of tensors: named ones, leaves, and those that only nodes still hold.

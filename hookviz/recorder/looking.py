@@ -1,14 +1,11 @@
 """What is there now, measured, and what a hook must have done to what was there before."""
 
-from typing import cast
-
 import torch
 
 from hookviz.later import Later
-from hookviz.measuring import measured, single
+from hookviz.measuring import keep
 from hookviz.recorder.glimpse import Glimpse, Gradients, glimpse_of
 from hookviz.trace import Trace
-from hookviz.trace.folded import ValueRows
 from hookviz.values import same
 
 
@@ -17,16 +14,10 @@ class Looking:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self._values = cast("ValueRows", trace.values)
 
     def measure(self, tensor: torch.Tensor) -> int:
         """The number of the value of ``tensor`` in the trace."""
-        values, number = self._values, single(tensor)
-        if number is None:
-            values.append(measured(tensor, self.trace.statistics))
-        else:
-            values.fold(number)
-        return len(values) - 1
+        return keep(self.trace.values, tensor, self.trace.statistics)
 
     def glimpse(self, tensor: torch.Tensor | None) -> Glimpse | None:
         """What is seen of ``tensor``, measured."""

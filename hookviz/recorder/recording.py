@@ -314,9 +314,10 @@ class Recording:
         found = graph.variables(graph.caller())
         # Of two names for one tensor the first counts; of two tensors under one name, too. A loop over all parameters
         # leaves a variable behind that holds the last of them: the module's name says more.
-        names: dict[str, torch.Tensor] = {}
-        for source in (self.names, self.ranks.names(), self.calls.modules.parameters(), found):
-            names.update({name: tensor for name, tensor in source.items() if name not in names})
+        names = dict(self.names)
+        for source in (self.ranks.names(), self.calls.modules.parameters(), found):
+            for name, tensor in source.items():
+                names.setdefault(name, tensor)
         return names
 
     def _untold(self, survey: Survey) -> bool:
