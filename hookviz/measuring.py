@@ -1,11 +1,14 @@
 """What a trace keeps of a tensor: its numbers when few, else statistics, and never the tensor itself."""
 
 import math
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Literal
 
 import torch
 from torch._subclasses import FakeTensor
+from torch.autograd import _enable_record_function, _profiler_enabled  # type: ignore[attr-defined]
 from torch.utils._python_dispatch import _disable_current_modes
 
 from hookviz.later import Later, as_kept, bring_over, few, many, norm_alone, parts_of
@@ -64,9 +67,33 @@ _TENSOR, _FLOAT, _DENSE = torch.Tensor, torch.float32, torch.strided
 _modes, _is_wrapped = torch._C._len_torch_dispatch_stack, torch._C._functorch.is_functorch_wrapped_tensor
 
 
-def without_modes() -> AbstractContextManager[Any]:
-    """Within this, no ``TorchDispatchMode`` of the user's sees what is done."""
-    return _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext()
+def unseen() -> AbstractContextManager[Any]:
+    """Within this, neither a ``TorchDispatchMode`` of the user's nor a profiler sees what is done."""
+    return _hidden() if _modes() or _profiler_enabled() else nullcontext()
+
+
+class _Hiding(threading.local):
+    profiler = False
+    """Whether the profiler of this thread looks away; torch itself does not tell."""
+
+
+_hiding = _Hiding()
+
+
+@contextmanager
+def _hidden() -> Iterator[None]:
+    outermost = _profiler_enabled() and not _hiding.profiler
+    with _disable_current_modes():
+        if not outermost:
+            yield
+            return
+        _hiding.profiler = True
+        _enable_record_function(False)
+        try:
+            yield
+        finally:
+            _enable_record_function(True)
+            _hiding.profiler = False
 
 
 def address(tensor: torch.Tensor) -> int:
@@ -123,7 +150,7 @@ def measured(tensor: torch.Tensor, which: Which = "all", *, wait: bool = False) 
     Unless it is to ``wait``, the numbers of a tensor on a device stay there for now: a ``Later`` stands for the row.
     """
     try:
-        with without_modes():
+        with unseen():
             return _measure(tensor, which, wait)
     except Exception as error:  # a kind of tensor that torch itself cannot reduce
         return _unknown(error)
@@ -137,9 +164,12 @@ def single(tensor: torch.Tensor) -> float | None:
     """
     if type(tensor) is not _TENSOR or tensor.dtype is not _FLOAT or tensor.dim() or not tensor.is_cpu:
         return None
-    if _modes() or _is_wrapped(tensor) or tensor.layout is not _DENSE or deferred(tensor):
+    if _modes() or _profiler_enabled() or _is_wrapped(tensor) or tensor.layout is not _DENSE or deferred(tensor):
         return None
-    return tensor.item()
+    try:
+        return tensor.item()
+    except RuntimeError:  # one of many that are computed at once, as for ``is_grads_batched``
+        return None
 
 
 def keep(values: Any, tensor: torch.Tensor, which: Which) -> int:

@@ -57,6 +57,10 @@ class Numbering:
             numbers[id(node)] = number
         return numbers
 
+    def forget(self, leaf: torch.Tensor) -> None:
+        """Its node gets another number from now on."""
+        self._leaves.pop(id(leaf), None)
+
     def renumber(self, kept: Mapping[int, int]) -> None:
         """Nodes got new numbers (old → new, in the same order); those that are not in ``kept`` are forgotten."""
         self._leaves = {key: (leaf, kept[n]) for key, (leaf, n) in self._leaves.items() if n in kept}

@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from scenes import leaf
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd.function import _HookMixin
+from torch.profiler import profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
@@ -162,6 +164,19 @@ def test_a_dispatch_mode_sees_the_operations_of_the_program_alone(program: Calla
     assert recorded.operations == seen.operations
 
 
+@pytest.mark.parametrize("program", [many_numbers, gradient_of_a_gradient, work])
+@pytest.mark.parametrize("around", [False, True])
+def test_a_profiler_sees_the_operations_of_the_program_alone(program: Callable[[], Any], around: bool) -> None:
+    def profiled(recording: AbstractContextManager[Any]) -> list[str]:
+        profiler = profile()
+        first, second = (profiler, recording) if around else (recording, profiler)
+        with first, second:
+            program()
+        return [event.name for event in profiler.events() or ()]
+
+    assert profiled(hv.record()) == profiled(nullcontext())
+
+
 def test_a_dispatch_mode_does_not_see_that_hooks_are_listed() -> None:
     with Sees() as seen:
         hidden = leaf(2.0).exp()
@@ -195,6 +210,71 @@ def test_the_address_of_a_fake_tensor_is_not_asked_for() -> None:
     assert trace.notes == []
     assert [(step.hook.kind, step.effect) for step in trace.firings if step.hook] == [("tensor_hook", "edited")]
     assert "FakeTensor" in trace.steps[0].sentence
+
+
+def test_many_gradients_can_be_computed_at_once() -> None:
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with hv.record() as trace:
+            y = x * x
+            (rows,) = torch.autograd.grad(y, x, torch.eye(3), is_grads_batched=True)
+            torch.autograd.functional.jacobian(lambda x: (x * x).sum(), x.detach(), vectorize=True)
+    assert rows.tolist() == [[2, 0, 0], [0, 4, 0], [0, 0, 6]]
+    assert [step.kind for step in trace.steps][:3] == ["seed", "compute", "arrive"]
+    assert not trace.notes
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_hook_put_behind_a_node_that_unpacks_is_given_what_torch_has_let_go_of(recorded: bool) -> None:
+    """torch keeps a node's gradients for the hooks that are behind it when it begins to compute, as our observer is."""
+    given: list[Any] = []
+
+    def unpack(tensor: torch.Tensor) -> torch.Tensor:
+        node = torch._C._current_autograd_node()
+        node.register_hook(lambda sent, received: given.append(received))
+        return tensor
+
+    with hv.record() if recorded else nullcontext(), torch.autograd.graph.saved_tensors_hooks(lambda x: x, unpack):
+        sum(torch.var_mean(torch.eye(3, requires_grad=True), dim=0)).sum().backward()
+    (received,) = given
+    assert len(received) == (2 if recorded else 0)
+
+
+@pytest.mark.parametrize("moment", ["before a pass", "after a pass", "between forward and backward"])
+def test_tensors_of_a_recording_can_change_places(moment: str) -> None:
+    """As ``module.to`` does it with parameters of a subclass; torch refuses where somebody refers to one weakly."""
+
+    def run() -> tuple[list[torch.Tensor], str]:
+        torch.manual_seed(0)
+        net, inner = nn.Linear(2, 2), nn.Identity()
+        try:
+            inner(net.weight)
+            loss = None if moment == "before a pass" else net(torch.ones(1, 2)).sum()
+            if loss is not None and moment == "after a pass":
+                loss.backward()
+            net.double()
+            if loss is not None and moment != "after a pass":
+                loss.backward()
+            net(torch.ones(1, 2, dtype=torch.float64)).sum().backward()
+        except RuntimeError as error:
+            return [], str(error)
+        return [net.weight.grad, net.bias.grad], ""
+
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        plain, refused = run()
+        with hv.record() as trace:
+            recorded, said = run()
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    assert said == refused
+    assert all(torch.equal(*pair) for pair in zip(plain, recorded, strict=True))
+    leaves = {row.node: row.name for row in trace.tensors if row.leaf}
+    if refused:  # the pass goes to the tensors of before, which nobody holds
+        assert list(leaves.values()) == ["", ""]
+    else:
+        assert list(leaves.values()) == ["net.weight", "net.bias"] * (2 if moment == "after a pass" else 1)
 
 
 # -- modules that are not like others

@@ -10,7 +10,7 @@ from torch.utils.hooks import RemovableHandle
 from hookviz import graph
 from hookviz.hooks.unreachable import dicts_on_nodes
 from hookviz.marks import Marks
-from hookviz.measuring import settle, without_modes
+from hookviz.measuring import settle, unseen
 from hookviz.numbering import Numbering
 from hookviz.progress import maybe
 from hookviz.recorder.behind import behind
@@ -80,7 +80,7 @@ def survey_hooks(
     trace, found = Trace(), []
     seen = Survey(trace, Numbering(trace))
     try:
-        with torch._C.DisableTorchFunction(), without_modes():
+        with torch._C.DisableTorchFunction(), unseen():
             seen.take(roots, names)
             kept = _kept(seen) if unplaced is None else _kept_anywhere(seen, unplaced)
             for kind, hooks, node, output in kept:

@@ -274,6 +274,10 @@ class Calls:
         self.trace.owners[node] = len(self.trace.calls) - 1
         return self.trace.owners[node]
 
+    def forget(self, tensor: torch.Tensor) -> None:
+        """What was seen of ``tensor`` is measured again."""
+        self._known.pop(id(tensor), None)
+
     def busy(self) -> bool:
         """Whether a call is running, in any thread."""
         return any(self._running.values())

@@ -57,6 +57,8 @@ class Meanwhile:
 
     def retains(self, tensor: torch.Tensor) -> None:
         """``tensor`` keeps its gradient from now on; nobody else may know of it by the time that it does."""
+        if tensor.is_leaf:
+            return  # it does so anyway
         self._retaining.append(weakref.ref(tensor))
         for watched in self.recording.running:
             watched.survey.retains(tensor)

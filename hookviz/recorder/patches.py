@@ -247,6 +247,25 @@ class _RemovalWatcher:
             recording.carefully(recording.calls.removed, hooks)
 
 
+class _ExchangeWatcher:
+    """Tells all recordings that two tensors change places, which torch refuses where anybody refers to one weakly."""
+
+    def enter(self, one: torch.Tensor, other: torch.Tensor) -> None:
+        """``swap_tensors`` is called, as by ``module.to`` where parameters are of a subclass."""
+        for recording in tuple(_open):
+            recording.carefully(recording.forget, (one, other))
+
+    def answer(self, _: None, result: Any) -> Any:
+        """They have changed places."""
+        return result
+
+    def fail(self, _: None, error: BaseException) -> None:
+        """It has raised."""
+
+    def leave(self, _: None) -> None:
+        """It is over."""
+
+
 def on_turn() -> "Recording | None":
     """The recording that follows what the calling thread does before a pass."""
     recording = recording_here()
@@ -382,6 +401,7 @@ _INSIDE = (
     Inside(torch.autograd.graph._engine_run_backward, _PassWatcher()),
     Inside(torch.autograd.graph.saved_tensors_hooks.__enter__, _SavingWatcher()),
     Inside(RemovableHandle.remove, _RemovalWatcher()),
+    Inside(torch.utils.swap_tensors, _ExchangeWatcher()),
 )
 """What runs a person's code, a module's or a hook's: there nothing of ours may be on the stack."""
 _REPLACED: tuple[Replacement, ...] = (

@@ -2,14 +2,14 @@
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import torch
 
 from hookviz import graph
-from hookviz.measuring import settle, without_modes
+from hookviz.measuring import settle, unseen
 from hookviz.numbering import Numbering
 from hookviz.recorder.bound import Bound
 from hookviz.recorder.call import Call
@@ -87,7 +87,7 @@ class Recording:
     def called(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
         """``module`` is called; None where the call cannot be observed."""
         try:
-            with self.lock, torch._C.DisableTorchFunction(), without_modes():
+            with self.lock, torch._C.DisableTorchFunction(), unseen():
                 return self.calls.begin(module, args, kwargs)
         except Exception as error:
             self.trouble(error, self.calls.modules.label(module))
@@ -121,7 +121,7 @@ class Recording:
     def carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions; a fault in it must not reach the user."""
         try:
-            with self.lock, torch._C.DisableTorchFunction(), without_modes():
+            with self.lock, torch._C.DisableTorchFunction(), unseen():
                 return act(*arguments)
         except Exception as error:
             self.trouble(error)
@@ -165,7 +165,7 @@ class Recording:
         watched.raised = self.raised.enter()
         self.bound.begins(watched.survey.pass_id)
         try:
-            with torch._C.DisableTorchFunction(), without_modes(), self._uncollected(watched):
+            with torch._C.DisableTorchFunction(), unseen(), self._uncollected(watched):
                 self._begin(watched, roots, gradients, inputs)
         except graph.TooDeep:
             self.end(watched)
@@ -188,7 +188,7 @@ class Recording:
 
     def _concerns(self, roots: Sequence[Any]) -> bool:
         """Whether a pass in another thread goes through a model that was given."""
-        with suppress(Exception), self.lock, torch._C.DisableTorchFunction(), without_modes():
+        with suppress(Exception), self.lock, torch._C.DisableTorchFunction(), unseen():
             nodes = graph.walk([node for node, _ in map(graph.edge_of, roots) if node is not None])
             found = bool(self.calls.owners(nodes))
             graph.release(nodes)
@@ -254,6 +254,12 @@ class Recording:
         self.meanwhile.forget()
         self._last_begun = 0
         self._settled = 0  # values have moved up, also those that are still on a device
+
+    def forget(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Refer to none of ``tensors`` any longer: what they are to hold next is not what was seen."""
+        for tensor in tensors:
+            self.numbering.forget(tensor)
+            self.calls.forget(tensor)
 
     def trouble(self, error: Exception, module: str | None = None) -> None:
         """A fault of our own: said once, in a warning and in the trace, and never raised into the pass.
