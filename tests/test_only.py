@@ -200,9 +200,9 @@ def test_nothing_outside_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     from hookviz.recorder import calls, looking
 
     read: list[Any] = []
-    for room in (calls, looking):
-        measured = room.measured
-        monkeypatch.setattr(room, "measured", lambda tensor, m=measured: read.append(tensor.shape) or m(tensor))
+    measured, keep = calls.measured, looking.keep
+    monkeypatch.setattr(calls, "measured", lambda tensor, *which: read.append(tensor.shape) or measured(tensor, *which))
+    monkeypatch.setattr(looking, "keep", lambda rows, tensor, which: read.append(1) or keep(rows, tensor, which))
     recorded("layers.2.*")
     chosen = len(read)
     read.clear()
