@@ -12,7 +12,7 @@ import torch
 from benchmarks.cases import CASES
 from benchmarks.fresh import measured
 from benchmarks.timing import ratios, seconds
-from benchmarks.watches import floor, plain, recorded
+from benchmarks.watches import floor, normed, plain, recorded
 from benchmarks.writing import grid, put, spread
 
 ROUNDS, FRESH = 9, 7
@@ -20,7 +20,7 @@ ROUNDS, FRESH = 9, 7
 PATIENCE = 60
 """TorchLens has so many seconds for each case."""
 START = "<!-- table -->\n"
-HEAD = ("pass", "plain", "floor", "recorded", "recorded ÷ floor", "TorchLens", "memory")
+HEAD = ("pass", "plain", "floor", "recorded", "norm", "recorded ÷ floor", "TorchLens", "memory")
 
 
 def memory(name: str) -> str:
@@ -42,10 +42,10 @@ def lens(name: str) -> str:
 def row(name: str) -> list[str]:
     """One line of the table."""
     case = CASES[name]()
-    below, above = ratios(case, [floor, recorded], ROUNDS)
+    below, above, norm = ratios(case, [floor, recorded, normed], ROUNDS)
     over = [one / other for one, other in zip(above, below, strict=True)]
     once = f"{1000 * seconds(case, plain):.3g} ms"
-    return [case.name, once, spread(below), spread(above), spread(over), lens(name), memory(name)]
+    return [case.name, once, spread(below), spread(above), spread(norm), spread(over), lens(name), memory(name)]
 
 
 def table(names: Sequence[str]) -> str:

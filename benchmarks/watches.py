@@ -1,4 +1,4 @@
-"""What stands around a measured pass: nothing, an empty hook on every node, hookviz, or TorchLens."""
+"""What stands around a measured pass: nothing, an empty hook on every node, hookviz in two ways, or TorchLens."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,6 +38,13 @@ def recorded(case: Case) -> hv.Trace:
     return trace
 
 
+def normed(case: Case) -> hv.Trace:
+    """As ``recorded``, but of large tensors the norm alone is read."""
+    with hv.record(statistics="norm") as trace:
+        case.root().backward()
+    return trace
+
+
 def torchlens(case: Case, *, part: bool = False) -> Any:
     """Forward and backward followed by TorchLens, with activations and gradients saved: all, or the case's part."""
     import torchlens as tl  # it takes seconds, and replaces torch's functions for the rest of the process
@@ -49,4 +56,4 @@ def torchlens(case: Case, *, part: bool = False) -> Any:
     return trace.log_backward(trace[trace.output_layers[0]].out.sum())
 
 
-WATCHES: dict[str, Watch] = {watch.__name__: watch for watch in (plain, floor, recorded, torchlens)}
+WATCHES: dict[str, Watch] = {watch.__name__: watch for watch in (plain, floor, recorded, normed, torchlens)}

@@ -13,7 +13,7 @@ from benchmarks import fresh
 from benchmarks.cases import CASES, Case
 from benchmarks.resnet import ResNet18
 from benchmarks.timing import ratios
-from benchmarks.watches import WATCHES, floor, plain, recorded
+from benchmarks.watches import WATCHES, floor, normed, plain, recorded
 from benchmarks.writing import between
 
 PAGE = Path(bench.__file__).with_name("README.md")
@@ -32,7 +32,7 @@ def test_every_watch_leaves_the_gradient_of_a_plain_pass(name: str) -> None:
     case = CASES[name]()
     leaves = [case.input, *(case.run.parameters() if isinstance(case.run, torch.nn.Module) else ())]
     found = []
-    for watch in (plain, floor, recorded):
+    for watch in (plain, floor, recorded, normed):
         watch(case)
         found.append([leaf.grad for leaf in leaves if leaf.grad is not None])
     assert found[0]
@@ -43,6 +43,11 @@ def test_every_watch_leaves_the_gradient_of_a_plain_pass(name: str) -> None:
 def test_the_recorded_case_is_recorded_forward_and_backward() -> None:
     kinds = {step.kind for step in recorded(SMALL).steps}
     assert {"call", "forward", "seed", "compute", "accumulate"} <= kinds
+
+
+def test_the_case_of_norms_is_recorded_with_norms_alone() -> None:
+    assert normed(SMALL).statistics == "norm"
+    assert [step.kind for step in normed(SMALL).steps] == [step.kind for step in recorded(SMALL).steps]
 
 
 def test_a_ratio_compares_a_pass_with_a_plain_one() -> None:
@@ -84,4 +89,4 @@ def test_the_page_shows_every_case_and_every_column() -> None:
 
 
 def test_every_watch_has_a_name() -> None:
-    assert list(WATCHES) == ["plain", "floor", "recorded", "torchlens"]
+    assert list(WATCHES) == ["plain", "floor", "recorded", "normed", "torchlens"]
