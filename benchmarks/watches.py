@@ -5,7 +5,7 @@ from typing import Any
 
 import hookviz as hv
 from benchmarks.cases import Case
-from hookviz import graph
+from hookviz.autograd import graph
 
 Watch = Callable[[Case], Any]
 """Runs a case forward and backward; what it returns is let go of after the clock has stopped."""

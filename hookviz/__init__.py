@@ -1,13 +1,13 @@
 """See and debug PyTorch hooks: record a backward pass once, replay it anywhere."""
 
-from hookviz.files import load
-from hookviz.hooks import hooks
+from hookviz.course import Verdict, check
+from hookviz.hook_listing import hooks
 from hookviz.picture import Figure, draw, render
-from hookviz.quiz import Verdict, check
 from hookviz.recorder import HookvizWarning, record
+from hookviz.storage.files import load
 from hookviz.trace import Hook, Step, Trace
-from hookviz.values import Value
-from hookviz.whatif import WhatIf, whatif
+from hookviz.trace.values import Value
+from hookviz.what_if import WhatIf, whatif
 
 __all__ = [
     "Figure",

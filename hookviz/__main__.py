@@ -5,9 +5,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hookviz.files import load
 from hookviz.page import page
-from hookviz.words import say
+from hookviz.storage.files import load
+from hookviz.support.messages import say
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -15,8 +15,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
-from hookviz.files import encode
-from hookviz.integrity import fault_of
+from hookviz.storage.files import encode
+from hookviz.storage.integrity import fault_of
 
 Watch = Callable[..., Any]
 

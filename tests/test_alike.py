@@ -10,9 +10,9 @@ from torch import nn
 
 import hookviz as hv
 from benchmarks.resnet import ResNet18
-from hookviz.picture.alike import Layouts, Structure
-from hookviz.picture.dot import Figure, dot
-from hookviz.player.large import Pass
+from hookviz.picture.dot_source import Figure, dot
+from hookviz.picture.layout_cache import Layouts, Structure
+from hookviz.player.large_trace import Pass
 
 NAMES = ("plain", "<b>&amp;\"'", "back\\slash", "1 & 2", "损失")
 

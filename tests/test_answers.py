@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz.quiz.check import JUDGES
+from hookviz.course.exercises import JUDGES
 from tests.answers import RIGHT
 from tests.answers.lesson07 import safe_log
 from tests.answers.lesson08 import weights

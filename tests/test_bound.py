@@ -13,10 +13,10 @@ from scenes import Doubled, Net, c_hook, leaf, plain, scene, steps_of
 from torch import nn
 
 import hookviz as hv
-from hookviz.integrity import fault_of
-from hookviz.recorder import bound
-from hookviz.trace.trim import let_go
-from hookviz.words import say
+from hookviz.recorder import retention
+from hookviz.storage.integrity import fault_of
+from hookviz.support.messages import say
+from hookviz.trace.retention import let_go
 
 
 class Loop:
@@ -221,8 +221,8 @@ def train(passes: int, **options: Any) -> hv.Trace:
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bound, "MANY_STEPS", 200)
-    monkeypatch.setattr(bound, "SEVERAL", 10)
+    monkeypatch.setattr(retention, "MANY_STEPS", 200)
+    monkeypatch.setattr(retention, "SEVERAL", 10)
 
 
 def test_a_recording_that_grows_without_end_says_so_once_and_what_to_do(soon: None) -> None:

@@ -18,10 +18,10 @@ from scenes import c_hook, leaf, silent
 from torch import nn
 
 import hookviz as hv
-from hookviz.hooks.unreachable import MANY
-from hookviz.recorder.dicts import CENSUS_KINDS
+from hookviz.hook_listing.unreachable_hooks import MANY
+from hookviz.recorder.hook_dicts import CENSUS_KINDS
+from hookviz.support.messages import section
 from hookviz.trace import HOOK_KINDS
-from hookviz.words import section
 
 pytestmark = pytest.mark.usefixtures("own_memory")
 

@@ -10,9 +10,9 @@ from ipywidgets.widgets import widget as room
 from scenes import c_hook, leaf, recorded
 
 import hookviz as hv
-from hookviz.player import large
+from hookviz.player import large_trace
 from hookviz.player.widget import Player
-from hookviz.whatif import live
+from hookviz.what_if import slider_panel
 
 
 def models() -> dict[str, Any]:
@@ -46,7 +46,7 @@ def test_a_closed_player_leaves_no_model_and_none_of_what_it_showed(what: str) -
 
 
 def test_a_closed_player_of_a_large_trace_lets_go_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "LONG", 5)
+    monkeypatch.setattr(large_trace, "LONG", 5)
     trace = recorded()
     player, kept = trace.player(), weakref.ref(trace)
     assert player.outline and player.parts
@@ -74,15 +74,15 @@ class Kernel:
 
     def run(self, cell: str | None, number: int) -> None:
         self.message = {"header": {"msg_id": str(number)}, "metadata": {} if cell is None else {"cellId": cell}}
-        live.show(WITH_SLIDER)
+        slider_panel.show(WITH_SLIDER)
 
 
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel()
-    monkeypatch.setattr(live, "get_ipython", lambda: made)
-    monkeypatch.setattr(live, "display", lambda *_, **__: None)
-    monkeypatch.setattr(live, "_shown", {})
+    monkeypatch.setattr(slider_panel, "get_ipython", lambda: made)
+    monkeypatch.setattr(slider_panel, "display", lambda *_, **__: None)
+    monkeypatch.setattr(slider_panel, "_shown", {})
     return made
 
 

@@ -12,7 +12,7 @@ from scenes import Scene, c_hook, leaf, plain, scene, silent
 from torch import nn
 
 import hookviz as hv
-from hookviz.words import say
+from hookviz.support.messages import say
 
 Hooks = Mapping[str, Callable[..., Any]]
 

@@ -7,7 +7,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from hookviz.player.packed import pack, unpack
+from hookviz.player.compression import pack, unpack
 from tools.cutting import ALONE, BELOW_HEADING, WORDS, slides_of
 from tools.slides import STATE, drawing, enlarged, main
 

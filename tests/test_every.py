@@ -10,7 +10,7 @@ from test_bound import Loop
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
-from hookviz.integrity import fault_of
+from hookviz.storage.integrity import fault_of
 
 
 def kinds(trace: hv.Trace, pass_id: int | None = None) -> list[str]:

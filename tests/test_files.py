@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scenes import hook_everything, leaf, scene
 
 import hookviz as hv
-from hookviz.decoding import decode
-from hookviz.files import VERSION, encode
+from hookviz.storage.decoding import decode
+from hookviz.storage.files import VERSION, encode
 from hookviz.trace import EFFECTS, MISSING, HookRow, SavedRow, StepRow, TensorRow
-from hookviz.values import measure
+from hookviz.trace.values import measure
 
 
 @pytest.fixture

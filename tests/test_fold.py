@@ -10,10 +10,10 @@ from scenes import leaf
 from torch import nn
 
 import hookviz as hv
-from hookviz.fold import MANY, Fold, Views
-from hookviz.fold.happened import Arrival, Happened, ranges, spans
-from hookviz.fold.squeeze import part_size
-from hookviz.fold.view import FEW, View
+from hookviz.picture.grouping import MANY, Fold, Views
+from hookviz.picture.grouping.activity import Arrival, Happened, ranges, spans
+from hookviz.picture.grouping.collapsing import part_size
+from hookviz.picture.grouping.views import FEW, View
 
 
 def views(loss: torch.Tensor, *models: nn.Module) -> Views:

@@ -16,16 +16,16 @@ import torch
 from test_large import picture, views_of
 
 import hookviz as hv
-from hookviz import integrity, schema
-from hookviz.files import LARGEST, ROWS, VERSION, encode
+from hookviz.analysis.formulas.evaluation import evaluate
+from hookviz.analysis.formulas.functions import TooLarge
 from hookviz.page import page
-from hookviz.picture.cells import cell, words
+from hookviz.picture.html_labels import cell, words
+from hookviz.player.compression import unpack
 from hookviz.player.frames import state
-from hookviz.player.large import Large
-from hookviz.player.packed import unpack
+from hookviz.player.large_trace import Large
+from hookviz.storage import integrity, schema
+from hookviz.storage.files import LARGEST, ROWS, VERSION, encode
 from hookviz.trace import MISSING, HookRow
-from hookviz.why.evaluate import evaluate
-from hookviz.why.functions import TooLarge
 from tests.proof.mutants import HOSTILE, hostile, saved
 
 Data = dict[str, Any]
@@ -273,8 +273,8 @@ def test_a_formula_takes_no_more_numbers_than_anybody_could_look_at(tmp_path: Pa
     ],
 )
 def test_each_function_that_takes_a_size_is_bounded(text: str) -> None:
-    from hookviz.formulas import parsed
-    from hookviz.why.terms import Term
+    from hookviz.analysis.formulas.bounded_values import Term
+    from hookviz.analysis.formulas.derivatives import parsed
 
     grad = Term(torch.ones(64), 0.0)
     names = {
@@ -290,7 +290,7 @@ def test_each_function_that_takes_a_size_is_bounded(text: str) -> None:
 
 
 def test_a_power_of_whole_numbers_has_a_bounded_number_of_digits() -> None:
-    from hookviz.formulas import parsed
+    from hookviz.analysis.formulas.derivatives import parsed
 
     with pytest.raises(OverflowError):
         evaluate(parsed("a ** b"), {"a": 2**62, "b": 2**62})

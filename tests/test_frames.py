@@ -16,8 +16,8 @@ from torch import nn
 from torch.autograd.graph import _engine_run_backward
 
 import hookviz as hv
-from hookviz.recorder import inside
-from hookviz.recorder.room import MORE
+from hookviz.recorder import instrumentation
+from hookviz.recorder.recursion_limit import MORE
 
 Watch = Callable[[], AbstractContextManager[Any]]
 Act = Callable[[], None]
@@ -324,7 +324,7 @@ def test_without_its_source_a_function_runs_in_a_second_frame() -> None:
     exec(compile("def half(x, *more, by=2, **rest):\n    return x / by", "<no file>", "exec"), space)
     half: FunctionType = space["half"]
     code: CodeType = half.__code__
-    observed = inside.Inside(half, Watcher())
+    observed = instrumentation.Inside(half, Watcher())
     observed.put()
     assert half(8) == 4
     with pytest.raises(ZeroDivisionError):

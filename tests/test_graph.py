@@ -10,9 +10,10 @@ import pytest
 import torch
 from scenes import accumulator, leaf, scene
 
-from hookviz import graph
-from hookviz.numbering import Numbering
-from hookviz.survey import Survey
+from hookviz.autograd import graph
+from hookviz.autograd.graph_snapshot import Survey
+from hookviz.autograd.node_numbers import Numbering
+from hookviz.support.printable import kind_of
 from hookviz.trace import Trace
 
 
@@ -264,7 +265,7 @@ def test_any_text_may_be_a_name(name: str) -> None:
 
 @pytest.mark.parametrize(("thing", "words"), [([], "a list"), (1, "an int"), (None, "a NoneType"), ("", "a str")])
 def test_a_kind_is_told_with_its_article(thing: object, words: str) -> None:
-    assert graph.kind_of(thing) == words
+    assert kind_of(thing) == words
 
 
 def test_asking_for_a_variables_name_keeps_nothing_of_the_caller_alive() -> None:

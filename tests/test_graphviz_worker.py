@@ -77,7 +77,6 @@ import sys, types
 for name, folder in {{"hookviz": "hookviz", "hookviz.picture": "hookviz/picture"}}.items():
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__path__ = [{str(ROOT)!r} + "/" + folder]
-sys.modules["hookviz.graph"] = types.SimpleNamespace(kind_of=repr)
 """
 """Makes room for the modules about Graphviz alone: torch, which they do not need, takes two seconds to load."""
 

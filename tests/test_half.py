@@ -11,8 +11,8 @@ from scenes import Net, leaf, plain, steps_of
 from torch import nn
 
 import hookviz as hv
-from hookviz.files import encode
-from hookviz.integrity import fault_of
+from hookviz.storage.files import encode
+from hookviz.storage.integrity import fault_of
 from tests.proof.compare import bits
 
 HALVES = (torch.float16, torch.bfloat16)

@@ -25,7 +25,7 @@ def test_importing_loads_one_package_that_torch_does_not() -> None:
 
 def test_importing_leaves_the_widget_and_graphviz_for_later() -> None:
     loaded = run("import sys, hookviz; print(*sys.modules)").split()
-    assert not {"anywidget", "ipywidgets", "pygraphviz", "IPython", "hookviz.why.reasons"} & set(loaded)
+    assert not {"anywidget", "ipywidgets", "pygraphviz", "IPython", "hookviz.analysis.formulas.reasons"} & set(loaded)
 
 
 SHOW = """

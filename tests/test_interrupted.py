@@ -16,12 +16,13 @@ import torch
 from scenes import Net, leaf, silent
 
 import hookviz as hv
-from hookviz.integrity import fault_of
-from hookviz.recorder import api, patches
+from hookviz.recorder import api, torch_patches
 from hookviz.recorder.block import Block
-from hookviz.recorder.stage import Observer
-from hookviz.whatif.switches import _FUNCTIONS, _METHODS
-from hookviz.whole import Uninterrupted, write_whole
+from hookviz.recorder.hook_observer import Observer
+from hookviz.storage.integrity import fault_of
+from hookviz.support.atomic_files import write_whole
+from hookviz.support.interrupts import Uninterrupted
+from hookviz.what_if.switches import _FUNCTIONS, _METHODS
 
 pytestmark = pytest.mark.usefixtures("own_memory")
 
@@ -133,8 +134,8 @@ class Work:
 
 def outside() -> list[Any]:
     """All that a recording changes beyond the things that it watches."""
-    names = [*((replaced.owner, replaced.name) for replaced in patches._REPLACED), *_METHODS, *_FUNCTIONS]
-    codes = [inside.function.__code__ for inside in patches._INSIDE]
+    names = [*((replaced.owner, replaced.name) for replaced in torch_patches._REPLACED), *_METHODS, *_FUNCTIONS]
+    codes = [inside.function.__code__ for inside in torch_patches._INSIDE]
     switches = [
         gc.isenabled(),
         sys.getswitchinterval(),
@@ -142,7 +143,7 @@ def outside() -> list[Any]:
         *codes,
         torch.backends.mha.get_fastpath_enabled(),
     ]
-    left = [dict(patches._current), dict(patches._models), list(patches._in_place)]
+    left = [dict(torch_patches._current), dict(torch_patches._models), list(torch_patches._in_place)]
     return [*(vars(owner).get(name) for owner, name in names), *switches, *left, signal.getsignal(signal.SIGINT)]
 
 

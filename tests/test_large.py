@@ -13,14 +13,14 @@ from test_fold import chain, fan
 from torch import nn
 
 import hookviz as hv
-from hookviz.page.build import bundle, page
+from hookviz.page.html_page import bundle, page
+from hookviz.player.assets import script
+from hookviz.player.compression import unpack
 from hookviz.player.frames import state
-from hookviz.player.large import BOXES, CHUNK, CHUNKS, FIRINGS, LONG, Large, brief, is_large, state_of
-from hookviz.player.packed import unpack
-from hookviz.player.sent import script
+from hookviz.player.large_trace import BOXES, CHUNK, CHUNKS, FIRINGS, LONG, Large, brief, is_large, state_of
 from hookviz.player.widget import Player
-from hookviz.trace.within import UNREACHED
-from hookviz.words import say
+from hookviz.support.messages import say
+from hookviz.trace.traversal import UNREACHED
 
 
 class Answers(Player):

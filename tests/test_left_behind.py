@@ -13,8 +13,8 @@ from torch import nn
 from torch.backends import mha
 
 import hookviz as hv
-from hookviz import graph, later, measuring
-from hookviz.recorder import patches
+from hookviz.autograd import deferred_values, graph, tensor_statistics
+from hookviz.recorder import torch_patches
 from tests.scenes import Waits, leaf
 
 CALL = nn.Module.__call__.__code__
@@ -25,7 +25,7 @@ def untouched() -> Iterator[None]:
     """Before and after each test, torch is as it came."""
     assert nn.Module.__call__.__code__ is CALL
     yield
-    assert nn.Module.__call__.__code__ is CALL and not patches._in_place
+    assert nn.Module.__call__.__code__ is CALL and not torch_patches._in_place
     with hv.record() as trace:
         (leaf(2.0) * 3).backward()
     assert len(trace.steps) > 2, "the next recording sees nothing"
@@ -42,7 +42,7 @@ def test_a_thread_may_still_be_in_a_compiled_region() -> None:
             assert waits.inside.wait(60)
 
     waits.around(lambda: compiled(torch.ones(1, 2)), block)
-    assert not patches._current and not patches._asleep
+    assert not torch_patches._current and not torch_patches._asleep
 
 
 class Late:
@@ -64,7 +64,7 @@ class Late:
 def test_a_thread_may_call_the_model_at_the_last_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     waits, net = Waits(), nn.Linear(1, 1)
     lock = Late(waits)
-    monkeypatch.setattr(patches, "_lock", lock)
+    monkeypatch.setattr(torch_patches, "_lock", lock)
 
     def work() -> None:
         lock.late = threading.get_ident()
@@ -76,7 +76,7 @@ def test_a_thread_may_call_the_model_at_the_last_moment(monkeypatch: pytest.Monk
             assert waits.inside.wait(60)
 
     waits.around(work, block)
-    assert not patches._current
+    assert not torch_patches._current
 
 
 def test_the_fast_path_comes_back_when_the_last_that_did_without_it_ends() -> None:
@@ -155,12 +155,12 @@ class Steps(nn.Module):
 
 
 def test_no_tensor_on_a_device_stays_in_a_trace_that_keeps_the_last_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "deferred", lambda tensor: True)
+    monkeypatch.setattr(tensor_statistics, "deferred", lambda tensor: True)
     net = Steps()
     with hv.record(net, keep=2) as trace:
         for _ in range(9):
             net(torch.randn(2, 3))
-    assert not any(isinstance(row, later.Later) for row in trace.values)
+    assert not any(isinstance(row, deferred_values.Later) for row in trace.values)
     assert trace.troubles is not None and "hv-" in trace._repr_mimebundle_()["text/html"]
 
 
@@ -168,8 +168,8 @@ def test_a_device_that_does_not_answer_hides_no_error_of_the_users(monkeypatch: 
     def fails(values: Any, start: int) -> None:
         raise RuntimeError("device-side assert triggered")
 
-    monkeypatch.setattr(measuring, "deferred", lambda tensor: True)
-    monkeypatch.setattr(measuring, "bring_over", fails)
+    monkeypatch.setattr(tensor_statistics, "deferred", lambda tensor: True)
+    monkeypatch.setattr(tensor_statistics, "bring_over", fails)
     x = leaf(2.0)
     x.register_hook(lambda grad: [][1])
     with pytest.warns(hv.HookvizWarning, match="device-side assert"), hv.record() as trace, pytest.raises(IndexError):

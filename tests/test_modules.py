@@ -21,8 +21,8 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.player.frames import state
-from hookviz.recorder.modules import Modules
-from hookviz.recorder.stage import Observer
+from hookviz.recorder.hook_observer import Observer
+from hookviz.recorder.module_registry import Modules
 
 
 def observers_in(model: nn.Module) -> list[Any]:

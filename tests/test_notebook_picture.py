@@ -9,7 +9,7 @@ import torchviz
 from scenes import leaf, recorded, scene
 
 import hookviz as hv
-from hookviz.picture.notebook import NARROW, READABLE, ZOOM, shown
+from hookviz.picture.inline_svg import NARROW, READABLE, ZOOM, shown
 
 
 def picture(width: float, height: float = 100, smallest: float = 13) -> str:

@@ -12,8 +12,8 @@ import pytest
 import torch
 from nbclient import NotebookClient
 
-from hookviz.player.packed import unpack
-from hookviz.quiz.check import JUDGES
+from hookviz.course.exercises import JUDGES
+from hookviz.player.compression import unpack
 from tools.reading import MAP, is_open
 
 FOLDER = Path(__file__).parents[1] / "notebooks"

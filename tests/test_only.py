@@ -9,7 +9,7 @@ from scenes import Doubled, Net, leaf, plain, steps_of, told, written
 from torch import nn
 
 import hookviz as hv
-from hookviz.integrity import fault_of
+from hookviz.storage.integrity import fault_of
 
 
 class Deep(nn.Module):
@@ -166,7 +166,7 @@ def test_what_is_left_out_is_said_on_screen(tmp_path: Path) -> None:
 def test_a_file_of_before_has_nothing_outside(tmp_path: Path) -> None:
     import json
 
-    from hookviz.files import encode
+    from hookviz.storage.files import encode
 
     data = encode(recorded("layers.2.*"))
     del data["outside"]
@@ -177,7 +177,7 @@ def test_a_file_of_before_has_nothing_outside(tmp_path: Path) -> None:
 def test_a_file_whose_outside_points_nowhere_is_refused(tmp_path: Path) -> None:
     import json
 
-    from hookviz.files import encode
+    from hookviz.storage.files import encode
 
     data = encode(recorded("layers.2.*")) | {"outside": [999]}
     (tmp_path / "broken.json").write_text(json.dumps(data))
@@ -197,12 +197,14 @@ def test_the_last_passes_keep_what_is_outside() -> None:
 
 
 def test_nothing_outside_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hookviz.recorder import calls, looking
+    from hookviz.recorder import call_tracker, gradient_probe
 
     read: list[Any] = []
-    measured, keep = calls.measured, looking.keep
-    monkeypatch.setattr(calls, "measured", lambda tensor, *which: read.append(tensor.shape) or measured(tensor, *which))
-    monkeypatch.setattr(looking, "keep", lambda rows, tensor, which: read.append(1) or keep(rows, tensor, which))
+    measured, keep = call_tracker.measured, gradient_probe.keep
+    monkeypatch.setattr(
+        call_tracker, "measured", lambda tensor, *which: read.append(tensor.shape) or measured(tensor, *which)
+    )
+    monkeypatch.setattr(gradient_probe, "keep", lambda rows, tensor, which: read.append(1) or keep(rows, tensor, which))
     recorded("layers.2.*")
     chosen = len(read)
     read.clear()

@@ -14,7 +14,7 @@ from scenes import leaf, silent
 from torch.optim import SGD, Optimizer
 
 import hookviz as hv
-from hookviz.recorder.optimizers import COMPARED, Between
+from hookviz.recorder.optimizer_steps import COMPARED, Between
 
 STEPS = ("step_pre_hook", "optimizer_step", "step_post_hook")
 Pair = tuple[torch.Tensor, Optimizer]

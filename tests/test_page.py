@@ -22,13 +22,13 @@ import hookviz as hv
 from hookviz import __version__
 from hookviz.__main__ import main
 from hookviz.page import output, page, sheet
-from hookviz.page.build import _read as read_own
-from hookviz.picture.notebook import finished, text
-from hookviz.player.compact import compact_script, compact_style
+from hookviz.page.html_page import _read as read_own
+from hookviz.picture.inline_svg import finished, text
+from hookviz.player.assets import SCRIPTS, script, style
+from hookviz.player.assets import _read as read_players
+from hookviz.player.compression import unpack
 from hookviz.player.frames import LONGEST, state
-from hookviz.player.packed import unpack
-from hookviz.player.sent import SCRIPTS, script, style
-from hookviz.player.sent import _read as read_players
+from hookviz.player.minifier import compact_script, compact_style
 from hookviz.player.widget import Player
 
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028\u202ex\x00\ud800"

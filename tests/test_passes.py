@@ -16,13 +16,13 @@ from test_large import picture
 from torch import nn
 
 import hookviz as hv
-from hookviz.fold import MANY, Tree
-from hookviz.page.build import page
-from hookviz.picture.dot import dot
-from hookviz.player.large import Large, is_large, state_of
+from hookviz.autograd.graph_snapshot import Survey
+from hookviz.page.html_page import page
+from hookviz.picture.dot_source import dot
+from hookviz.picture.grouping import MANY, Tree
+from hookviz.player.compression import unpack
+from hookviz.player.large_trace import Large, is_large, state_of
 from hookviz.player.overview import PREFIX
-from hookviz.player.packed import unpack
-from hookviz.survey import Survey
 from hookviz.trace.lookup import Lookup
 from hookviz.trace.naming import Naming
 from hookviz.trace.rows import TensorRow

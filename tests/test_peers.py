@@ -23,7 +23,7 @@ from benchmarks.peers import dot, hooked, one, runs, table
 from benchmarks.peers.tools import PEERS, PLAIN, displayed
 from benchmarks.peers.works import WORKS
 from benchmarks.writing import between, put
-from hookviz.page.build import output
+from hookviz.page.html_page import output
 
 SMALL = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 5, "linear")
 

@@ -14,7 +14,7 @@ import torchviz
 from scenes import Scene, accumulator, c_hook, hook_everything, leaf, recorded, scene, silent
 
 import hookviz as hv
-from hookviz.picture.cells import AMBER
+from hookviz.picture.html_labels import AMBER
 from hookviz.picture.layout import FORMATS
 from hookviz.picture.scene import Scene as Picture
 

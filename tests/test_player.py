@@ -14,8 +14,8 @@ import torch
 from scenes import c_hook, leaf, recorded, scene
 
 import hookviz as hv
+from hookviz.player.assets import BEGIN, SCRIPTS, script
 from hookviz.player.frames import LARGEST
-from hookviz.player.sent import BEGIN, SCRIPTS, script
 from hookviz.player.widget import Player
 
 
@@ -113,10 +113,10 @@ def test_the_script_is_small_and_one_module() -> None:
 
 
 def test_no_two_files_of_javascript_give_the_same_name() -> None:
-    from hookviz.player import sent
+    from hookviz.player import assets
 
     top = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
-    names = [name for file in SCRIPTS for name in top.findall(sent._read(file))]
+    names = [name for file in SCRIPTS for name in top.findall(assets._read(file))]
     assert "makePredict" in names and len(names) == len(set(names))
 
 
@@ -125,9 +125,9 @@ def test_no_text_of_the_script_goes_over_lines() -> None:
 
 
 def test_every_file_of_javascript_is_in_the_script() -> None:
-    from hookviz.player import sent
+    from hookviz.player import assets
 
-    folder = sent.files(sent.__package__)
+    folder = assets.files(assets.__package__)
     assert sorted(SCRIPTS) == sorted(path.name for path in folder.iterdir() if path.name.endswith(".js"))
 
 

@@ -10,10 +10,10 @@ import torch
 from scenes import Net, SumNet, hook_everything, leaf, recorded, scene, silent
 
 import hookviz as hv
-from hookviz.answers import are_near
-from hookviz.predict import FEW, MOST, Question, numbers, questions
+from hookviz.analysis.questions.answers import are_near
+from hookviz.analysis.questions.prediction import FEW, MOST, Question, numbers, questions
 from hookviz.trace import HOOK_KINDS
-from hookviz.values import Value
+from hookviz.trace.values import Value
 
 
 def asked(trace: hv.Trace) -> dict[int, Question]:

@@ -12,11 +12,11 @@ from nbclient import NotebookClient
 from test_whatif import a_to_e
 
 import hookviz as hv
-from hookviz import progress as room
 from hookviz.player.widget import Player
-from hookviz.progress import progress, shown_by
-from hookviz.whatif import whatif
-from hookviz.whatif.live import sliders
+from hookviz.support import progress as room
+from hookviz.support.progress import progress, shown_by
+from hookviz.what_if import whatif
+from hookviz.what_if.slider_panel import sliders
 from tests.browser.lab import write_notebook
 
 

@@ -15,9 +15,9 @@ from scenes import c_hook, leaf, scene
 from torch import nn
 
 import hookviz as hv
-from hookviz.predict import questions
-from hookviz.quiz.questions import Quiz
-from hookviz.words import say
+from hookviz.analysis.questions.prediction import questions
+from hookviz.analysis.questions.quiz import Quiz
+from hookviz.support.messages import say
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz.quiz.check import JUDGES, SHARED
-from hookviz.words import table
+from hookviz.course.exercises import JUDGES, SHARED
+from hookviz.support.messages import table
 from tests.answers import RIGHT, WRONG
 from tests.answers.common import leaves_python, raises
 from tests.answers.lesson05 import put

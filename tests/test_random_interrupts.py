@@ -13,8 +13,8 @@ import pytest
 from test_interrupted import POINTS, Switched, Work, on_nodes, outside
 
 import hookviz as hv
-from hookviz.integrity import fault_of
 from hookviz.picture import graphviz_client, layout
+from hookviz.storage.integrity import fault_of
 
 # What the collector lets go of for tests before these, with the callbacks of weak references, swallows interrupts.
 pytestmark = pytest.mark.usefixtures("own_memory")

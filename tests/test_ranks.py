@@ -11,8 +11,8 @@ import torch
 from scenes import leaf
 
 import hookviz as hv
-from hookviz.decoding import decode
-from hookviz.files import encode
+from hookviz.storage.decoding import decode
+from hookviz.storage.files import encode
 from tests.ranks import MODELS
 
 ROOT = Path(__file__).parent.parent

@@ -8,14 +8,16 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz import answers, graph, measuring, progress
-from hookviz.fold import MANY
+from hookviz.analysis.questions import answers
+from hookviz.autograd import graph, tensor_statistics
 from hookviz.page import page
-from hookviz.player.large import BOXES, CHUNK, CHUNKS, LONG
+from hookviz.picture.grouping import MANY
+from hookviz.player.large_trace import BOXES, CHUNK, CHUNKS, LONG
 from hookviz.player.widget import Player
-from hookviz.recorder import passes, saved
-from hookviz.whatif import runs
-from hookviz.words import section
+from hookviz.recorder import pass_observer, saved_tensors
+from hookviz.support import progress
+from hookviz.support.messages import section
+from hookviz.what_if import runs
 from tests.test_notebooks import LESSONS
 from tools.reading import facts
 from tools.setup import NEEDED_GB, NEEDED_PYTHON
@@ -84,9 +86,9 @@ def test_its_numbers_are_those_of_the_program() -> None:
         f"give up to {2**runs.ALL} passes",
         f"{every:,} generated programs, {programs('test_nets.py'):,} of them networks",
         f"A graph of more than {graph.DEEPEST:,} nodes in a row",
-        f"What has more than {measuring.FEW} numbers",
-        f"a graph of more than {passes.SMALL} nodes",
-        f"more than the {saved.ROOM:,}th number kept",
+        f"What has more than {tensor_statistics.FEW} numbers",
+        f"a graph of more than {pass_observer.SMALL} nodes",
+        f"more than the {saved_tensors.ROOM:,}th number kept",
     ):
         assert said in SAID, said
     assert "Up to five hooks" in SAID and runs.ALL == 5

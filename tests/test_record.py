@@ -27,10 +27,10 @@ from scenes import (
 )
 
 import hookviz as hv
-from hookviz import graph
-from hookviz.hooks import node_dict
-from hookviz.marks import Marks
-from hookviz.recorder import passes
+from hookviz.autograd import graph
+from hookviz.autograd.node_marks import Marks
+from hookviz.hook_listing import node_dict
+from hookviz.recorder import pass_observer
 
 
 def observed(tensors: Scene, **options: Any) -> hv.Trace:
@@ -927,7 +927,7 @@ def test_a_graph_that_is_too_deep_runs_unobserved_and_says_so(monkeypatch: pytes
 def test_a_fault_of_the_recorder_never_reaches_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     tensors = scene()
     hook_everything(tensors)
-    monkeypatch.setattr(passes.Pass, "fired", boom)
+    monkeypatch.setattr(pass_observer.Pass, "fired", boom)
     with pytest.warns(hv.HookvizWarning, match="went wrong") as caught, hv.record() as trace:
         tensors.e.backward()
     assert tensors.grads() == [30, 20, 10, 112, 2]

@@ -17,7 +17,7 @@ from torch import nn
 import hookviz as hv
 from hookviz.__main__ import main
 from hookviz.page import page
-from hookviz.player import large
+from hookviz.player import large_trace
 from hookviz.trace.redaction import redacted
 
 NUMBERS = ["1.28125", "1.71875", "2.84375", "3.46875", "3.15625"]
@@ -73,9 +73,9 @@ def held(text: str, what: list[str]) -> list[str]:
     return [marker for marker in what if marker in text]
 
 
-@pytest.fixture(params=[large.LONG, 10], ids=["small", "large"])
+@pytest.fixture(params=[large_trace.LONG, 10], ids=["small", "large"])
 def long(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "LONG", request.param)
+    monkeypatch.setattr(large_trace, "LONG", request.param)
 
 
 def test_a_page_holds_source_and_numbers_but_no_path_of_the_machine(trace: hv.Trace, long: None) -> None:

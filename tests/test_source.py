@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from hookviz.source import Source, describe, where
+from hookviz.support.source_code import Source, describe, where
 
 
 def plain_hook(grad: torch.Tensor) -> torch.Tensor:

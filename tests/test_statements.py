@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from hookviz.words import say
+from hookviz.support.messages import say
 from tests.reading import FOLDER, PAGE, asserts, read
 from tests.test_sources import README, ROWS
 

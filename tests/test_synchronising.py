@@ -10,10 +10,11 @@ import pytest
 import torch
 from torch import nn
 
-from hookviz import Trace, Value, measuring, record
-from hookviz.files import encode
-from hookviz.later import Later
-from hookviz.measuring import FEW, measure, measured, settle
+from hookviz import Trace, Value, record
+from hookviz.autograd import tensor_statistics
+from hookviz.autograd.deferred_values import Later
+from hookviz.autograd.tensor_statistics import FEW, measure, measured, settle
+from hookviz.storage.files import encode
 from tests.scenes import hook_everything, leaf, scene
 
 READINGS = ("item", "tolist", "cpu", "numpy", "to", "__bool__", "__float__", "__int__", "nonzero")
@@ -25,7 +26,7 @@ def device(patch: pytest.MonkeyPatch, *, there: bool = True) -> Iterator[Counter
     """All tensors count as being on a device, or none; what reads one of them is counted."""
     read: Counter[str] = Counter()
     with patch.context() as inside:
-        inside.setattr(measuring, "deferred", lambda tensor: there)
+        inside.setattr(tensor_statistics, "deferred", lambda tensor: there)
         for name in READINGS:
             inside.setattr(torch.Tensor, name, counting(read, name, getattr(torch.Tensor, name)))
         yield read

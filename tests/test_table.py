@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from hookviz.table import Table
+from hookviz.support.table import Table
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from scenes import Doubled, Net, leaf, plain
 from torch import nn
 
 import hookviz as hv
-from hookviz import marks
-from hookviz.recorder import makers
-from hookviz.still import alone, no_collection
+from hookviz.autograd import node_marks
+from hookviz.recorder import node_owners
+from hookviz.support.interpreter import alone, no_collection
 
 THREADS = 8
 
@@ -272,8 +272,8 @@ def test_a_call_given_what_a_call_in_another_thread_made_owns_its_own_nodes_only
 
 
 def test_marks_of_graphs_that_are_gone_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marks, "_MANY", 8)
-    net, recording = Doubled(), makers.Makers(marking=True)
+    monkeypatch.setattr(node_marks, "_MANY", 8)
+    net, recording = Doubled(), node_owners.Makers(marking=True)
     kept = [net(leaf(1.0)) for _ in range(20)]
     for out in kept:
         recording.returned([out], 0)

@@ -10,7 +10,7 @@ from scenes import c_hook, hook_everything, leaf, plain, scene
 from torch import nn
 
 import hookviz as hv
-from hookviz.compare.together import ABSENT, together
+from hookviz.analysis.comparison.alignment import ABSENT, together
 
 
 def passed(*hooks: str, backward: Callable[[Any], Any] = lambda tensors: tensors.e.backward()) -> hv.Trace:

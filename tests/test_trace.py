@@ -9,7 +9,7 @@ import torch
 from scenes import c_hook, leaf, lines, plain, recorded, steps_of
 
 import hookviz as hv
-from hookviz.files import encode
+from hookviz.storage.files import encode
 from hookviz.trace import HOOK_KINDS, KINDS
 
 

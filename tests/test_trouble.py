@@ -12,9 +12,9 @@ from torch import nn
 
 import hookviz as hv
 from benchmarks.resnet import ResNet18
-from hookviz.page.build import page
-from hookviz.player.large import state_of
-from hookviz.trouble import TIMES, Trouble
+from hookviz.analysis.findings import TIMES, Trouble
+from hookviz.page.html_page import page
+from hookviz.player.large_trace import state_of
 
 Loss = Callable[[torch.Tensor], torch.Tensor]
 

@@ -21,7 +21,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 import hookviz as hv
-from hookviz.recorder.stage import Observer
+from hookviz.recorder.hook_observer import Observer
 
 # -- copies
 

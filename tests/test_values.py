@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hookviz import Value
-from hookviz.values import FEW, measure, nested, number, same
+from hookviz.trace.values import FEW, measure, nested, number, same
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 

@@ -14,8 +14,8 @@ import hookviz as hv
 from hookviz.player.frames import LONGEST, state
 from hookviz.player.variants import Variant, variants
 from hookviz.player.widget import Player
-from hookviz.whatif import WhatIf, live, whatif
-from hookviz.whatif.live import show, sliders
+from hookviz.what_if import WhatIf, slider_panel, whatif
+from hookviz.what_if.slider_panel import show, sliders
 
 State = dict[str, Any]
 
@@ -150,9 +150,9 @@ def test_jupyter_shows_sliders_and_below_them_what_stays_without_a_kernel(
 ) -> None:
     shown: list[Any] = []
     boxes: list[Any] = []
-    monkeypatch.setattr(live, "display", lambda thing, **_: shown.append(thing))
-    make = live.ipywidgets.VBox
-    monkeypatch.setattr(live.ipywidgets, "VBox", lambda children: boxes.append(make(children)) or boxes[-1])
+    monkeypatch.setattr(slider_panel, "display", lambda thing, **_: shown.append(thing))
+    make = slider_panel.ipywidgets.VBox
+    monkeypatch.setattr(slider_panel.ipywidgets, "VBox", lambda children: boxes.append(make(children)) or boxes[-1])
     show(both)
     (moved, box), (sliders, player) = boxes, shown
     assert [type(child).__name__ for child in moved.children] == ["FloatSlider", "FloatSlider"]

@@ -18,10 +18,10 @@ from torch.nn.modules import module as torch_modules
 from torch.optim import optimizer as torch_optimizer
 
 from hookviz.trace import Trace
-from hookviz.whatif import live, whatif
-from hookviz.whatif.live import sliders
-from hookviz.whatif.runs import subsets
-from hookviz.whatif.switches import Switches, _replacements
+from hookviz.what_if import slider_panel, whatif
+from hookviz.what_if.runs import subsets
+from hookviz.what_if.slider_panel import sliders
+from hookviz.what_if.switches import Switches, _replacements
 
 
 def c_hook(grad: torch.Tensor) -> torch.Tensor:
@@ -496,7 +496,7 @@ def test_other_values_with_which_there_are_other_hooks() -> None:
 def test_what_a_drag_changed_is_compared_with_where_it_began(
     pause: float, before: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "DRAG", pause)
+    monkeypatch.setattr(slider_panel, "DRAG", pause)
 
     def run(x: float = 5.0) -> None:
         (torch.tensor(x, requires_grad=True) * 2).backward()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from scenes import recorded
 
-from hookviz.whole import write_whole
+from hookviz.support.atomic_files import write_whole
 
 LONG_NAME = "n" * 250
 TRACE = recorded()

@@ -17,14 +17,14 @@ from scenes import leaf, scene
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
-from hookviz import formulas
-from hookviz.recorder.saved import ROOM, Saved
+from hookviz.analysis.formulas import derivatives
+from hookviz.analysis.formulas.evaluation import evaluate
+from hookviz.analysis.formulas.functions import FUNCTIONS
+from hookviz.analysis.formulas.reasons import Reason
+from hookviz.analysis.formulas.verification import ROUNDINGS
+from hookviz.recorder.saved_tensors import ROOM, Saved
 from hookviz.trace import SavedRow
-from hookviz.values import measure
-from hookviz.why.check import ROUNDINGS
-from hookviz.why.evaluate import evaluate
-from hookviz.why.functions import FUNCTIONS
-from hookviz.why.reasons import Reason
+from hookviz.trace.values import measure
 
 Tensor = torch.Tensor
 
@@ -543,7 +543,7 @@ def test_passes_that_are_let_go_of_take_along_what_they_saved() -> None:
 
 def entries() -> dict[str, dict[str, Any]]:
     """``derivatives.yaml`` as a library reads it: entry → input → formula, beside the entry's signature."""
-    path = formulas.files("torchgen").joinpath("packaged/autograd/derivatives.yaml")
+    path = derivatives.files("torchgen").joinpath("packaged/autograd/derivatives.yaml")
     found = {}
     for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
         fields = entry.get("dispatch", {}).get("Default", entry)
@@ -555,14 +555,14 @@ def entries() -> dict[str, dict[str, Any]]:
 ENTRIES = entries()
 CITED = [
     (op, slot, formula)
-    for op in formulas.ops()
+    for op in derivatives.ops()
     for slot in range(9)
-    if (formula := formulas.formula(op, slot)) is not None and formula.entry is not None and (not slot or slot < 3)
+    if (formula := derivatives.formula(op, slot)) is not None and formula.entry is not None and (not slot or slot < 3)
 ]
 
 
 @pytest.mark.parametrize(("op", "slot", "formula"), CITED, ids=lambda part: str(part)[:40])
-def test_a_formula_is_a_reading_of_what_torch_has(op: str, slot: int, formula: formulas.Formula) -> None:
+def test_a_formula_is_a_reading_of_what_torch_has(op: str, slot: int, formula: derivatives.Formula) -> None:
     """A torch that changes its formula fails here, so that ours is looked at again."""
     assert formula.entry is not None
     entry = ENTRIES[formula.entry]
@@ -576,7 +576,7 @@ def test_a_formula_is_a_reading_of_what_torch_has(op: str, slot: int, formula: f
 def test_the_readme_counts_them() -> None:
     read = {op for op, slot, formula in CITED}
     text = " ".join((Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8").split())
-    assert f"formulas for {len(formulas.ops())} kinds of node, {len(read)} of them readings" in text
+    assert f"formulas for {len(derivatives.ops())} kinds of node, {len(read)} of them readings" in text
 
 
 def differentiable(entry: dict[str, Any]) -> list[str]:
@@ -585,18 +585,18 @@ def differentiable(entry: dict[str, Any]) -> list[str]:
     return [name for name in names if entry.get(name) not in (None, "non_differentiable")]
 
 
-@pytest.mark.parametrize("op", formulas.ops())
+@pytest.mark.parametrize("op", derivatives.ops())
 def test_the_inputs_stand_in_the_order_of_the_edges(op: str) -> None:
-    first = formulas.formula(op, 0)
+    first = derivatives.formula(op, 0)
     assert first is not None
     if first.entry is not None:
-        ours = [found.key for slot in range(4) if (found := formulas.formula(op, slot)) is not None]
+        ours = [found.key for slot in range(4) if (found := derivatives.formula(op, slot)) is not None]
         theirs = differentiable(ENTRIES[first.entry])
         assert list(dict.fromkeys(ours)) == theirs[: len(dict.fromkeys(ours))]
 
 
 def test_the_file_is_read_as_a_library_reads_it() -> None:
-    ours = {name: formulas.fields(entry) for name, entry in formulas.derivatives().items()}
+    ours = {name: derivatives.fields(entry) for name, entry in derivatives.derivatives().items()}
     assert ours.keys() == ENTRIES.keys()
     for name, inputs in ours.items():
         theirs = {key: text for key, text in ENTRIES[name].items() if key in inputs and isinstance(text, str)}
@@ -611,11 +611,11 @@ def without_file(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def missing(package: str) -> Any:
         raise ModuleNotFoundError(package)
 
-    formulas.formula("NegBackward0", 0)  # our own table is read already
-    monkeypatch.setattr(formulas, "files", missing)
-    formulas.derivatives.cache_clear()
+    derivatives.formula("NegBackward0", 0)  # our own table is read already
+    monkeypatch.setattr(derivatives, "files", missing)
+    derivatives.derivatives.cache_clear()
     yield
-    formulas.derivatives.cache_clear()
+    derivatives.derivatives.cache_clear()
 
 
 @pytest.mark.usefixtures("without_file")
@@ -626,8 +626,8 @@ def test_a_torch_without_the_file_is_told() -> None:
 
 
 def test_a_torch_without_the_entry_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.why.reasons.derivatives", lambda: {"other": ""})
-    monkeypatch.setattr("hookviz.formulas.derivatives", lambda: {"other": ""})
+    monkeypatch.setattr("hookviz.analysis.formulas.reasons.derivatives", lambda: {"other": ""})
+    monkeypatch.setattr("hookviz.analysis.formulas.derivatives.derivatives", lambda: {"other": ""})
     reason = passed(leaf(2.0) * leaf(3.0)).why(1)[0]
     assert reason.note == "The derivatives.yaml of the installed torch has no such entry."
 
@@ -639,11 +639,11 @@ def test_where_releases_of_torch_differ_the_recorded_gradient_decides(op: str, m
     clamp = torch.clamp_min if "Min" in op else torch.clamp_max
     trace = passed(clamp(x, limit).sum())  # type: ignore[arg-type]
     (reason, *_) = reasons(trace, op)
-    one, other = formulas.formulas(op, 0)
+    one, other = derivatives.formulas(op, 0)
     assert one.installed and not other.installed
     assert (reason.verdict, reason.source, reason.note) == ("explained", one.source, "")
     elsewhere = f"- name: {one.entry}(Tensor self) -> Tensor\n  self: {other.wordings[0]}\n"
-    monkeypatch.setattr("hookviz.formulas.derivatives", lambda: formulas.entries(elsewhere))
+    monkeypatch.setattr("hookviz.analysis.formulas.derivatives.derivatives", lambda: derivatives.entries(elsewhere))
     trace = passed(clamp(x, limit).sum())  # type: ignore[arg-type]
     (reason, *_) = reasons(trace, op)
     assert (reason.verdict, reason.source) == ("explained", one.wordings[0])
@@ -661,7 +661,10 @@ def test_a_formula_is_no_python(text: str) -> None:
 
 def test_every_function_is_used_by_some_formula() -> None:
     trees = [
-        ast.walk(formula.tree) for op in formulas.ops() for slot in range(3) if (formula := formulas.formula(op, slot))
+        ast.walk(formula.tree)
+        for op in derivatives.ops()
+        for slot in range(3)
+        if (formula := derivatives.formula(op, slot))
     ]
     called = {
         node.func.id

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 import hookviz as hv
-from hookviz import formulas
+from hookviz.analysis.formulas import derivatives
 
 aten: Any = torch.ops.aten
 Tensor = torch.Tensor
@@ -238,5 +238,5 @@ def test_the_formula_comes_to_the_recorded_gradient(op: str, dtype: torch.dtype)
 
 
 def test_every_entry_has_its_program_and_there_are_at_least_50() -> None:
-    assert set(OPS) == set(formulas.ops())
+    assert set(OPS) == set(derivatives.ops())
     assert len(OPS) >= 50

@@ -14,10 +14,10 @@ import torch
 
 from hookviz import Step, Trace
 from hookviz.player.frames import _GLYPHS, _NOTES, _ONE_CARD, state
-from hookviz.sentences import sentence, title
+from hookviz.support.messages import parts_of, say, section, table
 from hookviz.trace import HOOK_KINDS, KINDS, HookRow, StepRow
-from hookviz.values import measure
-from hookviz.words import parts_of, say, section, table
+from hookviz.trace.sentences import sentence, title
+from hookviz.trace.values import measure
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hookviz"
 WORDS = table()

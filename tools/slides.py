@@ -10,7 +10,7 @@ from typing import Any
 
 from nbconvert import SlidesExporter
 
-from hookviz.player.packed import pack, unpack
+from hookviz.player.compression import pack, unpack
 from tools.cutting import ALONE, BELOW_HEADING, slides_of
 from tools.running import NOTEBOOKS, run_all
 

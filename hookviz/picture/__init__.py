@@ -4,13 +4,14 @@ from typing import Any
 
 import torch
 
-from hookviz import graph
-from hookviz.hooks import survey
-from hookviz.picture.dot import Figure, dot
-from hookviz.picture.engine import render
+from hookviz.autograd import graph
+from hookviz.hook_listing import survey
+from hookviz.picture.dot_source import Figure, dot
+from hookviz.picture.graphviz import render
 from hookviz.picture.scene import MOST, Scene
+from hookviz.support.messages import say
+from hookviz.support.printable import kind_of
 from hookviz.trace import Trace
-from hookviz.words import say
 
 __all__ = ["Figure", "draw", "figure", "render"]
 
@@ -36,11 +37,11 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: 
     True
     """
     if not isinstance(root, torch.Tensor):
-        raise TypeError(say("error.draw.type", kind=graph.kind_of(root)))
+        raise TypeError(say("error.draw.type", kind=kind_of(root)))
     if not root.requires_grad:
         raise ValueError(say("error.draw.history"))
     if isinstance(most, bool) or not isinstance(most, int):
-        raise TypeError(say("error.draw.most", most=graph.kind_of(most)))
+        raise TypeError(say("error.draw.most", most=kind_of(most)))
     if most < 1:
         raise ValueError(say("error.draw.most", most=most))
     given = graph.checked_names(names)

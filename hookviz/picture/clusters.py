@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import graphviz
 
-from hookviz.picture.calls import CallBox
-from hookviz.picture.cells import AMBER, FAINT, INK, Look, cell, kept, pin, row, small, words
+from hookviz.picture.html_labels import AMBER, FAINT, INK, Look, cell, kept, pin, row, small, words
+from hookviz.picture.module_boxes import CallBox
 from hookviz.picture.scene import Scene
 
 BLUE_GREY, PLATE, GROUND = "#475569", "#e9eef5", "#f8fafc"

@@ -20,8 +20,8 @@ from typing import Literal, NamedTuple
 
 from hookviz.picture import graphviz_worker
 from hookviz.picture.graphviz_worker import receive, send
-from hookviz.whole import Uninterrupted
-from hookviz.words import say
+from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.messages import say
 
 SECONDS = 60.0
 """A layout that takes longer is given up."""

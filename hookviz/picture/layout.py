@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hookviz.picture import graphviz_client
 from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDiedError, current_folder
-from hookviz.words import say
+from hookviz.support.messages import say
 
 FORMATS = ("svg", "png", "dot", "gif", "jpg", "json", "plain", "xdot")
 """What the carried library can write."""

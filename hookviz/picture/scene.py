@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hookviz.picture.calls import CallBox, call_boxes, mark_call
-from hookviz.picture.folded import FoldBox, Port
-from hookviz.picture.things import (
+from hookviz.picture.grouped_graph import FoldBox, Port
+from hookviz.picture.module_boxes import CallBox, call_boxes, mark_call
+from hookviz.picture.primitives import (
     DIGITS,
     LABEL_ROOM,
     SPACE,
@@ -23,11 +23,11 @@ from hookviz.picture.things import (
     tiny,
     within,
 )
-from hookviz.sentences import SEVERAL, numeral
+from hookviz.support.messages import say
 from hookviz.trace import HOOK_KINDS, Step, TensorRow, Trace
-from hookviz.trace.within import below, called, chain, makers
-from hookviz.values import Value
-from hookviz.words import say
+from hookviz.trace.sentences import SEVERAL, numeral
+from hookviz.trace.traversal import below, called, chain, makers
+from hookviz.trace.values import Value
 
 MOST = 300
 """No more boxes than this are ever laid out: beyond, Graphviz takes seconds and nobody can read the picture."""

@@ -3,18 +3,18 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from hookviz.picture.dot import dot
+from hookviz.analysis.findings import noted, nothing_found
+from hookviz.analysis.formulas.reasons import Explainer
+from hookviz.analysis.questions.prediction import questions
+from hookviz.picture.dot_source import dot
+from hookviz.picture.primitives import Mark
 from hookviz.picture.scene import Scene
-from hookviz.picture.tensors import grads
-from hookviz.picture.things import Mark
-from hookviz.player.packed import pack
-from hookviz.predict import questions
-from hookviz.sentences import brief, numeral, sends, sentence, title
+from hookviz.picture.tensor_layer import grads
+from hookviz.player.compression import pack
+from hookviz.support.messages import say, section
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, Trace, Values
-from hookviz.trouble import noted, nothing_found
-from hookviz.values import Value
-from hookviz.why.reasons import Explainer
-from hookviz.words import say, section
+from hookviz.trace.sentences import brief, numeral, sends, sentence, title
+from hookviz.trace.values import Value
 
 _GLYPHS = {
     "call": "module",

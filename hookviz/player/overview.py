@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from hookviz.fold import Fold
-from hookviz.fold.happened import spans
-from hookviz.fold.passes import Overview
-from hookviz.picture.folded import box_about
-from hookviz.picture.grid import grid
+from hookviz.picture.grouped_graph import box_about
+from hookviz.picture.grouping import Fold
+from hookviz.picture.grouping.activity import spans
+from hookviz.picture.grouping.pass_groups import Overview
+from hookviz.picture.pass_grid import grid
+from hookviz.support.messages import say
 from hookviz.trace import Trace
-from hookviz.words import say
 
 PREFIX = "passes/"
 """With this the names of these pictures begin; those of a pass begin with its number."""

@@ -4,9 +4,9 @@ import json
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hookviz.compare.together import ABSENT, joined
+from hookviz.analysis.comparison.alignment import ABSENT, joined
+from hookviz.picture.primitives import Mark
 from hookviz.picture.scene import Scene
-from hookviz.picture.things import Mark
 from hookviz.player.frames import (
     LONGEST,
     Telling,
@@ -20,10 +20,10 @@ from hookviz.player.frames import (
     scenes_of,
     too_long,
 )
-from hookviz.progress import progress
-from hookviz.sentences import title
+from hookviz.support.messages import say, section
+from hookviz.support.progress import progress
 from hookviz.trace import Hook, Step, Trace
-from hookviz.words import say, section
+from hookviz.trace.sentences import title
 
 
 class Variant(NamedTuple):

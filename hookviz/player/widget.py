@@ -7,9 +7,9 @@ import anywidget
 import ipywidgets
 import traitlets
 
+from hookviz.player.assets import length, script, style
 from hookviz.player.frames import state
-from hookviz.player.large import Large, is_large
-from hookviz.player.sent import length, script, style
+from hookviz.player.large_trace import Large, is_large
 from hookviz.trace import Trace
 
 _SHOWN = ("svgs", "frames", "hooks", "firings", "variants", "layers", "outline", "parts")

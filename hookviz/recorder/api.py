@@ -6,18 +6,19 @@ from functools import partial
 import torch
 from torch.backends import mha
 
-from hookviz import graph
-from hookviz.measuring import Which, checked_statistics
-from hookviz.recorder import patches
+from hookviz.autograd import graph
+from hookviz.autograd.tensor_statistics import Which, checked_statistics
+from hookviz.recorder import torch_patches
 from hookviz.recorder.block import Block
-from hookviz.recorder.bound import checked_keep
-from hookviz.recorder.chosen import checked_only
+from hookviz.recorder.module_filter import checked_only
+from hookviz.recorder.pass_sampler import checked_every
 from hookviz.recorder.recording import Recording
-from hookviz.recorder.turns import checked_every
-from hookviz.still import Still
+from hookviz.recorder.retention import checked_keep
+from hookviz.support.interpreter import Still
+from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.messages import say
+from hookviz.support.printable import kind_of
 from hookviz.trace import Trace
-from hookviz.whole import Uninterrupted
-from hookviz.words import say
 
 
 def record(
@@ -96,7 +97,7 @@ def new_recording(
     Raises:
         RuntimeError, TypeError, ValueError: as ``record`` does.
     """
-    begun = patches.begun_here()
+    begun = torch_patches.begun_here()
     if begun is not None and begun.within is not None and begun.within() is None:
         end(begun)  # its block is gone, and a second interrupt kept it from being ended
         begun = None
@@ -104,7 +105,7 @@ def new_recording(
         raise RuntimeError(say("error.nested"))
     for model in models:
         if not isinstance(model, torch.nn.Module):
-            raise TypeError(say("error.record.type", kind=graph.kind_of(model)))
+            raise TypeError(say("error.record.type", kind=kind_of(model)))
     return Recording(
         Trace(statistics=checked_statistics(statistics)),
         graph.checked_names(names),
@@ -118,7 +119,7 @@ def new_recording(
 def begin(recording: Recording, *, fastpath: bool = True) -> None:
     """Let ``recording`` see what its thread does from now on; what is raised here, or interrupts, must ``end`` it."""
     with Uninterrupted():
-        patches.start(recording)
+        torch_patches.start(recording)
         if not fastpath:
             _slow.take(recording)
 
@@ -127,7 +128,7 @@ def end(recording: Recording) -> None:
     """All is as it was before the recording; to do it twice does no harm."""
     with Uninterrupted():
         _slow.leave(recording)
-        patches.stop(recording)
+        torch_patches.stop(recording)
         recording.close()
 
 

@@ -7,10 +7,10 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from hookviz import graph
-from hookviz.recorder.notices import HookvizWarning
+from hookviz.autograd import graph
+from hookviz.recorder.notes import HookvizWarning
+from hookviz.support.messages import say
 from hookviz.trace import Trace
-from hookviz.words import say
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording

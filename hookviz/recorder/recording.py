@@ -8,32 +8,32 @@ from typing import Any
 
 import torch
 
-from hookviz import graph
-from hookviz.measuring import settle, unseen
-from hookviz.numbering import Numbering
-from hookviz.recorder.bound import Bound
-from hookviz.recorder.call import Call
-from hookviz.recorder.calls import Calls
-from hookviz.recorder.chosen import Chosen
-from hookviz.recorder.glimpse import Gradients
-from hookviz.recorder.meanwhile import Meanwhile
-from hookviz.recorder.notices import Notices, packed, warn
-from hookviz.recorder.optimizers import Optimizers
-from hookviz.recorder.parameters import read_where_sick
-from hookviz.recorder.passes import SMALL, Pass
-from hookviz.recorder.raised import Raised
-from hookviz.recorder.ranks import Ranks
-from hookviz.recorder.saved import Saved
-from hookviz.recorder.scaling import Scales
-from hookviz.recorder.stages import Stages
-from hookviz.recorder.turns import Turns, outermost
-from hookviz.recorder.unfollowed import Unfollowed
-from hookviz.recorder.watched import Watched, engine_thread
-from hookviz.still import no_collection
-from hookviz.survey import Only, Survey
+from hookviz.autograd import graph
+from hookviz.autograd.graph_snapshot import Only, Survey
+from hookviz.autograd.node_numbers import Numbering
+from hookviz.autograd.tensor_statistics import settle, unseen
+from hookviz.recorder.call_tracker import Calls
+from hookviz.recorder.distributed import Ranks
+from hookviz.recorder.exception_tracker import Raised
+from hookviz.recorder.fingerprint import Gradients
+from hookviz.recorder.grad_scaler import Scales
+from hookviz.recorder.late_hooks import Meanwhile
+from hookviz.recorder.module_call import Call
+from hookviz.recorder.module_filter import Chosen
+from hookviz.recorder.notes import Notices, packed, warn
+from hookviz.recorder.observer_registry import Stages
+from hookviz.recorder.optimizer_steps import Optimizers
+from hookviz.recorder.parameter_values import read_where_sick
+from hookviz.recorder.pass_observer import SMALL, Pass
+from hookviz.recorder.pass_sampler import Turns, outermost
+from hookviz.recorder.retention import Bound
+from hookviz.recorder.running_pass import Watched, engine_thread
+from hookviz.recorder.saved_tensors import Saved
+from hookviz.recorder.unobserved_hooks import Unfollowed
+from hookviz.support.interpreter import no_collection
+from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.messages import say
 from hookviz.trace import StepRow, Trace
-from hookviz.whole import Uninterrupted
-from hookviz.words import say
 
 
 class Recording:

@@ -4,10 +4,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hookviz.graph import kind_of
+from hookviz.support.messages import say
+from hookviz.support.printable import kind_of
 from hookviz.trace.rows import BACKWARD, HookRow, StepRow
-from hookviz.values import Row
-from hookviz.words import say
+from hookviz.trace.values import Row
 
 if TYPE_CHECKING:
     from hookviz.trace.trace import Trace

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookviz.source import Source
+from hookviz.support.messages import say
+from hookviz.support.source_code import Source
 from hookviz.trace.rows import ScaleRow, StepRow
-from hookviz.values import Value
-from hookviz.words import say
+from hookviz.trace.values import Value
 
 if TYPE_CHECKING:
     from hookviz.trace.trace import Trace
@@ -93,7 +93,7 @@ class Step:
     @property
     def sentence(self) -> str:
         """What happened, in plain English."""
-        from hookviz.sentences import sentence
+        from hookviz.trace.sentences import sentence
 
         return sentence(self)
 

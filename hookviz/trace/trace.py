@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hookviz.measuring import Which
-from hookviz.played import Played
-from hookviz.source import Source
-from hookviz.table import Table
-from hookviz.trace.asked import Asked
-from hookviz.trace.folded import Folded, StepRows, ValueRows
+from hookviz.autograd.tensor_statistics import Which
+from hookviz.display import Played
+from hookviz.support.atomic_files import write_whole
+from hookviz.support.messages import say
+from hookviz.support.source_code import Source
+from hookviz.support.table import Table
+from hookviz.trace.analyses import Asked
+from hookviz.trace.folded_rows import Folded, StepRows, ValueRows
 from hookviz.trace.lookup import Lookup, table_sizes
 from hookviz.trace.naming import Naming
 from hookviz.trace.rows import (
@@ -26,9 +28,7 @@ from hookviz.trace.rows import (
     TensorRow,
 )
 from hookviz.trace.steps import Hook, Part, Step, Steps, Values
-from hookviz.values import Row, Value
-from hookviz.whole import write_whole
-from hookviz.words import say
+from hookviz.trace.values import Row, Value
 
 if TYPE_CHECKING:
     from hookviz.picture import Figure
@@ -110,7 +110,7 @@ class Trace(Asked, Played):
         Where a hook raised there is a step of kind ``exception``; where one that cannot be named changed a gradient,
         one of kind ``unknown_hook``.
         """
-        from hookviz.sentences import firing
+        from hookviz.trace.sentences import firing
 
         fired = [self._step(index) for index, row in enumerate(self.rows) if row.kind in HOOK_KINDS]
         head = [say(f"table.{name}") for name in ("step", "hook", "on", "before", "after", "effect", "where")]
@@ -264,7 +264,7 @@ class Trace(Asked, Played):
 
     def state(self) -> dict[str, Any]:
         """All that the player needs, as plain data."""
-        from hookviz.player.large import state_of
+        from hookviz.player.large_trace import state_of
 
         return state_of(self)
 
@@ -282,7 +282,7 @@ class Trace(Asked, Played):
             TypeError: ``path`` is no path.
             ValueError: ``path`` contains a null character.
         """
-        from hookviz.files import encode
+        from hookviz.storage.files import encode
 
         write_whole(json.dumps(encode(self), allow_nan=False), path)
 

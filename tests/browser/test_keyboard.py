@@ -10,7 +10,7 @@ from scenes import recorded
 from test_whatif import a_to_e
 
 import hookviz as hv
-from hookviz.words import say
+from hookviz.support.messages import say
 from tests.browser.conftest import note_errors, press
 
 Opener = Callable[[str], Page]

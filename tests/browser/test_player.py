@@ -7,7 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
-from hookviz.words import say
+from hookviz.support.messages import say
 from tests.browser.conftest import changes, press
 
 Opener = Callable[..., Page]

@@ -13,7 +13,7 @@ from scenes import c_hook, scene
 from test_whatif import a_to_e
 
 import hookviz as hv
-from hookviz.words import say
+from hookviz.support.messages import say
 from tests.browser.conftest import again, press
 
 GRADS = """() => [...document.querySelectorAll(".hv-live .hv-node")].map((node) => {

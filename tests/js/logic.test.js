@@ -8,7 +8,7 @@ import * as logic from "../../hookviz/player/logic.js";
 
 const fixture = JSON.parse(readFileSync(new URL("./fixture.json", import.meta.url), "utf8"));
 const { frames, hooks, firings, svgs } = fixture;
-const texts = JSON.parse(readFileSync(new URL("../../hookviz/words/en.json", import.meta.url), "utf8"));
+const texts = JSON.parse(readFileSync(new URL("../../hookviz/support/messages/en.json", import.meta.url), "utf8"));
 const words = Object.fromEntries(Object.entries(texts).map(([key, text]) => [key.replace(/^(player|large)\./, ""), text]));
 const index = logic.indexFrames(frames);
 const LAST = frames.length - 1;

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import hookviz as hv
-from hookviz import graph
+from hookviz.autograd import graph
 
 Op = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 SAVING: dict[str, Op] = {

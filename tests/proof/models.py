@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 import hookviz as hv
 from hookviz.picture import layout
-from hookviz.player.large import state_of
+from hookviz.player.large_trace import state_of
 
 from .pictures import way_of_drawn
 

@@ -29,15 +29,15 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
-from hookviz.decoding import decode
-from hookviz.files import encode
 from hookviz.page import page
-from hookviz.picture import alike, engine, figure
+from hookviz.picture import figure, graphviz, layout_cache
 from hookviz.player.frames import state
-from hookviz.player.large import Large, is_large
+from hookviz.player.large_trace import Large, is_large
 from hookviz.player.widget import Player
-from hookviz.sentences import title
+from hookviz.storage.decoding import decode
+from hookviz.storage.files import encode
 from hookviz.trace import EFFECTS, KINDS
+from hookviz.trace.sentences import title
 
 SECONDS, MEGABYTES = 10.0, 600
 """What one file may cost at most."""
@@ -558,12 +558,12 @@ BLANK = (
 @contextmanager
 def blank_pictures() -> Iterator[None]:
     """Lay nothing out: that takes most of the time, and whether Graphviz can draw is tried elsewhere."""
-    drawn = engine.draw_source, alike.draw_source
-    engine.draw_source = alike.draw_source = lambda *_: BLANK  # type: ignore[assignment]
+    drawn = graphviz.draw_source, layout_cache.draw_source
+    graphviz.draw_source = layout_cache.draw_source = lambda *_: BLANK  # type: ignore[assignment]
     try:
         yield
     finally:
-        engine.draw_source, alike.draw_source = drawn
+        graphviz.draw_source, layout_cache.draw_source = drawn
 
 
 # -- a longer search

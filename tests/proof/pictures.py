@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 import hookviz as hv
 from hookviz.picture import layout
-from hookviz.picture.dot import Figure, dot
+from hookviz.picture.dot_source import Figure, dot
 from hookviz.picture.graphviz_client import Job
 from hookviz.picture.scene import Scene
-from hookviz.player.large import Pass
+from hookviz.player.large_trace import Pass
 
 MODULE_HOOKS = ("forward_pre", "forward", "full_backward_pre", "full_backward")
 LEAVES = ("linear", "norm", "relu", "drop", "softmax", "weighted")

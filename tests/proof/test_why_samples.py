@@ -11,8 +11,8 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 import hookviz as hv
-from hookviz import formulas
-from hookviz.why.reasons import Reason
+from hookviz.analysis.formulas import derivatives
+from hookviz.analysis.formulas.reasons import Reason
 
 from .compare import draw_from, quiet
 from .test_operator_samples import operators
@@ -45,7 +45,7 @@ def test_no_formula_comes_to_anything_but_what_was_recorded(part: int) -> None:
         for op in operators()[part::4]:
             for node, reason in reasons(op, torch.float64):
                 verdicts[reason.verdict] += 1
-                if node in formulas.ops() and node not in WRONG:
+                if node in derivatives.ops() and node not in WRONG:
                     assert "does not come to" not in reason.note, (op.name, node, reason)
     print(f"\nslice {part}: {dict(verdicts)}")
     assert verdicts["explained"] >= 200

@@ -1,0 +1,1 @@
+"""What follows from a recorded trace: findings, formulas, comparisons and questions."""

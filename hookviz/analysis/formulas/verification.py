@@ -1,0 +1,83 @@
+"""Whether a formula comes to the gradient that was recorded, and how close that has to be."""
+
+from typing import Any
+
+import torch
+
+from hookviz.analysis.formulas.bounded_values import Term, rounded, size_of, term
+from hookviz.analysis.formulas.evaluation import Unseen
+from hookviz.support.messages import say
+from hookviz.trace.values import Value
+
+ROUNDINGS = 4
+"""Torch may round elsewhere than the formula does, as its kernels take several operations at once: so many times what
+rounding can do to the formula itself is allowed between the two."""
+
+
+def rebuilt(thing: Any) -> Any:
+    """A recorded value as an exact term, in the dtype that it had, on the CPU; anything else as it is.
+
+    >>> rebuilt(Value.of(torch.tensor([1.0, 2.0]))).value
+    tensor([1., 2.])
+    """
+    if isinstance(thing, list):
+        return [rebuilt(part) for part in thing]
+    if isinstance(thing, tuple) and thing and all(part is None or isinstance(part, Value) for part in thing):
+        return [rebuilt(part) for part in thing]
+    if not isinstance(thing, Value):
+        return thing
+    if thing.note is not None or thing.tolist() is None:
+        return Unseen("large" if thing.note is None else "hidden")
+    try:
+        numbers = torch.tensor(thing.tolist(), dtype=_dtype(thing.dtype), device="cpu")
+    except (RuntimeError, TypeError):  # of some dtypes torch makes no tensor, and a dtype of another release is unknown
+        return Unseen("hidden")
+    return Term(numbers.reshape(thing.shape), 0.0)
+
+
+def _dtype(name: str) -> torch.dtype:
+    """The dtype that a value says it had; nothing else of torch goes by that name."""
+    found = getattr(torch, name, None)
+    if not isinstance(found, torch.dtype):
+        raise TypeError(name)
+    return found
+
+
+def agrees(found: Any, recorded: torch.Tensor) -> str | None:
+    """Whether ``found``, made as the engine would make it, is ``recorded``: what was done to it in words, or None.
+
+    The engine takes the real part of what goes to a real tensor, sums up what was broadcast, and casts. Beyond that
+    no more than rounding may lie between the two; NaN is like NaN.
+    """
+    value, error, notes = term(found).tensor, torch.as_tensor(term(found).error), []
+    if value.is_complex() and not recorded.is_complex():
+        value, notes = value.real, [say("why.real")]
+    if not isinstance(term(found).value, torch.Tensor):
+        value = value.expand(recorded.shape)
+    elif value.shape != recorded.shape:
+        dims = summed_over(tuple(value.shape), tuple(recorded.shape))
+        if dims is None:
+            return None
+        error = (error + rounded(value)).expand(value.shape).sum_to_size(recorded.shape)
+        value = value.sum_to_size(recorded.shape)
+        notes.append(say("why.summed", dims=", ".join(map(str, dims))))
+    limits = torch.finfo(recorded.dtype)
+    # A number without dimensions may be a Python number, with which torch computes in the dtype of the others.
+    error = error * max(1.0, limits.eps / torch.finfo(value.dtype).eps)
+    value = value.to(recorded.dtype)
+    allowed = ROUNDINGS * (error + limits.smallest_normal * limits.eps)
+    alike = (value == recorded) | (value.isnan() & recorded.isnan()) | (size_of(value - recorded) <= allowed)
+    return " ".join(notes) if bool(alike.all()) else None
+
+
+def summed_over(shape: tuple[int, ...], into: tuple[int, ...]) -> list[int] | None:
+    """The dimensions over which ``shape`` has to be summed to become ``into``; None where that is impossible.
+
+    >>> summed_over((2, 3), (3,)), summed_over((2, 3), (2, 1)), summed_over((2,), (3,))
+    ([0], [1], None)
+    """
+    more = len(shape) - len(into)
+    padded = (1,) * more + into
+    if more < 0 or any(have != want != 1 for have, want in zip(shape, padded, strict=True)):
+        return None
+    return [i for i, (have, want) in enumerate(zip(shape, padded, strict=True)) if i < more or have != want]

@@ -1,0 +1,1 @@
+"""Questions about a trace, and which answers are right."""

@@ -1,0 +1,26 @@
+"""What is said of an answer."""
+
+from dataclasses import dataclass
+from html import escape
+
+from hookviz.support.messages import say
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found of an answer."""
+
+    exercise: str
+    right: bool
+    reason: str
+    """Why, in a sentence or two; it never gives the answer away."""
+    of_quiz: bool = False
+    """Whether it answers a question of ``Trace.quiz``, rather than an exercise of a lesson."""
+
+    def __repr__(self) -> str:
+        asked = say("quiz.question" if self.of_quiz else "quiz.exercise", number=self.exercise)
+        return say("quiz.right" if self.right else "quiz.wrong", asked=asked, reason=self.reason)
+
+    def _repr_html_(self) -> str:
+        color = "#15803d" if self.right else "#b45309"
+        return f'<p style="border-left: 4px solid {color}; padding-left: 0.6em">{escape(repr(self))}</p>'

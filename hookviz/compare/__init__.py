@@ -1,5 +1,0 @@
-"""Several traces of one program: what differs between them, and how to show them together."""
-
-from hookviz.compare.comparison import Comparison, Difference, compare
-
-__all__ = ["Comparison", "Difference", "compare"]

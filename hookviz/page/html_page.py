@@ -1,0 +1,125 @@
+"""A player's state as one HTML file that plays, and as the output of a notebook's cell that does."""
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+
+from hookviz.page.static_picture import State, still
+from hookviz.picture.inline_svg import shown, text
+from hookviz.player.assets import BEGIN, length, script, style
+from hookviz.player.compression import pack
+from hookviz.player.large_trace import brief, state_of
+from hookviz.player.minifier import compact_script, compact_style
+from hookviz.support.messages import say
+from hookviz.trace import Trace
+from hookviz.trace.redaction import redacted
+
+
+def sheet(state: State, title: str | None = None) -> str:
+    """A page that plays ``state``, whole in one text: nothing is loaded from elsewhere, and nothing could be.
+
+    Args:
+        state: what a player shows, as ``hookviz.player.frames.state`` makes it; whatever else it holds is handed to
+            the player, too.
+        title: the heading; a general one if None.
+
+    >>> import torch, hookviz
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> with hookviz.record() as trace:
+    ...     (x * x).backward()
+    >>> "<h1>x &lt; 4</h1>" in sheet(state_of(trace), "x < 4")
+    True
+    """
+    from hookviz import __version__
+
+    heading = text(say("page.title") if title is None else title)
+    large = "outline" in state
+    css, js = "\n".join([style(large=large), _css("still.css"), _css("page.css")]), _script(large)
+    policy = (
+        f"default-src 'none'; script-src '{_hash(js)}'; style-src '{_hash(css)}'; base-uri 'none'; form-action 'none'"
+    )
+    head = [
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{heading}</title>",
+        f"<style>{css}</style>",
+    ]
+    how = f'<p class="hv-how">{say("page.how")}</p>'
+    inside = f"<h1>{heading}</h1>{how}{_body(state, js, say('page.hint'), packed=False)}"
+    foot = f"<footer>{say('page.made', version=__version__)}</footer>"
+    body = f'<main class="hv-page">{inside}</main>{foot}'
+    return f'<!DOCTYPE html>\n<html lang="en">\n<head>{"".join(head)}</head>\n<body>{body}</body>\n</html>\n'
+
+
+def page(trace: Trace, title: str | None = None, *, source: bool = True, values: bool = True) -> str:
+    """A page that plays ``trace``, if need be without the ``source`` of hooks, or the ``values`` of tensors.
+
+    Raises:
+        ValueError: nothing was recorded.
+    """
+    if not trace.rows:
+        raise ValueError(say("error.page.empty", why=repr(trace)))
+    state = state_of(redacted(trace, source=source, values=values))
+    if not values:  # nobody has looked
+        state["words"] = {**state["words"], "found_none": say("redacted.found_none")}
+    return sheet(state, title)
+
+
+def output(state: State) -> str:
+    """``state`` as the HTML of a cell's output: it plays where scripts run, and needs no kernel for it.
+
+    Where they do not, as in a notebook that is not trusted, the still picture is seen.
+    """
+    large = "outline" in state
+    css = "\n".join([style(large=large), _css("still.css")])
+    inside = _body(state, _script(large), say("page.hint.notebook"), packed=True)
+    # MathJax, which some notebooks load, leaves this class alone: a dollar sign in a hook is no formula.
+    return f'<div class="hv-output tex2jax_ignore mathjax_ignore"><style>{css}</style>{inside}</div>'
+
+
+def bundle(trace: Trace) -> dict[str, str]:
+    """What Jupyter shows for a trace: a player that needs no kernel; else the picture of its end; else a line."""
+    if not trace.rows:
+        return {"text/plain": repr(trace)}
+    state = brief(trace)
+    last = state["svgs"][-1] if "outline" in state else _last(trace)
+    return {"text/html": output(state), "image/svg+xml": shown(last), "text/plain": repr(trace)}
+
+
+def _last(trace: Trace) -> str:
+    from hookviz.picture import figure
+
+    return figure(trace, len(trace.rows) - 1).svg()
+
+
+def _body(state: State, js: str, hint: str, *, packed: bool) -> str:
+    """The still picture, what the player needs beside it, and the script that puts the player in its place."""
+    values = {**BEGIN, **state, "steps": length(state)}
+    if not state.get("variants"):
+        del values["svgs"]  # they are in the still pictures
+    # The sentence is in the script's element, which goes where HTML is cleaned: there nothing tries to start.
+    failed = text(say("page.failed", why="{why}"))
+    data = f'<script type="text/plain" data-failed="{failed}" class="hv-state">{pack(values)}</script>'
+    return f"{still(state, hint, packed=packed)}{data}<script>{js}</script>"
+
+
+@cache
+def _script(large: bool) -> str:
+    """The player and what starts it, closed off from whatever else is in the page."""
+    player = script(large=large).replace("export default{render};", "")
+    return f'(() => {{\n"use strict";\n{player}\n{compact_script(_read("page.js"))}\n}})();'
+
+
+@cache
+def _css(name: str) -> str:
+    return compact_style(_read(name))
+
+
+def _read(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(source: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"

@@ -1,0 +1,228 @@
+"""Drawings that draw themselves through the Graphviz library that pygraphviz carries: no ``dot`` program is needed."""
+
+import re
+import xml.etree.ElementTree as ET
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import graphviz
+
+from hookviz.picture.inline_svg import shown
+from hookviz.picture.layout import NoPictureError, draw_source, sentence_svg
+from hookviz.support.atomic_files import path_of, write_whole
+from hookviz.support.messages import say
+from hookviz.support.printable import kind_of
+
+_SVG = "http://www.w3.org/2000/svg"
+_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+
+FONT = "Helvetica, Arial, 'Noto Sans', 'Noto Sans CJK SC', sans-serif"
+"""Shown in SVG; the layout measures with a wider one (``dot.py``), so that labels have room in any of these."""
+
+
+class Rendered(graphviz.Digraph):
+    """A ``graphviz.Digraph`` that draws itself without a system Graphviz: in Jupyter, to bytes and to files."""
+
+    def pipe(self, format: str | None = None, *, engine: str | None = None, encoding: str | None = None) -> Any:  # type: ignore[override]
+        """The picture as bytes, or as text when ``encoding`` is given.
+
+        Raises:
+            ValueError: there is no such format, or Graphviz cannot read the graph.
+            NoPictureError: Graphviz crashed on the graph, however it was drawn, or cannot run here.
+        """
+        drawn = draw_source(self.source, format or self.format, engine or self.engine)
+        if (format or self.format) == "svg":
+            drawn = self.finish(drawn)
+        return drawn.decode(encoding) if encoding else drawn
+
+    def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, bytes | str]:
+        return {"image/svg+xml": shown(self.svg()), "text/plain": repr(self)}
+
+    def svg(self) -> str:
+        """The picture for a page or a notebook; where Graphviz fails, a sentence in its place that says so."""
+        try:
+            return str(self.pipe("svg", encoding="utf-8"))
+        except NoPictureError as error:
+            return sentence_svg(str(error))
+
+    def finish(self, svg: bytes) -> bytes:
+        """A last touch to the SVG that Graphviz made."""
+        return svg
+
+    def render(
+        self,
+        filename: str | Path | None = None,
+        directory: str | Path | None = None,
+        *,
+        format: str | None = None,
+        outfile: str | Path | None = None,
+        engine: str | None = None,
+    ) -> str:
+        """Write the picture to a file and return its name: ``render("c.png")`` or ``render("c", format="svg")``.
+
+        A file that is there stays as it is if this fails.
+
+        Raises:
+            OSError: the file cannot be written; the message says why.
+            ValueError: there is no such format, Graphviz cannot read the graph, or the name contains a null character.
+            NoPictureError: Graphviz crashed on the graph, however it was drawn, or cannot run here.
+        """
+        name = path_of(outfile or filename or self.name or "hookviz")
+        path = path_of(path_of(directory or "") / name)
+        kind = format or path.suffix[1:] or self.format
+        if path.suffix[1:] != kind:
+            path = path.with_name(f"{path.name}.{kind}")
+        drawn = self.pipe(kind, engine=engine)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(drawn, path)
+        return str(path)
+
+
+def render(drawing: graphviz.Digraph) -> Rendered:
+    """Any ``graphviz.Digraph``, such as ``torchviz.make_dot`` gives, made to draw itself without a system Graphviz.
+
+    Raises:
+        TypeError: ``drawing`` is no ``graphviz.Digraph``.
+
+    >>> drawing = graphviz.Digraph()
+    >>> drawing.edge("loss", "weight")
+    >>> b"weight" in render(drawing).pipe("svg")
+    True
+    """
+    if not isinstance(drawing, graphviz.Digraph):
+        raise TypeError(say("error.render.type", kind=kind_of(drawing)))
+    rendered: Rendered = Rendered(drawing.name, comment=drawing.comment, format="svg", body=list(drawing.body))
+    rendered.strict, rendered.engine = drawing.strict, drawing.engine
+    for attributes in ("graph_attr", "node_attr", "edge_attr"):
+        getattr(rendered, attributes).update(getattr(drawing, attributes))
+    return rendered
+
+
+_CLASSES = {
+    "t": "hv-name",
+    "o": "hv-op",
+    "g": "hv-grad",
+    "v": "hv-pin-value",
+    "l": "hv-pin-label",
+    "k": "hv-key",
+    "x": "hv-text",
+    "a": "hv-activation",
+    "i": "hv-activation",
+    "c": "hv-hooked",
+}
+"""The last part of a cell's id says what stands in it."""
+
+
+def tidy(svg: bytes) -> bytes:
+    """Graphviz's SVG with our ids and classes: links and titles become plain groups, colours can come from CSS.
+
+    Graphviz gives a table cell an id only when it is a link; so every cell is one, and here stops being one.
+    """
+    ET.register_namespace("", _SVG)
+    root = ET.fromstring(svg)
+    root.set("class", "hv-svg")
+    _drop(root, "title")
+    for group in list(root.iter(f"{{{_SVG}}}g")):
+        _unlink(group)
+    _raise_plates(root)
+    for group in root.iter(f"{{{_SVG}}}g"):
+        _merge(group)
+        _classify(group)
+    _drop(root, "text", fill="transparent")
+    for text in root.iter(f"{{{_SVG}}}text"):
+        _shorten(text)
+        text.text = (text.text or "").rstrip()
+    root.set("font-family", FONT)
+    for element in root.iter():
+        element.tail = None  # nothing but line ends
+    background = root.find(f"{{{_SVG}}}g/{{{_SVG}}}polygon")
+    if background is not None:
+        background.set("class", "hv-background")
+    with suppress(KeyError):
+        del root.attrib["width"], root.attrib["height"]
+    return ET.tostring(root, encoding="unicode").encode()
+
+
+def _shorten(text: ET.Element) -> None:
+    """Leave out what goes without saying: there are many texts, and each is in every page."""
+    for name in ("font-family", _SPACE):
+        text.attrib.pop(name, None)
+    if text.get("text-anchor") == "start":
+        del text.attrib["text-anchor"]
+    text.set("font-size", text.get("font-size", "14").removesuffix(".00"))
+
+
+def _drop(root: ET.Element, tag: str, **attributes: str) -> None:
+    for parent in root.iter():
+        for child in parent.findall(f"{{{_SVG}}}{tag}"):
+            if attributes.items() <= child.attrib.items():
+                parent.remove(child)
+
+
+def _unlink(group: ET.Element) -> None:
+    """``<g id="a_n3-p0"><a>…</a></g>`` becomes ``<g id="n3-p0">…</g>``."""
+    name = group.get("id", "")
+    link = group.find(f"{{{_SVG}}}a")
+    if name.startswith("a_") and link is not None:
+        group.set("id", name.removeprefix("a_"))
+        group.remove(link)
+        group.extend(list(link))
+
+
+def _raise_plates(root: ET.Element) -> None:
+    """The plates of module calls lie above the arrows, which pass behind them as through a gate."""
+    drawing = root.find(f"{{{_SVG}}}g")
+    if drawing is None:
+        return
+    for group in drawing.findall(f"{{{_SVG}}}g"):
+        for plate in [part for part in group if re.fullmatch(r"m\d+-[hf]", part.get("id", ""))]:
+            group.remove(plate)
+            drawing.append(plate)
+        if not len(group):
+            drawing.remove(group)
+
+
+def _merge(group: ET.Element) -> None:
+    """A filled and outlined cell is drawn twice, under and over what is in it; once is enough."""
+    first: dict[str | None, ET.Element] = {}
+    for path in group.findall(f"{{{_SVG}}}path"):
+        under = first.setdefault(path.get("d"), path)
+        if under is not path:
+            under.attrib.update({k: v for k, v in path.attrib.items() if k.startswith("stroke")})
+            group.remove(path)
+
+
+def _classify(group: ET.Element) -> None:
+    name = group.get("id", "")
+    texts = group.findall(f"{{{_SVG}}}text")
+    if re.fullmatch(r"e\d+-\d+-\d+|e[nmgo]\d+-[nmgo]\d+", name):
+        _name(group.find(f"{{{_SVG}}}path"), "hv-line")
+        _name(group.find(f"{{{_SVG}}}polygon"), "hv-head")
+    elif re.fullmatch(r"[nmg]\d+", name):
+        _name(group.find(f"{{{_SVG}}}path"), "hv-box")
+    elif re.fullmatch(r"m\d+-[hf]", name):
+        group.set("class", "hv-plate")
+        _name(group.find(f"{{{_SVG}}}path"), "hv-plate-box")
+    elif re.fullmatch(r"[nm]\d+-[pr]\d+", name):
+        retain = " hv-retain" if "-r" in name else ""
+        group.set("class", f"hv-pin{retain}")
+        _name(group.find(f"{{{_SVG}}}path"), "hv-pin-box")
+        _name(group.find(f"{{{_SVG}}}polygon"), "hv-pin-box")
+    else:
+        kind = _CLASSES.get(name.rpartition("-")[2].rstrip("0123456789"))
+        if kind is not None and name[:1] in "netmg":
+            del group.attrib["id"]
+            kind = "hv-edge-value" if name.startswith("e") else kind
+            for text in texts:
+                text.set("class", kind)
+            if kind == "hv-name" and len(texts) > 1:  # what a tensor holds stands behind its name
+                texts[1].set("class", "hv-data")
+                texts[1].set("id", name.replace("-t", "-d"))
+            if texts and name.endswith(("-v", "-g", "-a", "-i", "-c")):
+                texts[0].set("id", name)
+
+
+def _name(element: ET.Element | None, kind: str) -> None:
+    if element is not None:
+        element.set("class", kind)

@@ -1,0 +1,47 @@
+"""Boxes that no arrows join, in rows: the passes of a long recording."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from hookviz.picture.dot_source import Figure, empty_figure
+from hookviz.picture.group_boxes import draw_fold
+from hookviz.picture.grouped_graph import FoldBox
+from hookviz.picture.html_labels import SIZE, Look, room_for
+from hookviz.picture.scene import Scene
+from hookviz.trace import Trace
+
+WIDE = 960
+"""Points: no wider, if two boxes fit beside each other: what a laptop's screen leaves beside the panel."""
+APART = 20
+"""Points from a box to the next, with their edges."""
+
+
+class _Even(Look):
+    """A look in which all boxes are as wide as the widest, so that they stand in columns."""
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene, None, final=True)
+        self.width = max(room_for(fold.longest(kind), SIZE) for fold in scene.folds for kind in "gc")
+        self.width = max(self.width, *(room_for(fold.name, 16) for fold in scene.folds))
+
+    def room(self, text: str, size: int) -> int:
+        return self.width
+
+
+def grid(trace: Trace, boxes: Sequence[FoldBox]) -> Figure:
+    """The picture of ``boxes``, read as a page is: row by row."""
+    scene = Scene(trace, -1, {}, {}, {}, len(boxes))
+    scene.folds = list(boxes)
+    look, figure = _Even(scene), empty_figure(ranksep="0.25", nodesep="0.15")
+    columns = max(2, WIDE // (look.width + APART))
+    rows = [boxes[at : at + columns] for at in range(0, len(boxes), columns)]
+    for row in rows:
+        with figure.subgraph() as level:
+            level.attr(rank="same")
+            for box in row:
+                draw_fold(level, box, look)
+    neighbours = [pair for row in rows for pair in pairwise(row)]
+    below = [(row[0], following[0]) for row, following in pairwise(rows)]
+    for one, other in (*neighbours, *below):
+        figure.edge(one.id, other.id, style="invis")
+    return figure

@@ -1,0 +1,110 @@
+"""What a picture is made of: boxes with pins, arrows between them, and the short texts on them."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hookviz.support.messages import say
+from hookviz.support.printable import cut
+from hookviz.trace import TensorRow, Values
+from hookviz.trace.values import Value
+
+NAME_ROOM, LABEL_ROOM, VALUE_ROOM = 28, 24, 16
+SPACE = "\N{NO-BREAK SPACE}"
+DIGITS = 4
+"""Significant digits of a number in a picture, where room is dear."""
+
+
+@dataclass
+class Pin:
+    """A hook on a box, or retain_grad; ``hook`` is the hook's number in the trace."""
+
+    id: str
+    label: str
+    full: str
+    hook: int | None
+    final: str = ""
+    """The longest text it ever shows, for which the layout keeps room."""
+
+
+@dataclass
+class Box:
+    """An autograd node, under the names of the tensors whose gradient arrives there."""
+
+    id: str
+    node: int
+    op: str
+    leaf: bool
+    tensors: list[TensorRow]
+    names: list[tuple[str, str]]
+    """(name, value) of each named tensor."""
+    pins: list[Pin] = field(default_factory=list)
+    final: str = ""
+    """The longest text of its gradient line."""
+
+
+@dataclass
+class Arrow:
+    """The way of a gradient, from one of a node's inputs to the node that made that input."""
+
+    id: str
+    start: str
+    end: str
+    final: str = ""
+
+
+class Mark(NamedTuple):
+    """What a step is about (ids, the box first) and the texts that it writes (id → text)."""
+
+    on: list[str]
+    texts: dict[str, str]
+    near: tuple[str, ...] = ()
+    """What it concerns as well: the nodes that a call makes."""
+
+
+def tiny(values: Values, room: int = VALUE_ROOM) -> str:
+    """A gradient in a few characters: its numbers if they fit, else its norm."""
+    if values is None:
+        return say("name.none")
+    if isinstance(values, Value):
+        return values.text(room, shape=False, digits=DIGITS)
+    if len(values) > room:
+        return say("value.several", count=f"{len(values):,}")
+    return "(" + ", ".join(tiny(value, room // max(len(values), 1)) for value in values) + ")"
+
+
+def held(data: str) -> str:
+    """What stands behind a tensor's name: the value that it holds, or its shape, which is no value.
+
+    >>> held("4"), held("(2, 3)"), held("")
+    ('\\xa0= 4', '\\xa0(2, 3)', '')
+    """
+    return data and (f"{SPACE}{data}" if data.startswith("(") else f"{SPACE}= {data}")
+
+
+def short(text: str, room: int) -> str:
+    """``text`` on one line, cut to ``room`` characters; what is cut shows as an ellipsis.
+
+    >>> short("a_very_long_name", 8)
+    'a_very_…'
+    """
+    return cut(" ".join(text.split()), room)
+
+
+def within(name: str, around: str) -> str:
+    """A module's or parameter's name inside the module ``around``.
+
+    >>> within("layers.0.linear1", "layers.0"), within("layers.10", "layers.1")
+    ('linear1', 'layers.10')
+    """
+    return short(name.removeprefix(f"{around}.") if around else name, NAME_ROOM)
+
+
+def both(old: str, new: str) -> str:
+    """Two texts beside each other, as the player shows what a switch has changed: what they begin with is said once.
+
+    >>> both("gradient 10", "gradient 8"), both("8 → 10", "9 → 9")
+    ('gradient 10 8', '8 → 10 9 → 9')
+    """
+    words, others = old.split(" "), new.split(" ")
+    alike = next((i for i, pair in enumerate(zip(words, others, strict=False)) if len(set(pair)) > 1), len(words))
+    return " ".join([*words, *others[alike:]])

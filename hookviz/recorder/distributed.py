@@ -1,0 +1,158 @@
+"""One rank of several: which it is, and what its gradients become when DDP or FSDP joins them with the others'."""
+
+import sys
+import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from hookviz.autograd.tensor_statistics import measured
+from hookviz.recorder.pass_sampler import outermost
+from hookviz.recorder.running_pass import Watched
+from hookviz.trace import StepRow
+
+if TYPE_CHECKING:
+    from hookviz.recorder.recording import Recording
+
+_FULLY_SHARD, _FSDP = "torch.distributed.fsdp._fully_shard._fully_shard", "torch.distributed.fsdp"
+"""The modules of torch with its two ways to shard; where they are not loaded, nobody uses them."""
+
+
+class Joined(NamedTuple):
+    """A gradient that several ranks have joined."""
+
+    leaf: torch.Tensor
+    """The leaf at which the local gradient arrived."""
+    after: Any
+    """What the ranks have made of all their gradients; of a sharded one the part that this rank keeps."""
+    how: str
+    """``ddp``, ``hook`` for DDP with a communication hook of one's own, ``fsdp``, ``factor`` for FSDP that divides by
+    something else than the number of ranks."""
+    ranks: int
+    name: str | None = None
+    """What a person calls a leaf that torch made for the pass only."""
+    holder: Any = None
+    """The module whose parameter such a leaf stands for."""
+
+
+class Ranks:
+    """Tells the gradients of this rank from those that all ranks share, in the passes of a recording."""
+
+    def __init__(self, recording: "Recording") -> None:
+        self.recording, self.trace = recording, recording.trace
+        self._around: list[weakref.ref[DistributedDataParallel]] = []
+        """The DDP modules whose insides were called; they themselves may not be followed."""
+        self._leaves: dict[int, int] = {}
+        """``id`` of a leaf → its node, in the pass that is running and in those inside it."""
+        self._first = 0
+        """The first step of that pass."""
+
+    @staticmethod
+    def several() -> bool:
+        """Whether this process is one of several that compute together."""
+        return dist.is_available() and dist.is_initialized()
+
+    def called(self) -> None:
+        """A module is called, maybe in the forward of a DDP module."""
+        around = DistributedDataParallel._active_ddp_module
+        if around is not None and all(known() is not around for known in self._around):
+            self._around.append(weakref.ref(around))
+
+    def names(self) -> dict[str, torch.Tensor]:
+        """Name → leaf, of leaves that hold no name of their own: what FSDP has gathered for a pass."""
+        found = {}
+        for one in self._joined() if self.several() else ():
+            if one.name:
+                found[one.name] = one.leaf
+                self.recording.calls.adopt(one.holder, one.leaf)
+        return found
+
+    def begins(self, watched: Watched) -> None:
+        """A pass begins; in one that checkpointing begins inside another gradients arrive, and are joined later."""
+        if not self.several():
+            return
+        self.trace.rank, self.trace.ranks = dist.get_rank(), dist.get_world_size()
+        if outermost():
+            self._leaves.clear()
+            self._first = len(self.trace.rows)
+        self._leaves |= watched.survey.leaf_numbers
+        # Into these torch writes, in a thread of its own, as soon as a gradient is added to them: it is not read then.
+        views = (p for ddp in self._ddps() if ddp.gradient_as_bucket_view for p in ddp.module.parameters())
+        watched.seen.written = {self._leaves[id(p)] for p in views if id(p) in self._leaves}
+
+    def ended(self) -> None:
+        """A pass has run to its end: what its gradients have become by then is a step for each of them."""
+        if not (self._leaves and outermost() and self.several()):
+            return
+        rows = [row for row in self.trace.rows[self._first :] if row.after is not None]
+        local = {row.node: row.after for row in rows if row.kind in ("arrive", "accumulate")}
+        written = {row.node for row in self.trace.rows[self._first :] if row.kind == "accumulate"}
+        for one in self._joined():
+            node = self._leaves.get(id(one.leaf))
+            if node in local and node in written and one.after is not None:
+                self._log(one, node, local[node])
+        self._leaves.clear()
+
+    def _log(self, one: Joined, node: int, local: Any) -> None:
+        values, last = self.trace.values, self.trace.rows[-1].pass_id
+        values.append(measured(one.after, self.trace.statistics))
+        known = {"place": (dist.get_rank(), one.ranks), "before": local, "after": len(values) - 1, "of": one.how}
+        self.trace.rows.append(StepRow(last, "synchronise", node, 0, **known))
+
+    def tell(self) -> None:
+        """Say which rank this is."""
+        if self.trace.rank is not None:
+            self.recording.notices.say("note.rank", rank=self.trace.rank, ranks=self.trace.ranks)
+
+    # -- who joins gradients
+
+    def _ddps(self) -> Iterator[DistributedDataParallel]:
+        known = (reference() for reference in self._around)
+        called = (module for _, module in self.recording.calls.modules.alive())
+        found = {id(module): module for module in (*called, *known) if isinstance(module, DistributedDataParallel)}
+        yield from found.values()
+
+    def _joined(self) -> Iterator[Joined]:
+        for ddp in self._ddps():
+            yield from _of_ddp(ddp) if ddp.require_backward_grad_sync else ()
+        sharding: Any = sys.modules.get(_FULLY_SHARD)
+        flat: Any = sys.modules.get(_FSDP)
+        for name, module in self.recording.calls.modules.alive() if flat is not None else ():
+            if isinstance(module, flat.FullyShardedDataParallel):
+                yield from _of_flat(module)
+            elif sharding is not None and isinstance(module, sharding.FSDPModule):
+                yield from _of_shards(name, module)
+
+
+def _of_ddp(ddp: DistributedDataParallel) -> Iterator[Joined]:
+    how, ranks = "hook" if ddp._comm_hooks else "ddp", dist.get_world_size(ddp.process_group)
+    for parameter in ddp.module.parameters():
+        yield Joined(parameter, parameter.grad, how, ranks)
+
+
+def _of_shards(name: str, module: Any) -> Iterator[Joined]:
+    """Of ``fully_shard``: the gradient arrives at the gathered parameter, and goes on to the shard of it."""
+    paths = {id(inner): path for path, inner in module.named_modules()}
+    state = module._get_fsdp_state()
+    groups = getattr(state, "_fsdp_param_groups", None)
+    if groups is None:  # torch 2.10 knows one group, or none where the module has no parameters of its own
+        groups = filter(None, [state._fsdp_param_group])
+    for group in groups:
+        how = "fsdp" if group.gradient_divide_factor is None else "factor"
+        for one in group.fsdp_params:
+            leaf, grad = getattr(one, "_unsharded_param", None), one.sharded_param.grad
+            info = one._module_info
+            path = ".".join(filter(None, (name, paths.get(id(info.module)), info.param_name)))
+            if leaf is not None:
+                after = grad._local_tensor if group.reduce_grads and grad is not None else None
+                yield Joined(leaf, after, how, group.mesh_info.mesh.size(), path, info.module)
+
+
+def _of_flat(module: Any) -> Iterator[Joined]:
+    """Of ``FullyShardedDataParallel``: one flat parameter, whose gradient is cut to this rank's part."""
+    handle = module._handle
+    if handle is not None and module._sync_gradients:
+        yield Joined(handle.flat_param, handle.flat_param.grad, "fsdp", dist.get_world_size(module.process_group))

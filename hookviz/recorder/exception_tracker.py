@@ -1,0 +1,50 @@
+"""Which exception has been told of already, so that each is told of once, where it came up."""
+
+import threading
+
+from hookviz.support.printable import cut
+
+LONGEST = 300
+"""So many letters of what an exception says are kept."""
+
+
+class Raised:
+    """Knows, for each thread, the exception that is on its way, without holding it.
+
+    A number is all there is to know an exception by, and a later exception may get the same: so whatever begins (a
+    module call, a pass, an optimizer's step) starts from nothing, and gives back what it found when it ends well.
+    """
+
+    def __init__(self) -> None:
+        self._told: dict[int, int] = {}
+
+    def enter(self) -> int | None:
+        """Something begins; what ``leave`` is to be given."""
+        return self._told.pop(threading.get_ident(), None)
+
+    def leave(self, before: int | None) -> None:
+        """It ended well: an exception that was on its way when it began still is."""
+        if before is not None:
+            self._told[threading.get_ident()] = before
+
+    def first(self, error: BaseException) -> bool:
+        """Whether no step tells of ``error`` yet; from now on one does."""
+        here = threading.get_ident()
+        new = self._told.get(here) != id(error)
+        self._told[here] = id(error)
+        return new
+
+
+def text_of(error: BaseException) -> str:
+    """An exception in a line: its kind and what it says, if it can say it.
+
+    >>> text_of(KeyError("x")), text_of(ValueError())
+    ("KeyError: 'x'", 'ValueError')
+    >>> text_of(ValueError("x" * 1000))[-3:]
+    'xx…'
+    """
+    kind = type(error).__name__
+    try:
+        return cut(f"{kind}: {error}".strip().rstrip(":"), LONGEST)
+    except Exception:  # the exception is a person's, and so is the code that makes its text
+        return kind

@@ -1,0 +1,89 @@
+"""What is registered while a recording is open: hooks, and tensors that keep their gradients."""
+
+import weakref
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from hookviz.autograd.graph_snapshot import HookDicts, Survey
+from hookviz.autograd.node_marks import Marks
+from hookviz.support.interrupts import Uninterrupted
+
+if TYPE_CHECKING:
+    from hookviz.recorder.recording import Recording
+
+
+class Meanwhile:
+    """Remembers where hooks were put, since by the time of the pass their tensors may be gone."""
+
+    def __init__(self, recording: "Recording") -> None:
+        self.recording = recording
+        self.dicts: HookDicts = Marks()
+        """For the node of each tensor that got a hook: which of its outputs that was, and its dict of hooks."""
+        self._on_nodes: dict[int, weakref.ref[Any]] = {}
+        """By their ``id``, the dicts of hooks that nodes got."""
+        self._retaining: list[weakref.ref[torch.Tensor]] = []
+
+    def on_tensor(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
+        """A hook was added to ``tensor``; remember where, since the tensor itself may soon be gone."""
+        if self.recording.stages.lays_in(hooks):
+            self.recording.stages.lay_anew(hooks)
+            return
+        with Uninterrupted():
+            self._remember(tensor, hooks)
+        for watched in self.recording.running:
+            place = watched.survey.find(tensor)
+            if place is not None:
+                self.recording.stages.observe(watched, kind, hooks, *place)
+                watched.nodes.wake(watched)
+
+    def on_dict(self, hooks: Any) -> None:
+        """A hook was added to a dict: observers that stand there are laid anew. Stages already running are unaffected.
+
+        If none stand there, it is that of a node, in front of it or behind it: which one, torch does not tell.
+        """
+        self._on_nodes[id(hooks)] = weakref.ref(hooks)
+        if self.recording.stages.lays_in(hooks):
+            self.recording.stages.lay_anew(hooks)
+        else:
+            self.recording.stages.registered(hooks)
+
+    def unexplained(self, found: Iterable[Any]) -> bool:
+        """Whether a node got hooks of which those that were ``found`` behind the nodes of a graph are not all."""
+        known = {id(hooks) for hooks in found}
+        self._on_nodes = {key: reference for key, reference in self._on_nodes.items() if reference()}
+        return not self._on_nodes.keys() <= known
+
+    def retains(self, tensor: torch.Tensor) -> None:
+        """``tensor`` keeps its gradient from now on; nobody else may know of it by the time that it does."""
+        if tensor.is_leaf:
+            return  # it does so anyway
+        self._retaining.append(weakref.ref(tensor))
+        for watched in self.recording.running:
+            watched.survey.retains(tensor)
+
+    def tell(self, survey: Survey) -> None:
+        """Tell a pass that begins which tensors are known to keep their gradients."""
+        self._retaining = [reference for reference in self._retaining if reference() is not None]
+        for reference in self._retaining:
+            survey.retains(reference())
+
+    def _remember(self, tensor: torch.Tensor, hooks: Any) -> None:
+        if tensor.grad_fn is None:
+            return
+        known = self.dicts.get(tensor.grad_fn) or ()
+        if all(reference() is not hooks for _, reference in known):
+            self.dicts.put(tensor.grad_fn, (*known, (tensor.output_nr, weakref.ref(hooks))))
+
+    def forget(self) -> None:
+        """Passes were let go of: hooks that are gone with their tensors need no mark any more."""
+        self.dicts.keep(key for key, known in self.dicts.items() if any(hooks() is not None for _, hooks in known))
+
+    def sweep(self) -> None:
+        """Forget the nodes that are gone."""
+        self.dicts.sweep()
+
+    def close(self) -> None:
+        """Forget all."""
+        self.dicts.clear()

@@ -1,0 +1,188 @@
+"""The observers on the nodes of a pass: one behind each, and one in front only where that cannot see enough."""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.autograd.graph import Node
+
+from hookviz.autograd import graph
+from hookviz.autograd.graph_snapshot import Survey
+from hookviz.recorder.hook_dicts import entries
+from hookviz.recorder.hook_observer import Observer, Stage
+from hookviz.support.interpreter import no_collection
+
+if TYPE_CHECKING:
+    from hookviz.recorder.recording import Recording
+    from hookviz.recorder.running_pass import Watched
+
+Dict = dict[Any, Any]
+
+# Looked up once: there may be thousands of nodes.
+_Plainly = torch._C.DisableTorchFunction
+_task, _node = torch._C._current_graph_task_id, torch._C._current_autograd_node
+
+
+class Probed(Exception):
+    """Raised in the place of a registration, by which nothing is registered."""
+
+    def __init__(self, hooks: Dict | None) -> None:
+        super().__init__()
+        self.hooks = hooks
+        """The hooks of this kind that the node has."""
+
+
+class _Probe:
+    """Registered on a node, it makes torch tell which hooks are there."""
+
+    def __call__(self, *_: Any) -> None:
+        """Never called."""
+
+
+PROBE = _Probe()
+
+
+class NodeObserver(Observer):
+    """The observer behind every node of a pass; it is called for each of them, so what it does counts."""
+
+    __slots__ = ("lock", "numbers", "recording", "seen")
+
+    def __init__(self, recording: "Recording", watched: "Watched") -> None:
+        super().__init__(None)
+        self.recording, self.lock = recording, recording.lock
+        self.seen, self.numbers = watched.seen, watched.survey.numbers
+
+    def __call__(self, *arguments: Any) -> None:
+        """A node has computed; as for any observer, what goes wrong in here must not reach the engine."""
+        seen, recording = self.seen, self.recording
+        try:
+            with self.lock, _Plainly():
+                if recording.stages.disturbed:
+                    recording.stages.settle_down()
+                if seen.task != _task() and recording.current() is not seen:
+                    return  # another pass through the same node
+                number = self.numbers.get(id(_node()))
+                if number is not None:
+                    seen.ran(number, *arguments)
+        except Exception as error:
+            recording.trouble(error)
+
+
+class NodeObservers:
+    """Observes the nodes of one pass.
+
+    A single observer stands behind every node and asks the engine where it is. What a node was given it sees only after
+    the node has computed, and of one that fails it sees nothing. So another one stands in front of a node that runs a
+    person's code, or sums up several gradients, or at which the pass begins; and of all nodes where one that fails
+    cannot be found by elimination (several devices compute at once; not all nodes are looked at) or may have hooks that
+    nobody told of. It does not hold the pass, which holds it: what a pass holds is let go of as soon as it is over.
+    """
+
+    def __init__(self, recording: "Recording") -> None:
+        self.recording = recording
+        self.observer: NodeObserver
+        self._dicts: list[Dict] = []
+        """The hooks behind each of the nodes, in their order."""
+        self._numbers: dict[int, int] = {}
+        """``id`` of such a dict → its node, once somebody asks."""
+        self._awake = False
+        """Whether an observer stands in front of every node."""
+
+    # -- laying
+
+    def lay(self, watched: "Watched", everywhere: bool) -> None:
+        """Put the observers in place: ``everywhere`` in front as well, or where they are needed."""
+        survey, numbers, hooked = watched.survey, watched.survey.numbers, self._lay_behind(watched)
+        self._awake = everywhere or self.recording.meanwhile.unexplained(hooked.values())
+        theirs = set() if self._awake else _theirs(watched.survey)
+        quiet = not (self._awake or theirs or hooked or watched.stages or survey.unpack_hooks)
+        fronts = survey.summed | theirs | {numbers.get(id(node), -1) for node in survey.starts}
+        for node in survey.nodes:
+            number = numbers[id(node)]
+            if self._awake or number in fronts:
+                self._front(watched, node, number)
+            if number in hooked:
+                self._hand_over(watched, number, hooked[number])
+        if quiet:  # nothing runs in the pass but torch: what the collector would find is there afterwards, too
+            watched.rest(no_collection)
+            watched.seen.careful = False
+            return
+        for node in survey.nodes:
+            if numbers[id(node)] in survey.leaves:  # hooks may change ``.grad``, or look at it
+                self._front(watched, node, numbers[id(node)])
+
+    def _lay_behind(self, watched: "Watched") -> dict[int, Dict]:
+        """Put the observer behind each node; the hooks of the nodes behind which a person's stand, too."""
+        hooked: dict[int, Dict] = {}
+        self.observer = NodeObserver(self.recording, watched)
+        for node in watched.survey.nodes:
+            hooks: Any = node.register_hook(self.observer)  # of an observer torch gives back the dict: see patches
+            self._dicts.append(hooks)
+            if len(hooks) > 1 and entries(hooks):
+                hooked[watched.survey.numbers[id(node)]] = hooks
+        return hooked
+
+    def wake(self, watched: "Watched") -> None:
+        """Put an observer in front of every node: hooks may be there, or come, that nobody tells of."""
+        if not self._awake:
+            self._awake = watched.seen.careful = True
+            watched.wake()
+            for node in watched.survey.nodes:
+                self._front(watched, node, watched.survey.numbers[id(node)])
+
+    def _front(self, watched: "Watched", node: Node, number: int) -> None:
+        seen = watched.seen
+        if number in seen.fronted:
+            return
+        seen.fronted.add(number)
+        stage = Stage(self.recording, "node_pre_hook", None, number)
+        observer = Observer(stage)
+        hooks: Any = node.register_prehook(observer)
+        stage.dict = hooks
+        self.recording.stages.join(watched, stage, observer)
+
+    def _hand_over(self, watched: "Watched", number: int, hooks: Dict) -> None:
+        """Hooks of a person's stand in ``hooks``: observers between them take the place of the one for all."""
+        del hooks[self.observer]
+        self.recording.stages.observe(watched, "node_post_hook", hooks, number, -1)
+
+    def registered(self, watched: "Watched", hooks: Dict) -> None:
+        """A hook was added to a node during the pass, behind it or in front: whether of this graph, nobody knows."""
+        if self.observer in hooks:
+            if not self._numbers:
+                numbers = watched.survey.numbers
+                pairs = zip(self._dicts, watched.survey.nodes, strict=True)
+                self._numbers = {id(known): numbers[id(node)] for known, node in pairs}
+            self._hand_over(watched, self._numbers[id(hooks)], hooks)
+        else:  # torch is about to give the dict to its node: until then an observer there would get another
+            self.recording.stages.disturbed = True
+
+    def lift(self) -> None:
+        """Take the observers behind the nodes away; those in front go with their stages."""
+        for hooks in self._dicts:  # laid by ``lay``, as far as it came
+            hooks.pop(self.observer, None)
+        self._dicts.clear()
+        self._numbers.clear()
+
+
+def _theirs(survey: Survey) -> set[int]:
+    """The nodes in which code of a person's runs: their backward is Python, or they have hooks in front.
+
+    Of the nodes that a recording saw being made it knows that they have none, but a leaf's may be older.
+    """
+    kinds = {type(node) for node in survey.nodes}
+    python = {kind for kind in kinds if hasattr(kind, "_forward_cls")}
+    leaves = {kind for kind in kinds if kind.__name__ == graph.LEAVES}
+    return {
+        survey.numbers[id(node)]
+        for node in survey.nodes
+        if type(node) in python or (type(node) in leaves and _has_hooks_in_front(node))
+    }
+
+
+def _has_hooks_in_front(node: Node) -> bool:
+    """Whether hooks of a person's stand in front of ``node``, whenever they were registered."""
+    try:
+        node.register_prehook(PROBE)
+    except Probed as found:
+        return bool(entries(found.hooks))
+    return True

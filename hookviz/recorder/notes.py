@@ -1,0 +1,66 @@
+"""What a recording cannot show, said once in the trace's notes with the reason."""
+
+import warnings
+from contextlib import suppress
+from typing import Any
+
+import torch
+
+from hookviz.autograd.graph import caller
+from hookviz.support.messages import say
+from hookviz.support.source_code import describe
+from hookviz.trace import Trace
+
+_active: Any = torch._C._autograd._top_saved_tensors_default_hooks
+_allowed: Any = torch._C._autograd._saved_tensors_hooks_is_enabled  # type: ignore[attr-defined]
+_message: Any = torch._C._autograd._saved_tensors_hooks_get_disabled_error_message
+
+
+def packed() -> bool:
+    """Whether hooks pack what nodes save that are made now."""
+    return _active(True) is not None
+
+
+class HookvizWarning(UserWarning):
+    """Something could not be observed, or a recording grows without end; what is observed runs as it would have."""
+
+
+def warn(sentence: str) -> bool:
+    """Warn the user, at the line of theirs that runs now; whether that was possible.
+
+    A filter may turn warnings into errors, or there may be no stderr: that must not reach the user's pass.
+    """
+    with suppress(Exception):
+        frame = caller()
+        warnings.warn_explicit(sentence, HookvizWarning, frame.f_code.co_filename, frame.f_lineno)
+        return True
+    return False
+
+
+class Notices:
+    """Adds sentences to a trace's notes, each of them once."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def say(self, key: str, **parts: Any) -> None:
+        """Note the text kept under ``key``."""
+        self.add(say(key, **parts))
+
+    def add(self, sentence: str) -> None:
+        """Note ``sentence``, unless it stands there."""
+        if sentence not in self.trace.notes:
+            self.trace.notes.append(sentence)
+
+    def saved_hooks(self) -> None:
+        """Saved-tensor hooks that are in force now, or forbidden now, are named; nothing is done to them."""
+        pair = _active(True)
+        if pair is not None:
+            self.packing(pair[0])
+        if not _allowed() and torch._C._functorch.peek_interpreter_stack() is None:  # torch.func forbids them by itself
+            self.say("note.saved.disabled", message=_message())
+
+    def packing(self, hook: Any) -> None:
+        """Name a saved-tensor hook of the user's; checkpointing has such hooks, too, and its calls are marked."""
+        if getattr(hook, "__module__", "") != "torch.utils.checkpoint":
+            self.say("note.saved", hook=describe(hook)[0])

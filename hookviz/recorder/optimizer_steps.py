@@ -1,0 +1,227 @@
+"""The optimizer steps of a recording: each step, and the hooks that torch runs before and after it."""
+
+import sys
+import weakref
+from collections import UserDict
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.optim import Optimizer
+from torch.utils._python_dispatch import _disable_current_modes
+
+from hookviz.autograd import graph
+from hookviz.autograd.graph_snapshot import hook_row
+from hookviz.recorder.exception_tracker import text_of
+from hookviz.recorder.fingerprint import glimpse_of
+from hookviz.recorder.pytree import row_of
+from hookviz.trace import ModuleRow, StepRow
+
+if TYPE_CHECKING:
+    from hookviz.recorder.recording import Recording
+
+Hook = Callable[..., Any]
+
+COMPARED = 4096
+"""Parameters and gradients of up to so many numbers in all are compared number by number around each hook."""
+
+_STEP = Optimizer.profile_hook_step(print).__code__
+"""The code that torch puts around the step of every optimizer, and that runs the hooks."""
+
+
+def in_step() -> bool:
+    """Whether the caller of our caller is torch, running an optimizer's step."""
+    return sys._getframe(2).f_code is _STEP and not torch.compiler.is_compiling()
+
+
+class Step:
+    """One step of an optimizer while it runs."""
+
+    def __init__(self, number: int, raised: int | None) -> None:
+        self.number, self.raised = number, raised
+        self.entry: tuple[Any, ...] | None = None
+        """(kind, whether it is one of all optimizers, key, function, place) of the hook that is running."""
+        self.last: tuple[Any, ...] = ()
+        """What was seen before that hook ran."""
+
+
+class Optimizers:
+    """Follows the optimizers that are stepped in the thread of a recording."""
+
+    def __init__(self, recording: "Recording") -> None:
+        self.recording, self.trace = recording, recording.trace
+        self._numbers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
+        self._running: list[Step] = []
+
+    def follows(self) -> bool:
+        """Whether the step that runs, or begins, in the thread of the recording is one that is followed."""
+        return bool(self._running) or self.recording.turns.after()
+
+    def begin(self, optimizer: Optimizer) -> None:
+        """A step begins: its hooks are about to run."""
+        self._running.append(Step(self.number(optimizer), self.recording.raised.enter()))
+
+    def stepped(self, optimizer: Optimizer) -> None:
+        """The step itself is over; torch is about to run the hooks after it."""
+        if not self._running:  # the recording began inside this step
+            return
+        count = sum(len(group["params"]) for group in optimizer.param_groups)
+        self.trace.values.append(row_of(count))
+        self._log("optimizer_step", self._running[-1], after=len(self.trace.values) - 1)
+
+    def end(self, error: BaseException | None) -> None:
+        """The step and its hooks have run, or ``error`` ended them."""
+        if not self._running:
+            return
+        step = self._running.pop()
+        if error is None:
+            self.recording.raised.leave(step.raised)
+        elif self.recording.raised.first(error):
+            hook = None if step.entry is None else self._hook(step)
+            self._log("exception", step, hook=hook, error=text_of(error))
+
+    def before(self, entry: tuple[Any, ...], given: tuple[Any, ...]) -> None:
+        """A hook is about to be called."""
+        if self._running:
+            self._running[-1].entry, self._running[-1].last = entry, _seen(*given)
+
+    def after(self, given: tuple[Any, ...]) -> None:
+        """The hook that was called has run."""
+        if not self._running:
+            return
+        step = self._running[-1]
+        (kind, *_, place), now = step.entry or (), _seen(*given)
+        replaced, marked, tuned, written = (one != other for one, other in zip(step.last, now, strict=True))
+        known = "kept" if now[-1] is not None else "ran"
+        effect = "replaced" if replaced else "edited" if marked or tuned or written else known
+        of = "settings" if tuned and not (marked or written) else None
+        self._log(kind, step, hook=self._hook(step), place=place, before=(), after=(), effect=effect, of=of)
+        step.entry = None
+
+    def alive(self) -> Iterator[tuple[str, Optimizer]]:
+        """(name, optimizer) of every optimizer that was stepped and is still there."""
+        for reference, number in self._numbers.values():
+            optimizer = reference()
+            if optimizer is not None:
+                yield self.trace.optimizers[number].name, optimizer
+
+    def _hook(self, step: Step) -> int:
+        kind, shared, key, function, _ = step.entry or ()
+        owner, flags = (-1, ("global",)) if shared else (step.number, ())
+        return hook_row(self.trace, None, kind, -1, -1, key, function, module=owner, flags=flags)
+
+    def number(self, optimizer: Optimizer) -> int:
+        """The number of an optimizer in the trace."""
+        reference, number = self._numbers.get(id(optimizer), (None, 0))
+        if reference is None or reference() is not optimizer:
+            kind, number = type(optimizer).__name__, len(self.trace.optimizers)
+            name = graph.variable_of(optimizer, graph.caller()) or kind
+            self.trace.optimizers.append(ModuleRow(name, kind))
+            self._numbers[id(optimizer)] = (weakref.ref(optimizer), number)
+        return number
+
+    def _log(self, kind: str, step: Step, **known: Any) -> None:
+        number = max(len(self.trace.roots) - 1, 0)  # a step belongs to the pass before it
+        self.trace.rows.append(StepRow(number, kind, optimizer=step.number, **known))
+
+
+def _seen(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
+    """What hooks may replace (the arguments), and edit: parameters and gradients, settings.
+
+    A write through ``.data`` leaves no mark, so the numbers are compared, too, where they are few: last, or None.
+    """
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    held = [*parameters, *(p.grad for p in parameters if p.grad is not None)]
+    marks = [(glimpse_of(p).mark, p.grad is not None and (id(p.grad), glimpse_of(p.grad).mark)) for p in parameters]
+    groups = [{name: group[name] for name in group if name != "params"} for group in optimizer.param_groups]
+    settings = [{name: _setting(value) for name, value in group.items()} for group in groups]
+    return (id(args), id(kwargs)), marks, settings, _numbers(held)
+
+
+def _setting(value: Any) -> Any:
+    """What can be told of a setting without running anybody's code, and differs once it is changed."""
+    if isinstance(value, torch.Tensor):
+        return id(value), glimpse_of(value).mark, _numbers([value])
+    if isinstance(value, (tuple, list)):
+        return id(value) if isinstance(value, list) else None, [_setting(part) for part in value]
+    return repr(value) if type(value) in (bool, int, float, complex, str) else id(value)
+
+
+def _numbers(tensors: list[torch.Tensor]) -> str | None:
+    """All numbers in ``tensors``; None where they are many, or cannot be read at once."""
+    plain = all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.is_cpu for tensor in tensors)
+    if not plain or sum(tensor.numel() for tensor in tensors) > COMPARED:
+        return None
+    try:
+        with _disable_current_modes():
+            return repr([tensor.detach().tolist() for tensor in tensors])
+    except Exception:  # a kind of tensor that torch itself cannot read
+        return None
+
+
+class Between(UserDict[Any, Hook]):
+    """A dict of step hooks that looks at what passes between them whenever torch runs them, and is that dict otherwise.
+
+    Nothing is put into the dict itself: torch goes through it as it stands, so that a hook which changes it on the way
+    gets the same error or none as ever; and steps of other threads never meet it half changed.
+    """
+
+    def __init__(self, kind: str, hooks: Any, here: Callable[[], "Recording | None"], *, shared: bool) -> None:
+        self.data, self.kind, self.shared, self.here = hooks, kind, shared, here
+
+    def values(self) -> Any:
+        """The hooks; in a step of a thread that is observed, with something that looks before and after each."""
+        recording = self.here() if in_step() else None
+        if recording is None:
+            return self.data.values()
+        # torch's own functions go through the dict, and so no frame of ours can get into a traceback.
+        watching = _Watching(self, recording)
+        return chain.from_iterable(map(watching.around, chain(self.data.items())))
+
+
+class _Watching:
+    """Looks before and after each hook of one dict in one step."""
+
+    def __init__(self, hooks: Between, recording: "Recording") -> None:
+        self.kind, self.shared, self.recording = hooks.kind, hooks.shared, recording
+        self.places, self.total = iter(range(len(hooks.data))), hooks.data
+
+    def around(self, item: tuple[Any, Hook]) -> Iterator[Hook]:
+        place = (next(self.places, 0), len(self.total))
+        entry = (self.kind, self.shared, *item, place)
+        return iter((self._before(entry), item[1], self._after))
+
+    def _before(self, entry: tuple[Any, ...]) -> Hook:
+        def look(*given: Any) -> None:
+            self.recording.carefully(self.recording.optimizers.before, entry, given)
+
+        return look
+
+    def _after(self, *given: Any) -> None:
+        self.recording.carefully(self.recording.optimizers.after, given)
+
+
+class OnOptimizer:
+    """Stands on the class of all optimizers for the attribute that holds an optimizer's own step hooks."""
+
+    def __init__(self, name: str, kind: str, here: Callable[[], "Recording | None"]) -> None:
+        self.name, self.kind, self.here = name, kind, here
+
+    def __get__(self, optimizer: Optimizer | None, owner: type) -> Any:
+        """The dict of hooks, and to torch in a step: the same with observers between them."""
+        hooks = None if optimizer is None else vars(optimizer).get(self.name)
+        if hooks is None or optimizer is None:
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
+        recording = self.here() if in_step() else None
+        if recording is None:
+            return hooks
+        steps = recording.optimizers
+        recording.carefully(steps.begin if self.kind == "step_pre_hook" else steps.stepped, optimizer)
+        return Between(self.kind, hooks, self.here, shared=False)
+
+    def __set__(self, optimizer: Optimizer, hooks: Any) -> None:
+        vars(optimizer)[self.name] = hooks
+
+    def __delete__(self, optimizer: Optimizer) -> None:
+        del vars(optimizer)[self.name]

@@ -1,0 +1,67 @@
+"""Whose turn it is: of the passes of a long run, every n-th is recorded, with the forward before it."""
+
+import threading
+from collections import Counter
+
+import torch
+
+from hookviz.recorder.notes import Notices
+from hookviz.support.messages import say
+
+
+def checked_every(every: int) -> int:
+    """``every`` as it was given, once it is seen to be a number of passes.
+
+    Raises:
+        TypeError: it is no whole number.
+        ValueError: it is less than 1.
+    """
+    if isinstance(every, bool) or not isinstance(every, int):
+        raise TypeError(say("error.every", every=repr(every)))
+    if every < 1:
+        raise ValueError(say("error.every", every=every))
+    return every
+
+
+def outermost() -> bool:
+    """Whether a pass that begins here is one of its own, rather than part of the one in which it is begun."""
+    task: int = torch._C._current_graph_task_id()
+    return task == -1
+
+
+class Turns:
+    """Counts the passes of each thread. A pass that a hook begins, or checkpointing, is part of the one around it."""
+
+    def __init__(self, every: int = 1) -> None:
+        self.every = every
+        self._begun: Counter[int] = Counter()
+        self._on: dict[int, bool] = {}
+        """Whether the last pass that began in a thread is recorded."""
+
+    def begin(self) -> bool:
+        """A pass begins in this thread: whether it is recorded."""
+        here = threading.get_ident()
+        if outermost():
+            self._on[here] = self._begun[here] % self.every == 0
+            self._begun[here] += 1
+        return self._on.get(here, True)
+
+    def on(self) -> bool:
+        """Whether what is called in this thread belongs to a pass that is recorded: the next one, or the one it is in.
+
+        It is asked at every call of a module, also where nothing is recorded.
+        """
+        if self.every == 1:
+            return True
+        here = threading.get_ident()
+        return self._begun[here] % self.every == 0 if outermost() else self._on.get(here, True)
+
+    def after(self) -> bool:
+        """Whether the step of an optimizer belongs to a pass that is recorded: the last one."""
+        return self.every == 1 or self._on.get(threading.get_ident(), True)
+
+    def tell(self, notices: Notices) -> None:
+        """Say what was left out."""
+        for begun in self._begun.values() if self.every > 1 else ():
+            recorded = -(-begun // self.every)
+            notices.say("note.every", every=self.every, recorded=recorded, begun=begun)

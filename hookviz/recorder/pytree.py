@@ -1,0 +1,137 @@
+"""What a module is given and what it returns: tensors and other things, each under the path that leads to it."""
+
+import dataclasses
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import torch
+
+from hookviz.recorder.fingerprint import Glimpse
+from hookviz.support.messages import say
+from hookviz.support.printable import cut
+from hookviz.trace.values import Row
+
+DEEP, MANY = 6, 64
+"""Containers are opened so deep and taken apart into so many things; what is left out is said."""
+
+_SPOKEN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
+"""Types whose ``repr`` runs no code of anybody's and says it all."""
+
+
+class Leaf(NamedTuple):
+    """A thing in a structure at one moment, seen without holding it."""
+
+    label: str
+    glimpse: Glimpse | None
+    """Of a tensor; None for anything else."""
+    identity: int
+    value: int
+    """Its number among the values of the trace."""
+
+
+def arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """(label, thing) for everything a module is called with, under the names that its ``forward`` gives them."""
+    names = _parameters(getattr(type(module), "forward", None))  # a scripted one has none
+    args = args if isinstance(args, tuple) else (args,)
+    for i, thing in enumerate(args):
+        yield from leaves(names[i] if i < len(names) else f"args[{i}]", thing)
+    for name, thing in kwargs.items():
+        yield from leaves(name, thing)
+
+
+_PARAMETERS: WeakKeyDictionary[Any, tuple[str, ...]] = WeakKeyDictionary()
+"""Weak, since a function keeps all that it refers to."""
+
+
+def _parameters(forward: Any) -> tuple[str, ...]:
+    """The positional parameters of a module's ``forward``, less ``self``."""
+    with suppress(KeyError, TypeError):
+        return _PARAMETERS[forward]
+    try:
+        parameters = list(inspect.signature(forward).parameters.values())[1:]
+    except Exception:  # a class may say of itself what it likes
+        return ()
+    names = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+    with suppress(TypeError):
+        _PARAMETERS[forward] = names
+    return names
+
+
+def leaves(label: str, thing: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """(label, thing) for each thing in nested tuples, lists, dicts and dataclasses.
+
+    >>> list(leaves("x", {"a": (1, 2)}))
+    [("x['a'][0]", 1), ("x['a'][1]", 2)]
+    """
+    parts = _parts(thing) if type(thing) is not torch.Tensor and depth < DEEP else None
+    if parts is None:
+        yield label, thing
+        return
+    for path, part in parts[:MANY]:
+        yield from leaves(f"{label}{path}", part, depth + 1)
+    if len(parts) > MANY:
+        yield f"{label}[…]", _More(len(parts) - MANY)
+
+
+class _More(int):
+    """So many things that are not taken apart."""
+
+
+class _Unread(str):
+    """A thing that cannot be read, by the exception that says so."""
+
+
+def _parts(thing: Any) -> list[tuple[str, Any]] | None:
+    """(path, part) for each part of a container; None for anything else, for an empty one, and where it refuses."""
+    try:
+        return None if isinstance(thing, torch.Size) or not thing_has_parts(thing) else _taken_apart(thing)
+    except Exception:  # a class of a person's has its own code for this
+        return None
+
+
+def _taken_apart(thing: Any) -> list[tuple[str, Any]]:
+    if isinstance(thing, (tuple, list)):
+        names = getattr(thing, "_fields", None)
+        return [(f".{names[i]}" if names else f"[{i}]", part) for i, part in enumerate(thing)]
+    if isinstance(thing, dict):
+        return [(f"[{_key(key)}]", part) for key, part in thing.items()]
+    return [(f".{field.name}", _field(thing, field.name)) for field in dataclasses.fields(thing)]
+
+
+def _field(thing: Any, name: str) -> Any:
+    """A field of a dataclass, which may be computed when it is asked for."""
+    try:
+        return getattr(thing, name)
+    except Exception as error:
+        return _Unread(type(error).__name__)
+
+
+def thing_has_parts(thing: Any) -> bool:
+    """Whether ``thing`` is a container that can be taken apart without running anybody's code."""
+    if isinstance(thing, (tuple, list, dict)):
+        return len(thing) > 0
+    return dataclasses.is_dataclass(thing) and not isinstance(thing, type)
+
+
+def _key(key: Any) -> str:
+    return repr(key) if isinstance(key, _SPOKEN) else f"<{type(key).__name__}>"
+
+
+def row_of(thing: Any) -> Row:
+    """What a trace keeps of a thing that is no tensor: what it is, in its own words where they are safe to ask for.
+
+    >>> row_of(0.5)
+    ((), 'float', '', None, None, '0.5')
+    """
+    if isinstance(thing, _More):
+        text = say("value.more", count=int(thing))
+    elif isinstance(thing, _Unread):
+        return ((), "", "", None, None, say("value.unknown", why=str(thing)))
+    elif isinstance(thing, (tuple, list, dict)) or type(thing) in _SPOKEN:
+        text = repr(thing) if type(thing) in (*_SPOKEN, tuple, list, dict) and not thing_has_parts(thing) else "…"
+    else:
+        text = f"<{type(thing).__name__}>"
+    return ((), type(thing).__name__, "", None, None, cut(text, 80))

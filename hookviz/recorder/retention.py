@@ -1,0 +1,99 @@
+"""How much a recording keeps: its last passes, so that a training loop of any length fits into memory."""
+
+from typing import TYPE_CHECKING
+
+from hookviz.recorder.notes import warn
+from hookviz.recorder.pass_sampler import outermost
+from hookviz.recorder.saved_tensors import ROOM
+from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.messages import say
+from hookviz.trace.retention import let_go
+
+if TYPE_CHECKING:
+    from hookviz.recorder.recording import Recording
+
+
+MANY_STEPS = 20_000
+"""A step takes about 1 KB. A recording that holds more steps, and goes on and on, says once how to keep it small."""
+SEVERAL = 20
+"""Fewer passes and calls of models than this are large themselves, rather than many."""
+
+
+def checked_keep(keep: int | None) -> int | None:
+    """``keep`` as it was given, once it is seen to be a number of passes, or None for all.
+
+    Raises:
+        TypeError: it is no whole number.
+        ValueError: it is less than 1.
+    """
+    if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int)):
+        raise TypeError(say("error.keep", keep=repr(keep)))
+    if keep is not None and keep < 1:
+        raise ValueError(say("error.keep", keep=keep))
+    return keep
+
+
+class Bound:
+    """Lets go of the oldest passes of a recording."""
+
+    def __init__(self, recording: "Recording", keep: int | None) -> None:
+        self.recording, self.trace, self.keep = recording, recording.trace, keep
+        self._note: str | None = None
+        self._dropped = 0
+        self._starts: list[int] = []
+        """The passes that were begun outside of others, by their numbers in the trace: these are counted."""
+        self._calls = 0
+        """How many module calls have ended that no other call was around."""
+        self._warned = False
+
+    def begins(self, number: int) -> None:
+        """A pass begins; one that begins inside another goes where that goes."""
+        if outermost():
+            self._starts.append(number)
+
+    def called(self) -> None:
+        """A module call is over that no other call is around."""
+        self._calls += 1
+
+    def check(self, *, last: bool = False) -> None:
+        """Trim the trace if it holds too much: twice too much, until the ``last`` time, for each trimming costs.
+
+        While a pass or a module call is running, in whatever thread, its numbers are in use: then the trace waits.
+        """
+        if len(self.trace.rows) >= MANY_STEPS and not (self._warned or last):
+            self._warn_of_growth()
+        if self.keep is None:
+            return
+        over = len(self._starts) - self.keep
+        if over > (0 if last else self.keep) and not self.recording.running and not self.recording.calls.busy():
+            self._trim(over)
+
+    def _warn_of_growth(self) -> None:
+        """Say what to do about a recording that grows without end; ``keep`` bounds passes, but no calls without one."""
+        bounded = self.keep is not None and self._starts
+        if max(len(self._starts), self._calls) >= SEVERAL and not bounded:
+            self._warned = True
+            sentence = self._growth()
+            if not warn(sentence):  # the trace then says it
+                self.recording.notices.add(sentence)
+
+    def _growth(self) -> str:
+        """What grows, and what helps: ``keep`` and ``every`` count passes, and change nothing where there is none."""
+        steps = f"{len(self.trace.rows):,}"
+        if self._starts:
+            return say("trace.grows", steps=steps, passes=f"{len(self._starts):,}")
+        said = [say("trace.grows.calls", steps=steps, calls=f"{self._calls:,}")]
+        return " ".join([*said, say("trace.grows.keep", keep=self.keep)] if self.keep is not None else said)
+
+    def _trim(self, over: int) -> None:
+        with Uninterrupted():
+            count = self._starts[over]
+            moved = let_go(self.trace, count)
+            self._starts = [start - count for start in self._starts[over:]]
+            self._dropped += over
+            self.recording.saved.room = ROOM
+            self.recording.renumber(moved.nodes)
+            self.recording.calls.renumber(moved.calls, moved.hooks)
+        note = say("note.dropped", dropped=self._dropped, kept=len(self._starts))
+        self.trace.notes = [text for text in self.trace.notes if text != self._note] + [note]
+        self._note = note

@@ -1,0 +1,1 @@
+"""Traces as files: how they are written, read, checked and refused."""

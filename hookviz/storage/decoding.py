@@ -1,0 +1,84 @@
+"""A trace out of what a JSON file holds, once that is seen to be of the format."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hookviz.storage.files import ROWS
+from hookviz.storage.schema import DamagedError, File, Number, checked, shortened
+from hookviz.support.messages import say
+from hookviz.support.progress import maybe
+from hookviz.trace import Trace
+from hookviz.trace.values import Row
+
+
+def decode(data: Any) -> Trace:
+    """The trace that ``encode`` wrote as ``data``.
+
+    Raises:
+        DamagedError: it is not of the format; the message says what is wrong.
+    """
+    try:
+        return _decode_file(checked(data))
+    except RecursionError:
+        raise DamagedError(say("damaged.nested")) from None
+
+
+def _decode_file(file: File) -> Trace:
+    count = len(file.values) + sum(len(getattr(getattr(file, name), kind._fields[0])) for name, kind in ROWS.items())
+    with maybe(say("progress.reading", n="{n}", total="{total}"), count) as tick:
+        rows: dict[str, Any] = {name: _decode_rows(getattr(file, name), kind, tick) for name, kind in ROWS.items()}
+        values = [_decode_value(row) for row in file.values]
+        tick(len(values))
+    return Trace(
+        values=values,
+        ops=file.ops,
+        edges={(a, b): (c, d) for a, b, c, d in file.edges},
+        owners=dict(file.owners),
+        roots=file.roots,
+        hooked=file.hooked,
+        outside=set(file.outside),
+        rank=file.rank,
+        ranks=file.ranks,
+        statistics=file.statistics,
+        notes=file.notes,
+        dropped=file.dropped,
+        **rows,
+    )
+
+
+def _decode_rows(table: Any, kind: Any, tick: Callable[..., None]) -> list[Any]:
+    columns = {name: getattr(table, name) for name in kind._fields}
+    for name in columns.keys() & {"plain", "scale"}:
+        columns[name] = [_setting(x) for x in columns[name]]
+    rows = list(map(kind, *columns.values()))
+    tick(len(rows))
+    return rows
+
+
+def _setting(x: Any) -> Any:
+    """A setting of an op: a number that JSON does not have stands in an object, since it may be a text as well."""
+    if isinstance(x, Number):
+        return _number(x.number)
+    if isinstance(x, dict):
+        return _number(x.get("number", x))
+    return tuple(_setting(part) for part in x) if isinstance(x, list) else x
+
+
+def _decode_value(row: tuple[Any, ...]) -> Row:
+    shape, dtype, device, numbers, statistics, note = row
+    counted = None if statistics is None else tuple(map(_decode, statistics))
+    return (shape, dtype, device, _decode(numbers), counted, note)
+
+
+def _decode(x: Any) -> Any:
+    if isinstance(x, list):
+        return [_decode(part) for part in x]
+    return _number(x) if isinstance(x, str) else x
+
+
+def _number(text: Any) -> complex:
+    """A number that JSON does not have."""
+    try:
+        return complex(text) if "j" in text else float(text)
+    except (TypeError, ValueError):
+        raise DamagedError(say("damaged.number", text=shortened(repr(text)))) from None

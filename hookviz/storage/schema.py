@@ -1,0 +1,227 @@
+"""The format of a saved trace: what stands in the file, of which types, in which ranges and of which sizes.
+
+A file is one JSON object, ``File``. Most of it is tables: each is an object with a column for each field of its rows,
+which are described in ``hookviz.trace.rows``. What one part of a file has to do with another, types cannot tell: that
+is in ``hookviz.storage.integrity``.
+"""
+
+import re
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from hookviz.storage.files import LONGEST_NAME, LONGEST_TEXT
+from hookviz.support.messages import say
+from hookviz.support.printable import cut, visible
+
+MOST = 2**53
+"""No number of a row, a place or a pass is larger: up to here JavaScript's numbers are whole."""
+DIMENSIONS = 128
+"""A tensor has no more; most of torch's operations stop at 64."""
+WHY = 200
+"""Characters of a fault that an error message quotes."""
+
+Index = Annotated[int, Meta(ge=0, le=MOST)]
+"""The number of a row in some table, or of a place; or a count."""
+IndexOrNone = Annotated[int, Meta(ge=-1, le=MOST)]
+"""The same, where -1 stands for none."""
+Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
+"""What a tensor, an op, a module, a hook or a file is called. It is repeated wherever the thing is shown."""
+Prose = Annotated[str, Meta(max_length=LONGEST_TEXT)]
+"""A source text, an error, a note."""
+Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Strange = Literal["nan", "inf", "-inf"]
+"""JSON has no such numbers."""
+Real = float | Strange
+Several = Index | None | tuple[Index | None, ...]
+"""The value of a step: one, none, or several."""
+
+
+class Number(Struct):
+    """A number that JSON does not have, where a text may stand as well: ``inf``, or ``1+2j``."""
+
+    number: Annotated[str, Meta(max_length=100)]
+
+
+class Tensors(Struct):
+    """Rows of ``TensorRow``."""
+
+    pass_id: list[Index]
+    node: list[Index]
+    output: list[Index]
+    name: list[Name]
+    leaf: list[bool]
+    retains_grad: list[bool]
+    data: list[Index | None]
+    grad: list[Index | None]
+
+
+class Saved(Struct):
+    """Rows of ``SavedRow``."""
+
+    pass_id: list[Index] = []
+    node: list[Index] = []
+    name: list[Name] = []
+    value: list[Several] = []
+    plain: list[Any] = []
+    """A setting: None, true, a number, a text, a ``Number``, or a list of settings; see ``integrity``."""
+    why: list[Literal["hooks", "changed", "large", "many", "none"] | None] = []
+
+
+class Scales(Struct):
+    """Rows of ``ScaleRow``."""
+
+    pass_id: list[Index] = []
+    scale: list[float | Number] = []
+    at: list[tuple[Index, ...]] = []
+    others: list[tuple[Index, ...]] = []
+
+
+class Hooks(Struct):
+    """Rows of ``HookRow``."""
+
+    kind: list[Name]
+    node: list[IndexOrNone]
+    output: list[IndexOrNone]
+    key: list[Whole | Name]
+    name: list[Name]
+    file: list[Name | None]
+    line: list[Index | None]
+    text: list[Prose | None]
+    mark: list[Index | None]
+    module: list[IndexOrNone]
+    flags: list[tuple[Literal["with_kwargs", "always_call", "global"], ...]]
+
+
+class Modules(Struct):
+    """Rows of ``ModuleRow``: modules, and in the same way optimizers."""
+
+    name: list[Name]
+    kind: list[Name]
+
+
+class Calls(Struct):
+    """Rows of ``CallRow``."""
+
+    module: list[Index]
+    number: list[Index]
+    parent: list[Index | None]
+    recomputed: list[bool]
+
+
+class Steps(Struct):
+    """Rows of ``StepRow``."""
+
+    pass_id: list[Index]
+    kind: list[Name]
+    node: list[IndexOrNone]
+    output: list[IndexOrNone]
+    hook: list[Index | None]
+    place: list[tuple[Index, Index] | None]
+    before: list[Several]
+    after: list[Several]
+    effect: list[Literal["kept", "edited", "replaced", "ran"] | None]
+    parts: list[tuple[tuple[IndexOrNone, Index, Index | None], ...]]
+    cause: list[Index | None]
+    error: list[Prose | None]
+    of: list[Name | None]
+    call: list[IndexOrNone]
+    optimizer: list[IndexOrNone]
+    labels: list[tuple[tuple[Name, ...], tuple[Name, ...]]]
+
+
+Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=DIMENSIONS)]
+Statistics = tuple[Real | None, Real | None, Real | None, Real, Index | None, Index | None, Index | None]
+"""(min, max, mean, norm, nan, inf, zero); null for what was not read."""
+Value = tuple[Shape, Name, Name, Any, Statistics | None, Prose | None]
+"""(shape, dtype, device, numbers, statistics, note); the numbers are nested as the shape says."""
+
+
+class File(Struct):
+    """A saved trace. What has a default is missing in files of earlier releases."""
+
+    format: Literal["hookviz"]
+    version: Literal[1]
+    ops: list[Name]
+    edges: list[tuple[Index, Index, Index, Index]]
+    """From a node and which of its inputs, to a node and which of its outputs."""
+    owners: list[tuple[Index, Index]]
+    roots: list[list[tuple[Index, Index]]]
+    hooked: list[list[Index]]
+    notes: list[Prose]
+    dropped: Index
+    values: list[Value]
+    tensors: Tensors
+    hook_rows: Hooks
+    modules: Modules
+    optimizers: Modules
+    calls: Calls
+    rows: Steps
+    saved: Saved = field(default_factory=Saved)
+    scales: Scales = field(default_factory=Scales)
+    outside: list[Index] = []
+    rank: Index | None = None
+    ranks: Index | None = None
+    statistics: Literal["all", "norm"] = "all"
+
+
+class DamagedError(ValueError):
+    """What was read is no trace that this hookviz could show; the text says what is wrong, and where."""
+
+
+def checked(data: Any) -> File:
+    """What a JSON file holds, once it is seen to be of the format.
+
+    Raises:
+        DamagedError: something is missing, or of another type, range or size; the message says what, and where.
+
+    >>> checked({"format": "hookviz", "version": 1})
+    Traceback (most recent call last):
+    hookviz.storage.schema.DamagedError: there is no ops
+    """
+    try:
+        file = msgspec.convert(data, File)
+    except msgspec.ValidationError as error:
+        raise DamagedError(_plainly(str(error))) from None
+    except UnicodeEncodeError:  # half of a character, where one of a few words is expected
+        raise DamagedError(say("damaged.surrogate")) from None
+    for name in ("tensors", "saved", "scales", "hook_rows", "modules", "optimizers", "calls", "rows"):
+        table = getattr(file, name)
+        if len({len(getattr(table, column)) for column in table.__struct_fields__}) > 1:
+            raise DamagedError(say("damaged.columns", table=name))
+    return file
+
+
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+def _plainly(message: str) -> str:
+    """What msgspec says of a fault, in the words of somebody who does not know its types.
+
+    >>> _plainly("Expected `int | null`, got `str` - at `$.rows.hook[3]`")
+    'rows.hook[3]: expected a whole number or null, got a text'
+    """
+    fault, _, where = message.partition(" - at ")
+    fault = fault.replace("Object missing required field", "there is no").replace("enum value", "value")
+    fault = re.sub("`([^`]*)`", lambda quoted: _type_in_words(quoted[1]), fault)
+    place = where.strip("`").removeprefix("$.").replace("[...]", "")
+    told = f"{place}: {fault[:1].lower()}{fault[1:]}" if place else f"{fault[:1].lower()}{fault[1:]}"
+    return shortened(told)
+
+
+def _type_in_words(kinds: str) -> str:
+    return " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | "))
+
+
+def shortened(text: str) -> str:
+    """A fault on one line of bounded length, whatever text of the file it quotes."""
+    return cut(visible(text[: 2 * WHY]), WHY)

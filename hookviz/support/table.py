@@ -1,0 +1,74 @@
+"""Rows that are a list in Python and a table in Jupyter."""
+
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from typing import Generic, TypeVar, overload
+
+from hookviz.support.messages import say
+from hookviz.support.printable import visible
+
+T = TypeVar("T")
+
+
+class Table(Sequence[T], Generic[T]):
+    """An unchangeable list of rows which shows itself as a table.
+
+    >>> numbers = Table([1, 4], ("n", "half"), lambda n: (str(n), str(n / 2)))
+    >>> numbers[1], len(numbers)
+    (4, 2)
+    >>> print(numbers)
+    n  half
+    1  0.5
+    4  2.0
+
+    Without rows it says ``nothing``, where that is given.
+    """
+
+    def __init__(
+        self, rows: Iterable[T], head: Sequence[str], cells: Callable[[T], Sequence[str]], nothing: str | None = None
+    ) -> None:
+        self._rows = tuple(rows)
+        self._head = tuple(head)
+        self._cells = cells
+        self._nothing = nothing
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Table[T]": ...
+    def __getitem__(self, index: int | slice) -> "T | Table[T]":
+        if isinstance(index, slice):
+            return Table(self._rows[index], self._head, self._cells, self._nothing)
+        return self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(self._rows)
+
+    def texts(self) -> list[tuple[str, ...]]:
+        """The cells' texts, row by row, without the head."""
+        return [tuple(self._cells(row)) for row in self._rows]
+
+    def __repr__(self) -> str:
+        if not self._rows and self._nothing is not None:
+            return self._nothing
+        lines = [tuple(map(visible, line)) for line in (self._head, *self.texts())]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self._head))]
+        fill = (" ".join(cell.ljust(width + 1) for cell, width in zip(line, widths, strict=True)) for line in lines)
+        return "\n".join(line.rstrip() for line in fill)
+
+    def _repr_html_(self) -> str:
+        if not self._rows:
+            return f'<p class="hv-table">{escape(self._nothing or say("table.nothing"))}</p>'
+        head = "".join(f'<th scope="col" style="text-align: left">{escape(cell)}</th>' for cell in self._head)
+        rows = "".join("<tr>" + "".join(map(_cell, line)) + "</tr>" for line in self.texts())
+        return f'<table class="hv-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _cell(text: str) -> str:
+    return f'<td style="text-align: left; unicode-bidi: isolate">{escape(visible(text))}</td>'
