@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hookviz.support.atomic_files import write_whole
+from hookviz.support.atomic_files import write_atomically
 
 if TYPE_CHECKING:
     from hookviz.player.widget import Player
 
 
-class Played:
+class Displayed:
     """Something with a ``state`` for the player. What the player needs is loaded when it is asked for."""
 
     def state(self) -> dict[str, Any]:
@@ -34,14 +34,14 @@ class Played:
             TypeError: ``path`` is no path.
             ValueError: ``path`` contains a null character.
         """
-        from hookviz.page import sheet
+        from hookviz.page import render_page
 
-        write_whole(sheet(self.state(), title), path)
+        write_atomically(render_page(self.state(), title), path)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        from hookviz.page import output
+        from hookviz.page import render_output
 
-        return {"text/html": output(self.state()), "text/plain": repr(self)}
+        return {"text/html": render_output(self.state()), "text/plain": repr(self)}
 
     def _display_(self) -> "Player":
         """What marimo shows: it runs no scripts in HTML, but widgets."""

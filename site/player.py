@@ -3,7 +3,7 @@
 import torch
 
 import hookviz as hv
-from hookviz.page import output
+from hookviz.page import render_output
 
 
 def c_hook(grad: torch.Tensor) -> torch.Tensor:
@@ -23,4 +23,4 @@ def two_hooks() -> None:
 
 def first_player() -> str:
     """What Jupyter would show for it."""
-    return output(hv.whatif(two_hooks).state())
+    return render_output(hv.whatif(two_hooks).state())

@@ -16,7 +16,7 @@ import hookviz as hv
 from hookviz.recorder import retention
 from hookviz.storage.integrity import fault_of
 from hookviz.support.messages import say
-from hookviz.trace.retention import let_go
+from hookviz.trace.dropped_passes import drop_passes
 
 
 class Loop:
@@ -180,7 +180,7 @@ def test_letting_go_of_nothing_changes_nothing() -> None:
     with hv.record() as trace:
         scene().e.backward()
     before = facts(trace)
-    moved = let_go(trace, 0)
+    moved = drop_passes(trace, 0)
     assert facts(trace) == before
     assert all(old == new for numbers in moved for old, new in numbers.items())
 

@@ -72,7 +72,7 @@ def test_a_container_that_refuses_is_shown_whole() -> None:
     assert trace.notes == [] and trace.steps[0].sentence == "net is called with …."
 
 
-@pytest.mark.parametrize(("owner", "where"), [(call_tracker, "arguments"), (call_tracker.ModuleStage, "lay")])
+@pytest.mark.parametrize(("owner", "where"), [(call_tracker, "arguments"), (call_tracker.ModuleHooksObserver, "lay")])
 def test_a_call_that_cannot_be_observed_leaves_nothing_behind(
     monkeypatch: pytest.MonkeyPatch, owner: Any, where: str
 ) -> None:

@@ -9,7 +9,7 @@ import torch
 from hookviz import Trace, record
 from hookviz.autograd.tensor_statistics import _MANY, measure
 from hookviz.recorder import gradient_probe, pass_observer
-from hookviz.recorder.fingerprint import glimpse_of
+from hookviz.recorder.fingerprint import fingerprint_of
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
         values.append(measure(tensor))
         return len(values) - 1
 
-    monkeypatch.setattr(gradient_probe, "keep", counted)
+    monkeypatch.setattr(gradient_probe, "append_value", counted)
     return shapes
 
 
@@ -105,7 +105,7 @@ VIEWS = {
 
 @pytest.mark.parametrize(("one", "other"), list(itertools.combinations(VIEWS, 2)))
 def test_views_of_one_layout_show_the_same_numbers(one: str, other: str) -> None:
-    layouts, numbers = zip(*((glimpse_of(VIEWS[name]).layout, VIEWS[name]) for name in (one, other)), strict=True)
+    layouts, numbers = zip(*((fingerprint_of(VIEWS[name]).layout, VIEWS[name]) for name in (one, other)), strict=True)
     alike = torch.equal(numbers[0].flatten().sort().values, numbers[1].flatten().sort().values)
     assert layouts[0] is not None
     assert layouts[0] != layouts[1] or alike
@@ -115,13 +115,13 @@ def test_views_of_one_layout_show_the_same_numbers(one: str, other: str) -> None
     "group", [("whole", "matrix", "transposed", "permuted", "with a one"), ("half", "the same half")]
 )
 def test_views_of_the_same_numbers_have_one_layout(group: tuple[str, ...]) -> None:
-    assert len({glimpse_of(VIEWS[name]).layout for name in group}) == 1
+    assert len({fingerprint_of(VIEWS[name]).layout for name in group}) == 1
 
 
 def test_a_view_that_negates_is_not_taken_for_the_other() -> None:
     z = torch.randn(100, dtype=torch.complex64).conj()
     assert z.imag.is_neg()
-    assert glimpse_of(z.imag).layout is None
+    assert fingerprint_of(z.imag).layout is None
 
 
 @pytest.mark.parametrize("extra", [-1, 0, 1, 255 * 8 - 1, 255 * 8])

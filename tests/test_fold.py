@@ -10,8 +10,8 @@ from scenes import leaf
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.grouping import MANY, Fold, Views
-from hookviz.picture.grouping.activity import Arrival, Happened, ranges, spans
+from hookviz.picture.grouping import MANY, Group, Views
+from hookviz.picture.grouping.activity import Activity, Arrival, ranges, spans
 from hookviz.picture.grouping.collapsing import part_size
 from hookviz.picture.grouping.views import FEW, View
 
@@ -171,8 +171,8 @@ def test_a_part_is_a_round_number_of_things() -> None:
 # -- what happened inside
 
 
-def inside(found: Views, fold: Fold) -> Any:
-    return Happened(found.tree).inside(fold)
+def inside(found: Views, fold: Group) -> Any:
+    return Activity(found.tree).inside(fold)
 
 
 def test_what_happened_inside_the_whole_is_what_happened() -> None:

@@ -273,15 +273,15 @@ def test_a_formula_takes_no_more_numbers_than_anybody_could_look_at(tmp_path: Pa
     ],
 )
 def test_each_function_that_takes_a_size_is_bounded(text: str) -> None:
-    from hookviz.analysis.formulas.bounded_values import Term
+    from hookviz.analysis.formulas.bounded_values import BoundedValue
     from hookviz.analysis.formulas.derivatives import parsed
 
-    grad = Term(torch.ones(64), 0.0)
+    grad = BoundedValue(torch.ones(64), 0.0)
     names = {
         "grad": grad, "grads": [grad], "shape": (40_000, 40_000), "rows": 10**9,
-        "index": Term(torch.zeros(64, dtype=torch.int64), 0.0),
-        "other": Term(torch.ones(64) if "outer" in text else torch.ones(64, 1), 0.0),
-        "third": Term(torch.ones(64, 1, 1), 0.0),
+        "index": BoundedValue(torch.zeros(64, dtype=torch.int64), 0.0),
+        "other": BoundedValue(torch.ones(64) if "outer" in text else torch.ones(64, 1), 0.0),
+        "third": BoundedValue(torch.ones(64, 1, 1), 0.0),
     }  # fmt: skip
     if "[index]" in text:
         names, text = {**names, "indices": [names["index"]]}, text.replace("[index]", "indices")

@@ -324,7 +324,7 @@ def test_without_its_source_a_function_runs_in_a_second_frame() -> None:
     exec(compile("def half(x, *more, by=2, **rest):\n    return x / by", "<no file>", "exec"), space)
     half: FunctionType = space["half"]
     code: CodeType = half.__code__
-    observed = instrumentation.Inside(half, Watcher())
+    observed = instrumentation.Instrumented(half, Watcher())
     observed.put()
     assert half(8) == 4
     with pytest.raises(ZeroDivisionError):

@@ -11,8 +11,8 @@ import torch
 from scenes import accumulator, leaf, scene
 
 from hookviz.autograd import graph
-from hookviz.autograd.graph_snapshot import Survey
-from hookviz.autograd.node_numbers import Numbering
+from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.node_numbers import NodeNumbers
 from hookviz.support.printable import kind_of
 from hookviz.trace import Trace
 
@@ -81,7 +81,7 @@ def test_the_edge_of_a_tensor_is_where_its_gradient_goes() -> None:
 
 def test_a_node_keeps_its_number_from_one_look_to_the_next() -> None:
     tensors = scene()
-    numbering = Numbering(Trace())
+    numbering = NodeNumbers(Trace())
     first = pairs(numbering, tensors.e)
     gc.collect()
     assert pairs(numbering, tensors.e) == first
@@ -90,7 +90,7 @@ def test_a_node_keeps_its_number_from_one_look_to_the_next() -> None:
 
 def test_a_node_keeps_its_number_beside_those_that_are_made_later() -> None:
     a = leaf(2.0)
-    c, numbering = (a * 2).sin(), Numbering(Trace())
+    c, numbering = (a * 2).sin(), NodeNumbers(Trace())
     first = pairs(numbering, c)
     assert pairs(numbering, c * 3)[1:] == first
     assert pairs(numbering, c) == first
@@ -100,15 +100,15 @@ def test_a_node_keeps_its_number_beside_those_that_are_made_later() -> None:
 
 def test_a_leaf_keeps_its_number_though_torch_makes_its_node_anew() -> None:
     a = leaf(2.0)
-    numbering = Numbering(Trace())
+    numbering = NodeNumbers(Trace())
     (first,) = [n for node, n in pairs(numbering, a * 2) if node == "AccumulateGrad"]
     gc.collect()
     (again,) = [n for node, n in pairs(numbering, a * 3) if node == "AccumulateGrad"]
     assert first == again
 
 
-def pairs(numbering: Numbering, root: torch.Tensor) -> list[tuple[str, int]]:
-    seen = Survey(numbering.trace, numbering)
+def pairs(numbering: NodeNumbers, root: torch.Tensor) -> list[tuple[str, int]]:
+    seen = GraphSnapshot(numbering.trace, numbering)
     seen.take([root], {})
     found = [(graph.op_of(node), seen.numbers[id(node)]) for node in seen.nodes]
     seen.release()
@@ -117,7 +117,7 @@ def pairs(numbering: Numbering, root: torch.Tensor) -> list[tuple[str, int]]:
 
 def test_different_graphs_share_no_number_but_those_of_common_leaves() -> None:
     a = leaf(2.0)
-    numbering = Numbering(Trace())
+    numbering = NodeNumbers(Trace())
     one = {n for op, n in pairs(numbering, (a * 2).sin()) if op != "AccumulateGrad"}
     other = {n for op, n in pairs(numbering, (a * 2).sin()) if op != "AccumulateGrad"}
     assert not one & other
@@ -129,14 +129,14 @@ def test_graphs_built_in_different_threads_share_no_number() -> None:
         thread = threading.Thread(target=lambda factor=factor: roots.append((leaf(2.0) * factor).sin()))
         thread.start()
         thread.join()
-    numbering = Numbering(Trace())
+    numbering = NodeNumbers(Trace())
     one, other = ({number for _, number in pairs(numbering, root)} for root in roots)
     assert not one & other
 
 
 def test_numbering_holds_no_leaf() -> None:
     a = leaf(2.0)
-    numbering = Numbering(Trace())
+    numbering = NodeNumbers(Trace())
     pairs(numbering, a * 2)
     gone = weakref.ref(a)
     del a
@@ -145,7 +145,7 @@ def test_numbering_holds_no_leaf() -> None:
 
 
 def test_a_leaf_in_the_place_of_one_that_is_gone_has_a_number_of_its_own() -> None:
-    numbering = Numbering(Trace())
+    numbering = NodeNumbers(Trace())
     seen: dict[int, int] = {}
     for _ in range(100):
         a = leaf(2.0)

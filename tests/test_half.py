@@ -259,7 +259,7 @@ def test_no_mark_stays_on_a_node_and_no_graph_is_held() -> None:
         kept = scale.scale(w * w)
         for _ in range(200):
             scale.scale(w * w)
-        recordings.append(hv.recorder.patches.recording_here())
+        recordings.append(hv.recorder.torch_patches.recording_here())
         assert len(list(recordings[0].scales._scaled.items())) < 100
         kept.backward()
         assert not kept.grad_fn.metadata

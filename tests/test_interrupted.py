@@ -17,10 +17,10 @@ from scenes import Net, leaf, silent
 
 import hookviz as hv
 from hookviz.recorder import api, torch_patches
-from hookviz.recorder.block import Block
+from hookviz.recorder.block import RecordBlock
 from hookviz.recorder.hook_observer import Observer
 from hookviz.storage.integrity import fault_of
-from hookviz.support.atomic_files import write_whole
+from hookviz.support.atomic_files import write_atomically
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.what_if.switches import _FUNCTIONS, _METHODS
 
@@ -203,7 +203,7 @@ class Switched(Work):
         return [id(found) for found in (self.both.values, self.both._signs, self.both._runs, self.both.notes)]
 
 
-@pytest.mark.parametrize(("within", "points"), [("", POINTS // 8), ("whatif", POINTS // 2)], ids=["all", "switches"])
+@pytest.mark.parametrize(("within", "points"), [("", POINTS // 8), ("what_if", POINTS // 2)], ids=["all", "switches"])
 def test_an_interrupted_what_if_leaves_everything_as_it_was(within: str, points: int) -> None:
     work = Switched()
     before, hooks, within, times = outside(), work.dicts(), os.path.join(PACKAGE, within), 0
@@ -298,9 +298,9 @@ def test_an_interrupt_that_is_ignored_stays_so() -> None:
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    write_whole("one", tmp_path / "file")
+    write_atomically("one", tmp_path / "file")
     with pytest.raises(UnicodeEncodeError):
-        write_whole("\ud800", tmp_path / "file")
+        write_atomically("\ud800", tmp_path / "file")
     assert [file.read_text() for file in tmp_path.iterdir()] == ["one"]
 
 
@@ -322,7 +322,7 @@ def ended_by(function: Callable[..., Any]) -> tuple[list[Any], BaseException]:
     raise AssertionError("nothing interrupted it")
 
 
-@pytest.mark.parametrize("function", [Block.__exit__, Block.end, api.end])
+@pytest.mark.parametrize("function", [RecordBlock.__exit__, RecordBlock.end, api.end])
 def test_a_block_that_is_interrupted_as_it_ends_has_ended_though_its_traceback_is_kept(function: Any) -> None:
     before = outside()
     after, error = ended_by(function)

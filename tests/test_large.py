@@ -13,7 +13,7 @@ from test_fold import chain, fan
 from torch import nn
 
 import hookviz as hv
-from hookviz.page.html_page import bundle, page
+from hookviz.page.html_page import mimebundle, page
 from hookviz.player.assets import script
 from hookviz.player.compression import unpack
 from hookviz.player.frames import state
@@ -285,7 +285,7 @@ def test_a_page_of_a_large_trace_does_not_carry_what_only_a_small_one_needs() ->
 def test_the_still_picture_is_the_end_of_the_pass(large: Large) -> None:
     html = page(large.trace)
     assert "1 hook, 1 fired" in html and "1 hook, 0 fired" not in html.partition("<script")[0]
-    assert set(bundle(large.trace)) == {"text/html", "image/svg+xml", "text/plain"}
+    assert set(mimebundle(large.trace)) == {"text/html", "image/svg+xml", "text/plain"}
 
 
 def test_a_table_of_very_many_firings_says_how_many_there_are() -> None:

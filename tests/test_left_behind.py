@@ -155,12 +155,12 @@ class Steps(nn.Module):
 
 
 def test_no_tensor_on_a_device_stays_in_a_trace_that_keeps_the_last_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensor_statistics, "deferred", lambda tensor: True)
+    monkeypatch.setattr(tensor_statistics, "is_deferred", lambda tensor: True)
     net = Steps()
     with hv.record(net, keep=2) as trace:
         for _ in range(9):
             net(torch.randn(2, 3))
-    assert not any(isinstance(row, deferred_values.Later) for row in trace.values)
+    assert not any(isinstance(row, deferred_values.Deferred) for row in trace.values)
     assert trace.troubles is not None and "hv-" in trace._repr_mimebundle_()["text/html"]
 
 
@@ -168,8 +168,8 @@ def test_a_device_that_does_not_answer_hides_no_error_of_the_users(monkeypatch: 
     def fails(values: Any, start: int) -> None:
         raise RuntimeError("device-side assert triggered")
 
-    monkeypatch.setattr(tensor_statistics, "deferred", lambda tensor: True)
-    monkeypatch.setattr(tensor_statistics, "bring_over", fails)
+    monkeypatch.setattr(tensor_statistics, "is_deferred", lambda tensor: True)
+    monkeypatch.setattr(tensor_statistics, "fetch_all", fails)
     x = leaf(2.0)
     x.register_hook(lambda grad: [][1])
     with pytest.warns(hv.HookvizWarning, match="device-side assert"), hv.record() as trace, pytest.raises(IndexError):

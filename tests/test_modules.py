@@ -22,7 +22,7 @@ from torch import nn
 import hookviz as hv
 from hookviz.player.frames import state
 from hookviz.recorder.hook_observer import Observer
-from hookviz.recorder.module_registry import Modules
+from hookviz.recorder.module_registry import ModuleRegistry
 
 
 def observers_in(model: nn.Module) -> list[Any]:
@@ -511,7 +511,7 @@ def test_modules_of_one_name_are_numbered_in_the_order_of_their_calls_each_at_th
         assert [row.name for row in trace.modules] == ["Identity", *(f"Identity {n}" for n in range(2, count + 1))]
 
     run(2)
-    few, many = (lines_of(Modules._free, lambda count=count: run(count)) for count in (50, 100))  # type: ignore[misc]
+    few, many = (lines_of(ModuleRegistry._free, lambda count=count: run(count)) for count in (50, 100))  # type: ignore[misc]
     assert 0 < many <= 2.2 * few
 
 

@@ -200,11 +200,18 @@ def test_nothing_outside_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     from hookviz.recorder import call_tracker, gradient_probe
 
     read: list[Any] = []
-    measured, keep = call_tracker.measured, gradient_probe.keep
-    monkeypatch.setattr(
-        call_tracker, "measured", lambda tensor, *which: read.append(tensor.shape) or measured(tensor, *which)
-    )
-    monkeypatch.setattr(gradient_probe, "keep", lambda rows, tensor, which: read.append(1) or keep(rows, tensor, which))
+    measured, append = call_tracker.measured, gradient_probe.append_value
+
+    def in_call(tensor: Any, *which: Any) -> Any:
+        read.append(tensor.shape)
+        return measured(tensor, *which)
+
+    def in_pass(rows: list[Any], tensor: Any, which: Any) -> int:
+        read.append(tensor.shape)
+        return append(rows, tensor, which)
+
+    monkeypatch.setattr(call_tracker, "measured", in_call)
+    monkeypatch.setattr(gradient_probe, "append_value", in_pass)
     recorded("layers.2.*")
     chosen = len(read)
     read.clear()

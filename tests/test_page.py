@@ -21,7 +21,7 @@ from scenes import Net, c_hook, leaf, recorded
 import hookviz as hv
 from hookviz import __version__
 from hookviz.__main__ import main
-from hookviz.page import output, page, sheet
+from hookviz.page import page, render_output, render_page
 from hookviz.page.html_page import _read as read_own
 from hookviz.picture.inline_svg import finished, text
 from hookviz.player.assets import SCRIPTS, script, style
@@ -126,7 +126,7 @@ def test_it_carries_all_that_a_widget_does_but_the_pictures_twice(made: Parsed, 
 
 
 def test_what_a_state_holds_besides_is_handed_on() -> None:
-    values = data(Parsed(sheet({**state(recorded()), "whatif": [1, 2]})))
+    values = data(Parsed(render_page({**state(recorded()), "whatif": [1, 2]})))
     assert values["whatif"] == [1, 2]
 
 
@@ -262,7 +262,7 @@ def test_hostile_names_and_sources_stay_text() -> None:
 
 @pytest.mark.parametrize("char", ["\u2028", "\u2029", "\u202e", "\u2066", "\u200f", "\x00", "\x85", "\ud800"])
 def test_no_character_that_turns_or_breaks_a_line_is_in_the_file(char: str) -> None:
-    for made in (page(hostile(), f"a{char}b"), output(state(hostile()))):
+    for made in (page(hostile(), f"a{char}b"), render_output(state(hostile()))):
         assert char not in made
         made.encode()
 
@@ -283,7 +283,7 @@ def test_a_cell_shows_a_trace_by_html_that_needs_nothing_else() -> None:
 
 def test_the_picture_of_an_output_outlives_a_cleaning() -> None:
     """Those that clean HTML take drawings, styles and scripts away; an image of data stays."""
-    parsed = Parsed(output(state(recorded())))
+    parsed = Parsed(render_output(state(recorded())))
     ((image, _),) = parsed.all("img")
     kind, _, packed = image["src"].partition(",")
     assert kind == "data:image/svg+xml;base64"

@@ -16,7 +16,7 @@ from test_large import picture
 from torch import nn
 
 import hookviz as hv
-from hookviz.autograd.graph_snapshot import Survey
+from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.page.html_page import page
 from hookviz.picture.dot_source import dot
 from hookviz.picture.grouping import MANY, Tree
@@ -164,13 +164,13 @@ def test_hooks_known_from_an_earlier_pass_are_not_searched_for_in_a_list(monkeyp
     leaves = [leaf(1.0) for _ in range(COUNTS[1])]
     for x in leaves:
         x.register_hook(lambda grad: None)
-    made = Survey.__init__
+    made = GraphSnapshot.__init__
 
-    def counted(self: Survey, *given: Any) -> None:
+    def counted(self: GraphSnapshot, *given: Any) -> None:
         made(self, *given)
         self.trace.hooked[-1] = Counted()
 
-    monkeypatch.setattr(Survey, "__init__", counted)
+    monkeypatch.setattr(GraphSnapshot, "__init__", counted)
     with hv.record() as trace:
         for _ in range(2):
             torch.stack(leaves).sum().backward()

@@ -150,7 +150,7 @@ def test_a_slider_shows_it_beside_itself(at_once: None) -> None:
 
 
 CELLS = (
-    "import torch, hookviz as hv\nfrom hookviz import progress\nprogress.DELAY, progress.PAUSE = 1e-9, 0\n"
+    "import torch, hookviz as hv\nfrom hookviz.support import progress\nprogress.DELAY, progress.PAUSE = 1e-9, 0\n"
     "def run():\n    x = torch.tensor(3.0, requires_grad=True)\n"
     "    x.register_hook(lambda grad: grad * 10)\n    (x * x).backward()",
     "both = hv.whatif(run)\nboth",

@@ -28,7 +28,7 @@ from scenes import (
 
 import hookviz as hv
 from hookviz.autograd import graph
-from hookviz.autograd.node_marks import Marks
+from hookviz.autograd.node_marks import NodeMarks
 from hookviz.hook_listing import node_dict
 from hookviz.recorder import pass_observer
 
@@ -927,7 +927,7 @@ def test_a_graph_that_is_too_deep_runs_unobserved_and_says_so(monkeypatch: pytes
 def test_a_fault_of_the_recorder_never_reaches_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     tensors = scene()
     hook_everything(tensors)
-    monkeypatch.setattr(pass_observer.Pass, "fired", boom)
+    monkeypatch.setattr(pass_observer.PassObserver, "fired", boom)
     with pytest.warns(hv.HookvizWarning, match="went wrong") as caught, hv.record() as trace:
         tensors.e.backward()
     assert tensors.grads() == [30, 20, 10, 112, 2]
@@ -1017,7 +1017,7 @@ def test_what_is_stored_on_a_node_goes_soon_after_the_node(ends: str) -> None:
 
 
 def test_the_mark_of_a_living_node_stays() -> None:
-    marks: Marks[str] = Marks()
+    marks: NodeMarks[str] = NodeMarks()
     living, gone = leaf(1.0) * 2, leaf(1.0) * 3
     marks.put(living.grad_fn, "living")
     marks.put(gone.grad_fn, "gone")

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
 from hookviz.autograd import deferred_values, tensor_statistics
-from hookviz.autograd.tensor_statistics import measured, settle
+from hookviz.autograd.tensor_statistics import fetch_pending, measured
 from hookviz.storage.integrity import fault_of
 
 NOTE = 'only the norm was read, and whether NaN or Inf is among them, as record(statistics="norm") asked for'
@@ -168,19 +168,19 @@ class Launches(TorchDispatchMode):
 @pytest.mark.parametrize(
     ("read", "dtype", "most"),
     [
-        (deferred_values.many, torch.float32, 9),
-        (deferred_values.many, torch.bfloat16, 9),
-        (deferred_values.many, torch.float64, 9),
-        (deferred_values.norm_alone, torch.float32, 2),  # torch casts to float64 by itself: a kernel of its own
-        (deferred_values.norm_alone, torch.float64, 2),
-        (deferred_values.norm_alone, torch.complex64, 2),
+        (deferred_values.defer_statistics, torch.float32, 9),
+        (deferred_values.defer_statistics, torch.bfloat16, 9),
+        (deferred_values.defer_statistics, torch.float64, 9),
+        (deferred_values.defer_norm, torch.float32, 2),  # torch casts to float64 by itself: a kernel of its own
+        (deferred_values.defer_norm, torch.float64, 2),
+        (deferred_values.defer_norm, torch.complex64, 2),
     ],
 )
 def test_few_kernels_are_started_for_a_tensor_and_none_is_waited_for(read: Any, dtype: Any, most: int) -> None:
     tensor = torch.ones(300, dtype=dtype)
     with Launches() as launches:
         read(((300,), "", ""), tensor, 1)
-    casts = read is deferred_values.norm_alone and dtype is not torch.float64
+    casts = read is deferred_values.defer_norm and dtype is not torch.float64
     assert len(launches.seen) + casts <= most, launches.seen
 
 
@@ -199,9 +199,9 @@ def test_on_a_device_what_nobody_counted_is_none(
     tensor: torch.Tensor, counts: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There the tensor may be gone when it turns out not to be finite."""
-    monkeypatch.setattr(tensor_statistics, "deferred", lambda tensor: True)
+    monkeypatch.setattr(tensor_statistics, "is_deferred", lambda tensor: True)
     values = [measured(tensor, "norm")]
-    settle(values, 0)
+    fetch_pending(values, 0)
     value = hv.Value(*values[0])
     assert (value.nan, value.inf) == counts
     assert (value.min, value.max, value.mean, value.zero) == (None, None, None, None)
@@ -210,7 +210,7 @@ def test_on_a_device_what_nobody_counted_is_none(
 
 @pytest.mark.parametrize("strange", [math.nan, math.inf])
 def test_on_a_device_troubles_are_found_all_the_same(strange: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensor_statistics, "deferred", lambda tensor: True)
+    monkeypatch.setattr(tensor_statistics, "is_deferred", lambda tensor: True)
     x = leaf(1.0)
     with hv.record(statistics="norm") as trace:
         (x * torch.full((100,), strange)).sum().backward()

@@ -12,8 +12,8 @@ from torch import nn
 
 from hookviz import Trace, Value, record
 from hookviz.autograd import tensor_statistics
-from hookviz.autograd.deferred_values import Later
-from hookviz.autograd.tensor_statistics import FEW, measure, measured, settle
+from hookviz.autograd.deferred_values import Deferred
+from hookviz.autograd.tensor_statistics import FEW, fetch_pending, measure, measured
 from hookviz.storage.files import encode
 from tests.scenes import hook_everything, leaf, scene
 
@@ -26,7 +26,7 @@ def device(patch: pytest.MonkeyPatch, *, there: bool = True) -> Iterator[Counter
     """All tensors count as being on a device, or none; what reads one of them is counted."""
     read: Counter[str] = Counter()
     with patch.context() as inside:
-        inside.setattr(tensor_statistics, "deferred", lambda tensor: there)
+        inside.setattr(tensor_statistics, "is_deferred", lambda tensor: there)
         for name in READINGS:
             inside.setattr(torch.Tensor, name, counting(read, name, getattr(torch.Tensor, name)))
         yield read
@@ -146,7 +146,7 @@ def test_every_kind_of_tensor_has_the_same_value_later(tensor: torch.Tensor, mon
     with device(monkeypatch):
         values = [measured(tensor), measured(torch.zeros(FEW + 1)), measured(tensor)]
         assert nearly(tuple(values[2]), expected)  # whoever cannot wait until the end may look before
-        settle(values, 0)
+        fetch_pending(values, 0)
     assert repr(values[0]) == repr(values[2]) and nearly(values[0], expected)
     assert Value(*values[1]).zero == FEW + 1
 
@@ -157,7 +157,7 @@ def test_a_value_is_of_the_moment_at_which_it_was_taken(monkeypatch: pytest.Monk
         values = [measured(few), measured(many)]
         few.zero_()
         many.zero_()
-        settle(values, 0)
+        fetch_pending(values, 0)
     assert [Value(*row).max for row in values] == [1, 1]
 
 
@@ -166,5 +166,5 @@ def test_a_trace_holds_nothing_of_a_device_once_the_recording_is_over(monkeypatc
         forward = nn.Linear(9, 9)
         with record() as trace:
             forward(torch.ones(20, 9))
-            assert any(isinstance(row, Later) for row in trace.values)
-    assert not any(isinstance(row, Later) for row in trace.values)
+            assert any(isinstance(row, Deferred) for row in trace.values)
+    assert not any(isinstance(row, Deferred) for row in trace.values)

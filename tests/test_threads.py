@@ -17,7 +17,7 @@ from torch import nn
 import hookviz as hv
 from hookviz.autograd import node_marks
 from hookviz.recorder import node_owners
-from hookviz.support.interpreter import alone, no_collection
+from hookviz.support.interpreter import gc_paused, thread_switching_paused
 
 THREADS = 8
 
@@ -201,7 +201,7 @@ def test_switches_of_the_interpreter_are_turned_back_by_the_last_to_leave() -> N
 
     def work(number: int) -> None:
         for _ in range(200):
-            with no_collection(), alone():
+            with gc_paused(), thread_switching_paused():
                 assert not gc.isenabled() and sys.getswitchinterval() == 10
 
     together(work)
@@ -273,7 +273,7 @@ def test_a_call_given_what_a_call_in_another_thread_made_owns_its_own_nodes_only
 
 def test_marks_of_graphs_that_are_gone_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_marks, "_MANY", 8)
-    net, recording = Doubled(), node_owners.Makers(marking=True)
+    net, recording = Doubled(), node_owners.NodeOwners(marking=True)
     kept = [net(leaf(1.0)) for _ in range(20)]
     for out in kept:
         recording.returned([out], 0)

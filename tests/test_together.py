@@ -10,7 +10,7 @@ from scenes import c_hook, hook_everything, leaf, plain, scene
 from torch import nn
 
 import hookviz as hv
-from hookviz.analysis.comparison.alignment import ABSENT, together
+from hookviz.analysis.comparison.alignment import ABSENT, align
 
 
 def passed(*hooks: str, backward: Callable[[Any], Any] = lambda tensors: tensors.e.backward()) -> hv.Trace:
@@ -50,14 +50,14 @@ PAIRS = {
 def test_each_trace_tells_what_it_told_before(one: tuple[str, ...], two: tuple[str, ...]) -> None:
     traces = [passed(*one), passed(*two)]
     told = [lines(trace) for trace in traces]
-    moved = together(traces)
+    moved = align(traces)
     assert [lines(trace) for trace in moved] == told
     assert len({len(trace.rows) for trace in moved}) == 1
 
 
 @pytest.mark.parametrize(("one", "two"), PAIRS.values(), ids=PAIRS)
 def test_steps_side_by_side_are_of_the_same_kind_on_the_same_tensor(one: Any, two: Any) -> None:
-    first, second = together([passed(*one), passed(*two)])
+    first, second = align([passed(*one), passed(*two)])
     for here, there in zip(first.steps, second.steps, strict=True):
         if ABSENT not in (here.kind, there.kind):
             assert (here.kind, here.on, here.node, here.row.hook) == (there.kind, there.on, there.node, there.row.hook)
@@ -72,7 +72,7 @@ def test_what_only_later_traces_have_is_one_where_it_computes_the_same() -> None
             function(x).backward()
         return trace
 
-    traces = together([went(f) for f in (torch.cos, lambda x: x.exp().exp(), lambda x: x.sin().exp(), torch.exp)])
+    traces = align([went(f) for f in (torch.cos, lambda x: x.exp().exp(), lambda x: x.sin().exp(), torch.exp)])
     roots = [next(step.node for step in trace.steps if step.kind == "seed") for trace in traces]
     assert len(set(roots)) == 4
     inner = [step.node for step in traces[1].steps if step.kind == "compute"][1]
@@ -91,7 +91,7 @@ def test_a_forward_hook_that_computes_takes_no_other_step_out_of_its_place() -> 
 
     traces = [went(True), went(False)]
     told = [lines(trace) for trace in traces]
-    first, second = together(traces)
+    first, second = align(traces)
     assert [lines(first), lines(second)] == told
     assert ABSENT not in [step.kind for step in first.steps]
     away = [one for one, two in zip(first.steps, second.steps, strict=True) if two.kind == ABSENT]
@@ -112,7 +112,7 @@ def test_two_nodes_of_one_trace_are_never_one(one: str, two: str) -> None:
 
     traces = [went(one), went(two)]
     told = [lines(trace) for trace in traces]
-    first, second = together(traces)
+    first, second = align(traces)
     assert [lines(first), lines(second)] == told
     numbers = {step.on: step.node for step in [*first.steps, *second.steps] if step.kind == "seed"}
     assert len(set(numbers.values())) == len(numbers) == 2
@@ -125,12 +125,12 @@ def kinds(pair: tuple[hv.Step, hv.Step]) -> set[str]:
 def test_the_traces_themselves_are_left_alone() -> None:
     traces = [passed("c"), passed("e")]
     before = [repr((trace.rows, trace.hook_rows, trace.edges, trace.ops, trace.hooked)) for trace in traces]
-    together(traces)
+    align(traces)
     assert before == [repr((trace.rows, trace.hook_rows, trace.edges, trace.ops, trace.hooked)) for trace in traces]
 
 
 def test_every_hook_is_known_to_all_and_has_one_number() -> None:
-    first, second = together([passed("c"), passed("c", "d")])
+    first, second = align([passed("c"), passed("c", "d")])
     assert first.hook_rows == second.hook_rows
     assert [first.hook(i).on for i in first.hooked[0]] == ["c", "d"] == [second.hook(i).on for i in second.hooked[0]]
 
@@ -148,8 +148,8 @@ def test_equal_hooks_are_told_apart_by_who_knows_better() -> None:
     rest.hook_rows = rest.hook_rows[1:]  # as if the first had not been registered
     rest.hooked = [[0]]
     rest.rows = [row._replace(hook=row.hook - 1) if row.hook else row for row in rest.rows if row.hook != 0]
-    _, guessed = together([whole, rest])
-    _, told = together([whole, rest], [{0: "one", 1: "two"}, {0: "two"}])
+    _, guessed = align([whole, rest])
+    _, told = align([whole, rest], [{0: "one", 1: "two"}, {0: "two"}])
     assert [step.row.hook for step in guessed.firings] == [0]
     assert [step.row.hook for step in told.firings] == [1]
 
@@ -166,7 +166,7 @@ def test_steps_in_another_order_have_a_place_each() -> None:
     traces = [trace_of(a, b), trace_of(a, b)]
     traces[1].rows = [*traces[1].rows[4:], *traces[1].rows[:4]]
     told = [lines(trace) for trace in traces]
-    moved = together(traces)
+    moved = align(traces)
     assert [lines(trace) for trace in moved] == told
     assert len(moved[0].rows) > len(traces[0].rows)
 
@@ -183,7 +183,7 @@ def test_the_cause_of_an_aliased_gradient_is_still_its_cause() -> None:
             e.backward()
         return trace
 
-    for trace in together([corrupted(), corrupted("e", "c")]):
+    for trace in align([corrupted(), corrupted("e", "c")]):
         aliased = [step for step in trace.steps if step.kind == "aliased"]
         for step in aliased:
             assert step.row.cause is not None
@@ -212,7 +212,7 @@ def module_trace(*, hook: bool) -> hv.Trace:
 def test_where_the_graphs_differ_tensors_of_one_name_and_calls_of_one_module_are_one() -> None:
     traces = [module_trace(hook=False), module_trace(hook=True)]
     told = [lines(trace) for trace in traces]
-    moved = together(traces)
+    moved = align(traces)
     assert [lines(trace) for trace in moved] == told
     leaves = [{step.node for step in trace.steps if step.kind == "accumulate"} for trace in moved]
     assert leaves[0] == leaves[1]
@@ -230,7 +230,7 @@ def test_a_pass_that_only_one_of_them_has_stays() -> None:
 
     traces = [passes(1), passes(2)]
     told = [lines(trace) for trace in traces]
-    assert [lines(trace) for trace in together(traces)] == told
+    assert [lines(trace) for trace in align(traces)] == told
 
 
 def scaled() -> None:
@@ -243,7 +243,7 @@ def scaled() -> None:
 
 def test_scaled_gradients_are_those_of_each_trace() -> None:
     traces = list(hv.whatif(scaled).traces.values())
-    for trace, moved in zip(traces, together(traces), strict=True):
+    for trace, moved in zip(traces, align(traces), strict=True):
         steps = [step for step in moved.steps if step.kind != ABSENT]
         assert [(step.scale, step.kind) for step in steps] == [(step.scale, step.kind) for step in trace.steps]
         assert {step.scale for step in steps} > {None}
@@ -261,7 +261,7 @@ def recorded_in_part(*, hooked: bool) -> hv.Trace:
 
 def test_what_was_not_recorded_is_so_in_each_trace() -> None:
     traces = [recorded_in_part(hooked=False), recorded_in_part(hooked=True)]
-    for trace, moved in zip(traces, together(traces), strict=True):
+    for trace, moved in zip(traces, align(traces), strict=True):
         named = [sorted(one.name(node) for node in one.outside) for one in (trace, moved)]
         assert [len(names) for names in named] == [len(trace.outside)] * 2
         assert {moved.ops[node] for node in moved.outside} == {trace.ops[node] for node in trace.outside}
@@ -275,6 +275,6 @@ def test_values_are_those_of_each_trace() -> None:
     hook_everything(tensors)
     with hv.record(names=tensors._asdict()) as hooked:
         tensors.e.backward()
-    first, second = together([passed(), hooked])
+    first, second = align([passed(), hooked])
     grads = [{s.on: plain(s.after) for s in trace.steps if s.kind == "accumulate"} for trace in (first, second)]
     assert grads == [{"a": 12.0, "b": 8.0, "d": 6.0}, {"a": 30.0, "b": 20.0, "d": 112.0}]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from scenes import recorded
 
-from hookviz.support.atomic_files import write_whole
+from hookviz.support.atomic_files import write_atomically
 
 LONG_NAME = "n" * 250
 TRACE = recorded()
@@ -75,11 +75,11 @@ def test_a_file_keeps_its_mode_and_a_new_one_gets_what_the_umask_allows(tmp_path
         there.touch()
         there.chmod(before)
         with umask(0o077):
-            write_whole("text", there)
+            write_atomically("text", there)
         assert (mode(there), there.read_text()) == (oct(before), "text")
     for mask, expected in ((0o022, "0o644"), (0o077, "0o600"), (0o002, "0o664")):
         with umask(mask):
-            write_whole("text", tmp_path / expected)
+            write_atomically("text", tmp_path / expected)
         assert mode(tmp_path / expected) == expected
 
 
@@ -88,7 +88,7 @@ def test_a_link_stays_and_the_file_behind_it_is_replaced(tmp_path: Path) -> None
     link, file = tmp_path / "link", tmp_path / "folder" / "file"
     link.symlink_to(file)
     for text in ("new", "again"):
-        write_whole(text, link)
+        write_atomically(text, link)
         assert (link.readlink(), file.read_text()) == (file, text)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder", "link"]
 
@@ -103,7 +103,7 @@ def test_a_link_that_somebody_has_planted_under_the_temporary_name_is_not_follow
     for name in (".hookviz-known", ".file.7.part"):
         (tmp_path / name).symlink_to(secret)
     with pytest.raises(FileExistsError, match="file cannot be written: File exists"):
-        write_whole("ours", tmp_path / "file")
+        write_atomically("ours", tmp_path / "file")
     assert secret.read_text() == "theirs"
     assert {path.name for path in tmp_path.iterdir()} == {"secret", ".hookviz-known", ".file.7.part"}
 
@@ -113,7 +113,7 @@ def test_the_temporary_name_is_another_each_time(tmp_path: Path, monkeypatch: py
     replace = os.replace
     monkeypatch.setattr(os, "replace", lambda part, target: (names.append(Path(part).name), replace(part, target)))
     for _ in range(2):
-        write_whole("text", tmp_path / "file")
+        write_atomically("text", tmp_path / "file")
     assert len(set(names)) == 2
 
 
@@ -122,7 +122,7 @@ def test_a_file_that_may_not_be_written_stays(tmp_path: Path, monkeypatch: pytes
     path.write_text("as it was")
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write to all
     with pytest.raises(PermissionError, match="file cannot be written: Permission denied"):
-        write_whole("text", path)
+        write_atomically("text", path)
     assert path.read_text() == "as it was"
 
 
@@ -135,21 +135,21 @@ def test_a_folder_that_allows_no_new_file_is_named(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(PermissionError, match=rf"the folder {tmp_path} does not allow new files.* Choose another"):
-        write_whole("text", path)
+        write_atomically("text", path)
     assert path.read_text() == "as it was"
 
 
 def test_a_device_is_written_to_and_stays_one() -> None:
-    write_whole("text", os.devnull)
+    write_atomically("text", os.devnull)
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
     if os.path.exists("/dev/full"):
         with pytest.raises(OSError, match="/dev/full cannot be written: No space left on device"):
-            write_whole("text", "/dev/full")
+            write_atomically("text", "/dev/full")
 
 
 def test_a_name_that_is_too_long_is_said(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="File name too long"):
-        write_whole("text", tmp_path / (LONG_NAME * 2))
+        write_atomically("text", tmp_path / (LONG_NAME * 2))
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\0b/c"])

@@ -22,7 +22,7 @@ from hookviz.analysis.formulas.evaluation import evaluate
 from hookviz.analysis.formulas.functions import FUNCTIONS
 from hookviz.analysis.formulas.reasons import Reason
 from hookviz.analysis.formulas.verification import ROUNDINGS
-from hookviz.recorder.saved_tensors import ROOM, Saved
+from hookviz.recorder.saved_tensors import ROOM, SavedTensors
 from hookviz.trace import SavedRow
 from hookviz.trace.values import measure
 
@@ -324,7 +324,7 @@ def test_what_is_kept_for_formulas_takes_little_memory_however_much_is_recorded(
 
     held()  # what is made once for all
     with_formulas = held()
-    monkeypatch.setattr(Saved, "capture", lambda self, survey: survey.begun())
+    monkeypatch.setattr(SavedTensors, "capture", lambda self, survey: survey.begun())
     assert 1_000 < with_formulas - held() < ROOM * BYTES_A_NUMBER
 
 

@@ -12,7 +12,7 @@ Head = tuple[tuple[int, ...], str, str]
 """(shape, dtype, device)"""
 
 
-class Later:
+class Deferred:
     """A row of a trace whose numbers are still on a device; to look into it waits for them."""
 
     __slots__ = ("finish", "numbers")
@@ -23,21 +23,21 @@ class Later:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.finish(self.numbers.tolist()))
 
-    def reshaped(self, shape: tuple[int, ...]) -> "Later":
+    def reshaped(self, shape: tuple[int, ...]) -> "Deferred":
         """The same statistics for a tensor that shows the same numbers in another shape."""
-        return Later(self.numbers, lambda numbers: (shape, *self.finish(numbers)[1:]))
+        return Deferred(self.numbers, lambda numbers: (shape, *self.finish(numbers)[1:]))
 
 
-def as_kept(values: list[Any], start: int) -> list[Any]:
+def as_stored(values: list[Any], start: int) -> list[Any]:
     """The rows from ``start`` on; those that are folded stay so."""
     return list.__getitem__(values, slice(start, None))
 
 
-def bring_over(values: list[Any], start: int) -> None:
+def fetch_all(values: list[Any], start: int) -> None:
     """Fill in the rows from ``start`` on that are still on a device: one transfer for each kind of number."""
     kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
-    for index, row in enumerate(as_kept(values, start), start):
-        if type(row) is Later:
+    for index, row in enumerate(as_stored(values, start), start):
+        if type(row) is Deferred:
             kinds.setdefault((row.numbers.device, row.numbers.dtype), []).append(index)
     for indexes in kinds.values():
         numbers = torch.cat([values[index].numbers for index in indexes]).tolist()
@@ -47,9 +47,9 @@ def bring_over(values: list[Any], start: int) -> None:
             values[index] = row.finish(own)
 
 
-def few(head: Head, tensor: torch.Tensor) -> Later:
+def defer_values(head: Head, tensor: torch.Tensor) -> Deferred:
     """All numbers of ``tensor``, later; a copy, since the tensor may change."""
-    return Later(tensor.detach().resolve_conj().resolve_neg().flatten().clone(), partial(_all, head))
+    return Deferred(tensor.detach().resolve_conj().resolve_neg().flatten().clone(), partial(_all, head))
 
 
 def _all(head: Head, numbers: list[Any]) -> tuple[Any, ...]:
@@ -69,7 +69,7 @@ def parts_of(tensor: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
-def many(head: Head, tensor: torch.Tensor, share: int) -> Later:
+def defer_statistics(head: Head, tensor: torch.Tensor, share: int) -> Deferred:
     """The statistics of ``tensor``, later; nothing here may depend on what they are."""
     if tensor.is_complex():
         return _many_complex(head, tensor, share)
@@ -83,24 +83,24 @@ def many(head: Head, tensor: torch.Tensor, share: int) -> Later:
     torch.linalg.vector_norm(wide, 0, out=nonzero)
     torch.linalg.vector_norm(wide.sub_(wide), 0, out=strange)  # 0, or NaN where the number is NaN or infinite
     torch.linalg.vector_norm(torch.ne(tensor, tensor, out=wide), 0, out=nan)
-    return Later(numbers, partial(_statistics, head, tensor.numel(), share))
+    return Deferred(numbers, partial(_statistics, head, tensor.numel(), share))
 
 
-def _many_complex(head: Head, tensor: torch.Tensor, share: int) -> Later:
+def _many_complex(head: Head, tensor: torch.Tensor, share: int) -> Deferred:
     counts = [tensor.isnan().sum(), tensor.isinf().sum(), tensor.count_nonzero()]
     norm = torch.linalg.vector_norm(parts_of(tensor), dtype=torch.float64)
     numbers = torch.stack([number.to(torch.float64) for number in (norm, *counts)])
-    return Later(numbers, partial(_complex_statistics, head, tensor.numel(), share))
+    return Deferred(numbers, partial(_complex_statistics, head, tensor.numel(), share))
 
 
-def norm_alone(head: Head, tensor: torch.Tensor, share: int) -> Later:
+def defer_norm(head: Head, tensor: torch.Tensor, share: int) -> Deferred:
     """The norm of ``tensor``, later, and whether it holds NaN or Inf, as far as that tells."""
     parts = parts_of(tensor)
     numbers = torch.empty(2 if parts.dtype is torch.float64 else 1, dtype=torch.float64, device=tensor.device)
     torch.linalg.vector_norm(parts, dtype=torch.float64, out=numbers[0])
     if len(numbers) > 1:  # squares of such numbers may be too large for float64
         torch.linalg.vector_norm(parts, math.inf, out=numbers[1])
-    return Later(numbers, partial(_norm_alone, head, share))
+    return Deferred(numbers, partial(_norm_alone, head, share))
 
 
 def _statistics(head: Head, count: int, share: int, numbers: list[float]) -> tuple[Any, ...]:

@@ -11,26 +11,26 @@ from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import graph
-from hookviz.autograd.node_marks import Marks
-from hookviz.autograd.node_numbers import Numbering
-from hookviz.autograd.tensor_statistics import FEW, address, keep, unread
+from hookviz.autograd.node_marks import NodeMarks
+from hookviz.autograd.node_numbers import NodeNumbers
+from hookviz.autograd.tensor_statistics import FEW, address, append_value, shape_only
 from hookviz.support.source_code import describe
 from hookviz.trace import HookRow, Place, TensorRow, Trace
 
-HookDicts: TypeAlias = Marks[tuple[tuple[int, Any], ...]]
+HookDicts: TypeAlias = NodeMarks[tuple[tuple[int, Any], ...]]
 """For a node: (which of its outputs, a weak reference to that tensor's dict of hooks), for tensors that may be gone."""
 
 Only = Callable[[Sequence[Node]], Container[int]]
 """Says by their ``id`` which of the nodes of a graph are looked at."""
 
-Kept = tuple[str, Any, int, int]
+HookDictAt = tuple[str, Any, int, int]
 """(kind of hook, the dict it is kept in, number of the node, output of the node or -1)"""
 
 
-class Survey:
+class GraphSnapshot:
     """One graph, looked at once. Holds its nodes until ``release``, its tensors until the pass has begun."""
 
-    def __init__(self, trace: Trace, numbering: Numbering) -> None:
+    def __init__(self, trace: Trace, numbering: NodeNumbers) -> None:
         self.trace, self.pass_id = trace, len(trace.roots)
         self.first_row, self.first_tensor = 0, len(trace.tensors)
         """Where the rows of this pass can begin among ``trace.rows``, and where they do among ``trace.tensors``.
@@ -63,7 +63,7 @@ class Survey:
         """``id`` → hook: those that will unpack what the nodes saved; known once ``hooks_of_tensors`` has gone by."""
         self.grads: dict[int, int | None] = {}
         """The number of an AccumulateGrad → the value of its leaf's ``.grad`` before the pass."""
-        self._named: list[Kept] = []
+        self._named: list[HookDictAt] = []
         self._seen: dict[int, tuple[torch.Tensor, int]] = {}
         """``id`` → a tensor, held so that no other gets its ``id``, and the number of its value; until it has begun."""
         self._known: dict[Any, int] | None = {}
@@ -255,13 +255,13 @@ class Survey:
         A large leaf's is its shape: to read all parameters costs too much. So is that of one whose numbers are let go
         of between forward and backward, as FSDP does.
         """
-        if not tensor.is_nested and tensor.numel() <= FEW and not (leaf and freed(tensor)):
+        if not tensor.is_nested and tensor.numel() <= FEW and not (leaf and has_no_memory(tensor)):
             return self.known(tensor)
         if not leaf or tensor.is_nested:
             return self.value(tensor)
         with suppress(RuntimeError, NotImplementedError):  # functorch, inference: no version to tell a change by
             self.unread[node] = weakref.ref(tensor), tensor._version
-        self.trace.values.append(unread(tensor))
+        self.trace.values.append(shape_only(tensor))
         return len(self.trace.values) - 1
 
     def retains(self, tensor: torch.Tensor | None) -> None:
@@ -272,7 +272,7 @@ class Survey:
 
     def value(self, tensor: torch.Tensor) -> int:
         """The number of the value of ``tensor`` in the trace."""
-        return keep(self.trace.values, tensor, self.trace.statistics)
+        return append_value(self.trace.values, tensor, self.trace.statistics)
 
     def known(self, tensor: torch.Tensor) -> int:
         """As ``value``, for a tensor that the graph or the caller holds; the same numbers are kept once."""
@@ -293,7 +293,7 @@ class Survey:
             known[key] = self.value(tensor)
         return known[key]
 
-    def hooks_of_tensors(self, remembered: HookDicts, *, search: bool) -> Iterator[Kept]:
+    def hooks_of_tensors(self, remembered: HookDicts, *, search: bool) -> Iterator[HookDictAt]:
         """The dicts with hooks of tensors: named ones, leaves, and those that only nodes still hold.
 
         Of the last, those are ``remembered`` that got hooks while something was recorded. A ``search`` finds others by
@@ -316,7 +316,7 @@ class Survey:
                 yield "tensor_hook", reference(), number, output
 
 
-def freed(tensor: torch.Tensor) -> bool:
+def has_no_memory(tensor: torch.Tensor) -> bool:
     """Whether a tensor of some numbers has no memory that holds them, though it is of a kind that has."""
     try:
         return tensor.numel() > 0 and not tensor.is_meta and address(tensor) == 0 and type(tensor) is not FakeTensor

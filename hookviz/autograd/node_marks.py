@@ -15,7 +15,7 @@ _FEW = 256
 """So many marks are looked through in a few microseconds."""
 
 
-class Marks(Generic[Mark]):
+class NodeMarks(Generic[Mark]):
     """A mark for each of some nodes.
 
     Nodes cannot be referred to weakly, and the Python object of a node may be made anew whenever it is asked for. What
@@ -73,7 +73,7 @@ class Marks(Generic[Mark]):
         self._known = {}
 
 
-_everywhere: "weakref.WeakSet[Marks[Any]]" = weakref.WeakSet()
+_everywhere: "weakref.WeakSet[NodeMarks[Any]]" = weakref.WeakSet()
 
 
 def _references(known: dict[int, tuple[dict[str, Any], Any]]) -> list[tuple[int, int]]:

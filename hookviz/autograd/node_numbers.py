@@ -11,7 +11,7 @@ from hookviz.autograd import graph
 from hookviz.trace import Trace
 
 
-class Numbering:
+class NodeNumbers:
     """Gives each node an integer, the same in every pass over the same graph, without holding the node.
 
     Nodes cannot be referred to weakly, and a recording that held them would keep graphs alive. A leaf's

@@ -11,7 +11,15 @@ from torch._subclasses import FakeTensor
 from torch.autograd import _enable_record_function, _profiler_enabled  # type: ignore[attr-defined]
 from torch.utils._python_dispatch import _disable_current_modes
 
-from hookviz.autograd.deferred_values import Later, as_kept, bring_over, few, many, norm_alone, parts_of
+from hookviz.autograd.deferred_values import (
+    Deferred,
+    as_stored,
+    defer_norm,
+    defer_statistics,
+    defer_values,
+    fetch_all,
+    parts_of,
+)
 from hookviz.support.messages import say
 
 FEW = 64
@@ -67,7 +75,7 @@ _TENSOR, _FLOAT, _DENSE = torch.Tensor, torch.float32, torch.strided
 _modes, _is_wrapped = torch._C._len_torch_dispatch_stack, torch._C._functorch.is_functorch_wrapped_tensor
 
 
-def unseen() -> AbstractContextManager[Any]:
+def hidden_from_tools() -> AbstractContextManager[Any]:
     """Within this, neither a ``TorchDispatchMode`` of the user's nor a profiler sees what is done."""
     return _hidden() if _modes() or _profiler_enabled() else nullcontext()
 
@@ -113,32 +121,32 @@ def measure(tensor: torch.Tensor) -> Row:
         return tuple(measured(tensor, wait=True))
 
 
-def deferred(tensor: torch.Tensor) -> bool:
+def is_deferred(tensor: torch.Tensor) -> bool:
     """Whether to read ``tensor`` would make a device wait."""
     # Apple's knows no float64, in which the statistics travel.
     return not tensor.is_cpu and tensor.device.type != "mps"
 
 
-def settle(values: list[Any], start: int) -> int:
+def fetch_pending(values: list[Any], start: int) -> int:
     """Bring over what is still on a device, from ``start`` on; where to start the next time.
 
     Raises:
         Exception: the device does not answer; what was not brought over is then unknown.
     """
-    if not any(type(row) is Later for row in as_kept(values, start)):
+    if not any(type(row) is Deferred for row in as_stored(values, start)):
         return len(values)
     try:
         with torch._C.DisableTorchFunction(), _disable_current_modes():
-            bring_over(values, start)
+            fetch_all(values, start)
     except Exception as error:
         for index in range(start, len(values)):
-            if type(values[index]) is Later:
+            if type(values[index]) is Deferred:
                 values[index] = _unknown(error)
         raise
     return len(values)
 
 
-def unread(tensor: torch.Tensor) -> Row:
+def shape_only(tensor: torch.Tensor) -> Row:
     """The row of a tensor whose numbers nobody reads: its shape stands for them."""
     shape = tuple(tensor.shape)
     return shape, _NAMES[tensor.dtype], _NAMES[tensor.device], None, None, str(shape)
@@ -147,24 +155,24 @@ def unread(tensor: torch.Tensor) -> Row:
 def measured(tensor: torch.Tensor, which: Which = "all", *, wait: bool = False) -> Any:
     """As ``measure``, for callers that have switched off ``__torch_function__`` already.
 
-    Unless it is to ``wait``, the numbers of a tensor on a device stay there for now: a ``Later`` stands for the row.
+    Unless it is to ``wait``, the numbers of a tensor on a device stay there for now: a ``Deferred`` stands for the row.
     """
     try:
-        with unseen():
+        with hidden_from_tools():
             return _measure(tensor, which, wait)
     except Exception as error:  # a kind of tensor that torch itself cannot reduce
         return _unknown(error)
 
 
-def single(tensor: torch.Tensor) -> float | None:
+def scalar_of(tensor: torch.Tensor) -> float | None:
     """The number of an ordinary float32 tensor of no dimensions on the CPU; None for any other.
 
-    >>> single(torch.tensor(2.5)), single(torch.tensor([2.5]))
+    >>> scalar_of(torch.tensor(2.5)), scalar_of(torch.tensor([2.5]))
     (2.5, None)
     """
     if type(tensor) is not _TENSOR or tensor.dtype is not _FLOAT or tensor.dim() or not tensor.is_cpu:
         return None
-    if _modes() or _profiler_enabled() or _is_wrapped(tensor) or tensor.layout is not _DENSE or deferred(tensor):
+    if _modes() or _profiler_enabled() or _is_wrapped(tensor) or tensor.layout is not _DENSE or is_deferred(tensor):
         return None
     try:
         return tensor.item()
@@ -172,9 +180,9 @@ def single(tensor: torch.Tensor) -> float | None:
         return None
 
 
-def keep(values: Any, tensor: torch.Tensor, which: Which) -> int:
+def append_value(values: Any, tensor: torch.Tensor, which: Which) -> int:
     """Measure ``tensor`` into the ``values`` of a trace, which keep a single number in little room; its place there."""
-    number = single(tensor)
+    number = scalar_of(tensor)
     if number is None:
         values.append(measured(tensor, which))
     else:
@@ -186,18 +194,18 @@ def _unknown(error: Exception) -> Row:
     return (), "", "", None, None, say("value.unknown", why=type(error).__name__)
 
 
-def _measure(tensor: torch.Tensor, which: Which, wait: bool) -> Row | Later:
+def _measure(tensor: torch.Tensor, which: Which, wait: bool) -> Row | Deferred:
     shape = () if tensor.is_nested else tuple(tensor.shape)  # of a nested tensor torch refuses to tell it
     head = shape, _NAMES[tensor.dtype], _NAMES[tensor.device]
     note = _strange(tensor)
     if note is not None:
         return (*head, None, None, note)
-    later = not wait and deferred(tensor)
+    later = not wait and is_deferred(tensor)
     if tensor.numel() <= FEW:
-        return few(head, tensor) if later else (*head, tensor.tolist(), None, None)
+        return defer_values(head, tensor) if later else (*head, tensor.tolist(), None, None)
     tensor, share = _bare(tensor.detach())
     if later:
-        return (norm_alone if which == "norm" else many)(head, tensor, share)
+        return (defer_norm if which == "norm" else defer_statistics)(head, tensor, share)
     return (*head, None, (_norm_alone if which == "norm" else _statistics)(tensor, share), None)
 
 

@@ -13,10 +13,10 @@ from torch.autograd.graph import GradientEdge, Node
 from hookviz.autograd import graph, module_tree
 from hookviz.hook_listing.graph_hooks import Unplaced, survey_hooks
 from hookviz.recorder.hook_dicts import Dict, Kept, entries, of_all_modules, of_all_optimizers, of_module, of_optimizer
-from hookviz.recorder.module_registry import Modules
-from hookviz.recorder.unwrapped_hooks import behind
+from hookviz.recorder.module_registry import ModuleRegistry
+from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of, visible
+from hookviz.support.printable import kind_of, printable
 from hookviz.support.source_code import describe
 from hookviz.support.table import Table
 from hookviz.trace import Hook, Trace
@@ -79,7 +79,7 @@ class Census(Table[Hook]):
 
     def _repr_html_(self) -> str:
         table = super()._repr_html_()
-        return f"{table}<p>{escape(visible(self._unplaced))}</p>" if self._unplaced and len(self) else table
+        return f"{table}<p>{escape(printable(self._unplaced))}</p>" if self._unplaced and len(self) else table
 
     def __sub__(self, other: object) -> Table[Change]:
         if not isinstance(other, Census):
@@ -134,7 +134,7 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
 
 def _of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[Kept]:
     """The dicts of models, under the names that a recording gives their modules."""
-    names = Modules(Trace())
+    names = ModuleRegistry(Trace())
     for root in roots:
         names.name(root)
         for module in module_tree.modules(root):
@@ -150,7 +150,7 @@ def _of_dicts(dicts: Iterable[Kept]) -> Found:
     for kept in dicts:
         for place, (key, hook) in enumerate(entries(kept.hooks)):
             flags = tuple(flag for flag, keys in kept.flags.items() if keys is None or key in keys)
-            found = behind(hook)
+            found = unwrap_hook(hook)
             kind = found.kind if found is not None and found.kind == "multi_grad_hook" else kept.kind
             source = describe(hook if found is None else found.function)
             total = len(entries(kept.hooks))

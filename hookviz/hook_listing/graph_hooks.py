@@ -8,14 +8,14 @@ from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import graph
-from hookviz.autograd.graph_snapshot import Survey, hook_row, shared_dict
-from hookviz.autograd.node_marks import Marks
-from hookviz.autograd.node_numbers import Numbering
-from hookviz.autograd.tensor_statistics import settle, unseen
+from hookviz.autograd.graph_snapshot import GraphSnapshot, hook_row, shared_dict
+from hookviz.autograd.node_marks import NodeMarks
+from hookviz.autograd.node_numbers import NodeNumbers
+from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.hook_listing.unreachable_hooks import dicts_on_nodes
 from hookviz.recorder.hook_dicts import Dict, entries
 from hookviz.recorder.torch_patches import recording_here
-from hookviz.recorder.unwrapped_hooks import behind
+from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.support.progress import maybe
@@ -78,16 +78,16 @@ def survey_hooks(
         ValueError: the graph is too deep to be held.
     """
     trace, found = Trace(), []
-    seen = Survey(trace, Numbering(trace))
+    seen = GraphSnapshot(trace, NodeNumbers(trace))
     try:
-        with torch._C.DisableTorchFunction(), unseen():
+        with torch._C.DisableTorchFunction(), hidden_from_tools():
             seen.take(roots, names)
             kept = _kept(seen) if unplaced is None else _kept_anywhere(seen, unplaced)
             for kind, hooks, node, output in kept:
                 for key, hook in entries(hooks):
                     row = hook_row(trace, 0, *_shown(kind, node, output, key, hook))
                     found.append(OnGraph(row, hooks, key))
-            settle(trace.values, 0)
+            fetch_pending(trace.values, 0)
     except graph.TooDeep:
         raise ValueError(say("error.draw.deep", deepest=f"{graph.DEEPEST:,}")) from None
     finally:
@@ -95,9 +95,9 @@ def survey_hooks(
     return trace, found
 
 
-def _kept(seen: Survey) -> Iterator[tuple[str, Any, int, int]]:
+def _kept(seen: GraphSnapshot) -> Iterator[tuple[str, Any, int, int]]:
     recording = recording_here()
-    yield from seen.hooks_of_tensors(Marks() if recording is None else recording.meanwhile.dicts, search=True)
+    yield from seen.hooks_of_tensors(NodeMarks() if recording is None else recording.meanwhile.dicts, search=True)
     with maybe(say("progress.looking", n="{n}", total="{total}"), len(seen.nodes)) as tick:
         for node in seen.nodes:
             for kind in ("node_pre_hook", "node_post_hook"):
@@ -105,7 +105,7 @@ def _kept(seen: Survey) -> Iterator[tuple[str, Any, int, int]]:
             tick()
 
 
-def _kept_anywhere(seen: Survey, unplaced: list[Unplaced]) -> Iterator[tuple[str, Any, int, int]]:
+def _kept_anywhere(seen: GraphSnapshot, unplaced: list[Unplaced]) -> Iterator[tuple[str, Any, int, int]]:
     known = set()
     for kept in _kept(seen):
         known.add(id(kept[1]))
@@ -120,14 +120,14 @@ def _kept_anywhere(seen: Survey, unplaced: list[Unplaced]) -> Iterator[tuple[str
 
 
 def _unplaced(hook: Any) -> Unplaced:
-    found = behind(hook)
+    found = unwrap_hook(hook)
     source = describe(hook if found is None else found.function)
     return Unplaced(source.label, say("hook.where", file=source.file, line=source.line) if source.file else "")
 
 
 def _shown(kind: str, node: int, output: int, key: Any, hook: Any) -> tuple[str, int, int, Any, Any]:
     """A multi-grad hook as what it is; torch keeps a function of its own on each of the tensors."""
-    found = behind(hook)
+    found = unwrap_hook(hook)
     if found is not None and found.kind == "multi_grad_hook":
         kind, hook = found.kind, found.function
     return kind, node, output, key, hook

@@ -15,7 +15,7 @@ from torch.nn import Module
 
 from hookviz.autograd import graph
 from hookviz.recorder.hook_dicts import Dict, entries
-from hookviz.recorder.unwrapped_hooks import behind
+from hookviz.recorder.unwrapped_hooks import unwrap_hook
 
 MANY = 50
 """From so many dicts on it is quicker to look each reference up than to compare it with each dict."""
@@ -65,7 +65,7 @@ def _holds_hooks(thing: OrderedDict[Any, Any]) -> bool:
     if not thing or not all(type(key) is int for key in thing):
         return False
     hooks = [hook for _, hook in entries(thing) if callable(hook)]
-    return any((found := behind(hook)) is None or found.kind == "multi_grad_hook" for hook in hooks)
+    return any((found := unwrap_hook(hook)) is None or found.kind == "multi_grad_hook" for hook in hooks)
 
 
 def _referred(found: list[Any]) -> tuple[dict[int, int], dict[int, torch.Tensor]]:

@@ -5,7 +5,7 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
-from hookviz.page.static_picture import State, still
+from hookviz.page.static_picture import State, static_picture
 from hookviz.picture.inline_svg import shown, text
 from hookviz.player.assets import BEGIN, length, script, style
 from hookviz.player.compression import pack
@@ -16,7 +16,7 @@ from hookviz.trace import Trace
 from hookviz.trace.redaction import redacted
 
 
-def sheet(state: State, title: str | None = None) -> str:
+def render_page(state: State, title: str | None = None) -> str:
     """A page that plays ``state``, whole in one text: nothing is loaded from elsewhere, and nothing could be.
 
     Args:
@@ -28,7 +28,7 @@ def sheet(state: State, title: str | None = None) -> str:
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> with hookviz.record() as trace:
     ...     (x * x).backward()
-    >>> "<h1>x &lt; 4</h1>" in sheet(state_of(trace), "x < 4")
+    >>> "<h1>x &lt; 4</h1>" in render_page(state_of(trace), "x < 4")
     True
     """
     from hookviz import __version__
@@ -64,10 +64,10 @@ def page(trace: Trace, title: str | None = None, *, source: bool = True, values:
     state = state_of(redacted(trace, source=source, values=values))
     if not values:  # nobody has looked
         state["words"] = {**state["words"], "found_none": say("redacted.found_none")}
-    return sheet(state, title)
+    return render_page(state, title)
 
 
-def output(state: State) -> str:
+def render_output(state: State) -> str:
     """``state`` as the HTML of a cell's output: it plays where scripts run, and needs no kernel for it.
 
     Where they do not, as in a notebook that is not trusted, the still picture is seen.
@@ -79,13 +79,13 @@ def output(state: State) -> str:
     return f'<div class="hv-output tex2jax_ignore mathjax_ignore"><style>{css}</style>{inside}</div>'
 
 
-def bundle(trace: Trace) -> dict[str, str]:
+def mimebundle(trace: Trace) -> dict[str, str]:
     """What Jupyter shows for a trace: a player that needs no kernel; else the picture of its end; else a line."""
     if not trace.rows:
         return {"text/plain": repr(trace)}
     state = brief(trace)
     last = state["svgs"][-1] if "outline" in state else _last(trace)
-    return {"text/html": output(state), "image/svg+xml": shown(last), "text/plain": repr(trace)}
+    return {"text/html": render_output(state), "image/svg+xml": shown(last), "text/plain": repr(trace)}
 
 
 def _last(trace: Trace) -> str:
@@ -102,7 +102,7 @@ def _body(state: State, js: str, hint: str, *, packed: bool) -> str:
     # The sentence is in the script's element, which goes where HTML is cleaned: there nothing tries to start.
     failed = text(say("page.failed", why="{why}"))
     data = f'<script type="text/plain" data-failed="{failed}" class="hv-state">{pack(values)}</script>'
-    return f"{still(state, hint, packed=packed)}{data}<script>{js}</script>"
+    return f"{static_picture(state, hint, packed=packed)}{data}<script>{js}</script>"
 
 
 @cache

@@ -14,7 +14,7 @@ State = Mapping[str, Any]
 COLUMNS = ("step", "hook", "kind", "on", "change", "effect")
 
 
-def still(state: State, hint: str, *, packed: bool) -> str:
+def static_picture(state: State, hint: str, *, packed: bool) -> str:
     """The end of what ``state`` shows, as HTML; ``hint`` says how to make it play.
 
     Where HTML is cleaned of what might be dangerous, as in a notebook that is not trusted, drawings do not survive.

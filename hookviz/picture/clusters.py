@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import graphviz
 
-from hookviz.picture.html_labels import AMBER, FAINT, INK, Look, cell, kept, pin, row, small, words
+from hookviz.picture.html_labels import AMBER, FAINT, INK, Style, cell, kept, pin, row, small, words
 from hookviz.picture.module_boxes import CallBox
 from hookviz.picture.scene import Scene
 
@@ -18,7 +18,7 @@ Draw = Callable[[graphviz.Digraph, str], None]
 """Adds the box with an id to a (sub)graph."""
 
 
-def draw_calls(figure: graphviz.Digraph, scene: Scene, look: Look, draw: Draw) -> None:
+def draw_calls(figure: graphviz.Digraph, scene: Scene, look: Style, draw: Draw) -> None:
     """Draw all calls, those inside others within them, and in each the nodes that it made."""
     outermost = [box for box in scene.calls.values() if box.parent not in scene.calls]
     for box in outermost:
@@ -29,7 +29,7 @@ def draw_calls(figure: graphviz.Digraph, scene: Scene, look: Look, draw: Draw) -
             _lower(figure, box, scene)
 
 
-def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, look: Look, draw: Draw) -> None:
+def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, look: Style, draw: Draw) -> None:
     """Two clusters, since each has one label only: the outer with the plate below, the inner with that above."""
     below = _below(box, scene, look)
     with around.subgraph(name=f"cluster_{box.id}") as outer:
@@ -77,28 +77,28 @@ def _nodes(box: CallBox) -> list[str]:
     return [*box.boxes, *inside] or [f"{box.id}-e"]
 
 
-def _outline(box: CallBox, look: Look) -> dict[str, str]:
+def _outline(box: CallBox, look: Style) -> dict[str, str]:
     now, done = box.id in look.now, box.id in look.done
     color = AMBER if now else BLUE_GREY if done else FAINT
     drawn = {"id": box.id, "class": "hv-module", "style": "rounded,filled", "color": color, "fillcolor": GROUND}
     return {**drawn, "penwidth": "3" if now else "1.5", "peripheries": "1", "margin": "8"}
 
 
-def _above(box: CallBox, scene: Scene, look: Look) -> str:
+def _above(box: CallBox, scene: Scene, look: Style) -> str:
     """The name, what the module returns, and the hooks at its output."""
     name = f"<B>{words(box.name, point_size=16)}</B>" + small(f"  {box.kind}")
     head = row(cell(f"{box.id}-t", name), kept(f"{box.id}-a", box.final, look, INK, align="RIGHT"))
     return _plate(f"{box.id}-h", head + _pins(box, scene, look, output=True))
 
 
-def _below(box: CallBox, scene: Scene, look: Look) -> str:
+def _below(box: CallBox, scene: Scene, look: Style) -> str:
     """The hooks at the inputs, and what the module is given; nothing where there is no such hook."""
     pins = _pins(box, scene, look, output=False)
     given = kept(f"{box.id}-i", box.input, look, INK)
     return _plate(f"{box.id}-f", pins + (row(given) if given else "")) if pins else ""
 
 
-def _pins(box: CallBox, scene: Scene, look: Look, *, output: bool) -> str:
+def _pins(box: CallBox, scene: Scene, look: Style, *, output: bool) -> str:
     return "".join(row(pin(shown, look)) for shown in box.at(scene.trace, output=output))
 
 

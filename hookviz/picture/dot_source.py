@@ -5,7 +5,7 @@ import graphviz
 from hookviz.picture.clusters import draw_calls
 from hookviz.picture.edge_lengths import FAR, passed
 from hookviz.picture.graphviz import Rendered, tidy
-from hookviz.picture.group_boxes import draw_fold
+from hookviz.picture.group_boxes import draw_group
 from hookviz.picture.html_labels import (
     GLOW,
     HIDDEN,
@@ -15,7 +15,7 @@ from hookviz.picture.html_labels import (
     PAPER,
     PURPLE,
     SIZE,
-    Look,
+    Style,
     cell,
     kept,
     pin,
@@ -26,7 +26,7 @@ from hookviz.picture.html_labels import (
 )
 from hookviz.picture.primitives import Arrow, Box
 from hookviz.picture.scene import Scene
-from hookviz.picture.tensor_layer import layered, pre_hooks
+from hookviz.picture.tensor_layer import pre_hooks, with_tensors
 from hookviz.support.messages import say
 
 MEASURED = "DejaVu Sans,Verdana,sans-serif"
@@ -49,18 +49,18 @@ def dot(scene: Scene, step: int | None, *, tensors: bool = False, nodes: bool = 
 
     ``tensors`` adds the layer of tensors, and ``nodes`` the nodes' lists of pre-hooks, which that layer has anyway.
     """
-    look = Look(scene, step, final)
+    look = Style(scene, step, final)
     # A label takes a rank of its own, and so twice the distance.
     figure = empty_figure(ranksep="0.2" if any(arrow.final for arrow in scene.arrows.values()) else "0.4")
     closed = {fold.id: fold for fold in scene.folds}
 
     def draw(graph: graphviz.Digraph, spot: str) -> None:
         if spot in closed:
-            draw_fold(graph, closed[spot], look)
+            draw_group(graph, closed[spot], look)
             return
         box = scene.boxes[int(spot[1:])]
         plain = [*_rows(box, look), row(pre_hooks(scene, box))] if nodes else _rows(box, look)
-        label = layered(scene, box, look, _frame) if tensors else _frame(box, look, "".join(plain))
+        label = with_tensors(scene, box, look, _frame) if tensors else _frame(box, look, "".join(plain))
         graph.node(box.id, f"<{label}>", id=box.id, **{"class": "hv-node hv-leaf" if box.leaf else "hv-node"})
 
     draw_calls(figure, scene, look, draw)
@@ -88,7 +88,7 @@ def empty_figure(*, ranksep: str, nodesep: str = "0.35") -> Figure:
     return figure
 
 
-def _frame(box: Box, look: Look, rows: str) -> str:
+def _frame(box: Box, look: Style, rows: str) -> str:
     """The outline of a node around its rows; twice around a leaf's. The player draws what changes by itself."""
     edge, fill = look.outline(box.id), LEAF if box.leaf else PAPER
     inside = 'CELLBORDER="0" CELLSPACING="2" CELLPADDING="2"'
@@ -108,7 +108,7 @@ def _around(table: str, color: str, border: int, padding: int) -> str:
     return f'<TABLE {frame} CELLPADDING="{padding}"><TR><TD>{table}</TD></TR></TABLE>'
 
 
-def _rows(box: Box, look: Look) -> list[str]:
+def _rows(box: Box, look: Style) -> list[str]:
     """Name, value and gradient in one row where they have room; then the op, and the pins."""
     heads = [
         (f"{box.id}-t{k}", title(name, look.wide.get(f"{box.id}-d{k}", shown)))
@@ -134,7 +134,7 @@ def _has_room(box: Box) -> bool:
     return size * room_for(first) + room_for(box.final) <= max(BESIDE, *pins, 0)
 
 
-def _draw_arrow(figure: Figure, arrow: Arrow, look: Look) -> None:
+def _draw_arrow(figure: Figure, arrow: Arrow, look: Style) -> None:
     done = look.final or arrow.id in look.done
     color = PURPLE if look.final else look.outline(arrow.id)
     shown = kept(f"{arrow.id}-v", arrow.final, look, PURPLE, ON_ARROWS)

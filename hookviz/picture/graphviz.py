@@ -10,7 +10,7 @@ import graphviz
 
 from hookviz.picture.inline_svg import shown
 from hookviz.picture.layout import NoPictureError, draw_source, sentence_svg
-from hookviz.support.atomic_files import path_of, write_whole
+from hookviz.support.atomic_files import path_of, write_atomically
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
 
@@ -75,7 +75,7 @@ class Rendered(graphviz.Digraph):
             path = path.with_name(f"{path.name}.{kind}")
         drawn = self.pipe(kind, engine=engine)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(drawn, path)
+        write_atomically(drawn, path)
         return str(path)
 
 

@@ -2,11 +2,11 @@
 
 import graphviz
 
-from hookviz.picture.grouped_graph import FoldBox
-from hookviz.picture.html_labels import INK, PAPER, PURPLE, Look, cell, kept, row, small, words
+from hookviz.picture.grouped_graph import GroupBox
+from hookviz.picture.html_labels import INK, PAPER, PURPLE, Style, cell, kept, row, small, words
 
 
-def draw_fold(graph: graphviz.Digraph, box: FoldBox, look: Look) -> None:
+def draw_group(graph: graphviz.Digraph, box: GroupBox, look: Style) -> None:
     """What it is called, what is in it, and what is known of that: two lines of small type below a name."""
     rows = row(cell(f"{box.id}-t", f"<B>{words(box.name, point_size=16)}</B>"))
     rows += row(cell(f"{box.id}-o", small(box.about)))

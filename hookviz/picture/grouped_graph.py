@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hookviz.picture.grouping import Fold, Member, View, label_of
-from hookviz.picture.grouping.activity import Happened, Of, Range, ranges
+from hookviz.picture.grouping import Group, Member, View, label_of
+from hookviz.picture.grouping.activity import Activity, Of, Range, ranges
 from hookviz.picture.primitives import NAME_ROOM, Arrow, short, within
 from hookviz.support.messages import say
 from hookviz.trace import Trace
@@ -15,7 +15,7 @@ FEW_PORTS = 3
 
 
 @dataclass
-class FoldBox:
+class GroupBox:
     """A box that can be entered."""
 
     id: str
@@ -44,12 +44,12 @@ class Port:
     """What lies there; None where that is more than one thing."""
 
 
-def fold_box(trace: Trace, fold: Fold, happened: Happened, around: str) -> FoldBox:
+def group_box(trace: Trace, fold: Group, happened: Activity, around: str) -> GroupBox:
     """The closed box of ``fold`` within the module ``around``."""
     return box_about(fold.id, *named(trace, fold, around), happened.inside(fold), happened.first)
 
 
-def box_about(id: str, name: str, about: str, of: Of, first: int) -> FoldBox:
+def box_about(id: str, name: str, about: str, of: Of, first: int) -> GroupBox:
     """A closed box in which ``of`` happened; from step ``first`` on it tells how many of its hooks have fired."""
     texts = {f"{id}-g": {found.step: _range(found) for found in ranges(of.arrived)}}
     if of.hooks:
@@ -57,7 +57,7 @@ def box_about(id: str, name: str, about: str, of: Of, first: int) -> FoldBox:
         steps = sorted(firings.values())
         counts = {step: _fired(count, len(of.hooks)) for count, step in enumerate(steps, 1)}
         texts[f"{id}-c"] = {first: _fired(0, len(of.hooks)), **counts}
-    return FoldBox(id, name, about, texts, of.steps)
+    return GroupBox(id, name, about, texts, of.steps)
 
 
 def _fired(fired: int, count: int) -> str:
@@ -72,7 +72,7 @@ def _range(found: Range) -> str:
     return say("fold.norms", norms=" · ".join(filter(None, (norms, bad))))
 
 
-def named(trace: Trace, fold: Fold, around: str = "") -> tuple[str, str]:
+def named(trace: Trace, fold: Group, around: str = "") -> tuple[str, str]:
     """What a box is called, inside the module ``around``, and what it is."""
     nodes = count_of("node", len(fold.nodes))
     if fold.call >= 0:
@@ -164,7 +164,7 @@ def _far(view: View, node: int) -> Member:
     """What a node outside is to be seen as: the nearest box around it that is not around the view as well."""
     mine = set(view.fold.chain())
     at: Member = node
-    around: Fold | None = view.tree.around[node]
+    around: Group | None = view.tree.around[node]
     while around is not None and around not in mine:
         at, around = around, around.parent
     return at

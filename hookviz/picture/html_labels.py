@@ -8,7 +8,7 @@ from typing import Any
 
 from hookviz.picture.primitives import SPACE, Pin
 from hookviz.picture.scene import Scene
-from hookviz.support.printable import cut
+from hookviz.support.printable import truncate
 
 INK, QUIET, PURPLE, AMBER, FAINT, LEAF, PAPER = (
     "#111827",
@@ -31,7 +31,7 @@ _WIDTHS = {0.4: " .,:;'|()[]ijl-", 0.5: "rtf", 0.72: "0123456789abcdeghknopqsuvx
 """Parts of the type's size → the characters that are no wider; others are a little wider."""
 
 
-class Look:
+class Style:
     """How things stand at one step: which are now, which are done, and the texts shown.
 
     With ``final`` every text is laid out at its longest, as the player needs it.
@@ -60,7 +60,9 @@ def words(text: str, **font: Any) -> str:
 
     Graphviz cannot read a label with a text of 20,000 bytes: what is very long is cut.
     """
-    clean = "".join(c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in cut(text, LONGEST))
+    clean = "".join(
+        c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in truncate(text, LONGEST)
+    )
     safe = escape(clean).replace("\\", "\\\\")  # Graphviz reads escapes such as \N in these labels too
     return f"<FONT{_attributes(font)}>{safe}</FONT>"
 
@@ -96,7 +98,7 @@ def title(name: str, shown: str) -> str:
     return f"<B>{words(name, point_size=19)}</B>" + (words(shown, point_size=16) if shown else "")
 
 
-def pin(shown: Pin, look: Look) -> str:
+def pin(shown: Pin, look: Style) -> str:
     """A hook's cell: its number and label, and what it did."""
     spot = f"{shown.id}-v"
     fill = GLOW if shown.id in look.now else DONE if shown.id in look.done else PIN
@@ -107,7 +109,7 @@ def pin(shown: Pin, look: Look) -> str:
     return cell(shown.id, f"{inner}{number}</TR></TABLE>", **style)
 
 
-def kept(spot: str, longest: str, look: Look, color: str, size: int = SIZE, **attributes: Any) -> str:
+def kept(spot: str, longest: str, look: Style, color: str, size: int = SIZE, **attributes: Any) -> str:
     """A cell for a text that may not be shown yet; it keeps room for the longest, so that no step moves anything."""
     if not longest:
         return ""

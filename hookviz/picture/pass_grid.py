@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hookviz.picture.dot_source import Figure, empty_figure
-from hookviz.picture.group_boxes import draw_fold
-from hookviz.picture.grouped_graph import FoldBox
-from hookviz.picture.html_labels import SIZE, Look, room_for
+from hookviz.picture.group_boxes import draw_group
+from hookviz.picture.grouped_graph import GroupBox
+from hookviz.picture.html_labels import SIZE, Style, room_for
 from hookviz.picture.scene import Scene
 from hookviz.trace import Trace
 
@@ -16,7 +16,7 @@ APART = 20
 """Points from a box to the next, with their edges."""
 
 
-class _Even(Look):
+class _Even(Style):
     """A look in which all boxes are as wide as the widest, so that they stand in columns."""
 
     def __init__(self, scene: Scene) -> None:
@@ -28,7 +28,7 @@ class _Even(Look):
         return self.width
 
 
-def grid(trace: Trace, boxes: Sequence[FoldBox]) -> Figure:
+def grid(trace: Trace, boxes: Sequence[GroupBox]) -> Figure:
     """The picture of ``boxes``, read as a page is: row by row."""
     scene = Scene(trace, -1, {}, {}, {}, len(boxes))
     scene.folds = list(boxes)
@@ -39,7 +39,7 @@ def grid(trace: Trace, boxes: Sequence[FoldBox]) -> Figure:
         with figure.subgraph() as level:
             level.attr(rank="same")
             for box in row:
-                draw_fold(level, box, look)
+                draw_group(level, box, look)
     neighbours = [pair for row in rows for pair in pairwise(row)]
     below = [(row[0], following[0]) for row, following in pairwise(rows)]
     for one, other in (*neighbours, *below):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hookviz.support.messages import say
-from hookviz.support.printable import cut
+from hookviz.support.printable import truncate
 from hookviz.trace import TensorRow, Values
 from hookviz.trace.values import Value
 
@@ -87,7 +87,7 @@ def short(text: str, room: int) -> str:
     >>> short("a_very_long_name", 8)
     'a_very_…'
     """
-    return cut(" ".join(text.split()), room)
+    return truncate(" ".join(text.split()), room)
 
 
 def within(name: str, around: str) -> str:

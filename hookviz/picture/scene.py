@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hookviz.picture.grouped_graph import FoldBox, Port
+from hookviz.picture.grouped_graph import GroupBox, Port
 from hookviz.picture.module_boxes import CallBox, call_boxes, mark_call
 from hookviz.picture.primitives import (
     DIGITS,
@@ -57,7 +57,7 @@ class Scene:
     """How many boxes the whole picture would have."""
     marks: dict[int, Mark] = field(default_factory=dict)
     """Step's index → its mark."""
-    folds: list[FoldBox] = field(default_factory=list)
+    folds: list[GroupBox] = field(default_factory=list)
     """The boxes that can be entered."""
     bundles: list[Arrow] = field(default_factory=list)
     """The arrows from and to such boxes."""

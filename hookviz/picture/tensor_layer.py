@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-from hookviz.picture.html_labels import QUIET, SMALL, Look, cell, pin, room_for, row, small, words
+from hookviz.picture.html_labels import QUIET, SMALL, Style, cell, pin, room_for, row, small, words
 from hookviz.picture.primitives import LABEL_ROOM, NAME_ROOM, SPACE, Box, Pin, short, tiny
 from hookviz.picture.scene import Scene
 from hookviz.support.messages import say
@@ -13,7 +13,7 @@ ON_TENSOR = ("tensor_hook", "post_accumulate_hook")
 """Kinds that a leaf keeps on the tensor; those of an intermediate tensor are handed to its node."""
 
 
-def layered(scene: Scene, box: Box, look: Look, frame: Callable[[Box, Look, str], str]) -> str:
+def with_tensors(scene: Scene, box: Box, look: Style, frame: Callable[[Box, Style, str], str]) -> str:
     """The tensors of a node one below the other, and the node under them; the gradient meets them in this order."""
     shown = [tensor for tensor in box.tensors if tensor.name]
     own = {tensor.output: [p for p in box.pins if box.leaf and _on_tensor(scene, p, tensor)] for tensor in shown}
@@ -29,7 +29,7 @@ def _on_tensor(scene: Scene, shown: Pin, tensor: TensorRow) -> bool:
     return hook is not None and hook.kind in ON_TENSOR and hook.output == tensor.output
 
 
-def _node(scene: Scene, box: Box, pins: list[Pin], look: Look) -> str:
+def _node(scene: Scene, box: Box, pins: list[Pin], look: Style) -> str:
     """The node's op, its list of pre-hooks, and the hooks that it calls."""
     rows = [row(cell(f"{box.id}-o", small(say("picture.node", op=box.op)), colspan=2))]
     rows.append(row(pre_hooks(scene, box)))
@@ -48,7 +48,7 @@ def pre_hooks(scene: Scene, box: Box) -> str:
     return cell(f"{box.id}-x", small(text), colspan=2)
 
 
-def _tensor(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], look: Look) -> str:
+def _tensor(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], look: Style) -> str:
     """A tensor's facts, two a row, and below them the hooks that hang on it."""
     before = say("name.none") if tensor.grad is None else tiny(scene.trace.value(tensor.grad))
     room = room_for(max([before, *(_written(final) or "" for _, final in _grads(box, tensor))], key=len))
@@ -90,7 +90,7 @@ def _hooks(scene: Scene, tensor: TensorRow) -> str:
     return say("picture.hook" if len(found) == 1 else "picture.hooks", count=len(found))
 
 
-def _grad(box: Box, tensor: TensorRow, look: Look) -> str | None:
+def _grad(box: Box, tensor: TensorRow, look: Style) -> str | None:
     """The tensor's ``.grad`` as it was written last, if it was by this step."""
     shown = (_written(look.texts.get(spot, "")) for spot, _ in _grads(box, tensor))
     return next((text for text in shown if text), None)

@@ -50,7 +50,7 @@ def state(trace: Trace) -> dict[str, Any]:
     scenes = scenes_of(trace)
     pictures = {scene.pass_id: picture for picture, scene in enumerate(scenes)}
     hooks = hooks_in(steps)
-    telling = Telling(trace, steps, marks_of(scenes), hooks, asks=True)
+    telling = FrameBuilder(trace, steps, marks_of(scenes), hooks, asks=True)
     return {
         "svgs": drawn(scenes),
         "frames": [{**telling.frame(step), "picture": pictures[step.pass_id]} for step in steps],
@@ -95,7 +95,7 @@ def layers(scenes: list[Scene]) -> str:
     return pack([drawn(scenes, nodes=True), drawn(scenes, tensors=True)])
 
 
-class Telling:
+class FrameBuilder:
     """Tells the steps of a trace, with the reasons for their gradients and the questions about them."""
 
     def __init__(

@@ -7,19 +7,19 @@ from typing import Any
 
 from hookviz.analysis.findings import noted, nothing_found
 from hookviz.picture.dot_source import dot
-from hookviz.picture.group_scene import seen
+from hookviz.picture.group_scene import group_scene
 from hookviz.picture.grouped_graph import named
-from hookviz.picture.grouping import MANY, Fold, View, Views
-from hookviz.picture.grouping.activity import Happened, of_pass, spans
-from hookviz.picture.grouping.pass_groups import folds_passes
+from hookviz.picture.grouping import MANY, Group, View, Views
+from hookviz.picture.grouping.activity import Activity, of_pass, spans
+from hookviz.picture.grouping.pass_groups import groups_passes
 from hookviz.picture.inline_svg import finished
 from hookviz.picture.layout_cache import Layouts, Shared
 from hookviz.picture.scene import Scene
 from hookviz.player.compression import pack
-from hookviz.player.frames import Telling, firings_in, glyph_of, hook_of, state
+from hookviz.player.frames import FrameBuilder, firings_in, glyph_of, hook_of, state
 from hookviz.player.overview import PREFIX, PassViews
 from hookviz.player.search_index import Entry, columns, entries
-from hookviz.support.interpreter import no_collection
+from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say, section
 from hookviz.support.progress import progress
 from hookviz.trace import Trace
@@ -38,7 +38,7 @@ FIRINGS = 1_000
 
 def is_large(trace: Trace) -> bool:
     """Whether ``trace`` has more steps, passes or boxes than can be sent and seen at once."""
-    if len(trace.rows) > LONG or folds_passes(trace):
+    if len(trace.rows) > LONG or groups_passes(trace):
         return True
     return any(_boxes(trace, pass_id) > MANY for pass_id in range(len(trace.roots)))
 
@@ -49,21 +49,21 @@ def _boxes(trace: Trace, pass_id: int) -> int:
     return len(nodes) + len({outer for call in calls for outer in around(trace, call)})
 
 
-class Pass:
+class LargePass:
     """One pass: its views, and which of its steps are told in which."""
 
     def __init__(self, trace: Trace, pass_id: int) -> None:
         self.views = Views(trace, pass_id)
-        self.happened = Happened(self.views.tree)
+        self.happened = Activity(self.views.tree)
 
     def scene(self, view: View) -> Scene:
         """The picture of ``view``, with the steps that are about what is seen in it."""
         nodes = (self.happened.nodes[node].steps for node in view.nodes if node in self.happened.nodes)
         calls = (self.happened.calls[fold.call].steps for fold in view.opened if fold.call in self.happened.calls)
-        return seen(view, self.happened, sorted(chain.from_iterable([*nodes, *calls])))
+        return group_scene(view, self.happened, sorted(chain.from_iterable([*nodes, *calls])))
 
     @cached_property
-    def folds(self) -> dict[str, Fold]:
+    def folds(self) -> dict[str, Group]:
         """Id of a box that can be entered → it."""
         return {fold.id: fold for fold in self.views.tree.folds}
 
@@ -80,15 +80,15 @@ class Large:
         self.trace = trace
         self.passes = trace.lookup.passes
         """The passes in which something happened."""
-        self._groups = PassViews(trace) if folds_passes(trace) else None
-        self._kept: dict[int, Pass] = {}
+        self._groups = PassViews(trace) if groups_passes(trace) else None
+        self._kept: dict[int, LargePass] = {}
         self._layouts, self._tops = Layouts(), Layouts()
         self._hooks = sorted({row.hook for row in trace.rows if row.hook is not None})
         self._fired = trace.firings
         asks = bool(self._fired) or len(trace.rows) <= LONG  # to find out what to ask of nodes, each must be looked at
-        self._telling = Telling(trace, trace.steps, {}, self._hooks, asks=asks, fired=self._fired)
+        self._telling = FrameBuilder(trace, trace.steps, {}, self._hooks, asks=asks, fired=self._fired)
 
-    @no_collection()
+    @gc_paused()
     def state(self) -> dict[str, Any]:
         """What the player needs from the start."""
         names = [PREFIX] if self._groups else [f"{pass_id}/" for pass_id in self.passes]
@@ -126,7 +126,7 @@ class Large:
                 tick()
         return {**state, "parts": {**parts, "index": pack(columns(found))}}
 
-    @no_collection()
+    @gc_paused()
     def brief(self) -> dict[str, Any]:
         """The same with some parts: the words of the first steps, and the boxes that are entered first."""
         state, chunks = self.state(), list(self._chunks())
@@ -178,10 +178,10 @@ class Large:
             yield Entry("pass", say("fold.pass", number=f"{pass_id + 1:,}"), "", -1, f"{pass_id}/", steps)
         yield from entries(self.trace, own.views, own.happened)
 
-    def _pass(self, pass_id: int) -> Pass:
+    def _pass(self, pass_id: int) -> LargePass:
         """One pass, of which a person enters one box after the other: those that were looked at last are kept."""
         if pass_id not in self._kept:
-            self._kept[pass_id] = Pass(self.trace, pass_id)
+            self._kept[pass_id] = LargePass(self.trace, pass_id)
             for oldest in list(self._kept)[:-MANY]:
                 del self._kept[oldest]
         return self._kept[pass_id]
@@ -213,7 +213,7 @@ class Large:
             "trail": [*around, *inside],
         }
 
-    def _title(self, pass_id: int, fold: Fold) -> str:
+    def _title(self, pass_id: int, fold: Group) -> str:
         if not fold.id:
             return say("fold.pass", number=f"{pass_id + 1:,}") if len(self.passes) > 1 else say("fold.whole")
         return named(self.trace, fold)[0]
@@ -285,7 +285,7 @@ def _steps(scene: Scene) -> dict[str, list[int]]:
     return found
 
 
-def _entered(views: Views, fold: Fold) -> list[Fold]:
+def _entered(views: Views, fold: Group) -> list[Group]:
     """The boxes that one has entered to be in ``fold``, the outermost first."""
     trail = [fold]
     while trail[-1].parent is not None:

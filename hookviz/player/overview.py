@@ -3,7 +3,7 @@
 from typing import Any
 
 from hookviz.picture.grouped_graph import box_about
-from hookviz.picture.grouping import Fold
+from hookviz.picture.grouping import Group
 from hookviz.picture.grouping.activity import spans
 from hookviz.picture.grouping.pass_groups import Overview
 from hookviz.picture.pass_grid import grid
@@ -55,7 +55,7 @@ class PassViews:
         """The pictures that one has entered to come to a pass, the outermost first."""
         return [[f"{PREFIX}{group.id}", self._name(group)] for group in self.overview.around(pass_id)]
 
-    def _name(self, fold: Fold) -> str:
+    def _name(self, fold: Group) -> str:
         if fold is self.overview.root:
             return say("passes.all", count=f"{len(fold.nodes):,}")
         first, last = (f"{pass_id + 1:,}" for pass_id in (fold.nodes[0], fold.nodes[-1]))
@@ -66,6 +66,6 @@ def _about(steps: list[int]) -> str:
     return say("passes.step") if len(steps) == 1 else say("passes.steps", count=f"{len(steps):,}")
 
 
-def _door(fold: Fold) -> str:
+def _door(fold: Group) -> str:
     """The name of the picture to which a box leads."""
     return f"{fold.nodes[0]}/" if fold.kind == "pass" else f"{PREFIX}{fold.id}"

@@ -9,7 +9,7 @@ from hookviz.picture.primitives import Mark
 from hookviz.picture.scene import Scene
 from hookviz.player.frames import (
     LONGEST,
-    Telling,
+    FrameBuilder,
     drawn,
     firings_in,
     glyph_of,
@@ -106,7 +106,7 @@ class _Told:
         self._all, self._steps = steps, steps[number]
         self._number, self._missing = number, variant.missing
         self._pictures, self._marks = pictures, pictures.marks(number)
-        self._telling = Telling(trace, self._steps, self._marks, hooks, asks=variant.asks)
+        self._telling = FrameBuilder(trace, self._steps, self._marks, hooks, asks=variant.asks)
 
     def frames(self) -> Iterator[dict[str, Any]]:
         """One for each place on the timeline."""

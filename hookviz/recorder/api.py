@@ -9,12 +9,12 @@ from torch.backends import mha
 from hookviz.autograd import graph
 from hookviz.autograd.tensor_statistics import Which, checked_statistics
 from hookviz.recorder import torch_patches
-from hookviz.recorder.block import Block
+from hookviz.recorder.block import RecordBlock
 from hookviz.recorder.module_filter import checked_only
 from hookviz.recorder.pass_sampler import checked_every
 from hookviz.recorder.recording import Recording
 from hookviz.recorder.retention import checked_keep
-from hookviz.support.interpreter import Still
+from hookviz.support.interpreter import SharedSwitch
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
@@ -29,7 +29,7 @@ def record(
     keep: int | None = None,
     statistics: Which = "all",
     fastpath: bool = True,
-) -> Block:
+) -> RecordBlock:
     """Observe every module call and every backward pass in the ``with`` block, and change nothing.
 
     Seen are the calls of the modules in ``models`` in any thread, or of all modules where none is given, and
@@ -81,7 +81,7 @@ def record(
     ['λ grad * 10 on x replaced the gradient: 6 → 60.']
     """
     make = partial(new_recording, *models, names=names, only=only, every=every, keep=keep, statistics=statistics)
-    return Block(make, partial(begin, fastpath=fastpath), end)
+    return RecordBlock(make, partial(begin, fastpath=fastpath), end)
 
 
 def new_recording(
@@ -138,4 +138,4 @@ def _stop_fastpath() -> bool:
     return enabled
 
 
-_slow = Still(_stop_fastpath, mha.set_fastpath_enabled)
+_slow = SharedSwitch(_stop_fastpath, mha.set_fastpath_enabled)

@@ -30,8 +30,8 @@ class _ExitOfBlock:
     @overload
     def __get__(self, block: None, owner: type) -> Callable[..., None]: ...
     @overload
-    def __get__(self, block: "Block", owner: type) -> Exit: ...
-    def __get__(self, block: "Block | None", owner: type) -> Callable[..., None]:
+    def __get__(self, block: "RecordBlock", owner: type) -> Exit: ...
+    def __get__(self, block: "RecordBlock | None", owner: type) -> Callable[..., None]:
         """``__exit__`` of a block; without one, as ``contextlib.ExitStack`` asks, the function behind it."""
         if block is None:
             return _leave
@@ -41,7 +41,7 @@ class _ExitOfBlock:
 
 
 def _leave(
-    block: "Block", kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    block: "RecordBlock", kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
 ) -> None:
     """The block is over; what was raised in it goes on."""
     try:
@@ -51,7 +51,7 @@ def _leave(
         raise
 
 
-class Block:
+class RecordBlock:
     """A recording that begins where a ``with`` statement enters it, once."""
 
     __exit__ = _ExitOfBlock()

@@ -12,17 +12,17 @@ import torch.nn.modules.module as torch_modules
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph, module_tree
-from hookviz.autograd.deferred_values import Later
-from hookviz.autograd.graph_snapshot import Survey
+from hookviz.autograd.deferred_values import Deferred
+from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.tensor_statistics import measured
-from hookviz.recorder.compiled_regions import ENOUGH, recomputing
-from hookviz.recorder.exception_tracker import text_of
-from hookviz.recorder.fingerprint import glimpse_of
-from hookviz.recorder.hook_observer import Hook, Stage, release
-from hookviz.recorder.module_call import Call, Module, ModuleStage
-from hookviz.recorder.module_filter import Chosen
-from hookviz.recorder.module_registry import Modules
-from hookviz.recorder.node_owners import Makers
+from hookviz.recorder.compiled_regions import ENOUGH, is_recomputing
+from hookviz.recorder.exception_tracker import exception_text
+from hookviz.recorder.fingerprint import fingerprint_of
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, release
+from hookviz.recorder.module_call import Call, Module, ModuleHooksObserver
+from hookviz.recorder.module_filter import ModuleFilter
+from hookviz.recorder.module_registry import ModuleRegistry
+from hookviz.recorder.node_owners import NodeOwners
 from hookviz.recorder.pass_sampler import outermost
 from hookviz.recorder.pytree import Leaf, arguments, leaves, row_of
 from hookviz.support.interrupts import Uninterrupted
@@ -37,23 +37,23 @@ _LAYER = torch.nn.TransformerEncoderLayer.forward
 _SHARED = (torch_modules._global_forward_pre_hooks, torch_modules._global_forward_hooks)
 
 
-class Calls:
+class CallTracker:
     """Follows the modules of a recording. None of this may raise into the user's forward."""
 
-    def __init__(self, recording: "Recording", trace: Trace, models: Sequence[Module], chosen: Chosen) -> None:
+    def __init__(self, recording: "Recording", trace: Trace, models: Sequence[Module], chosen: ModuleFilter) -> None:
         self.recording, self.trace = recording, trace
-        self.modules = Modules(trace)
+        self.modules = ModuleRegistry(trace)
         self._counts: Counter[int] = Counter()
         self._running: dict[int, list[Call]] = {}
         self._slept = False
         """Whether compiled code has run, in which calls are not seen."""
-        self._stages: dict[int, ModuleStage] = {}
+        self._stages: dict[int, ModuleHooksObserver] = {}
         self._known: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
         self.parameters: dict[int, int] = {}
         """``id`` of a parameter → the first call of its module."""
         self.chosen, self.follows = chosen, chosen.modules
         """``id`` of each module that is followed; empty for all modules there are."""
-        self.makers = Makers(marking=bool(self.follows))
+        self.makers = NodeOwners(marking=bool(self.follows))
         self._given = [
             (self.modules.name(model), {id(module) for module in module_tree.modules(model)}) for model in models
         ]
@@ -88,7 +88,7 @@ class Calls:
         if stack:
             stack[-1].children = True
         call.backward = not outermost()
-        again = call.backward and recomputing()
+        again = call.backward and is_recomputing()
         self.trace.calls.append(CallRow(number, self._counts[number], parent, again))
         if not stack:
             self.makers.given(thing for _, thing in things)
@@ -119,7 +119,7 @@ class Calls:
         if self.recording.raised.first(error):
             hook = call.raiser(error) if hook is None else hook
             kind = "cut_short" if isinstance(error, ENOUGH) else "exception"
-            self.log(kind, call.index, hook=hook, error=text_of(error))
+            self.log(kind, call.index, hook=hook, error=exception_text(error))
 
     def end(self, call: Call | None, depth: int) -> None:
         """Take the observers off, whatever happened; so many calls are around it.
@@ -195,7 +195,7 @@ class Calls:
         """The forward hooks of a module, and of all, that were added while it ran and that nobody told of."""
         dicts = [torch_modules._global_forward_hooks, module._forward_hooks]
         hooks = [hook for own in dicts if id(own) not in self._stages for hook in own.values()]
-        return [hook for hook in hooks if not Stage.observes(hook)]
+        return [hook for hook in hooks if not HookDictObserver.observes(hook)]
 
     def _lay(self, call: Call, *kinds: str) -> None:
         module: Any = call.module
@@ -227,7 +227,7 @@ class Calls:
             return
         if stage is None:
             shared = any(hooks is known for known in _SHARED)
-            stage = self._stages[id(hooks)] = ModuleStage(self.recording, kind, hooks, flags, shared)
+            stage = self._stages[id(hooks)] = ModuleHooksObserver(self.recording, kind, hooks, flags, shared)
         if stage not in call.stages:
             stage.users += 1
             call.stages.append(stage)
@@ -235,7 +235,7 @@ class Calls:
 
     # -- who made a node
 
-    def claim(self, survey: Survey) -> None:
+    def claim(self, survey: GraphSnapshot) -> None:
         """Note which call made each node of a graph; a leaf's node belongs to the module whose parameter it is."""
         owners = self.owners(survey.nodes) if self.trace.calls else {}
         for node in survey.nodes if owners else ():
@@ -297,9 +297,9 @@ class Calls:
         values = {"before": _values(before), "after": _values(after), "labels": labels}
         self.trace.rows.append(StepRow(len(self.trace.roots), kind, call=call, **values, **known))
 
-    def hook(self, stage: Stage, entry: tuple[Any, Hook], call: int) -> int:
+    def hook(self, stage: HookDictObserver, entry: tuple[Any, Hook], call: int) -> int:
         """The number of a module's forward hook in the trace."""
-        shared = isinstance(stage, ModuleStage) and stage.shared
+        shared = isinstance(stage, ModuleHooksObserver) and stage.shared
         return self.modules.hook(stage.kind, self.trace.calls[call].module, entry[0], entry[1], shared=shared)
 
     def look(self, things: Iterable[tuple[str, Any]], *, again: bool = False) -> list[Leaf]:
@@ -312,12 +312,12 @@ class Calls:
     def _leaf(self, label: str, thing: Any, again: bool) -> Leaf:
         if not isinstance(thing, torch.Tensor):
             return Leaf(label, None, id(thing), self._keep(row_of(thing)))
-        glimpse = glimpse_of(thing)
+        glimpse = fingerprint_of(thing)
         reference, version, value = self._known.get(id(thing), (None, 0, 0))
         seen = reference is not None and reference() is thing and version == glimpse.mark[1]
         if not seen or again or glimpse.layout is None:
             row = measured(thing, self.trace.statistics)
-            if not seen or isinstance(row, Later) or not same(self.trace.values[value], row):
+            if not seen or isinstance(row, Deferred) or not same(self.trace.values[value], row):
                 value = self._keep(row)
             self._known[id(thing)] = (weakref.ref(thing), glimpse.mark[1], value)
         glimpse.value = value

@@ -26,7 +26,7 @@ _COMPILERS = tuple(
 )
 
 
-def compiling() -> bool:
+def is_compiling() -> bool:
     """Whether torch is compiling or tracing in this thread, so that nothing which seems to run is real."""
     if torch.compiler.is_compiling() or symbolic_trace._is_fx_tracing_flag:
         return True
@@ -34,7 +34,7 @@ def compiling() -> bool:
     return state is not None or TracingContext.try_get() is not None
 
 
-def recomputing() -> bool:
+def is_recomputing() -> bool:
     """Whether checkpointing, in the innermost backward pass of this thread, computes something a second time."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != "_engine_run_backward":
@@ -54,7 +54,7 @@ def leave_alone(package: str) -> None:
         rules.add(package)
 
 
-def compiled(module: torch.nn.Module) -> bool:
+def is_compiled(module: torch.nn.Module) -> bool:
     """Whether ``module`` is a graph that the compiler made and that compiled code calls; one of the user's is not."""
     if not isinstance(module, torch.fx.GraphModule):
         return False

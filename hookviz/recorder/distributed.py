@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from hookviz.autograd.tensor_statistics import measured
 from hookviz.recorder.pass_sampler import outermost
-from hookviz.recorder.running_pass import Watched
+from hookviz.recorder.running_pass import RunningPass
 from hookviz.trace import StepRow
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _FULLY_SHARD, _FSDP = "torch.distributed.fsdp._fully_shard._fully_shard", "torch
 """The modules of torch with its two ways to shard; where they are not loaded, nobody uses them."""
 
 
-class Joined(NamedTuple):
+class JoinedGradient(NamedTuple):
     """A gradient that several ranks have joined."""
 
     leaf: torch.Tensor
@@ -38,7 +38,7 @@ class Joined(NamedTuple):
     """The module whose parameter such a leaf stands for."""
 
 
-class Ranks:
+class RankTracker:
     """Tells the gradients of this rank from those that all ranks share, in the passes of a recording."""
 
     def __init__(self, recording: "Recording") -> None:
@@ -70,7 +70,7 @@ class Ranks:
                 self.recording.calls.adopt(one.holder, one.leaf)
         return found
 
-    def begins(self, watched: Watched) -> None:
+    def begins(self, watched: RunningPass) -> None:
         """A pass begins; in one that checkpointing begins inside another gradients arrive, and are joined later."""
         if not self.several():
             return
@@ -96,7 +96,7 @@ class Ranks:
                 self._log(one, node, local[node])
         self._leaves.clear()
 
-    def _log(self, one: Joined, node: int, local: Any) -> None:
+    def _log(self, one: JoinedGradient, node: int, local: Any) -> None:
         values, last = self.trace.values, self.trace.rows[-1].pass_id
         values.append(measured(one.after, self.trace.statistics))
         known = {"place": (dist.get_rank(), one.ranks), "before": local, "after": len(values) - 1, "of": one.how}
@@ -115,7 +115,7 @@ class Ranks:
         found = {id(module): module for module in (*called, *known) if isinstance(module, DistributedDataParallel)}
         yield from found.values()
 
-    def _joined(self) -> Iterator[Joined]:
+    def _joined(self) -> Iterator[JoinedGradient]:
         for ddp in self._ddps():
             yield from _of_ddp(ddp) if ddp.require_backward_grad_sync else ()
         sharding: Any = sys.modules.get(_FULLY_SHARD)
@@ -127,13 +127,13 @@ class Ranks:
                 yield from _of_shards(name, module)
 
 
-def _of_ddp(ddp: DistributedDataParallel) -> Iterator[Joined]:
+def _of_ddp(ddp: DistributedDataParallel) -> Iterator[JoinedGradient]:
     how, ranks = "hook" if ddp._comm_hooks else "ddp", dist.get_world_size(ddp.process_group)
     for parameter in ddp.module.parameters():
-        yield Joined(parameter, parameter.grad, how, ranks)
+        yield JoinedGradient(parameter, parameter.grad, how, ranks)
 
 
-def _of_shards(name: str, module: Any) -> Iterator[Joined]:
+def _of_shards(name: str, module: Any) -> Iterator[JoinedGradient]:
     """Of ``fully_shard``: the gradient arrives at the gathered parameter, and goes on to the shard of it."""
     paths = {id(inner): path for path, inner in module.named_modules()}
     state = module._get_fsdp_state()
@@ -148,11 +148,13 @@ def _of_shards(name: str, module: Any) -> Iterator[Joined]:
             path = ".".join(filter(None, (name, paths.get(id(info.module)), info.param_name)))
             if leaf is not None:
                 after = grad._local_tensor if group.reduce_grads and grad is not None else None
-                yield Joined(leaf, after, how, group.mesh_info.mesh.size(), path, info.module)
+                yield JoinedGradient(leaf, after, how, group.mesh_info.mesh.size(), path, info.module)
 
 
-def _of_flat(module: Any) -> Iterator[Joined]:
+def _of_flat(module: Any) -> Iterator[JoinedGradient]:
     """Of ``FullyShardedDataParallel``: one flat parameter, whose gradient is cut to this rank's part."""
     handle = module._handle
     if handle is not None and module._sync_gradients:
-        yield Joined(handle.flat_param, handle.flat_param.grad, "fsdp", dist.get_world_size(module.process_group))
+        yield JoinedGradient(
+            handle.flat_param, handle.flat_param.grad, "fsdp", dist.get_world_size(module.process_group)
+        )

@@ -2,13 +2,13 @@
 
 import threading
 
-from hookviz.support.printable import cut
+from hookviz.support.printable import truncate
 
 LONGEST = 300
 """So many letters of what an exception says are kept."""
 
 
-class Raised:
+class ExceptionTracker:
     """Knows, for each thread, the exception that is on its way, without holding it.
 
     A number is all there is to know an exception by, and a later exception may get the same: so whatever begins (a
@@ -35,16 +35,16 @@ class Raised:
         return new
 
 
-def text_of(error: BaseException) -> str:
+def exception_text(error: BaseException) -> str:
     """An exception in a line: its kind and what it says, if it can say it.
 
-    >>> text_of(KeyError("x")), text_of(ValueError())
+    >>> exception_text(KeyError("x")), exception_text(ValueError())
     ("KeyError: 'x'", 'ValueError')
-    >>> text_of(ValueError("x" * 1000))[-3:]
+    >>> exception_text(ValueError("x" * 1000))[-3:]
     'xx…'
     """
     kind = type(error).__name__
     try:
-        return cut(f"{kind}: {error}".strip().rstrip(":"), LONGEST)
+        return truncate(f"{kind}: {error}".strip().rstrip(":"), LONGEST)
     except Exception:  # the exception is a person's, and so is the code that makes its text
         return kind

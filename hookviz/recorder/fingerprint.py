@@ -17,7 +17,7 @@ Layout = tuple[tuple[int, int], ...]
 
 
 @dataclass(slots=True)
-class Glimpse:
+class Fingerprint:
     """What was seen of a gradient at one moment, without holding it; its value once somebody has looked."""
 
     identity: int
@@ -28,14 +28,14 @@ class Glimpse:
     """For a tensor of many numbers: which of them it shows, whatever the order and the cut of its dimensions."""
 
 
-Sent = tuple[int, int, Glimpse]
+Sent = tuple[int, int, Fingerprint]
 """(node, which of its edges, what came along it); node -1 is the seed."""
 
 
 Gradients = Sequence[torch.Tensor | None]
 
 
-def glimpse_of(tensor: torch.Tensor, value: int | None = None) -> Glimpse:
+def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprint:
     """``tensor`` as far as can be seen without reading its numbers.
 
     ``untyped_storage()`` would tell the storage too, but its Python wrapper counts as a user of the storage, and the
@@ -47,9 +47,9 @@ def glimpse_of(tensor: torch.Tensor, value: int | None = None) -> Glimpse:
         if offset and pointer:
             storage -= offset * tensor.element_size()
         layout = _layout(tensor) if tensor.numel() > FEW and not tensor.is_neg() else None
-        return Glimpse(id(tensor), (pointer, tensor._version), storage, value, layout)
+        return Fingerprint(id(tensor), (pointer, tensor._version), storage, value, layout)
     except (RuntimeError, NotImplementedError):  # sparse, functorch, inference: no storage or no version to compare
-        return Glimpse(id(tensor), (0, 0), 0, value)
+        return Fingerprint(id(tensor), (0, 0), 0, value)
 
 
 def mark_of(tensor: torch.Tensor) -> Mark:
@@ -72,7 +72,7 @@ def _layout(tensor: torch.Tensor) -> Layout:
     return tuple(runs)
 
 
-def value_of(glimpse: Glimpse | None) -> int | None:
+def value_of(glimpse: Fingerprint | None) -> int | None:
     return None if glimpse is None else glimpse.value
 
 
@@ -81,7 +81,7 @@ def one(values: list[int | None]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def values_of(glimpses: list[Glimpse | None]) -> Any:
+def values_of(glimpses: list[Fingerprint | None]) -> Any:
     """The value of one glimpse, or those of several as a tuple."""
     if len(glimpses) == 1:
         return None if glimpses[0] is None else glimpses[0].value

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.amp.grad_scaler import GradScaler
 
-from hookviz.autograd.graph_snapshot import Survey
-from hookviz.autograd.node_marks import Marks
-from hookviz.recorder.replacement import Here, Replacement, telling
+from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.node_marks import NodeMarks
+from hookviz.recorder.replacement import Here, Replacement, notifier
 from hookviz.trace import ScaleRow, StepRow
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
 
-class Scales:
+class ScaleTracker:
     """Knows the scales of a recording."""
 
     def __init__(self, recording: "Recording") -> None:
         self.recording, self.trace = recording, recording.trace
-        self._scaled: Marks[float] = Marks()
+        self._scaled: NodeMarks[float] = NodeMarks()
         """For each node that scaled a loss: by how much."""
         self._last: dict[int, float] = {}
         """``id`` of a scaler → its scale when it was last seen."""
@@ -33,7 +33,7 @@ class Scales:
             if scaler.is_enabled() and isinstance(loss, torch.Tensor) and loss.grad_fn is not None:
                 self._scaled.put(loss.grad_fn, scale)
 
-    def claim(self, survey: Survey) -> None:
+    def claim(self, survey: GraphSnapshot) -> None:
         """Note which nodes of a pass that begins get scaled gradients."""
         if not self._scaled:
             return
@@ -82,7 +82,7 @@ class Scales:
         self._scaled.clear()
 
 
-def _factors(survey: Survey, scaled: dict[int, float]) -> dict[int, set[float]]:
+def _factors(survey: GraphSnapshot, scaled: dict[int, float]) -> dict[int, set[float]]:
     """``id`` of a node → the products of scales on all ways to it from the roots."""
     found: dict[int, set[float]] = {}
     queue = [(node, 1.0) for node in survey.starts]
@@ -110,4 +110,4 @@ def replacements(here: Here, after: Here) -> Iterator[Replacement]:
         recording.scales.updated(scaler)
 
     for name, where, tell in (("scale", here, scaled), ("unscale_", after, unscaled), ("update", after, updated)):
-        yield Replacement(GradScaler, name, telling(where, tell))
+        yield Replacement(GradScaler, name, notifier(where, tell))

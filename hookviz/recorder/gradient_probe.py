@@ -2,14 +2,14 @@
 
 import torch
 
-from hookviz.autograd.deferred_values import Later
-from hookviz.autograd.tensor_statistics import keep
-from hookviz.recorder.fingerprint import Glimpse, Gradients, glimpse_of
+from hookviz.autograd.deferred_values import Deferred
+from hookviz.autograd.tensor_statistics import append_value
+from hookviz.recorder.fingerprint import Fingerprint, Gradients, fingerprint_of
 from hookviz.trace import Trace
 from hookviz.trace.values import same
 
 
-class Looking:
+class GradientProbe:
     """Measures gradients into the values of a trace, and compares what is seen of them."""
 
     def __init__(self, trace: Trace) -> None:
@@ -17,18 +17,18 @@ class Looking:
 
     def measure(self, tensor: torch.Tensor) -> int:
         """The number of the value of ``tensor`` in the trace."""
-        return keep(self.trace.values, tensor, self.trace.statistics)
+        return append_value(self.trace.values, tensor, self.trace.statistics)
 
-    def glimpse(self, tensor: torch.Tensor | None) -> Glimpse | None:
+    def glimpse(self, tensor: torch.Tensor | None) -> Fingerprint | None:
         """What is seen of ``tensor``, measured."""
-        return None if tensor is None else glimpse_of(tensor, self.measure(tensor))
+        return None if tensor is None else fingerprint_of(tensor, self.measure(tensor))
 
-    def alike(self, one: Glimpse, other: Glimpse) -> bool:
+    def alike(self, one: Fingerprint, other: Fingerprint) -> bool:
         """Whether two gradients have the same numbers; a device is not waited for, its tensors' versions must do."""
         rows = [None if seen.value is None else self.trace.values[seen.value] for seen in (one, other)]
-        return one.mark == other.mark if any(isinstance(row, Later) for row in rows) else same(*rows)
+        return one.mark == other.mark if any(isinstance(row, Deferred) for row in rows) else same(*rows)
 
-    def compare(self, last: list[Glimpse | None], gradients: Gradients) -> tuple[list[Glimpse | None], str]:
+    def compare(self, last: list[Fingerprint | None], gradients: Gradients) -> tuple[list[Fingerprint | None], str]:
         """What is there now, and what a hook must have done to it: kept, edited or replaced."""
         if len(last) != len(gradients):
             return [self.glimpse(g) for g in gradients], "replaced"
@@ -39,11 +39,11 @@ class Looking:
             effects.add(effect)
         return now, next(effect for effect in ("replaced", "edited", "kept") if effect in effects)
 
-    def effect(self, before: Glimpse | None, gradient: torch.Tensor | None) -> tuple[Glimpse | None, str]:
+    def effect(self, before: Fingerprint | None, gradient: torch.Tensor | None) -> tuple[Fingerprint | None, str]:
         """As ``compare``, for one gradient."""
         if gradient is None or before is None:
             return self.glimpse(gradient), "kept" if gradient is None and before is None else "replaced"
-        now = glimpse_of(gradient, self.measure(gradient))
+        now = fingerprint_of(gradient, self.measure(gradient))
         if now.identity != before.identity:
             return now, "replaced"
         if now.mark == before.mark and self.alike(before, now):

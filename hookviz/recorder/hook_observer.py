@@ -24,7 +24,7 @@ class Observer:
     __torch_unserializable__ = True
     """torch drops such a hook from a pickled tensor without a warning."""
 
-    def __init__(self, stage: "Stage | None") -> None:
+    def __init__(self, stage: "HookDictObserver | None") -> None:
         self.stage: Any = stage
 
     def __call__(self, *arguments: Any) -> None:
@@ -62,7 +62,7 @@ class Run(NamedTuple, Generic[Seen]):
     last: list[Seen]
 
 
-class Stage:
+class HookDictObserver:
     """One hook dict of one tensor or node, while passes that use it are running."""
 
     __slots__ = ("dict", "kind", "node", "output", "recording", "users")
@@ -154,7 +154,7 @@ class Stage:
             current.leave(self, last)
 
 
-class ListStage(Stage):
+class HookListObserver(HookDictObserver):
     """The full backward hooks of one module call: torch copied them into a list when the module was called."""
 
     __slots__ = ("call",)
@@ -179,7 +179,7 @@ class ListStage(Stage):
         self.dict[:] = [hook for hook in self.dict if not self._own(hook)]
 
 
-Own = TypeVar("Own", bound=Stage)
+Own = TypeVar("Own", bound=HookDictObserver)
 
 
 def release(stages: list[Own] | set[Own], known: MutableMapping[Any, Own]) -> None:
@@ -192,7 +192,7 @@ def release(stages: list[Own] | set[Own], known: MutableMapping[Any, Own]) -> No
             known.pop(id(stage.dict), None)
 
 
-def handed(stage: Stage, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:
+def handed(stage: HookDictObserver, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:
     """The gradients that hooks of this kind hand on, out of what they are called with."""
     if stage.kind == "tensor_hook":
         return [arguments[0]]
@@ -203,4 +203,4 @@ def handed(stage: Stage, arguments: tuple[Any, ...]) -> list[torch.Tensor | None
         return [tensor.grad if tensor.is_leaf else None, tensor]
     if stage.kind == "full_backward_hook":
         return [*arguments[1], *arguments[2]]
-    return list(arguments[1 if isinstance(stage, ListStage) else 0])
+    return list(arguments[1 if isinstance(stage, HookListObserver) else 0])

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hookviz.autograd.graph_snapshot import hook_row
-from hookviz.recorder.hook_observer import Hook, ListStage, Stage
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObserver
 from hookviz.recorder.multi_grad_hooks import part_of
-from hookviz.recorder.unwrapped_hooks import behind
+from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.messages import say
 from hookviz.trace import MODULE_HOOK_KINDS, Place, Trace
 from hookviz.trace.traversal import chain
 
 if TYPE_CHECKING:
-    from hookviz.recorder.call_tracker import Calls
+    from hookviz.recorder.call_tracker import CallTracker
 
 Entry = tuple[Any, Hook]
 """(key, function) in a hook dict."""
@@ -22,10 +22,10 @@ _Identity = tuple[str, int, int, Any]
 """(kind of the dict, node, output, key) of a hook."""
 
 
-class Met:
+class HookRegistry:
     """Gives each hook of one pass its row in the trace."""
 
-    def __init__(self, trace: Trace, pass_id: int, calls: "Calls") -> None:
+    def __init__(self, trace: Trace, pass_id: int, calls: "CallTracker") -> None:
         self.trace, self.pass_id, self.calls = trace, pass_id, calls
         self._rows: dict[_Identity, int] = {}
         self._calls: dict[_Identity, int] = {}
@@ -35,9 +35,9 @@ class Met:
         self._parts: dict[tuple[int, int], Place] = {}
         """(``id`` of what the parts of a multi-grad hook share, which part) → the tensor that this part is on."""
 
-    def meet(self, stage: Stage, entry: Entry) -> None:
+    def meet(self, stage: HookDictObserver, entry: Entry) -> None:
         """A hook is registered on the graph of this pass; torch's own that calls a module's is not one."""
-        found = behind(entry[1])
+        found = unwrap_hook(entry[1])
         if found is not None and found.waits:
             self._parts[id(found.state), part_of(entry[1]) or 0] = stage.node, stage.output
         if found is None or found.kind != "module":
@@ -45,26 +45,26 @@ class Met:
 
     def names(self, hook: Hook, count: int) -> tuple[str, ...]:
         """What the tensors of a multi-grad hook are called; one that is not in this graph goes by its place."""
-        found = behind(hook)
+        found = unwrap_hook(hook)
         places = [self._parts.get((id(found and found.state), part)) for part in range(count)]
         return tuple(
             say("name.tensor", number=part + 1) if place is None else self.trace.name(*place)
             for part, place in enumerate(places)
         )
 
-    def row(self, stage: Stage, entry: Entry) -> int:
+    def row(self, stage: HookDictObserver, entry: Entry) -> int:
         """The number of a hook in the trace; a new one gets its row."""
         identity = _identity(stage, entry)
         if identity not in self._rows:
             self._rows[identity] = self._new(stage, *entry)
         return self._rows[identity]
 
-    def _new(self, stage: Stage, key: Any, hook: Hook) -> int:
-        found = behind(hook)
+    def _new(self, stage: HookDictObserver, key: Any, hook: Hook) -> int:
+        found = unwrap_hook(hook)
         kind, function = (stage.kind, hook) if found is None else (found.kind, found.function)
         if kind not in MODULE_HOOK_KINDS:
             return hook_row(self.trace, self.pass_id, kind, stage.node, stage.output, key, function)
-        if isinstance(stage, ListStage):
+        if isinstance(stage, HookListObserver):
             call = stage.call
         elif found is not None and found.module is not None:
             call = self._call_of(found.module, stage.node)
@@ -74,13 +74,13 @@ class Met:
         module = self.trace.calls[call].module if call >= 0 else -1
         return self.calls.modules.backward_hook(self.pass_id, kind, module, function, _same_before(stage, key, hook))
 
-    def place(self, stage: Stage, hooks: list[Entry], entry: Entry) -> tuple[int, int]:
+    def place(self, stage: HookDictObserver, hooks: list[Entry], entry: Entry) -> tuple[int, int]:
         """The place of a hook among those of its kind that torch is calling, and how many they are."""
         kind = _kind(stage, entry[1])
         peers = [other for other in hooks if not stage.observes(other[1]) and _kind(stage, other[1]) == kind]
         return peers.index(entry), len(peers)
 
-    def culprit(self, stage: Stage, entry: Entry) -> tuple[int | None, int]:
+    def culprit(self, stage: HookDictObserver, entry: Entry) -> tuple[int | None, int]:
         """The hook to name when torch raised while ``entry`` ran, or did not take what it returned; and its call.
 
         What torch's own hook for a module returns is what the last of the module's hooks has made it.
@@ -94,7 +94,7 @@ class Met:
 
     def ran(self, hook: Hook) -> bool:
         """Whether a function of the user's has run, now that ``hook`` has: torch's own may have had to wait."""
-        found = behind(hook)
+        found = unwrap_hook(hook)
         if found is None or found.kind == "backward_hook":
             return True
         if found.kind == "module":  # the observers in its lists have told of each function
@@ -105,9 +105,9 @@ class Met:
         self._any.add(id(found.state))
         return first
 
-    def call(self, stage: Stage, entry: Entry) -> int:
+    def call(self, stage: HookDictObserver, entry: Entry) -> int:
         """The module call that a hook's step is about, or -1; ``row`` has met the hook."""
-        return stage.call if isinstance(stage, ListStage) else self._calls.get(_identity(stage, entry), -1)
+        return stage.call if isinstance(stage, HookListObserver) else self._calls.get(_identity(stage, entry), -1)
 
     def _call_of(self, module: Any, node: int) -> int:
         """The call of ``module`` whose legacy hooks sit on ``node``, that of its first output tensor.
@@ -122,11 +122,11 @@ class Met:
         return known[0] if len(known) == 1 else self.calls.call_of(module, node)
 
 
-def _identity(stage: Stage, entry: Entry) -> _Identity:
+def _identity(stage: HookDictObserver, entry: Entry) -> _Identity:
     return stage.kind, stage.node, stage.output, entry[0]
 
 
-def _same_before(stage: Stage, key: Any, hook: Hook) -> int:
+def _same_before(stage: HookDictObserver, key: Any, hook: Hook) -> int:
     """How many hooks before this one have the same function behind them."""
     function, count = _function(hook), 0
     for other, known in stage.user_hooks():
@@ -137,10 +137,10 @@ def _same_before(stage: Stage, key: Any, hook: Hook) -> int:
 
 
 def _function(hook: Hook) -> Any:
-    found = behind(hook)
+    found = unwrap_hook(hook)
     return hook if found is None else found.function
 
 
-def _kind(stage: Stage, hook: Hook) -> str:
-    found = behind(hook)
+def _kind(stage: HookDictObserver, hook: Hook) -> str:
+    found = unwrap_hook(hook)
     return stage.kind if found is None else found.kind

@@ -52,7 +52,7 @@ finally:
 _FUTURE = __future__.annotations.compiler_flag
 
 
-class Inside:
+class Instrumented:
     """A function of torch's that is observed from inside while something is recorded."""
 
     def __init__(self, function: Any, watcher: Watcher) -> None:
@@ -66,7 +66,7 @@ class Inside:
         if self.function.__code__ is not self._ours:
             theirs = self.function.__code__
             if self._ours is None or theirs is not self._theirs:
-                self._theirs, self._ours = theirs, watched(self.function, self.watcher)
+                self._theirs, self._ours = theirs, instrumented(self.function, self.watcher)
             self.function.__code__ = self._ours
 
     def take_back(self) -> None:
@@ -75,7 +75,7 @@ class Inside:
             self.function.__code__ = self._theirs
 
 
-def watched(function: FunctionType, watcher: Watcher) -> CodeType:
+def instrumented(function: FunctionType, watcher: Watcher) -> CodeType:
     """The code of ``function`` that tells ``watcher`` of each call.
 
     Where the source cannot be had (a frozen program), the old code runs in a second frame below the first.

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hookviz.autograd.graph_snapshot import HookDicts, Survey
-from hookviz.autograd.node_marks import Marks
+from hookviz.autograd.graph_snapshot import GraphSnapshot, HookDicts
+from hookviz.autograd.node_marks import NodeMarks
 from hookviz.support.interrupts import Uninterrupted
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
 
-class Meanwhile:
+class LateHooks:
     """Remembers where hooks were put, since by the time of the pass their tensors may be gone."""
 
     def __init__(self, recording: "Recording") -> None:
         self.recording = recording
-        self.dicts: HookDicts = Marks()
+        self.dicts: HookDicts = NodeMarks()
         """For the node of each tensor that got a hook: which of its outputs that was, and its dict of hooks."""
         self._on_nodes: dict[int, weakref.ref[Any]] = {}
         """By their ``id``, the dicts of hooks that nodes got."""
@@ -63,7 +63,7 @@ class Meanwhile:
         for watched in self.recording.running:
             watched.survey.retains(tensor)
 
-    def tell(self, survey: Survey) -> None:
+    def tell(self, survey: GraphSnapshot) -> None:
         """Tell a pass that begins which tensors are known to keep their gradients."""
         self._retaining = [reference for reference in self._retaining if reference() is not None]
         for reference in self._retaining:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.nn.modules.module as torch_modules
 
-from hookviz.recorder.hook_observer import Hook, Observer, Run, Stage
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, Run
 from hookviz.recorder.pytree import Leaf, arguments, leaves
 from hookviz.recorder.recursion_limit import ROOM
-from hookviz.support.interpreter import alone
+from hookviz.support.interpreter import thread_switching_paused
 from hookviz.support.messages import say
 from hookviz.support.source_code import describe
 
 if TYPE_CHECKING:
-    from hookviz.recorder.call_tracker import Calls
+    from hookviz.recorder.call_tracker import CallTracker
     from hookviz.recorder.recording import Recording
 
 Module = torch.nn.Module
@@ -31,11 +31,11 @@ _EVERYONES = tuple(getattr(torch_modules, f"_global_{kind}") for kind in _KINDS)
 class Call:
     """One call of a module, while it runs."""
 
-    def __init__(self, calls: "Calls", module: Module, index: int) -> None:
+    def __init__(self, calls: "CallTracker", module: Module, index: int) -> None:
         self.calls, self.module, self.index = calls, module, index
-        self.stages: list[ModuleStage] = []
-        self.running: dict[Stage, Run[Leaf]] = {}
-        self.taken: dict[Stage, list[tuple[Any, Hook]]] = {}
+        self.stages: list[ModuleHooksObserver] = []
+        self.running: dict[HookDictObserver, Run[Leaf]] = {}
+        self.taken: dict[HookDictObserver, list[tuple[Any, Hook]]] = {}
         """What torch took out of a module's own dict when it took the hooks of all modules, which it calls first."""
         self.backward = False
         """Whether it was begun during a backward pass."""
@@ -56,10 +56,10 @@ class Call:
 
     # -- what the observers report
 
-    def enter(self, stage: "Stage", given: tuple[Any, ...]) -> list[Leaf]:
+    def enter(self, stage: "HookDictObserver", given: tuple[Any, ...]) -> list[Leaf]:
         """The first observer among the hooks of one dict was called."""
         self._notice()
-        if isinstance(stage, ModuleStage) and stage.shared:
+        if isinstance(stage, ModuleHooksObserver) and stage.shared:
             self.taken.update((own, own.items()) for own in self.stages if own.kind == stage.kind and own is not stage)
         now = self._look(stage, given)
         if stage.kind == "forward_hook" and not self.broken:
@@ -68,7 +68,7 @@ class Call:
                 self.forward(now)
         return now
 
-    def _notice(self, stage: Stage | None = None, entry: tuple[Any, Hook] | None = None) -> bool:
+    def _notice(self, stage: HookDictObserver | None = None, entry: tuple[Any, Hook] | None = None) -> bool:
         """Whether an exception has come up since we last looked; it is told of once, with the hook that raised it."""
         error = sys.exception()
         if self.broken or error is None or error is self.handling:
@@ -78,7 +78,9 @@ class Call:
         self.calls.failed(self, error, hook)
         return True
 
-    def fired(self, stage: "Stage", entry: tuple[Any, Hook], run: "Run[Leaf]", given: tuple[Any, ...]) -> list[Leaf]:
+    def fired(
+        self, stage: "HookDictObserver", entry: tuple[Any, Hook], run: "Run[Leaf]", given: tuple[Any, ...]
+    ) -> list[Leaf]:
         """One of the user's hooks has run."""
         if self._notice(stage, entry):
             return run.last
@@ -86,7 +88,7 @@ class Call:
         self._log(stage, entry, run, now, self.calls.effect(run.last, now))
         return now
 
-    def leave(self, stage: "Stage", last: list[Leaf]) -> None:
+    def leave(self, stage: "HookDictObserver", last: list[Leaf]) -> None:
         """The last observer of a dict was called: nothing is left to note."""
 
     def forward(self, outputs: list[Leaf]) -> None:
@@ -122,10 +124,10 @@ class Call:
     def finish_always(self) -> None:
         """After an exception torch ran the hooks that are always called; what the last one returned is not used."""
         for stage, run, (entry, *_) in self._unfinished():
-            if isinstance(stage, ModuleStage) and entry[0] in (stage.always or ()):
+            if isinstance(stage, ModuleHooksObserver) and entry[0] in (stage.always or ()):
                 self._log(stage, entry, run, run.last, "kept")
 
-    def _unfinished(self) -> list[tuple[Stage, Run[Leaf], list[tuple[Any, Hook]]]]:
+    def _unfinished(self) -> list[tuple[HookDictObserver, Run[Leaf], list[tuple[Any, Hook]]]]:
         """The dicts that torch is going through, each with those of its hooks that are left; the innermost first."""
         found = []
         for stage, run in reversed(self.running.items()):
@@ -134,7 +136,7 @@ class Call:
                 found.append((stage, run, later))
         return found
 
-    def _look(self, stage: "Stage", given: tuple[Any, ...]) -> list[Leaf]:
+    def _look(self, stage: "HookDictObserver", given: tuple[Any, ...]) -> list[Leaf]:
         """What the hooks of this kind may change, out of what they are called with."""
         if stage.kind == "forward_pre_hook":
             things = arguments(self.module, given[1], given[2] if len(given) > 2 else {})
@@ -142,13 +144,15 @@ class Call:
             things = leaves("output", given[-1])
         return self.calls.look(things, again=True)
 
-    def _log(self, stage: Stage, entry: tuple[Any, Hook], run: Run[Leaf], after: list[Leaf], effect: str) -> None:
+    def _log(
+        self, stage: HookDictObserver, entry: tuple[Any, Hook], run: Run[Leaf], after: list[Leaf], effect: str
+    ) -> None:
         keys = [key for key, hook in run.hooks if not stage.observes(hook)]
         place, hook = (keys.index(entry[0]), len(keys)), self.calls.hook(stage, entry, self.index)
         self.calls.log(stage.kind, self.index, run.last, after, hook=hook, place=place, effect=effect)
 
 
-class ModuleStage(Stage):
+class ModuleHooksObserver(HookDictObserver):
     """One hook dict of a module, or of all modules, while calls that use it are running."""
 
     __slots__ = ("always", "kwargs", "shared")
@@ -176,7 +180,7 @@ class ModuleStage(Stage):
         """As for any dict; no other thread may call a module while the hooks of all modules are out of their dict."""
         if self.users and self.laid():  # by a call around this one
             return
-        with alone() if self.shared else nullcontext():
+        with thread_switching_paused() if self.shared else nullcontext():
             self._unflag()
             super().lay()
         for observer, hook in pairwise(list(self.dict)):  # the one before a hook that is always called is so, too

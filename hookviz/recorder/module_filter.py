@@ -13,7 +13,7 @@ from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
 
 if TYPE_CHECKING:
-    from hookviz.recorder.notes import Notices
+    from hookviz.recorder.notes import Notes
 
 Module = torch.nn.Module
 Only = str | Sequence[str] | None
@@ -59,7 +59,7 @@ def _near(pattern: str, paths: Sequence[str]) -> str:
     return ", ".join(found) or say("name.none")
 
 
-class Chosen:
+class ModuleFilter:
     """The modules that a recording follows."""
 
     def __init__(self, models: Sequence[Module], patterns: tuple[str, ...] | None) -> None:
@@ -90,7 +90,7 @@ class Chosen:
         """``id`` of each AccumulateGrad of a chosen module, which need not be called for its parameters to be used."""
         return {id(node) for node in nodes if (leaf := graph.leaf_of(node)) is not None and id(leaf) in self._leaves}
 
-    def tell(self, notices: "Notices", called: bool) -> None:
+    def tell(self, notices: "Notes", called: bool) -> None:
         """Say what was left out."""
         if self.patterns is None:
             return

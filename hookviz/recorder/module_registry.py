@@ -24,7 +24,7 @@ _DICTS = {
 """Kind of hook → the attribute in which a module keeps it, less its underscore."""
 
 
-class Modules:
+class ModuleRegistry:
     """Gives each module a number and a name, without holding it."""
 
     def __init__(self, trace: Trace) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from hookviz.recorder.fingerprint import value_of
-from hookviz.recorder.gradient_probe import Looking
+from hookviz.recorder.gradient_probe import GradientProbe
 from hookviz.recorder.unwrapped_hooks import closure
 
 
@@ -35,7 +35,7 @@ def received(hook: Any, task: int) -> tuple[int, list[torch.Tensor | None]] | No
 class Received:
     """The gradients that a multi-grad hook is about to be given, seen without holding them while it runs."""
 
-    def __init__(self, look: Looking, place: int, gradients: list[torch.Tensor | None]) -> None:
+    def __init__(self, look: GradientProbe, place: int, gradients: list[torch.Tensor | None]) -> None:
         self._look, self._place = look, place
         self._before = [look.glimpse(gradient) for gradient in gradients]
         self._tensors = [None if gradient is None else weakref.ref(gradient) for gradient in gradients]

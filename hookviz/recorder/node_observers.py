@@ -6,14 +6,14 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph
-from hookviz.autograd.graph_snapshot import Survey
+from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.recorder.hook_dicts import entries
-from hookviz.recorder.hook_observer import Observer, Stage
-from hookviz.support.interpreter import no_collection
+from hookviz.recorder.hook_observer import HookDictObserver, Observer
+from hookviz.support.interpreter import gc_paused
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
-    from hookviz.recorder.running_pass import Watched
+    from hookviz.recorder.running_pass import RunningPass
 
 Dict = dict[Any, Any]
 
@@ -46,7 +46,7 @@ class NodeObserver(Observer):
 
     __slots__ = ("lock", "numbers", "recording", "seen")
 
-    def __init__(self, recording: "Recording", watched: "Watched") -> None:
+    def __init__(self, recording: "Recording", watched: "RunningPass") -> None:
         super().__init__(None)
         self.recording, self.lock = recording, recording.lock
         self.seen, self.numbers = watched.seen, watched.survey.numbers
@@ -89,7 +89,7 @@ class NodeObservers:
 
     # -- laying
 
-    def lay(self, watched: "Watched", everywhere: bool) -> None:
+    def lay(self, watched: "RunningPass", everywhere: bool) -> None:
         """Put the observers in place: ``everywhere`` in front as well, or where they are needed."""
         survey, numbers, hooked = watched.survey, watched.survey.numbers, self._lay_behind(watched)
         self._awake = everywhere or self.recording.meanwhile.unexplained(hooked.values())
@@ -103,14 +103,14 @@ class NodeObservers:
             if number in hooked:
                 self._hand_over(watched, number, hooked[number])
         if quiet:  # nothing runs in the pass but torch: what the collector would find is there afterwards, too
-            watched.rest(no_collection)
+            watched.rest(gc_paused)
             watched.seen.careful = False
             return
         for node in survey.nodes:
             if numbers[id(node)] in survey.leaves:  # hooks may change ``.grad``, or look at it
                 self._front(watched, node, numbers[id(node)])
 
-    def _lay_behind(self, watched: "Watched") -> dict[int, Dict]:
+    def _lay_behind(self, watched: "RunningPass") -> dict[int, Dict]:
         """Put the observer behind each node; the hooks of the nodes behind which a person's stand, too."""
         hooked: dict[int, Dict] = {}
         self.observer = NodeObserver(self.recording, watched)
@@ -121,7 +121,7 @@ class NodeObservers:
                 hooked[watched.survey.numbers[id(node)]] = hooks
         return hooked
 
-    def wake(self, watched: "Watched") -> None:
+    def wake(self, watched: "RunningPass") -> None:
         """Put an observer in front of every node: hooks may be there, or come, that nobody tells of."""
         if not self._awake:
             self._awake = watched.seen.careful = True
@@ -129,23 +129,23 @@ class NodeObservers:
             for node in watched.survey.nodes:
                 self._front(watched, node, watched.survey.numbers[id(node)])
 
-    def _front(self, watched: "Watched", node: Node, number: int) -> None:
+    def _front(self, watched: "RunningPass", node: Node, number: int) -> None:
         seen = watched.seen
         if number in seen.fronted:
             return
         seen.fronted.add(number)
-        stage = Stage(self.recording, "node_pre_hook", None, number)
+        stage = HookDictObserver(self.recording, "node_pre_hook", None, number)
         observer = Observer(stage)
         hooks: Any = node.register_prehook(observer)
         stage.dict = hooks
         self.recording.stages.join(watched, stage, observer)
 
-    def _hand_over(self, watched: "Watched", number: int, hooks: Dict) -> None:
+    def _hand_over(self, watched: "RunningPass", number: int, hooks: Dict) -> None:
         """Hooks of a person's stand in ``hooks``: observers between them take the place of the one for all."""
         del hooks[self.observer]
         self.recording.stages.observe(watched, "node_post_hook", hooks, number, -1)
 
-    def registered(self, watched: "Watched", hooks: Dict) -> None:
+    def registered(self, watched: "RunningPass", hooks: Dict) -> None:
         """A hook was added to a node during the pass, behind it or in front: whether of this graph, nobody knows."""
         if self.observer in hooks:
             if not self._numbers:
@@ -164,7 +164,7 @@ class NodeObservers:
         self._numbers.clear()
 
 
-def _theirs(survey: Survey) -> set[int]:
+def _theirs(survey: GraphSnapshot) -> set[int]:
     """The nodes in which code of a person's runs: their backward is Python, or they have hooks in front.
 
     Of the nodes that a recording saw being made it knows that they have none, but a leaf's may be older.

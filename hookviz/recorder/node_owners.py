@@ -11,7 +11,7 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph
-from hookviz.autograd.node_marks import Marks
+from hookviz.autograd.node_marks import NodeMarks
 
 Call = tuple[int, int]
 """(thread, number of the first node of the outermost call) of the call that returned a node."""
@@ -19,7 +19,7 @@ UNKNOWN = (-1, -1)
 """The node was given to a call, and where it was made is not known."""
 
 
-class Makers:
+class NodeOwners:
     """Knows the maker of a node by its sequence number, which torch counts for each thread by itself."""
 
     def __init__(self, marking: bool) -> None:
@@ -29,7 +29,7 @@ class Makers:
         """For each thread, which call was the innermost one from which sequence number of nodes on."""
         self._here = threading.local()  # a thread's own number may be that of one that has ended
         self._numbers = itertools.count()
-        self._returned: Marks[Call] = Marks()
+        self._returned: NodeMarks[Call] = NodeMarks()
         """For each node that a call returned or was given: which call it was."""
 
     def note(self, call: int) -> int:

@@ -37,7 +37,7 @@ def warn(sentence: str) -> bool:
     return False
 
 
-class Notices:
+class Notes:
     """Adds sentences to a trace's notes, each of them once."""
 
     def __init__(self, trace: Trace) -> None:

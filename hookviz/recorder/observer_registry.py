@@ -4,36 +4,36 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hookviz.recorder.hook_observer import ListStage, Observer, Stage, release
-from hookviz.recorder.running_pass import Watched
-from hookviz.recorder.unwrapped_hooks import behind
+from hookviz.recorder.hook_observer import HookDictObserver, HookListObserver, Observer, release
+from hookviz.recorder.running_pass import RunningPass
+from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.interrupts import Uninterrupted
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
 
-class Stages:
+class ObserverRegistry:
     """Lays observers around the hooks of the passes that run; passes through the same graph share them."""
 
     def __init__(self, recording: "Recording") -> None:
         self.recording = recording
-        self._known: dict[Any, Stage] = {}
+        self._known: dict[Any, HookDictObserver] = {}
         """``id`` of a dict or list of hooks → its stage."""
         self.disturbed = False
         """Whether a node got a hook while a pass runs: the next observer sees to it that it is followed."""
 
-    def observe(self, watched: Watched, kind: str, hooks: Any, node: int, output: int) -> None:
+    def observe(self, watched: RunningPass, kind: str, hooks: Any, node: int, output: int) -> None:
         """Lay observers around the hooks in ``hooks``; a dict that does not exist, or holds none, is left alone."""
         if not hooks or node not in watched.survey.ways:
             return
         stage = self._known.get(id(hooks))
         if stage is None:
-            stage = self._known[id(hooks)] = Stage(self.recording, kind, hooks, node, output)
+            stage = self._known[id(hooks)] = HookDictObserver(self.recording, kind, hooks, node, output)
             stage.lay()
         self._use(watched, stage)
 
-    def join(self, watched: Watched, stage: Stage, observer: Observer) -> None:
+    def join(self, watched: RunningPass, stage: HookDictObserver, observer: Observer) -> None:
         """``observer`` was registered on a node, where its ``stage`` or that of a pass around this one stands."""
         known = self._known.setdefault(id(stage.dict), stage)
         if known is not stage:
@@ -42,12 +42,12 @@ class Stages:
             stage.lay()
         self._use(watched, known)
 
-    def observe_modules(self, watched: Watched) -> None:
+    def observe_modules(self, watched: RunningPass) -> None:
         """Lay observers into the lists of full backward hooks, which hang on two nodes of each call."""
-        ends: dict[Any, dict[bool, Stage]] = {}
+        ends: dict[Any, dict[bool, HookDictObserver]] = {}
         for stage in [stage for stage in watched.stages if stage.kind == "node_post_hook" and len(stage.dict) > 1]:
             for _, hook in stage.user_hooks():
-                found = behind(hook)
+                found = unwrap_hook(hook)
                 if found is not None and found.kind == "module":
                     ends.setdefault(found.function, {})[found.at_output] = stage
         for hook, stages in ends.items():
@@ -60,14 +60,16 @@ class Stages:
                 if hooks and end is not None:
                     self._observe_list(watched, kind, hooks, hook.module, end.node)
 
-    def _observe_list(self, watched: Watched, kind: str, hooks: list[Any], module: torch.nn.Module, node: int) -> None:
+    def _observe_list(
+        self, watched: RunningPass, kind: str, hooks: list[Any], module: torch.nn.Module, node: int
+    ) -> None:
         stage, call = self._known.get(id(hooks)), self.recording.calls.call_of(module, node)
         if stage is None:
-            stage = self._known[id(hooks)] = ListStage(self.recording, kind, hooks, node, call)
+            stage = self._known[id(hooks)] = HookListObserver(self.recording, kind, hooks, node, call)
             stage.lay()
         self._use(watched, stage)
 
-    def _use(self, watched: Watched, stage: Stage) -> None:
+    def _use(self, watched: RunningPass, stage: HookDictObserver) -> None:
         if stage not in watched.stages:
             watched.stages.add(stage)
             stage.users += 1
@@ -101,6 +103,6 @@ class Stages:
         for watched in self.recording.running:
             watched.seen.careful = True
 
-    def release(self, watched: Watched) -> None:
+    def release(self, watched: RunningPass) -> None:
         """A pass is over: the stages that no other uses are lifted."""
         release(watched.stages, self._known)

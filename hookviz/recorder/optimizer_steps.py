@@ -13,8 +13,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import hook_row
-from hookviz.recorder.exception_tracker import text_of
-from hookviz.recorder.fingerprint import glimpse_of
+from hookviz.recorder.exception_tracker import exception_text
+from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.pytree import row_of
 from hookviz.trace import ModuleRow, StepRow
 
@@ -35,7 +35,7 @@ def in_step() -> bool:
     return sys._getframe(2).f_code is _STEP and not torch.compiler.is_compiling()
 
 
-class Step:
+class OptimizerStep:
     """One step of an optimizer while it runs."""
 
     def __init__(self, number: int, raised: int | None) -> None:
@@ -46,13 +46,13 @@ class Step:
         """What was seen before that hook ran."""
 
 
-class Optimizers:
+class OptimizerTracker:
     """Follows the optimizers that are stepped in the thread of a recording."""
 
     def __init__(self, recording: "Recording") -> None:
         self.recording, self.trace = recording, recording.trace
         self._numbers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
-        self._running: list[Step] = []
+        self._running: list[OptimizerStep] = []
 
     def follows(self) -> bool:
         """Whether the step that runs, or begins, in the thread of the recording is one that is followed."""
@@ -60,7 +60,7 @@ class Optimizers:
 
     def begin(self, optimizer: Optimizer) -> None:
         """A step begins: its hooks are about to run."""
-        self._running.append(Step(self.number(optimizer), self.recording.raised.enter()))
+        self._running.append(OptimizerStep(self.number(optimizer), self.recording.raised.enter()))
 
     def stepped(self, optimizer: Optimizer) -> None:
         """The step itself is over; torch is about to run the hooks after it."""
@@ -79,7 +79,7 @@ class Optimizers:
             self.recording.raised.leave(step.raised)
         elif self.recording.raised.first(error):
             hook = None if step.entry is None else self._hook(step)
-            self._log("exception", step, hook=hook, error=text_of(error))
+            self._log("exception", step, hook=hook, error=exception_text(error))
 
     def before(self, entry: tuple[Any, ...], given: tuple[Any, ...]) -> None:
         """A hook is about to be called."""
@@ -106,7 +106,7 @@ class Optimizers:
             if optimizer is not None:
                 yield self.trace.optimizers[number].name, optimizer
 
-    def _hook(self, step: Step) -> int:
+    def _hook(self, step: OptimizerStep) -> int:
         kind, shared, key, function, _ = step.entry or ()
         owner, flags = (-1, ("global",)) if shared else (step.number, ())
         return hook_row(self.trace, None, kind, -1, -1, key, function, module=owner, flags=flags)
@@ -121,7 +121,7 @@ class Optimizers:
             self._numbers[id(optimizer)] = (weakref.ref(optimizer), number)
         return number
 
-    def _log(self, kind: str, step: Step, **known: Any) -> None:
+    def _log(self, kind: str, step: OptimizerStep, **known: Any) -> None:
         number = max(len(self.trace.roots) - 1, 0)  # a step belongs to the pass before it
         self.trace.rows.append(StepRow(number, kind, optimizer=step.number, **known))
 
@@ -133,7 +133,9 @@ def _seen(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     held = [*parameters, *(p.grad for p in parameters if p.grad is not None)]
-    marks = [(glimpse_of(p).mark, p.grad is not None and (id(p.grad), glimpse_of(p.grad).mark)) for p in parameters]
+    marks = [
+        (fingerprint_of(p).mark, p.grad is not None and (id(p.grad), fingerprint_of(p.grad).mark)) for p in parameters
+    ]
     groups = [{name: group[name] for name in group if name != "params"} for group in optimizer.param_groups]
     settings = [{name: _setting(value) for name, value in group.items()} for group in groups]
     return (id(args), id(kwargs)), marks, settings, _numbers(held)
@@ -142,7 +144,7 @@ def _seen(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
 def _setting(value: Any) -> Any:
     """What can be told of a setting without running anybody's code, and differs once it is changed."""
     if isinstance(value, torch.Tensor):
-        return id(value), glimpse_of(value).mark, _numbers([value])
+        return id(value), fingerprint_of(value).mark, _numbers([value])
     if isinstance(value, (tuple, list)):
         return id(value) if isinstance(value, list) else None, [_setting(part) for part in value]
     return repr(value) if type(value) in (bool, int, float, complex, str) else id(value)

@@ -1,13 +1,13 @@
 """Large parameters, whose numbers a recording leaves unread unless a pass shows NaN or Inf."""
 
-from hookviz.autograd.deferred_values import as_kept
-from hookviz.autograd.graph_snapshot import Survey, freed
+from hookviz.autograd.deferred_values import as_stored
+from hookviz.autograd.graph_snapshot import GraphSnapshot, has_no_memory
 from hookviz.autograd.tensor_statistics import measured
 from hookviz.trace import StepRow, Trace
 from hookviz.trace.values import size_of
 
 
-def read_where_sick(trace: Trace, survey: Survey) -> None:
+def read_where_sick(trace: Trace, survey: GraphSnapshot) -> None:
     """Measure the leaves of a pass that were too large to be read, if the pass that is over shows NaN or Inf.
 
     It shows in what a model returned, or in the gradient of such a leaf. A leaf that was written to since the pass
@@ -18,12 +18,12 @@ def read_where_sick(trace: Trace, survey: Survey) -> None:
     places = _leaves_of(trace, survey)
     for node, (reference, version) in survey.unread.items():
         leaf = reference()
-        if leaf is not None and leaf._version == version and not freed(leaf):
+        if leaf is not None and leaf._version == version and not has_no_memory(leaf):
             trace.values.append(measured(leaf, wait=True))
             trace.tensors[places[node]] = trace.tensors[places[node]]._replace(data=len(trace.values) - 1)
 
 
-def _leaves_of(trace: Trace, survey: Survey) -> dict[int, int]:
+def _leaves_of(trace: Trace, survey: GraphSnapshot) -> dict[int, int]:
     """Node → the place among ``trace.tensors`` of each leaf of a pass.
 
     Rows of the pass around this one can stand between them: a hook may call ``retain_grad()`` on one of its tensors.
@@ -33,9 +33,9 @@ def _leaves_of(trace: Trace, survey: Survey) -> dict[int, int]:
     return {row.node: place for place, row in rows if row.pass_id == survey.pass_id and row.leaf}
 
 
-def _sick(trace: Trace, survey: Survey) -> bool:
+def _sick(trace: Trace, survey: GraphSnapshot) -> bool:
     """Whether a model returned NaN or Inf before this pass, or an unread leaf got such a gradient in it."""
-    for row in reversed(as_kept(trace.rows, survey.first_row)):
+    for row in reversed(as_stored(trace.rows, survey.first_row)):
         if type(row) is not StepRow or row.pass_id != survey.pass_id:
             continue
         returned = row.kind == "forward" and row.call >= 0 and trace.calls[row.call].parent is None

@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
-from hookviz.autograd.deferred_values import Later
-from hookviz.autograd.graph_snapshot import Survey
+from hookviz.autograd.deferred_values import Deferred
+from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.tensor_statistics import FEW
-from hookviz.recorder.exception_tracker import text_of
-from hookviz.recorder.fingerprint import Glimpse, Gradients, Sent, glimpse_of, mark_of, one, value_of, values_of
-from hookviz.recorder.gradient_probe import Looking
-from hookviz.recorder.hook_observer import Hook, Observer, Run, Stage, handed
-from hookviz.recorder.hook_registry import Met
+from hookviz.recorder.exception_tracker import exception_text
+from hookviz.recorder.fingerprint import Fingerprint, Gradients, Sent, fingerprint_of, mark_of, one, value_of, values_of
+from hookviz.recorder.gradient_probe import GradientProbe
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, Run, handed
+from hookviz.recorder.hook_registry import HookRegistry
 from hookviz.recorder.multi_grad_hooks import Received, received
-from hookviz.recorder.unwrapped_hooks import behind
+from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.trace import Place, StepRow, Trace
 from hookviz.trace.folded_rows import StepRows
 
 if TYPE_CHECKING:
-    from hookviz.recorder.call_tracker import Calls
+    from hookviz.recorder.call_tracker import CallTracker
 
 Parts = tuple[tuple[int, int, int | None], ...]
 
@@ -27,16 +27,16 @@ SMALL = 256
 """In graphs with no more nodes than this hooks are expected that nobody has told of."""
 
 
-class Pass:
+class PassObserver:
     """Writes the steps of one backward pass. Holds numbers only; no gradient outlives the call that shows it."""
 
-    def __init__(self, trace: Trace, survey: Survey, calls: "Calls") -> None:
+    def __init__(self, trace: Trace, survey: GraphSnapshot, calls: "CallTracker") -> None:
         self.trace, self.number = trace, survey.pass_id
         self._rows = cast("StepRows", trace.rows)
-        self._look = Looking(trace)
-        self.met = Met(trace, survey.pass_id, calls)
+        self._look = GradientProbe(trace)
+        self.met = HookRegistry(trace, survey.pass_id, calls)
         self.task: int | None = None
-        self.running: dict[Stage, Run[Glimpse | None]] = {}
+        self.running: dict[HookDictObserver, Run[Fingerprint | None]] = {}
         self.careful = True
         """Whether each gradient of few numbers is looked at where it is sent as well as where it arrives. Where no code
         of a person's runs, nobody can change one on its way, and in a large graph without any known hook that is left
@@ -51,8 +51,8 @@ class Pass:
         self._leaves, self._retained = survey.leaves, survey.retained
         self._ways, self._blind = survey.ways, survey.blind
         self._sent: dict[Place, list[Sent]] = {}
-        self._at: dict[Place, Glimpse | None] = {}
-        self._incoming: dict[int, list[Glimpse | None]] = {}
+        self._at: dict[Place, Fingerprint | None] = {}
+        self._incoming: dict[int, list[Fingerprint | None]] = {}
         self._grad_before: dict[int, int | None] = {}
         self._edits: list[tuple[int, int]] = []
         self._computing: int | None = None
@@ -63,7 +63,7 @@ class Pass:
 
     # -- what the observers report
 
-    def enter(self, stage: Stage, arguments: tuple[Any, ...]) -> list[Glimpse | None]:
+    def enter(self, stage: HookDictObserver, arguments: tuple[Any, ...]) -> list[Fingerprint | None]:
         """The first observer of a stage was called: note all that happened before it."""
         if stage.kind == "node_pre_hook":
             return self._reach(stage.node, arguments[0])
@@ -81,11 +81,13 @@ class Pass:
 
     def coming(self, hook: Hook) -> None:
         """``hook`` is called next. What a multi-grad hook has collected is gone after it: it is looked at now."""
-        found = behind(hook)
+        found = unwrap_hook(hook)
         given = received(hook, torch._C._current_graph_task_id()) if found is not None and found.waits else None
         self._received = None if given is None else Received(self._look, *given)
 
-    def fired(self, stage: Stage, entry: tuple[Any, Hook], run: Run[Glimpse | None], arguments: tuple[Any, ...]) -> Any:
+    def fired(
+        self, stage: HookDictObserver, entry: tuple[Any, Hook], run: Run[Fingerprint | None], arguments: tuple[Any, ...]
+    ) -> Any:
         """One of the user's hooks has run: compare what was there before it with what is there now."""
         gradients = handed(stage, arguments)
         count = len(arguments[1]) if stage.kind == "full_backward_hook" else len(gradients)
@@ -147,7 +149,7 @@ class Pass:
             if node in self._leaves:  # nothing of a person's runs in this pass: ``.grad`` was what it was at the start
                 self._grad_before[node] = self._survey.grads.get(node)
 
-    def leave(self, stage: Stage, last: list[Glimpse | None]) -> None:
+    def leave(self, stage: HookDictObserver, last: list[Fingerprint | None]) -> None:
         """The last observer of a stage was called: what it saw is what goes on from here."""
         if stage.kind == "node_pre_hook":
             self._incoming[stage.node] = last
@@ -165,11 +167,11 @@ class Pass:
         """Backward starts: ``gradient`` goes in at ``place``."""
         if gradient is None:
             return
-        glimpse = glimpse_of(gradient, self._look.measure(gradient))
+        glimpse = fingerprint_of(gradient, self._look.measure(gradient))
         self._log("seed", *place, after=glimpse.value)
         self._sent.setdefault(place, []).append((-1, 0, glimpse))
 
-    def _arrive(self, place: Place, gradient: torch.Tensor | None) -> Glimpse | None:
+    def _arrive(self, place: Place, gradient: torch.Tensor | None) -> Fingerprint | None:
         """A gradient is complete at ``place``: say what made it, and whether it is what was sent."""
         sent = self._sent.pop(place, [])
         if gradient is None:
@@ -182,7 +184,7 @@ class Pass:
             now, expected = self._follow(before, gradient)
             parts: Parts = ((node, slot, expected),)
         else:
-            now = glimpse_of(gradient, self._look.measure(gradient))
+            now = fingerprint_of(gradient, self._look.measure(gradient))
             expected = now.value
             # Where some of what arrives comes from nodes that are not looked at, the rest is no sum.
             parts = () if place in self._blind else tuple((node, slot, glimpse.value) for node, slot, glimpse in sent)
@@ -194,17 +196,17 @@ class Pass:
             self._rows.fold((self.number, *place, now.value, *parts[0]))
         return now
 
-    def _untouched(self, before: Glimpse, gradient: torch.Tensor) -> bool:
+    def _untouched(self, before: Fingerprint, gradient: torch.Tensor) -> bool:
         """Whether it is clear at first sight that this is the gradient that was seen, and that nobody wrote to it."""
         if self.careful or self._edits or before.identity != id(gradient):
             return False
         return before.mark == mark_of(gradient)
 
-    def _follow(self, before: Glimpse, gradient: torch.Tensor) -> tuple[Glimpse, int | None]:
+    def _follow(self, before: Fingerprint, gradient: torch.Tensor) -> tuple[Fingerprint, int | None]:
         """The gradient now, and its value when it was seen last: the same number unless it changed on the way."""
         if self._untouched(before, gradient):
             return before, before.value
-        now = glimpse_of(gradient)
+        now = fingerprint_of(gradient)
         surely = now.mark == before.mark and not any(spot == now.storage for spot, _ in self._edits)
         if surely and not (self.careful and gradient.numel() <= FEW):
             now.value = before.value
@@ -216,19 +218,19 @@ class Pass:
             return now, before.value
         return now, before.value
 
-    def _tell(self, place: Place, expected: int | None, now: Glimpse) -> None:
+    def _tell(self, place: Place, expected: int | None, now: Fingerprint) -> None:
         """A gradient is not what it was when it was last seen: by whose edit, if that is known?"""
         cause = next((step for spot, step in reversed(self._edits) if spot == now.storage), None)
         kind = "aliased" if cause is not None else "unknown_hook"
         self._log(kind, *place, before=expected, after=now.value, cause=cause)
 
-    def _reach(self, node: int, gradients: Gradients) -> list[Glimpse | None]:
+    def _reach(self, node: int, gradients: Gradients) -> list[Fingerprint | None]:
         """All gradients of a node are here, its tensors' hooks have run, retain_grad has stored."""
         if not (self._at or self._retained):
             if len(gradients) == 1:
                 return [self._arrive((node, 0), gradients[0])]
             return [self._arrive((node, output), gradient) for output, gradient in enumerate(gradients)]
-        reached: list[Glimpse | None] = []
+        reached: list[Fingerprint | None] = []
         for output, gradient in enumerate(gradients):
             place = (node, output)
             if place in self._at:
@@ -240,7 +242,7 @@ class Pass:
             reached.append(glimpse)
         return reached
 
-    def _since(self, place: Place, before: Glimpse | None, gradient: torch.Tensor | None) -> Glimpse | None:
+    def _since(self, place: Place, before: Fingerprint | None, gradient: torch.Tensor | None) -> Fingerprint | None:
         """The gradient after the tensor's hooks, checked against what the last observer among them saw."""
         if gradient is None or before is None:
             return self._look.glimpse(gradient)
@@ -249,7 +251,7 @@ class Pass:
             self._tell(place, expected, now)
         return now
 
-    def _retain(self, place: Place, glimpse: Glimpse | None) -> None:
+    def _retain(self, place: Place, glimpse: Fingerprint | None) -> None:
         reference, before = self._retained.pop(place)
         tensor = reference()
         if tensor is None or glimpse is None:
@@ -258,12 +260,14 @@ class Pass:
         after = glimpse.value if stored is None else self._look.measure(stored)
         self._log("retain_grad", *place, before=before, after=after)
 
-    def _computed(self, node: int, gradients: Gradients, incoming: list[Glimpse | None]) -> list[Glimpse | None]:
+    def _computed(
+        self, node: int, gradients: Gradients, incoming: list[Fingerprint | None]
+    ) -> list[Fingerprint | None]:
         """A node has computed: what it sends is measured now, for what it is sent to may fail."""
         self._computing = None
-        glimpses: list[Glimpse | None] = []
+        glimpses: list[Fingerprint | None] = []
         for gradient in gradients:
-            glimpse = None if gradient is None else glimpse_of(gradient)
+            glimpse = None if gradient is None else fingerprint_of(gradient)
             if gradient is not None and glimpse is not None:
                 if glimpse.layout is not None:
                     glimpse.value = self._rearranged(gradient, glimpse, incoming)
@@ -273,16 +277,18 @@ class Pass:
         self._rows.fold((self.number, node, values_of(incoming), values_of(glimpses)))
         return glimpses
 
-    def _rearranged(self, gradient: torch.Tensor, glimpse: Glimpse, incoming: Sequence[Glimpse | None]) -> int | None:
+    def _rearranged(
+        self, gradient: torch.Tensor, glimpse: Fingerprint, incoming: Sequence[Fingerprint | None]
+    ) -> int | None:
         """The value of a large gradient that only shows the incoming one with its dimensions in another order."""
         origin = incoming[0] if len(incoming) == 1 else None
         if origin is None or origin.value is None or (origin.mark, origin.layout) != (glimpse.mark, glimpse.layout):
             return None
         row, shape = self.trace.values[origin.value], tuple(gradient.shape)
-        self.trace.values.append(row.reshaped(shape) if isinstance(row, Later) else (shape, *row[1:]))
+        self.trace.values.append(row.reshaped(shape) if isinstance(row, Deferred) else (shape, *row[1:]))
         return len(self.trace.values) - 1
 
-    def _send(self, node: int, glimpses: list[Glimpse | None]) -> None:
+    def _send(self, node: int, glimpses: list[Fingerprint | None]) -> None:
         for slot, (glimpse, place) in enumerate(zip(glimpses, self._ways.get(node, ()), strict=False)):
             if place is not None and glimpse is not None:
                 self._sent.setdefault(place, []).append((node, slot, glimpse))
@@ -300,7 +306,7 @@ class Pass:
         after = incoming.value if before is None else None if node in self.written else self._look.measure(leaf.grad)
         self._log("accumulate", node, 0, before=before, after=after)
 
-    def _leaf_grad(self, node: int) -> Glimpse | None:
+    def _leaf_grad(self, node: int) -> Fingerprint | None:
         leaf = self._leaves[node]()
         return None if leaf is None else self._look.glimpse(leaf.grad)
 
@@ -308,7 +314,7 @@ class Pass:
 
     def failed(self, error: BaseException) -> None:
         """The pass raised: say which hook or node did, and keep no reference to the exception."""
-        text = text_of(error)
+        text = exception_text(error)
         if self.running:
             stage, run = list(self.running.items())[-1]
             later = [entry for entry in run.hooks[run.position + 1 :] if not isinstance(entry[1], Observer)]

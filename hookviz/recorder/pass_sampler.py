@@ -5,7 +5,7 @@ from collections import Counter
 
 import torch
 
-from hookviz.recorder.notes import Notices
+from hookviz.recorder.notes import Notes
 from hookviz.support.messages import say
 
 
@@ -29,7 +29,7 @@ def outermost() -> bool:
     return task == -1
 
 
-class Turns:
+class PassSampler:
     """Counts the passes of each thread. A pass that a hook begins, or checkpointing, is part of the one around it."""
 
     def __init__(self, every: int = 1) -> None:
@@ -60,7 +60,7 @@ class Turns:
         """Whether the step of an optimizer belongs to a pass that is recorded: the last one."""
         return self.every == 1 or self._on.get(threading.get_ident(), True)
 
-    def tell(self, notices: Notices) -> None:
+    def tell(self, notices: Notes) -> None:
         """Say what was left out."""
         for begun in self._begun.values() if self.every > 1 else ():
             recorded = -(-begun // self.every)

@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from hookviz.recorder.fingerprint import Glimpse
+from hookviz.recorder.fingerprint import Fingerprint
 from hookviz.support.messages import say
-from hookviz.support.printable import cut
+from hookviz.support.printable import truncate
 from hookviz.trace.values import Row
 
 DEEP, MANY = 6, 64
@@ -25,7 +25,7 @@ class Leaf(NamedTuple):
     """A thing in a structure at one moment, seen without holding it."""
 
     label: str
-    glimpse: Glimpse | None
+    glimpse: Fingerprint | None
     """Of a tensor; None for anything else."""
     identity: int
     value: int
@@ -134,4 +134,4 @@ def row_of(thing: Any) -> Row:
         text = repr(thing) if type(thing) in (*_SPOKEN, tuple, list, dict) and not thing_has_parts(thing) else "…"
     else:
         text = f"<{type(thing).__name__}>"
-    return ((), type(thing).__name__, "", None, None, cut(text, 80))
+    return ((), type(thing).__name__, "", None, None, truncate(text, 80))

@@ -9,28 +9,28 @@ from typing import Any
 import torch
 
 from hookviz.autograd import graph
-from hookviz.autograd.graph_snapshot import Only, Survey
-from hookviz.autograd.node_numbers import Numbering
-from hookviz.autograd.tensor_statistics import settle, unseen
-from hookviz.recorder.call_tracker import Calls
-from hookviz.recorder.distributed import Ranks
-from hookviz.recorder.exception_tracker import Raised
+from hookviz.autograd.graph_snapshot import GraphSnapshot, Only
+from hookviz.autograd.node_numbers import NodeNumbers
+from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
+from hookviz.recorder.call_tracker import CallTracker
+from hookviz.recorder.distributed import RankTracker
+from hookviz.recorder.exception_tracker import ExceptionTracker
 from hookviz.recorder.fingerprint import Gradients
-from hookviz.recorder.grad_scaler import Scales
-from hookviz.recorder.late_hooks import Meanwhile
+from hookviz.recorder.grad_scaler import ScaleTracker
+from hookviz.recorder.late_hooks import LateHooks
 from hookviz.recorder.module_call import Call
-from hookviz.recorder.module_filter import Chosen
-from hookviz.recorder.notes import Notices, packed, warn
-from hookviz.recorder.observer_registry import Stages
-from hookviz.recorder.optimizer_steps import Optimizers
+from hookviz.recorder.module_filter import ModuleFilter
+from hookviz.recorder.notes import Notes, packed, warn
+from hookviz.recorder.observer_registry import ObserverRegistry
+from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.recorder.parameter_values import read_where_sick
-from hookviz.recorder.pass_observer import SMALL, Pass
-from hookviz.recorder.pass_sampler import Turns, outermost
-from hookviz.recorder.retention import Bound
-from hookviz.recorder.running_pass import Watched, engine_thread
-from hookviz.recorder.saved_tensors import Saved
-from hookviz.recorder.unobserved_hooks import Unfollowed
-from hookviz.support.interpreter import no_collection
+from hookviz.recorder.pass_observer import SMALL, PassObserver
+from hookviz.recorder.pass_sampler import PassSampler, outermost
+from hookviz.recorder.retention import Retention
+from hookviz.recorder.running_pass import RunningPass, engine_thread
+from hookviz.recorder.saved_tensors import SavedTensors
+from hookviz.recorder.unobserved_hooks import UnobservedHooks
+from hookviz.support.interpreter import gc_paused
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.trace import StepRow, Trace
@@ -54,19 +54,19 @@ class Recording:
         """The ``with`` statement whose block this records: once it is gone, the recording is over."""
         self.lock = threading.RLock()
         """Several threads may call a model that was given: one at a time writes into the trace."""
-        self.raised = Raised()
-        self.notices = Notices(trace)
-        self.chosen, self.turns = Chosen(models, only), Turns(every)
-        self.calls = Calls(self, trace, models, self.chosen)
-        self._unfollowed = Unfollowed(self, tuple(models))
-        self.optimizers = Optimizers(self)
-        self.bound = Bound(self, keep)
-        self.saved = Saved()
-        self.meanwhile = Meanwhile(self)
-        self.scales, self.ranks = Scales(self), Ranks(self)
-        self.running: list[Watched] = []
-        self.numbering = Numbering(trace)
-        self.stages = Stages(self)
+        self.raised = ExceptionTracker()
+        self.notices = Notes(trace)
+        self.chosen, self.turns = ModuleFilter(models, only), PassSampler(every)
+        self.calls = CallTracker(self, trace, models, self.chosen)
+        self._unfollowed = UnobservedHooks(self, tuple(models))
+        self.optimizers = OptimizerTracker(self)
+        self.bound = Retention(self, keep)
+        self.saved = SavedTensors()
+        self.meanwhile = LateHooks(self)
+        self.scales, self.ranks = ScaleTracker(self), RankTracker(self)
+        self.running: list[RunningPass] = []
+        self.numbering = NodeNumbers(trace)
+        self.stages = ObserverRegistry(self)
         self._troubles: set[str] = set()
         """What has been said of faults of our own: one sentence for all passes, and one for each module."""
         self.elsewhere = False
@@ -87,7 +87,7 @@ class Recording:
     def called(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
         """``module`` is called; None where the call cannot be observed."""
         try:
-            with self.lock, torch._C.DisableTorchFunction(), unseen():
+            with self.lock, torch._C.DisableTorchFunction(), hidden_from_tools():
                 return self.calls.begin(module, args, kwargs)
         except Exception as error:
             self.trouble(error, self.calls.modules.label(module))
@@ -121,7 +121,7 @@ class Recording:
     def carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions; a fault in it must not reach the user."""
         try:
-            with self.lock, torch._C.DisableTorchFunction(), unseen():
+            with self.lock, torch._C.DisableTorchFunction(), hidden_from_tools():
                 return act(*arguments)
         except Exception as error:
             self.trouble(error)
@@ -136,7 +136,7 @@ class Recording:
 
     # -- a pass begins and ends; none of this may raise
 
-    def begin(self, roots: Sequence[Any], gradients: Gradients, *flags: Any, **named: Any) -> Watched | None:
+    def begin(self, roots: Sequence[Any], gradients: Gradients, *flags: Any, **named: Any) -> RunningPass | None:
         """Lay observers into the graph below ``roots``; None where the pass has to run unobserved."""
         self._heal()
         if not self.turns.begin() or (threading.get_ident() != self.thread and not self._concerns(roots)):
@@ -158,14 +158,14 @@ class Recording:
             for watched in [one for one in self.running if one.thread == threading.get_ident()]:
                 self.end(watched)
 
-    def _open(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> Watched | None:
-        watched = Watched(self)
+    def _open(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:
+        watched = RunningPass(self)
         # The forward steps of a pass carry its number as soon as the pass before it has begun.
         watched.survey.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         watched.raised = self.raised.enter()
         self.bound.begins(watched.survey.pass_id)
         try:
-            with torch._C.DisableTorchFunction(), unseen(), self._uncollected(watched):
+            with torch._C.DisableTorchFunction(), hidden_from_tools(), self._uncollected(watched):
                 self._begin(watched, roots, gradients, inputs)
         except graph.TooDeep:
             self.end(watched)
@@ -180,37 +180,37 @@ class Recording:
             raise
         return watched
 
-    def _uncollected(self, watched: Watched) -> AbstractContextManager[None]:
+    def _uncollected(self, watched: RunningPass) -> AbstractContextManager[None]:
         """Keeps the collector from running where a pass begins through many nodes, as far as their numbers tell."""
         made: int = torch.autograd._get_sequence_nr()  # type: ignore[attr-defined]
         watched.large, self._made = made - self._made > SMALL, made
-        return no_collection() if watched.large else nullcontext()
+        return gc_paused() if watched.large else nullcontext()
 
     def _concerns(self, roots: Sequence[Any]) -> bool:
         """Whether a pass in another thread goes through a model that was given."""
-        with suppress(Exception), self.lock, torch._C.DisableTorchFunction(), unseen():
+        with suppress(Exception), self.lock, torch._C.DisableTorchFunction(), hidden_from_tools():
             nodes = graph.walk([node for node, _ in map(graph.edge_of, roots) if node is not None])
             found = bool(self.calls.owners(nodes))
             graph.release(nodes)
             return found
         return False
 
-    def returned(self, watched: Watched, gradients: Any) -> None:
+    def returned(self, watched: RunningPass, gradients: Any) -> None:
         """The pass has run; ``autograd.grad`` has its result."""
         self.raised.leave(watched.raised)
         self.carefully(self.ranks.ended)
         if watched.inputs and isinstance(gradients, tuple) and len(gradients) == len(watched.inputs):
             self.carefully(watched.seen.returned, watched.inputs, gradients)
 
-    def failed(self, watched: Watched, error: BaseException) -> None:
+    def failed(self, watched: RunningPass, error: BaseException) -> None:
         """The pass has raised: what was seen of it stays, and the last step says what ended it."""
         with suppress(Exception), self.lock:
             if self.raised.first(error):
                 watched.seen.failed(error)
 
-    def end(self, watched: Watched) -> None:
+    def end(self, watched: RunningPass) -> None:
         """Take off every observer of this pass and let go of its nodes."""
-        with Uninterrupted(), self.lock, no_collection() if watched.large else nullcontext():
+        with Uninterrupted(), self.lock, gc_paused() if watched.large else nullcontext():
             watched.nodes.lift()
             self.stages.release(watched)
             watched.survey.release()
@@ -219,13 +219,13 @@ class Recording:
                 self.running.remove(watched)
         self.carefully(self._ended, watched.survey)
 
-    def _ended(self, survey: Survey) -> None:
+    def _ended(self, survey: GraphSnapshot) -> None:
         self.attempt(self._settle)
         self.attempt(read_where_sick, self.trace, survey)
         self.attempt(self.bound.check)
 
     def _settle(self) -> None:
-        self._settled = settle(self.trace.values, self._settled)
+        self._settled = fetch_pending(self.trace.values, self._settled)
 
     def close(self) -> None:
         """End what is still open and leave no mark on any node."""
@@ -282,7 +282,7 @@ class Recording:
 
     # -- laying observers
 
-    def _begin(self, watched: Watched, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> None:
+    def _begin(self, watched: RunningPass, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> None:
         survey, seen = watched.survey, watched.seen
         self.notices.saved_hooks()
         places = survey.take(roots, self._names(), self._only)
@@ -326,16 +326,16 @@ class Recording:
                 names.setdefault(name, tensor)
         return names
 
-    def _untold(self, survey: Survey) -> bool:
+    def _untold(self, survey: GraphSnapshot) -> bool:
         """Whether hooks may be on this graph that nobody told of: those from before, or of passes left out."""
         return survey.oldest < self._first or self.turns.every > 1 or self.calls.makers.several()
 
-    def _eliminates_no_node(self, survey: Survey) -> bool:
+    def _eliminates_no_node(self, survey: GraphSnapshot) -> bool:
         """Whether a node that fails could not be found by elimination: not all are seen, or several run at once."""
         on_devices: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         return len(survey.nodes) < len(survey.walked) or on_devices or self.ranks.several()
 
-    def current(self) -> Pass | None:
+    def current(self) -> PassObserver | None:
         """The pass of this recording in which the calling hook runs."""
         task = torch._C._current_graph_task_id()
         for watched in reversed(self.running):

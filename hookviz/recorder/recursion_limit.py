@@ -12,7 +12,7 @@ _NEAR = 3
 _PLENTY = nullcontext()
 
 
-class Room:
+class RecursionRoom:
     """Raises the recursion limit while somebody takes it, for all threads at once as Python does."""
 
     def __init__(self) -> None:
@@ -51,5 +51,5 @@ class Room:
         self.__exit__()
 
 
-ROOM = Room()
+ROOM = RecursionRoom()
 """The limit is one for all."""

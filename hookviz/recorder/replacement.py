@@ -74,7 +74,7 @@ class Replacement:
         return vars(self.owner).get(self.name, _ABSENT)
 
 
-def told(function: Callable[..., Any], here: Here, tell: Tell) -> Callable[..., Any]:
+def notify_after(function: Callable[..., Any], here: Here, tell: Tell) -> Callable[..., Any]:
     """``function``, which tells the recording that is ``here`` afterwards; no frame of ours is in what it raises."""
 
     @wraps(function)
@@ -92,10 +92,10 @@ def told(function: Callable[..., Any], here: Here, tell: Tell) -> Callable[..., 
     return telling
 
 
-def telling(here: Here, tell: Tell) -> Callable[[Any, Live], Any]:
-    """Makes ``told`` of whatever function stands in a place."""
+def notifier(here: Here, tell: Tell) -> Callable[[Any, Live], Any]:
+    """Makes ``notify_after`` of whatever function stands in a place."""
 
     def make(theirs: Callable[..., Any], live: Live) -> Callable[..., Any]:
-        return told(theirs, lambda: here() if live.on else None, tell)
+        return notify_after(theirs, lambda: here() if live.on else None, tell)
 
     return make

@@ -7,7 +7,7 @@ from hookviz.recorder.pass_sampler import outermost
 from hookviz.recorder.saved_tensors import ROOM
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
-from hookviz.trace.retention import let_go
+from hookviz.trace.dropped_passes import drop_passes
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
@@ -33,7 +33,7 @@ def checked_keep(keep: int | None) -> int | None:
     return keep
 
 
-class Bound:
+class Retention:
     """Lets go of the oldest passes of a recording."""
 
     def __init__(self, recording: "Recording", keep: int | None) -> None:
@@ -88,7 +88,7 @@ class Bound:
     def _trim(self, over: int) -> None:
         with Uninterrupted():
             count = self._starts[over]
-            moved = let_go(self.trace, count)
+            moved = drop_passes(self.trace, count)
             self._starts = [start - count for start in self._starts[over:]]
             self._dropped += over
             self.recording.saved.room = ROOM

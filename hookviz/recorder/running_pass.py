@@ -3,35 +3,35 @@
 import threading
 from typing import TYPE_CHECKING
 
-from hookviz.autograd.graph_snapshot import Survey
-from hookviz.recorder.hook_observer import Stage
+from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.recorder.hook_observer import HookDictObserver
 from hookviz.recorder.node_observers import NodeObservers
-from hookviz.recorder.pass_observer import Pass
-from hookviz.support.interpreter import Still
+from hookviz.recorder.pass_observer import PassObserver
+from hookviz.support.interpreter import SharedSwitch
 from hookviz.trace import Place
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
 
-class Watched:
+class RunningPass:
     """A pass that is running, and all that has to be let go of when it ends."""
 
     def __init__(self, recording: "Recording") -> None:
-        self.survey = Survey(recording.trace, recording.numbering)
-        self.seen = Pass(recording.trace, self.survey, recording.calls)
+        self.survey = GraphSnapshot(recording.trace, recording.numbering)
+        self.seen = PassObserver(recording.trace, self.survey, recording.calls)
         self.nodes = NodeObservers(recording)
         self.thread = threading.get_ident()
-        self.stages: set[Stage] = set()
+        self.stages: set[HookDictObserver] = set()
         self.raised: int | None = None
         """The exception that was on its way when the pass began, for ``Raised.leave``."""
         self.inputs: list[Place | None] = []
         """Where the gradients that ``autograd.grad`` was asked for arrive."""
         self.large = False
         """Whether it goes through so many nodes that the collector would come in between."""
-        self._resting: Still | None = None
+        self._resting: SharedSwitch | None = None
 
-    def rest(self, switch: Still) -> None:
+    def rest(self, switch: SharedSwitch) -> None:
         """Turn a ``switch`` of the interpreter until somebody wakes it, or the pass is over, if that is worth it."""
         if self.large:
             self._resting = switch

@@ -7,7 +7,7 @@ from torch.autograd.graph import Node
 
 from hookviz.analysis.formulas.derivatives import needs
 from hookviz.autograd import graph
-from hookviz.autograd.graph_snapshot import Survey
+from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.tensor_statistics import FEW
 from hookviz.recorder.pass_observer import SMALL
 from hookviz.support.source_code import describe
@@ -22,13 +22,13 @@ _UNSIGNED = 2**63
 """torch shows a negative dimension as the unsigned number with the same bits."""
 
 
-class Saved:
+class SavedTensors:
     """Writes down what nodes saved, as long as there is room in the recording."""
 
     def __init__(self) -> None:
         self.room = ROOM
 
-    def capture(self, survey: Survey) -> None:
+    def capture(self, survey: GraphSnapshot) -> None:
         """What the formulas of this graph's nodes name; in a graph of more than ``SMALL`` nodes, nothing."""
         try:
             for node in survey.nodes if len(survey.nodes) <= SMALL else ():
@@ -36,7 +36,7 @@ class Saved:
         finally:
             survey.begun()
 
-    def _take(self, survey: Survey, node: Node, number: int) -> None:
+    def _take(self, survey: GraphSnapshot, node: Node, number: int) -> None:
         names = needs(graph.op_of(node))
         written: list[str] = _written(node) if isinstance(node, torch.autograd.function.BackwardCFunction) else []
         if len(names) + len(written) > self.room:
@@ -47,7 +47,7 @@ class Saved:
         ]
         survey.trace.saved += [SavedRow(survey.pass_id, number, BACKWARD, None, where) for where in written]
 
-    def _seen(self, survey: Survey, node: Node, name: str) -> tuple[Any, Any, str | None]:
+    def _seen(self, survey: GraphSnapshot, node: Node, name: str) -> tuple[Any, Any, str | None]:
         """(number of the value, or plain value, or why there is neither) of what ``node`` saved under ``name``."""
         try:
             raw = getattr(node, f"_raw_saved_{name}", None)
@@ -68,7 +68,7 @@ class Saved:
             return (None if why else tuple(value for value, _ in found)), None, why
         return (None, _signed(thing), None) if _is_plain(thing) else (None, None, "none")
 
-    def _value(self, survey: Survey, thing: torch.Tensor | None) -> tuple[int | None, str | None]:
+    def _value(self, survey: GraphSnapshot, thing: torch.Tensor | None) -> tuple[int | None, str | None]:
         if thing is None:
             return None, None
         if thing.is_nested or thing.numel() > FEW:

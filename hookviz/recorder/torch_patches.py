@@ -18,20 +18,20 @@ from torch.nn.modules.module import Module
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.recorder import grad_scaler, pickling
-from hookviz.recorder.compiled_regions import DYNAMO, SWITCH, compiled, compiling, leave_alone, switched
+from hookviz.recorder.compiled_regions import DYNAMO, SWITCH, is_compiled, is_compiling, leave_alone, switched
 from hookviz.recorder.hook_dicts import entries
 from hookviz.recorder.hook_observer import Observer
-from hookviz.recorder.instrumentation import Inside
+from hookviz.recorder.instrumentation import Instrumented
 from hookviz.recorder.node_observers import PROBE, Probed
 from hookviz.recorder.optimizer_steps import Between, OnOptimizer, in_step
 from hookviz.recorder.recursion_limit import ROOM
-from hookviz.recorder.replacement import Live, Replacement, Tell, telling
+from hookviz.recorder.replacement import Live, Replacement, Tell, notifier
 from hookviz.recorder.running_pass import engine_thread
 
 if TYPE_CHECKING:
     from hookviz.recorder.module_call import Call
     from hookviz.recorder.recording import Recording
-    from hookviz.recorder.running_pass import Watched
+    from hookviz.recorder.running_pass import RunningPass
 
 _current: dict[int, "Recording | None"] = {}
 """The recording of each thread: its own, or that of a model which it calls; None in a region that is compiled."""
@@ -43,7 +43,7 @@ _lock = threading.Lock()
 
 _Followed: TypeAlias = "tuple[Recording, Call | None, int] | None"
 """A module's call: whose it is, what it is to that (None if it could not be observed), and how many are around it."""
-_Running: TypeAlias = "tuple[Recording, Watched, AbstractContextManager[Any]] | None"
+_Running: TypeAlias = "tuple[Recording, RunningPass, AbstractContextManager[Any]] | None"
 """A backward pass, whose it is, and the room on the stack that it has taken; None where nobody follows it."""
 
 
@@ -133,7 +133,7 @@ class _CallWatcher:
     def enter(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Followed:
         """``module`` is called; None where nobody follows it."""
         recording = _recording_of(module)
-        if recording is None or compiling() or compiled(module):
+        if recording is None or is_compiling() or is_compiled(module):
             return None
         with ROOM.where_needed():
             depth = recording.calls.depth()
@@ -168,7 +168,7 @@ class _PassWatcher:
         running, room = None, ROOM.where_needed()
         room.__enter__()  # until the pass is over, since the engine calls our observers
         try:
-            recording = None if compiling() else self._recording()
+            recording = None if is_compiling() else self._recording()
             watched = None if recording is None else recording.begin(roots, *arguments, **named)
             if recording is not None and watched is not None:
                 running = recording, watched, room
@@ -280,7 +280,7 @@ def after_turn() -> "Recording | None":
 
 def _watched(tell: Callable[..., None]) -> Callable[[Any, Live], Any]:
     """Of a function of torch that registers something: one that also tells the recording on whose it did."""
-    return telling(on_turn, _on_first(tell))
+    return notifier(on_turn, _on_first(tell))
 
 
 def _on_first(tell: Callable[..., None]) -> Tell:
@@ -397,11 +397,11 @@ def _sleep(name: str) -> None:
 
 
 _INSIDE = (
-    Inside(Module._wrapped_call_impl, _CallWatcher()),
-    Inside(torch.autograd.graph._engine_run_backward, _PassWatcher()),
-    Inside(torch.autograd.graph.saved_tensors_hooks.__enter__, _SavingWatcher()),
-    Inside(RemovableHandle.remove, _RemovalWatcher()),
-    Inside(torch.utils.swap_tensors, _ExchangeWatcher()),
+    Instrumented(Module._wrapped_call_impl, _CallWatcher()),
+    Instrumented(torch.autograd.graph._engine_run_backward, _PassWatcher()),
+    Instrumented(torch.autograd.graph.saved_tensors_hooks.__enter__, _SavingWatcher()),
+    Instrumented(RemovableHandle.remove, _RemovalWatcher()),
+    Instrumented(torch.utils.swap_tensors, _ExchangeWatcher()),
 )
 """What runs a person's code, a module's or a hook's: there nothing of ours may be on the stack."""
 _REPLACED: tuple[Replacement, ...] = (

@@ -18,7 +18,7 @@ NAMED = 3
 """So many modules or optimizers are named in one note."""
 
 
-class Unfollowed:
+class UnobservedHooks:
     """Says at the end which such hooks the modules and optimizers of a recording have; whether they ran is not seen."""
 
     def __init__(self, recording: "Recording", models: tuple[torch.nn.Module, ...]) -> None:

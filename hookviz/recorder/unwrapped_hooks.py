@@ -6,7 +6,7 @@ import torch.nn.modules.module as torch_modules
 from torch.utils.hooks import BackwardHook
 
 
-class Behind(NamedTuple):
+class UnwrappedHook(NamedTuple):
     """What stands behind one of torch's own hooks."""
 
     kind: str
@@ -22,23 +22,27 @@ class Behind(NamedTuple):
     """For ``module``: whether it hangs on the node behind the module's output, rather than on that at its inputs."""
 
 
-def behind(hook: Any) -> Behind | None:
+def unwrap_hook(hook: Any) -> UnwrappedHook | None:
     """What stands behind ``hook``; None for a hook that a person registered as it is.
 
-    >>> behind(print) is None
+    >>> unwrap_hook(print) is None
     True
     """
     if isinstance(hook, torch_modules._WrappedHook):
-        return Behind("backward_hook", hook.hook, hook.module() if hook.with_module else None)
+        return UnwrappedHook("backward_hook", hook.hook, hook.module() if hook.with_module else None)
     name = getattr(getattr(hook, "__code__", None), "co_qualname", "")
     if name.startswith("BackwardHook."):
         owner = closure(hook).get("self")
         at_output = name.startswith("BackwardHook.setup_output_hook")
-        return Behind("module", owner, owner.module, at_output=at_output) if isinstance(owner, BackwardHook) else None
+        return (
+            UnwrappedHook("module", owner, owner.module, at_output=at_output)
+            if isinstance(owner, BackwardHook)
+            else None
+        )
     if name.startswith("register_multi_grad_hook."):
         inside = closure(hook)
         waits = "count" in inside
-        return Behind("multi_grad_hook", inside["fn"], None, inside["count" if waits else "ran_hook"], waits)
+        return UnwrappedHook("multi_grad_hook", inside["fn"], None, inside["count" if waits else "ran_hook"], waits)
     return None
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hookviz.support.atomic_files import path_of
-from hookviz.support.interpreter import no_collection
+from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
-from hookviz.support.printable import visible
+from hookviz.support.printable import printable
 from hookviz.support.progress import maybe
 from hookviz.trace import CallRow, HookRow, ModuleRow, SavedRow, ScaleRow, StepRow, TensorRow, Trace
 from hookviz.trace.values import Row
@@ -35,7 +35,7 @@ ROWS: dict[str, Any] = {
 """Each table of a file, and what its rows are in a trace."""
 
 
-@no_collection()
+@gc_paused()
 def encode(trace: Trace) -> dict[str, Any]:
     """The trace as JSON's own types; steps, tensors and hooks as columns, which are shorter than objects."""
     with maybe(say("progress.writing", n="{n}", total="{total}"), _size(trace)) as tick:
@@ -101,7 +101,7 @@ def _encode(x: Any) -> Any:
     return x
 
 
-@no_collection()
+@gc_paused()
 def load(path: str | Path) -> Trace:
     """The trace that ``Trace.save`` wrote to ``path``.
 
@@ -120,7 +120,7 @@ def load(path: str | Path) -> Trace:
     from hookviz.storage.schema import DamagedError
 
     place = path_of(path)
-    named = visible(str(place))
+    named = printable(str(place))
     data = _parsed(_read(place, named), named)
     try:
         trace = decode(data)

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct, field
 
 from hookviz.storage.files import LONGEST_NAME, LONGEST_TEXT
 from hookviz.support.messages import say
-from hookviz.support.printable import cut, visible
+from hookviz.support.printable import printable, truncate
 
 MOST = 2**53
 """No number of a row, a place or a pass is larger: up to here JavaScript's numbers are whole."""
@@ -224,4 +224,4 @@ def _type_in_words(kinds: str) -> str:
 
 def shortened(text: str) -> str:
     """A fault on one line of bounded length, whatever text of the file it quotes."""
-    return cut(visible(text[: 2 * WHY]), WHY)
+    return truncate(printable(text[: 2 * WHY]), WHY)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of, visible
+from hookviz.support.printable import kind_of, printable
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 """Opens a file that must not be there yet, not even as a link; on Windows, without changing line ends."""
 
 
-def write_whole(content: str | bytes, path: str | Path) -> None:
+def write_atomically(content: str | bytes, path: str | Path) -> None:
     """Write ``content`` to ``path``; a file that is there stays as it is if anything fails or interrupts.
 
     The content goes into a new file in the same folder, under a random name, which then takes the place of ``path``.
@@ -56,7 +56,7 @@ def path_of(path: object) -> Path:
         raise TypeError(say("error.path", kind=kind_of(path)))
     place = Path(path)
     if "\0" in str(place):
-        raise ValueError(say("error.path.null", path=visible(str(place))))
+        raise ValueError(say("error.path.null", path=printable(str(place))))
     return place
 
 

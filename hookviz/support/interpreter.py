@@ -10,7 +10,7 @@ from typing import Any
 from hookviz.support.interrupts import Uninterrupted
 
 
-class Still:
+class SharedSwitch:
     """A switch of the whole interpreter that several threads may turn at once: the last one to leave turns it back."""
 
     def __init__(self, turn: Callable[[], Any], back: Callable[[Any], None]) -> None:
@@ -61,8 +61,8 @@ def _stop_switching() -> float:
     return interval
 
 
-no_collection = Still(_stop_collecting, lambda enabled: gc.enable() if enabled else None)
+gc_paused = SharedSwitch(_stop_collecting, lambda enabled: gc.enable() if enabled else None)
 """Thousands of small objects at once would set off the cyclic garbage collector again and again."""
 
-alone = Still(_stop_switching, sys.setswitchinterval)
+thread_switching_paused = SharedSwitch(_stop_switching, sys.setswitchinterval)
 """The interpreter does not change threads for so short a time unless somebody waits."""

@@ -1,19 +1,19 @@
 """Text of users' programs on one line, with nothing in it that cannot be seen, or cut with a sign of it."""
 
 
-def visible(text: str) -> str:
+def printable(text: str) -> str:
     """``text`` on one line; what cannot be seen, or would turn the line around, is shown as �.
 
-    >>> visible("a\\nb\\u202e")
+    >>> printable("a\\nb\\u202e")
     'a b\\ufffd'
     """
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
 
 
-def cut(text: str, room: int) -> str:
+def truncate(text: str, room: int) -> str:
     """``text`` in at most ``room`` characters; what is cut shows as an ellipsis.
 
-    >>> cut("a_very_long_name", 8), cut("short", 8)
+    >>> truncate("a_very_long_name", 8), truncate("short", 8)
     ('a_very_…', 'short')
     """
     return text if len(text) <= room else f"{text[: room - 1]}…"

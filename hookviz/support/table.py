@@ -5,7 +5,7 @@ from html import escape
 from typing import Generic, TypeVar, overload
 
 from hookviz.support.messages import say
-from hookviz.support.printable import visible
+from hookviz.support.printable import printable
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ class Table(Sequence[T], Generic[T]):
     def __repr__(self) -> str:
         if not self._rows and self._nothing is not None:
             return self._nothing
-        lines = [tuple(map(visible, line)) for line in (self._head, *self.texts())]
+        lines = [tuple(map(printable, line)) for line in (self._head, *self.texts())]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self._head))]
         fill = (" ".join(cell.ljust(width + 1) for cell, width in zip(line, widths, strict=True)) for line in lines)
         return "\n".join(line.rstrip() for line in fill)
@@ -71,4 +71,4 @@ class Table(Sequence[T], Generic[T]):
 
 
 def _cell(text: str) -> str:
-    return f'<td style="text-align: left; unicode-bidi: isolate">{escape(visible(text))}</td>'
+    return f'<td style="text-align: left; unicode-bidi: isolate">{escape(printable(text))}</td>'

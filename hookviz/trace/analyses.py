@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hookviz.trace.trace import Trace
 
 
-class Asked:
+class TraceAnalyses:
     """Answers questions about a trace; what each needs is loaded when it is asked."""
 
     @property

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, overload
 
-from hookviz.autograd.deferred_values import as_kept
+from hookviz.autograd.deferred_values import as_stored
 from hookviz.trace.rows import StepRow
 from hookviz.trace.values import Row
 
 Kept = TypeVar("Kept")
 
 
-class Folded(list[Kept], Generic[Kept]):
+class FoldedRows(list[Kept], Generic[Kept]):
     """A list of rows, some of which are folded until somebody reads them."""
 
     folds: ClassVar[type]
@@ -35,7 +35,7 @@ class Folded(list[Kept], Generic[Kept]):
     """Adds a folded row."""
 
     def _write_out(self) -> None:
-        super().__setitem__(slice(self._written, None), self.unfolded(as_kept(self, self._written)))
+        super().__setitem__(slice(self._written, None), self.unfolded(as_stored(self, self._written)))
         self._written = len(self)
 
     def __iter__(self) -> Iterator[Kept]:
@@ -70,7 +70,7 @@ class Folded(list[Kept], Generic[Kept]):
 
     def __eq__(self, other: object) -> bool:
         self._write_out()
-        if isinstance(other, Folded):
+        if isinstance(other, FoldedRows):
             other._write_out()
         return super().__eq__(other)
 
@@ -87,7 +87,7 @@ _AFTER_EFFECT = _NOTHING[StepRow._fields.index("effect") :]
 _AFTER_PARTS = _NOTHING[StepRow._fields.index("parts") + 1 :]
 
 
-class StepRows(Folded[StepRow]):
+class StepRows(FoldedRows[StepRow]):
     """The steps of a trace.
 
     Folded is the arrival of a gradient that was sent along one edge, and what a node makes of what it is given.
@@ -115,7 +115,7 @@ class StepRows(Folded[StepRow]):
         return list(map(_row, written))
 
 
-class ValueRows(Folded[Row]):
+class ValueRows(FoldedRows[Row]):
     """The values of a trace.
 
     Folded is a single float32 number in the memory of the computer.

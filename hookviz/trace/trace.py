@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookviz.autograd.tensor_statistics import Which
-from hookviz.display import Played
-from hookviz.support.atomic_files import write_whole
+from hookviz.display import Displayed
+from hookviz.support.atomic_files import write_atomically
 from hookviz.support.messages import say
 from hookviz.support.source_code import Source
 from hookviz.support.table import Table
-from hookviz.trace.analyses import Asked
-from hookviz.trace.folded_rows import Folded, StepRows, ValueRows
+from hookviz.trace.analyses import TraceAnalyses
+from hookviz.trace.folded_rows import FoldedRows, StepRows, ValueRows
 from hookviz.trace.lookup import Lookup, table_sizes
 from hookviz.trace.naming import Naming
 from hookviz.trace.rows import (
@@ -41,7 +41,7 @@ def _of_a_hook(row: StepRow) -> bool:
 
 
 @dataclass(repr=False)
-class Trace(Asked, Played):
+class Trace(TraceAnalyses, Displayed):
     """What happened inside ``record()``.
 
     ``steps`` are all that happened, in order; ``firings`` are those in which a hook of the user's ran to its end.
@@ -87,7 +87,7 @@ class Trace(Asked, Played):
         """Nothing more will be recorded: rows that are folded are written out once somebody reads them."""
         for name in ("rows", "values"):
             rows = self.__dict__.get(name)
-            if isinstance(rows, Folded):
+            if isinstance(rows, FoldedRows):
                 self.__dict__[f"_folded_{name}"] = self.__dict__.pop(name)
 
     def __getattr__(self, name: str) -> Any:
@@ -284,7 +284,7 @@ class Trace(Asked, Played):
         """
         from hookviz.storage.files import encode
 
-        write_whole(json.dumps(encode(self), allow_nan=False), path)
+        write_atomically(json.dumps(encode(self), allow_nan=False), path)
 
     def to_html(self, path: str | Path, title: str | None = None, *, source: bool = True, values: bool = True) -> None:
         """Write a page that plays this trace: one file, for which no Python, server or network is needed.
@@ -320,7 +320,7 @@ class Trace(Asked, Played):
         """
         from hookviz.page import page
 
-        write_whole(page(self, title, source=source, values=values), path)
+        write_atomically(page(self, title, source=source, values=values), path)
 
     def __repr__(self) -> str:
         if not self.rows:
@@ -330,6 +330,6 @@ class Trace(Asked, Played):
         return " ".join([say("trace.summary", **parts), *self.notes])
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        from hookviz.page import bundle
+        from hookviz.page import mimebundle
 
-        return bundle(self)
+        return mimebundle(self)

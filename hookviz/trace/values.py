@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.deferred_values import Later
+from hookviz.autograd.deferred_values import Deferred
 from hookviz.autograd.tensor_statistics import FEW, Row, Statistics, measure
 from hookviz.support.messages import say
 
@@ -147,7 +147,7 @@ def same(one: Row | None, other: Row | None) -> bool:
     >>> same(measure(torch.tensor(math.nan)), measure(torch.tensor(math.nan)))
     True
     """
-    if isinstance(one, Later) or isinstance(other, Later):
+    if isinstance(one, Deferred) or isinstance(other, Deferred):
         return True  # nobody can tell yet
     return one == other or repr(one) == repr(other)
 

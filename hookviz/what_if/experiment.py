@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hookviz.analysis.comparison.alignment import together
-from hookviz.display import Played
+from hookviz.analysis.comparison.alignment import align
+from hookviz.display import Displayed
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, Trace
-from hookviz.what_if.runs import ALL, MOST, Run, run_once, same_luck, subsets
-from hookviz.what_if.switches import Sign
+from hookviz.what_if.runs import ALL, MOST, Run, fixed_rng, run_once, subsets
+from hookviz.what_if.switches import HookId
 
 if TYPE_CHECKING:
     from hookviz.player.variants import Variant
@@ -23,7 +23,7 @@ Off = frozenset[int]
 """Which hooks are off, by their places in ``WhatIf.hooks``."""
 
 
-class WhatIf(Played):
+class WhatIf(Displayed):
     """The passes of one function, recorded for every combination of its hooks on and off.
 
     ``hooks`` are those that can be switched, in the order in which they were registered; ``traces`` says for each
@@ -36,7 +36,7 @@ class WhatIf(Played):
         self.values = dict(values)
         self.notes: list[str] = []
         """What the switches cannot show, and why, in sentences."""
-        self._signs: list[Sign] = []
+        self._signs: list[HookId] = []
         self._runs: dict[Off, Run] = {}
         self.before: dict[Off, Run] = {}
         """Which hooks are off → that pass before the last change."""
@@ -60,9 +60,9 @@ class WhatIf(Played):
         self.values = values
         self._signs, self._runs, self.notes = recorded
 
-    def _recorded(self, values: Mapping[str, float]) -> tuple[list[Sign], dict[Off, Run], list[str]]:
+    def _recorded(self, values: Mapping[str, float]) -> tuple[list[HookId], dict[Off, Run], list[str]]:
         """The hooks that can be switched, every pass with ``values``, and what the switches cannot show."""
-        again = same_luck()
+        again = fixed_rng()
         try:
             return self._record(values, again)
         except BaseException:
@@ -71,13 +71,13 @@ class WhatIf(Played):
 
     def _record(
         self, values: Mapping[str, float], again: Callable[[], None]
-    ) -> tuple[list[Sign], dict[Off, Run], list[str]]:
+    ) -> tuple[list[HookId], dict[Off, Run], list[str]]:
         first = run_once(self._function, values)
         if not first.trace.rows:
             nothing = say("error.whatif.nothing", error=first.error or say("error.whatif.no_pass"))
             raise ValueError(nothing) from first.raised
-        known = {frozenset[Sign](): first}
-        signs: list[Sign] = []
+        known = {frozenset[HookId](): first}
+        signs: list[HookId] = []
         # Where the pass ends in an error, there may be hooks that fire only without the one that makes it.
         while len(found := _switchable(known.values())) > len(signs):
             signs = found
@@ -89,11 +89,11 @@ class WhatIf(Played):
 
     def _runs_of(
         self,
-        signs: Sequence[Sign],
-        known: Mapping[frozenset[Sign], Run],
+        signs: Sequence[HookId],
+        known: Mapping[frozenset[HookId], Run],
         values: Mapping[str, float],
         again: Callable[[], None],
-    ) -> dict[frozenset[Sign], Run]:
+    ) -> dict[frozenset[HookId], Run]:
         """Every run of hooks with these signs, those that are ``known`` and the others."""
         runs = {}
         wanted = [frozenset(signs[place] for place in off) for off in subsets(len(signs))]
@@ -193,7 +193,7 @@ class Sliding(WhatIf):
         show(self)
 
 
-def _switchable(runs: Iterable[Run]) -> list[Sign]:
+def _switchable(runs: Iterable[Run]) -> list[HookId]:
     """The hooks that are seen in one of ``runs``, in the order in which the first, with every hook on, has them."""
     first, *others = runs
     seen = {sign for run in (first, *others) for sign in run.hooks.values()}
@@ -214,7 +214,7 @@ def _doubts(first: Run, last: Run) -> Iterable[str]:
     before = dict.fromkeys(first.trace.hook(index).label for index in sorted(i for i in fired if i is not None))
     if before:
         yield say("whatif.before", hooks=", ".join(before))
-    once, twice = together([first.trace, last.trace], [first.hooks, last.hooks])
+    once, twice = align([first.trace, last.trace], [first.hooks, last.hooks])
     differ = next((i for i in range(len(once.rows)) if _seen(once, i) != _seen(twice, i)), None)
     if differ is not None:
         yield say("whatif.differs", on=once.steps[differ].on or twice.steps[differ].on)

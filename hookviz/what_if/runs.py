@@ -10,12 +10,12 @@ from typing import Any
 import torch
 
 from hookviz.recorder.api import begin, end, new_recording
-from hookviz.recorder.exception_tracker import text_of
+from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.recording import Recording
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.trace import Trace
-from hookviz.what_if.switches import Sign, Switches
+from hookviz.what_if.switches import HookId, Switches
 
 ALL = 5
 """For up to so many hooks every combination is recorded: 32 passes. For more, each hook off alone."""
@@ -28,7 +28,7 @@ class Run:
     """One recorded run of the function."""
 
     trace: Trace
-    signs: Mapping[int, Sign]
+    signs: Mapping[int, HookId]
     """A hook's key in its dict → which registration it was."""
     error: str | None
     """What it raised, in words."""
@@ -36,12 +36,12 @@ class Run:
     """The exception itself where nothing was recorded; its frames hold what ran."""
 
     @property
-    def hooks(self) -> dict[int, Sign]:
+    def hooks(self) -> dict[int, HookId]:
         """The hooks in the trace (by their rows) that were registered while the function ran."""
         return {i: self.signs[row.key] for i, row in enumerate(self.trace.hook_rows) if row.key in self.signs}
 
 
-def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Collection[Sign] = ()) -> Run:
+def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Collection[HookId] = ()) -> Run:
     """Record ``function`` with the hooks in ``off`` left out. What it raises is kept as text, with the trace so far."""
     recording, switches = new_recording(), Switches(off)
     raised: Exception | None = None
@@ -59,7 +59,7 @@ def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Coll
         except KeyboardInterrupt:  # it may have come before the first line
             _undo(recording, switches)
             raise
-    trace, error = recording.trace, None if raised is None else text_of(raised)
+    trace, error = recording.trace, None if raised is None else exception_text(raised)
     if error is not None and not any(row.kind == "exception" for row in trace.rows):
         trace.notes.append(say("whatif.raised", error=error))
     run = Run(trace, switches.signs, error, None if trace.rows else raised)
@@ -87,7 +87,7 @@ def subsets(count: int) -> list[frozenset[int]]:
     return [frozenset(off) for size in range(most + 1) for off in combinations(range(min(count, MOST)), size)]
 
 
-def same_luck() -> Callable[[], None]:
+def fixed_rng() -> Callable[[], None]:
     """A function that puts the random number generators back to where they are now."""
     before = _generators()
 

@@ -10,7 +10,7 @@ from IPython import get_ipython
 from IPython.display import display
 from traitlets import Bunch
 
-from hookviz.page import output
+from hookviz.page import render_output
 from hookviz.player.widget import Player
 from hookviz.support.messages import say
 from hookviz.support.progress import Show, shown_by
@@ -93,7 +93,9 @@ def show(whatif: WhatIf) -> None:
     view = {"version_major": 2, "version_minor": 0, "model_id": box.model_id}  # as each release of ipywidgets sends it
     live = {"application/vnd.jupyter.widget-view+json": view, "text/html": f"<p>{again}</p>"}
     css = _CSS % {"height": _HEIGHT * len(whatif.ranges), "again": json.dumps(again, ensure_ascii=False)}
-    twin = f'<div class="hv-again"><style>{css}</style><div data-twin="{player.twin}">{output(state)}</div></div>'
+    twin = (
+        f'<div class="hv-again"><style>{css}</style><div data-twin="{player.twin}">{render_output(state)}</div></div>'
+    )
     _close_earlier(box)
     for shown in (live, {"text/html": twin, "text/plain": repr(whatif)}):
         display(shown, raw=True)  # type: ignore[no-untyped-call]

@@ -15,11 +15,11 @@ from torch.autograd.function import _HookMixin
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.recorder.hook_observer import Observer
-from hookviz.recorder.unwrapped_hooks import behind
+from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.source_code import describe
 
-Sign = tuple[Any, ...]
+HookId = tuple[Any, ...]
 """What tells a registration from the others in the same function: how, of what, where, and the how-manieth such one."""
 
 _RUNS = f"{__package__}.runs"
@@ -52,15 +52,15 @@ _FUNCTIONS = (
 class Switches:
     """What was registered while a function ran, and what of it was switched off."""
 
-    def __init__(self, off: Collection[Sign] = ()) -> None:
+    def __init__(self, off: Collection[HookId] = ()) -> None:
         self.off = off
         self.thread = threading.get_ident()
         """Only registrations of this thread go through the switches."""
-        self.signs: dict[int, Sign] = {}
+        self.signs: dict[int, HookId] = {}
         """A handle's number, which is the hook's key in its dict → which registration it was."""
         self._handles: list[Any] = []
-        self._count: Counter[Sign] = Counter()
-        self._groups: dict[int, tuple[Any, Sign]] = {}
+        self._count: Counter[HookId] = Counter()
+        self._groups: dict[int, tuple[Any, HookId]] = {}
         """``id`` of what the parts of a multi-grad hook share → it and its sign."""
         self._replaced: list[tuple[Any, str, Any, Any]] = []
         """(where, name, what stands there now, what stood there before), in the order in which they were replaced."""
@@ -84,9 +84,9 @@ class Switches:
         """Whether the registration of ``hook`` can be switched: it is the user's, in our thread, while we replace."""
         return bool(self._replaced) and threading.get_ident() == self.thread and _users(hook)
 
-    def sign(self, how: str, hook: Any) -> Sign:
+    def sign(self, how: str, hook: Any) -> HookId:
         """Which registration this is. All parts of a multi-grad hook are one."""
-        found = behind(hook)
+        found = unwrap_hook(hook)
         if found is not None and id(found.state) in self._groups:
             return self._groups[id(found.state)][1]
         described = describe(hook if found is None else found.function)
@@ -168,5 +168,5 @@ def _seen_node(switches: Switches, register: Callable[..., Any]) -> Callable[...
 
 def _users(hook: Any) -> bool:
     """Whether a person registers ``hook``, rather than torch to call the hooks of a module."""
-    found = behind(hook)
+    found = unwrap_hook(hook)
     return found is None or found.kind == "multi_grad_hook"

@@ -26,7 +26,7 @@ class _Numbers(NamedTuple):
     hooks: dict[int, int]
 
 
-def together(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]] | None = None) -> list[Trace]:
+def align(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]] | None = None) -> list[Trace]:
     """``traces`` of one program in common numbers, each with a row in every place where one of them has a step.
 
     Nodes are matched by their places in the graph, as ``Trace.diff`` does; where the graphs differ, the places of
@@ -40,7 +40,7 @@ def together(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]] | 
 def joined(
     traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]], *, apart: bool = False
 ) -> list[tuple[Trace, dict[int, Hashable]]]:
-    """As ``together``, and which of the hooks of all are each trace's own, with what is ``known`` of each.
+    """As ``align``, and which of the hooks of all are each trace's own, with what is ``known`` of each.
 
     ``apart``, no pass has hooks that only other traces have.
     """

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from hookviz.analysis.comparison.graph_matching import matched
-from hookviz.display import Played
+from hookviz.display import Displayed
 from hookviz.support.messages import parts_of, say
 from hookviz.support.printable import kind_of
 from hookviz.support.table import Table
@@ -46,7 +46,7 @@ class Difference:
     """The step in this trace, and the step in the other."""
 
 
-class Comparison(Played, Table[Difference]):
+class Comparison(Displayed, Table[Difference]):
     """The gradients that differ between two traces, and the first firing that differs.
 
     In Jupyter it shows both side by side; printed, it is a table.

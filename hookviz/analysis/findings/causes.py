@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from hookviz.analysis.findings.pass_statistics import Pass
+from hookviz.analysis.findings.pass_statistics import PassStatistics
 from hookviz.support.messages import parts_of, say
 from hookviz.trace import TensorRow
 from hookviz.trace.values import Value, flat, number, size_of
@@ -23,7 +23,7 @@ class Cause(NamedTuple):
     """Whether it needs an Inf that was made before."""
 
 
-def because(of: Pass, index: int, before: Any, kind: str) -> tuple[str, bool]:
+def explain_cause(of: PassStatistics, index: int, before: Any, kind: str) -> tuple[str, bool]:
     """Why the forward at step ``index`` returned NaN or Inf where its input, ``before``, held none.
 
     Looked at are the module's parameters; then its ops in the order of the forward, with the numbers that they saved
@@ -91,7 +91,7 @@ def _high(value: Value | None) -> float:
     return math.nan if value is None or value.max is None else value.max
 
 
-def _parameters(of: Pass, call: int) -> list[TensorRow]:
+def _parameters(of: PassStatistics, call: int) -> list[TensorRow]:
     """The module's own parameters, and those of modules in it that it uses without calling them."""
     module = of.trace.calls[call].module
     calls, prefix = of.trace.calls, f"{of.trace.module(module)}."
@@ -103,7 +103,7 @@ def _parameters(of: Pass, call: int) -> list[TensorRow]:
     return [row for row in of.tensors if row.leaf and belongs(row)]
 
 
-def _held(of: Pass, index: int, row: TensorRow) -> str:
+def _held(of: PassStatistics, index: int, row: TensorRow) -> str:
     """A parameter that held it before, and what is known of how it came to that."""
     earlier = of.trace.lookup.tensors_before(of.pass_id, row.node)
     if not earlier or not _clean(of, earlier[-1].data):
@@ -123,7 +123,7 @@ def _held(of: Pass, index: int, row: TensorRow) -> str:
     return say("trouble.parameter.since", **said, more=_between(of))
 
 
-def _stepped(of: Pass, since: int, index: int) -> dict[int, int]:
+def _stepped(of: PassStatistics, since: int, index: int) -> dict[int, int]:
     """Optimizer → its last step after pass ``since`` began and before step ``index``."""
     begins = next((i for i in of.trace.lookup.steps(since) if of.trace.rows[i].kind == "seed"), 0)
     steps = of.trace.lookup.optimizer_steps
@@ -131,7 +131,7 @@ def _stepped(of: Pass, since: int, index: int) -> dict[int, int]:
     return {of.trace.rows[i].optimizer: i for i in between if of.trace.rows[i].pass_id >= since}
 
 
-def _spoiled(of: Pass, row: TensorRow, since: int, step: int) -> bool:
+def _spoiled(of: PassStatistics, row: TensorRow, since: int, step: int) -> bool:
     """Whether the gradient that was last written for a parameter, in pass ``since`` or later, is NaN or Inf."""
     written = (
         one
@@ -142,7 +142,7 @@ def _spoiled(of: Pass, row: TensorRow, since: int, step: int) -> bool:
     return last is not None and last.pass_id >= since and of.bad(last.after)
 
 
-def _between(of: Pass) -> str:
+def _between(of: PassStatistics) -> str:
     """What may have changed a parameter between two passes, besides an optimizer's step."""
     every = next((parts["every"] for note in of.trace.notes if (parts := parts_of("note.every", note))), None)
     if every is None:
@@ -150,17 +150,17 @@ def _between(of: Pass) -> str:
     return say("trouble.parameter.more.every", every=every)
 
 
-def _clean(of: Pass, index: int | None) -> bool:
+def _clean(of: PassStatistics, index: int | None) -> bool:
     """Whether the numbers of a value are known, and NaN and Inf are not among them."""
     return index is not None and of.value(index).note is None and not of.bad(index)
 
 
-def _values(of: Pass, kept: Any) -> list[Value]:
+def _values(of: PassStatistics, kept: Any) -> list[Value]:
     found = of.trace.value(kept)
     return [value for value in (found if isinstance(found, tuple) else (found,)) if value is not None]
 
 
-def _outputs_of(of: Pass, call: int) -> Iterator[Value]:
+def _outputs_of(of: PassStatistics, call: int) -> Iterator[Value]:
     rows = (row for _, row in of.rows if row.kind == "forward" and row.call == call)
     yield from (value for row in rows for value in _values(of, row.after))
 
@@ -171,7 +171,9 @@ def _outputs_of(of: Pass, call: int) -> Iterator[Value]:
 class _Ops:
     """The ops of one module call, in the order of the forward, and what is known of the numbers that they took."""
 
-    def __init__(self, of: Pass, call: int, nodes: list[int], given: list[Value], parameters: list[TensorRow]) -> None:
+    def __init__(
+        self, of: PassStatistics, call: int, nodes: list[int], given: list[Value], parameters: list[TensorRow]
+    ) -> None:
         self.of, self.nodes = of, nodes
         self.dtype = next((value.dtype for value in _outputs_of(of, call)), "")
         self._saved = {(row.node, row.name): row for row in of.trace.saved if row.pass_id == of.pass_id}
@@ -388,7 +390,9 @@ _LAYERS = {"Linear", "Conv1d", "Conv2d", "Conv3d"}
 _SUMS = {"Addmm", "Mm", "Convolution", "MkldnnConvolution", "View", "UnsafeView", "T", "Transpose", "ToCopy", "Squeeze"}
 
 
-def _overflows(of: Pass, call: int, nodes: list[int], given: list[Value], parameters: list[TensorRow]) -> bool:
+def _overflows(
+    of: PassStatistics, call: int, nodes: list[int], given: list[Value], parameters: list[TensorRow]
+) -> bool:
     """Whether a layer whose input and parameters are finite does nothing but multiply and add."""
     layer = of.trace.modules[of.trace.calls[call].module].kind in _LAYERS
     only = {of.trace.ops[node].partition("Backward")[0] for node in nodes} <= _SUMS

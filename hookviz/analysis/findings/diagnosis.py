@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hookviz.analysis.findings.nonfinite import remains, strange
-from hookviz.analysis.findings.pass_statistics import Found, Pass
-from hookviz.analysis.findings.vanishing import scales
+from hookviz.analysis.findings.nonfinite import nonfinite, remains
+from hookviz.analysis.findings.pass_statistics import Finding, PassStatistics
+from hookviz.analysis.findings.vanishing import vanishing_or_exploding
 from hookviz.analysis.findings.zeros import zeros
 from hookviz.support.messages import say
 from hookviz.support.table import Table
@@ -46,8 +46,8 @@ class Trouble:
 
 def troubles(trace: Trace) -> Table[Trouble]:
     """The findings of a trace, the worst first: of each kind the worst, of equally bad ones that of the first pass."""
-    found: dict[str, Found] = {}
-    left: Found | None = None
+    found: dict[str, Finding] = {}
+    left: Finding | None = None
     for of in _passes(trace):
         for one in _found(of):
             known = found.get(one.kind)
@@ -58,7 +58,7 @@ def troubles(trace: Trace) -> Table[Trouble]:
     if left is not None:
         found.setdefault(left.kind, left)
 
-    def order(one: Found) -> tuple[int, int, int]:
+    def order(one: Finding) -> tuple[int, int, int]:
         return _rank(one.severity), trace.rows[one.step].pass_id, _KINDS.index(one.kind)
 
     rows = [Trouble(*one[:4]) for one in sorted(found.values(), key=order)]
@@ -75,7 +75,7 @@ def _cells(trace: Trace, row: Trouble) -> tuple[str, ...]:
     return count, say(f"trouble.severity.{row.severity}"), say(f"trouble.what.{row.kind}"), row.sentence
 
 
-def _passes(trace: Trace) -> Iterator[Pass]:
+def _passes(trace: Trace) -> Iterator[PassStatistics]:
     steps: dict[int, list[int]] = {}
     tensors: dict[int, list[TensorRow]] = {}
     for index, row in enumerate(trace.rows):
@@ -83,15 +83,15 @@ def _passes(trace: Trace) -> Iterator[Pass]:
     for tensor in trace.tensors:
         tensors.setdefault(tensor.pass_id, []).append(tensor)
     for pass_id, there in steps.items():
-        yield Pass(trace, there, tensors.get(pass_id, []))
+        yield PassStatistics(trace, there, tensors.get(pass_id, []))
 
 
-def _found(of: Pass) -> Iterator[Found]:
-    yield from strange(of)
+def _found(of: PassStatistics) -> Iterator[Finding]:
+    yield from nonfinite(of)
     dead = zeros(of)
     if dead is not None:
         yield dead
-    yield from scales(of)
+    yield from vanishing_or_exploding(of)
 
 
 def nothing_found(trace: Trace) -> str:

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from hookviz.analysis.findings.pass_statistics import Pass
+from hookviz.analysis.findings.pass_statistics import PassStatistics
 
 _NEAR = 3
 """Within this many nodes of a leaf, next to a way that goes on, a weight is transposed, cast or expanded."""
@@ -25,7 +25,7 @@ class Gate(NamedTuple):
         return self.norm / math.sqrt(self.size)
 
 
-def gates(of: Pass) -> list[Gate]:
+def gates(of: PassStatistics) -> list[Gate]:
     """The gates of a pass, from the losses down; a gradient whose size is not known, or is 0, makes no gate.
 
     In a chain of layers each node is a gate. In a residual net the gates are where the branches have come together
@@ -86,7 +86,7 @@ def _passed_by_all(trunk: list[int], ends: dict[int, list[int]]) -> set[int]:
     return found
 
 
-def _gate(of: Pass, node: int, between: tuple[int, ...]) -> Gate | None:
+def _gate(of: PassStatistics, node: int, between: tuple[int, ...]) -> Gate | None:
     step = of.arrived.get(node)
     if step is None:
         return None

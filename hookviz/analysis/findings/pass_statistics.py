@@ -13,7 +13,7 @@ CHANGING = (*(kind for kind in HOOK_KINDS if kind not in (*FORWARD_HOOK_KINDS, *
 """Kinds of step that can turn one gradient into another on its way."""
 
 
-class Found(NamedTuple):
+class Finding(NamedTuple):
     """A finding in one pass: where it begins, what it is, in words, and how bad."""
 
     step: int
@@ -24,7 +24,7 @@ class Found(NamedTuple):
     """Whether it is known why; Inf that a module returns for a reason that was not seen may be a mask."""
 
 
-class Pass:
+class PassStatistics:
     """The steps of one pass, in order, with a look at each of their values.
 
     A trace has many steps: kept is what no garbage collector has to look through.

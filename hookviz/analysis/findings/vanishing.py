@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.gates import Gate, gates
-from hookviz.analysis.findings.pass_statistics import CHANGING, Found, Pass
+from hookviz.analysis.findings.pass_statistics import CHANGING, Finding, PassStatistics
 from hookviz.support.messages import say
 from hookviz.trace.values import number
 
@@ -41,7 +41,7 @@ class Work(NamedTuple):
             return "hook", self.step
         return ("node", self.node) if self.call is None else ("call", self.call)
 
-    def kind(self, of: Pass) -> str:
+    def kind(self, of: PassStatistics) -> str:
         """The class of the module, the op, or the name of the hook."""
         if self.hook:
             step = of.trace.steps[self.step]
@@ -53,7 +53,7 @@ Segment = tuple[Gate, list[Work]]
 """A gate, and what is done to the gradient from there to the next gate."""
 
 
-def scales(of: Pass) -> Iterator[Found]:
+def vanishing_or_exploding(of: PassStatistics) -> Iterator[Finding]:
     """A finding for a gradient that vanishes or explodes over a chain of layers, and one for a hook that makes it so.
 
     Compared are the gradients at the gates of the pass (see ``gates``), where the whole gradient goes by. From gate to
@@ -78,7 +78,7 @@ def scales(of: Pass) -> Iterator[Found]:
         yield from (_of_hook(of, work) for work in works if abs(work.log) >= math.log(TIMES))
 
 
-def _comparable(of: Pass) -> list[Gate]:
+def _comparable(of: PassStatistics) -> list[Gate]:
     """The gates that modules made, with more than one number, and behind the node at which a GradScaler multiplies.
 
     Where no gate is in a module, or none has more than one number, all gates are compared.
@@ -91,7 +91,7 @@ def _comparable(of: Pass) -> list[Gate]:
     return [gate for gate in found if gate.size > 1] or found
 
 
-def _hooked(of: Pass) -> dict[int, list[Work]]:
+def _hooked(of: PassStatistics) -> dict[int, list[Work]]:
     """Node → what each hook did to the size of the gradient that arrives there."""
     found: dict[int, list[Work]] = {}
     for index, row in of.rows:
@@ -103,7 +103,7 @@ def _hooked(of: Pass) -> dict[int, list[Work]]:
     return found
 
 
-def _segments(of: Pass, passage: list[Gate], hooked: dict[int, list[Work]]) -> Iterator[Segment]:
+def _segments(of: PassStatistics, passage: list[Gate], hooked: dict[int, list[Work]]) -> Iterator[Segment]:
     """From each gate to the next: what hooks do, and what is left is the work of the layer."""
     for gate, following in pairwise(passage):
         hooks = hooked.get(gate.node, [])
@@ -142,7 +142,7 @@ def _chain(segments: list[Segment], sign: int) -> list[Segment]:
     return segments[first : last + 1] if spread and most >= counted * math.log(EACH) else []
 
 
-def _found(of: Pass, kind: str, sign: int, chain: list[Segment]) -> Found:
+def _found(of: PassStatistics, kind: str, sign: int, chain: list[Segment]) -> Finding:
     (start, _), (end, _) = chain[0], chain[-1]
     kinds: dict[str, list[Work]] = {}
     for work in (work for _, works in chain[:-1] for work in works):
@@ -154,13 +154,13 @@ def _found(of: Pass, kind: str, sign: int, chain: list[Segment]) -> Found:
     first = next(work.step for work in kinds[name] if sign * work.log > 0)
     ends = {"start": of.place(start.node), "first": number(start.rms, 3)}
     ends |= {"end": of.place(end.node), "last": number(end.rms, 3)}
-    return Found(first, kind, say(f"trouble.{kind}", whose=told, **ends))
+    return Finding(first, kind, say(f"trouble.{kind}", whose=told, **ends))
 
 
-def _of_hook(of: Pass, work: Work) -> Found:
+def _of_hook(of: PassStatistics, work: Work) -> Finding:
     kind = "vanishing" if work.log < 0 else "exploding"
     hook = say("trouble.hook", hook=work.kind(of), on=of.trace.steps[work.step].on)
-    return Found(work.step, kind, say(f"trouble.{kind}.hook", hook=hook, factor=_times(work.log)), "remark")
+    return Finding(work.step, kind, say(f"trouble.{kind}.hook", hook=hook, factor=_times(work.log)), "remark")
 
 
 def _times(log: float) -> str:

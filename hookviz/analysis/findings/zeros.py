@@ -3,13 +3,13 @@
 from typing import Any
 
 from hookviz.analysis.findings.nonfinite import saved
-from hookviz.analysis.findings.pass_statistics import CHANGING, Found, Pass
+from hookviz.analysis.findings.pass_statistics import CHANGING, Finding, PassStatistics
 from hookviz.support.messages import say
 from hookviz.trace import StepRow
 from hookviz.trace.sentences import brief
 
 
-def zeros(of: Pass) -> Found | None:
+def zeros(of: PassStatistics) -> Finding | None:
     """The step that turns a gradient into zeros and by that leaves the most leaves with a gradient of 0.
 
     A warning, where an op that is flat does it to at least half of the leaves; else a remark (see ``_FLAT``).
@@ -37,7 +37,7 @@ def zeros(of: Pass) -> Found | None:
     row = of.trace.rows[first]
     flat = row.kind == "compute" and of.trace.ops[row.node].partition("Backward")[0] in _FLAT
     severity = "warning" if flat and 2 * len(behind) >= len(leaves) else "remark"
-    return Found(first, "zero", _told(of, first, behind), severity)
+    return Finding(first, "zero", _told(of, first, behind), severity)
 
 
 # fmt: off
@@ -56,7 +56,7 @@ _SENDING = ("compute", "node_post_hook", "full_backward_hook", "backward_hook")
 """Steps about what a node sends."""
 
 
-def _numbed(of: Pass, row: StepRow) -> list[int]:
+def _numbed(of: PassStatistics, row: StepRow) -> list[int]:
     """Where a node sends zeros, whatever it sends elsewhere."""
     if not isinstance(row.after, tuple):
         return of.ends(row.node) if _zero(of, row.after) else []
@@ -64,12 +64,12 @@ def _numbed(of: Pass, row: StepRow) -> list[int]:
     return [place[0] for place in places if place is not None]
 
 
-def _zero(of: Pass, kept: Any) -> bool:
+def _zero(of: PassStatistics, kept: Any) -> bool:
     norms = of.norms(kept)
     return bool(norms) and not any(norms)
 
 
-def _told(of: Pass, index: int, leaves: list[int]) -> str:
+def _told(of: PassStatistics, index: int, leaves: list[int]) -> str:
     step, count = of.trace.steps[index], len(leaves)
     first = of.trace.name(leaves[0], 0)
     behind = say("trouble.behind" if count == 1 else "trouble.behind.many", on=first, count=f"{count - 1:,}")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 
 
-class Term(NamedTuple):
+class BoundedValue(NamedTuple):
     """A value on the way to a gradient, and how far it may be from what exact arithmetic gives."""
 
     value: Any
@@ -22,9 +22,9 @@ class Term(NamedTuple):
         return torch.tensor(self.value, dtype=torch.complex128 if isinstance(self.value, complex) else torch.float64)
 
 
-def term(x: Any) -> Term:
+def term(x: Any) -> BoundedValue:
     """``x`` as a term that is exact."""
-    return x if isinstance(x, Term) else Term(x, 0.0)
+    return x if isinstance(x, BoundedValue) else BoundedValue(x, 0.0)
 
 
 def size_of(x: Any) -> Any:
@@ -44,49 +44,49 @@ def rounded(x: Any) -> Any:
     return size_of(x) * (0.0 if exact else torch.finfo(x.dtype).eps)
 
 
-def add(a: Term, b: Term) -> Term:
+def add(a: BoundedValue, b: BoundedValue) -> BoundedValue:
     """The sum."""
     value = a.value + b.value
-    return Term(value, a.error + b.error + rounded(value))
+    return BoundedValue(value, a.error + b.error + rounded(value))
 
 
-def subtract(a: Term, b: Term) -> Term:
+def subtract(a: BoundedValue, b: BoundedValue) -> BoundedValue:
     """The difference."""
     value = a.value - b.value
-    return Term(value, a.error + b.error + rounded(value))
+    return BoundedValue(value, a.error + b.error + rounded(value))
 
 
-def multiply(a: Term, b: Term) -> Term:
+def multiply(a: BoundedValue, b: BoundedValue) -> BoundedValue:
     """The product, number by number."""
     value = a.value * b.value
-    return Term(value, a.error * size_of(b.value) + size_of(a.value) * b.error + rounded(value))
+    return BoundedValue(value, a.error * size_of(b.value) + size_of(a.value) * b.error + rounded(value))
 
 
-def divide(a: Term, b: Term) -> Term:
+def divide(a: BoundedValue, b: BoundedValue) -> BoundedValue:
     """The quotient, number by number."""
     value = a.value / b.value
     error = (a.error + size_of(value) * b.error) / size_of(b.value) if not _is_zero(b.value) else 0.0
-    return Term(value, error + rounded(value))
+    return BoundedValue(value, error + rounded(value))
 
 
 def _is_zero(x: Any) -> bool:
     return not isinstance(x, torch.Tensor) and x == 0
 
 
-def matrix_product(a: Term, b: Term) -> Term:
+def matrix_product(a: BoundedValue, b: BoundedValue) -> BoundedValue:
     """The matrix product; a sum in it may be rounded at each of its steps, in whatever order they are taken."""
     x, y = size_of(a.value), size_of(b.value)
     value = a.value @ b.value
     eps = torch.finfo(value.dtype).eps
-    return Term(value, (x * eps + a.error) @ y + x @ (y * eps + b.error))
+    return BoundedValue(value, (x * eps + a.error) @ y + x @ (y * eps + b.error))
 
 
-def power(a: Term, b: Term) -> Term:
+def power(a: BoundedValue, b: BoundedValue) -> BoundedValue:
     """A power; what goes into it is a saved value, and exact."""
     value = a.value**b.value
     steps = 1 + size_of(b.value)
     relative = a.error * size_of(b.value) / size_of(a.value) if isinstance(a.error, torch.Tensor) else 0.0
-    return Term(value, steps * rounded(value) + size_of(value) * relative)
+    return BoundedValue(value, steps * rounded(value) + size_of(value) * relative)
 
 
 def smooth(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], Any]:
@@ -96,7 +96,7 @@ def smooth(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], 
     """
 
     def of(x: Any) -> Any:
-        if not isinstance(x, Term):
+        if not isinstance(x, BoundedValue):
             return function(term(x).tensor).item()
         value = function(x.tensor)
         error = 2 * rounded(value)
@@ -105,30 +105,32 @@ def smooth(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], 
             middle = function(exact)
             ends = (size_of(function(exact + step) - middle) for step in (x.error, -x.error))
             error = error + torch.fmax(*ends)
-        return Term(value, error)
+        return BoundedValue(value, error)
 
     return of
 
 
 def conjugate(x: Any) -> Any:
     """The complex conjugate."""
-    return Term(x.value.conj(), x.error) if isinstance(x, Term) and x.tensor.is_complex() else _plainly(x)
+    return (
+        BoundedValue(x.value.conj(), x.error) if isinstance(x, BoundedValue) and x.tensor.is_complex() else _plainly(x)
+    )
 
 
 def _plainly(x: Any) -> Any:
     return x.conjugate() if isinstance(x, complex) else x
 
 
-def linear(function: Callable[..., torch.Tensor], *, sums: bool = False) -> Callable[..., Term]:
+def linear(function: Callable[..., torch.Tensor], *, sums: bool = False) -> Callable[..., BoundedValue]:
     """A function that only moves the numbers of its first argument about, or also ``sums`` them."""
 
-    def of(x: Any, *rest: Any) -> Term:
+    def of(x: Any, *rest: Any) -> BoundedValue:
         x = term(x)
-        plain = [part.value if isinstance(part, Term) else part for part in rest]
+        plain = [part.value if isinstance(part, BoundedValue) else part for part in rest]
         value = function(x.tensor, *plain)
         error = x.error
         if sums and (value.is_floating_point() or value.is_complex()):
             error = error + rounded(x.tensor)
-        return Term(value, function(error, *plain) if isinstance(error, torch.Tensor) else 0.0)
+        return BoundedValue(value, function(error, *plain) if isinstance(error, torch.Tensor) else 0.0)
 
     return of

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from hookviz.analysis.formulas import bounded_values
-from hookviz.analysis.formulas.bounded_values import Term, term
+from hookviz.analysis.formulas.bounded_values import BoundedValue, term
 from hookviz.analysis.formulas.functions import FUNCTIONS, ROOM, TooLarge, bounded
 
 
-class Unseen:
+class NotRecorded:
     """Stands for a value that is there and was not kept; ``why`` says why."""
 
     def __init__(self, why: str) -> None:
@@ -62,7 +62,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 def evaluate(node: ast.expr, names: Mapping[str, Any]) -> Any:
-    """What an expression comes to: a ``Term``, or a plain value.
+    """What an expression comes to: a ``BoundedValue``, or a plain value.
 
     Raises:
         Missing: a value that it needs was not kept.
@@ -81,7 +81,7 @@ def evaluate(node: ast.expr, names: Mapping[str, Any]) -> Any:
             return _named(name, names)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             x = evaluate(inner, names)
-            return Term(-x.value, x.error) if isinstance(x, Term) else -x
+            return BoundedValue(-x.value, x.error) if isinstance(x, BoundedValue) else -x
         case ast.BinOp(left=left, op=op, right=right):
             return _binary(type(op), evaluate(left, names), evaluate(right, names))
         case ast.Compare(left=left, ops=[op], comparators=[right]):
@@ -109,25 +109,25 @@ def _read(x: Any) -> Any:
 def _named(name: str, names: Mapping[str, Any]) -> Any:
     if name == "pi":
         return math.pi
-    found = names.get(name, Unseen("none"))
+    found = names.get(name, NotRecorded("none"))
     for part in found if isinstance(found, list) else [found]:
-        if isinstance(part, Unseen):
+        if isinstance(part, NotRecorded):
             raise Missing(part.why)
     return found
 
 
 def _binary(op: type[ast.operator], a: Any, b: Any) -> Any:
-    if not isinstance(a, Term) and not isinstance(b, Term):
+    if not isinstance(a, BoundedValue) and not isinstance(b, BoundedValue):
         return _PLAIN[op](a, b)
     if op in (ast.BitAnd, ast.BitOr):
-        return Term(_PLAIN[op](a.value, b.value), 0.0)
+        return BoundedValue(_PLAIN[op](a.value, b.value), 0.0)
     _make_room(op, a, b)
     return _BINARY[op](term(a), term(b))
 
 
 def _make_room(op: type[ast.operator], a: Any, b: Any) -> None:
     """Refuse to combine two values into one of too many numbers: each of one may meet each of the other."""
-    one, other = (x.value if isinstance(x, Term) else x for x in (a, b))
+    one, other = (x.value if isinstance(x, BoundedValue) else x for x in (a, b))
     if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
         return
     if one.numel() * other.numel() <= ROOM:
@@ -142,6 +142,6 @@ def _compared(op: type[ast.cmpop], left: ast.expr, right: ast.expr, names: Mappi
     if op in (ast.Is, ast.IsNot) and isinstance(left, ast.Name):  # asked of what may not have been kept, too
         return compare(names.get(left.id), None)
     a, b = evaluate(left, names), evaluate(right, names)
-    if not isinstance(a, Term) and not isinstance(b, Term):
+    if not isinstance(a, BoundedValue) and not isinstance(b, BoundedValue):
         return compare(a, b)
-    return Term(compare(term(a).value, term(b).value), 0.0)
+    return BoundedValue(compare(term(a).value, term(b).value), 0.0)

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hookviz.analysis.formulas.bounded_values import Term
+from hookviz.analysis.formulas.bounded_values import BoundedValue
 from hookviz.analysis.formulas.evaluation import branch, evaluate
 from hookviz.analysis.formulas.functions import PLAIN
 from hookviz.support.messages import say
@@ -63,7 +63,7 @@ class Writer:
         self.names, self.texts = names, texts
         self.fits = True
         """Whether everything written so far tells all its numbers."""
-        terms = (x for x in names.values() if isinstance(x, Term))
+        terms = (x for x in names.values() if isinstance(x, BoundedValue))
         self.complex = any(x.tensor.is_complex() for x in terms)
 
     def write(self, tree: ast.expr) -> str:
@@ -148,7 +148,7 @@ class Writer:
             found = evaluate(node, self.names)
         except Exception:  # a value was not kept, or is such as nobody can compute with
             return None
-        return None if isinstance(found, Term) else found
+        return None if isinstance(found, BoundedValue) else found
 
     def _is_nothing(self, node: ast.expr) -> bool:
         """Whether an argument is one that says: all of them."""

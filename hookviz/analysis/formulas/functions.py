@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from hookviz.analysis.formulas.bounded_values import Term, conjugate, linear, rounded, smooth, term
+from hookviz.analysis.formulas.bounded_values import BoundedValue, conjugate, linear, rounded, smooth, term
 
 Dims = int | Sequence[int] | None
 aten: Any = torch.ops.aten
@@ -56,7 +56,7 @@ def _mean(x: torch.Tensor, dim: Dims = None) -> torch.Tensor:
 
 def _size(x: Any, dim: Dims = None) -> int:
     """How many numbers a shape (or a tensor) has, or how many along some of its dimensions."""
-    shape = x.tensor.shape if isinstance(x, Term) else x
+    shape = x.tensor.shape if isinstance(x, BoundedValue) else x
     several = [dim] if isinstance(dim, int) else list(dim or range(len(shape)))
     return math.prod(shape[d] for d in several) if len(shape) else 1
 
@@ -96,9 +96,9 @@ def _product_of_others(x: torch.Tensor, dim: int | None = None) -> torch.Tensor:
     return products.reshape(x.shape) if dim is None else products.movedim(-1, dim)
 
 
-def _product(x: Any, dim: int | None = None) -> Term:
+def _product(x: Any, dim: int | None = None) -> BoundedValue:
     value = _product_of_others(term(x).tensor, dim)
-    return Term(value, rounded(value) * term(x).tensor.numel())
+    return BoundedValue(value, rounded(value) * term(x).tensor.numel())
 
 
 def _sum_of_repeats(x: torch.Tensor, repeats: Sequence[int], shape: Sequence[int]) -> torch.Tensor:
@@ -128,7 +128,7 @@ def _transposed(x: torch.Tensor) -> torch.Tensor:
     return x.mT if x.dim() > 1 else x
 
 
-def _index_backward(x: torch.Tensor, shape: Sequence[int], indices: Sequence[Term | None]) -> torch.Tensor:
+def _index_backward(x: torch.Tensor, shape: Sequence[int], indices: Sequence[BoundedValue | None]) -> torch.Tensor:
     places = [None if index is None else index.value for index in indices]
     return aten.index_put(x.new_zeros(bounded(shape)), places, x, True)  # type: ignore[no-any-return]
 
@@ -146,31 +146,31 @@ def _embedding_backward(x: torch.Tensor, indices: torch.Tensor, rows: int, paddi
     return aten.embedding_dense_backward(x, indices, rows, padding, False)  # type: ignore[no-any-return]
 
 
-def _one_hot(target: Term, like: Term, ignored: int) -> Term:
+def _one_hot(target: BoundedValue, like: BoundedValue, ignored: int) -> BoundedValue:
     """1 in the class that is the target, 0 elsewhere and in a row that is ignored."""
     index = target.tensor.unsqueeze(-1 if like.tensor.dim() < 3 else 1)
     marks = torch.zeros_like(like.tensor).scatter(1 if like.tensor.dim() > 1 else 0, index.clamp(min=0), 1)
-    return Term(marks.masked_fill(index == ignored, 0), 0.0)
+    return BoundedValue(marks.masked_fill(index == ignored, 0), 0.0)
 
 
-def where(condition: Any, one: Any, other: Any) -> Term:
+def where(condition: Any, one: Any, other: Any) -> BoundedValue:
     """``one`` where the condition holds, else ``other``."""
     one, other, chosen = term(one), term(other), term(condition).value
-    return Term(*(torch.where(chosen, a, b) for a, b in zip(one, other, strict=True)))
+    return BoundedValue(*(torch.where(chosen, a, b) for a, b in zip(one, other, strict=True)))
 
 
-def _clamp(x: Term, low: float, high: float) -> Term:
-    return Term(x.tensor.clamp(low, high), x.error)
+def _clamp(x: BoundedValue, low: float, high: float) -> BoundedValue:
+    return BoundedValue(x.tensor.clamp(low, high), x.error)
 
 
-def _stack(grads: Sequence[Term | None], dim: int) -> Term:
+def _stack(grads: Sequence[BoundedValue | None], dim: int) -> BoundedValue:
     """The gradients of all parts; those of parts that nobody used are zeros."""
     like = next(grad.tensor for grad in grads if grad is not None)
     parts = [torch.zeros_like(like) if grad is None else grad.tensor for grad in grads]
-    return Term(torch.stack(parts, dim), 0.0)
+    return BoundedValue(torch.stack(parts, dim), 0.0)
 
 
-def _cat(grads: Sequence[Term | None], dim: int, sizes: Any, shape: Sequence[int]) -> Term:
+def _cat(grads: Sequence[BoundedValue | None], dim: int, sizes: Any, shape: Sequence[int]) -> BoundedValue:
     """As ``_stack``, for parts one behind the other; ``sizes`` says how long they are, all of them but the last."""
     dim %= len(bounded(shape))
     lengths = [sizes] * len(grads) if isinstance(sizes, int) else list(sizes)
@@ -180,7 +180,7 @@ def _cat(grads: Sequence[Term | None], dim: int, sizes: Any, shape: Sequence[int
         like.new_zeros((*shape[:dim], length, *shape[dim + 1 :])) if grad is None else grad.tensor
         for grad, length in zip(grads, lengths, strict=True)
     ]
-    return Term(torch.cat(parts, dim), 0.0)
+    return BoundedValue(torch.cat(parts, dim), 0.0)
 
 
 def inverse(dims: Sequence[int]) -> tuple[int, ...]:
@@ -252,9 +252,9 @@ _SUMS: dict[str, Callable[..., torch.Tensor]] = {
 }
 
 
-def _outer(a: Any, b: Any) -> Term:
+def _outer(a: Any, b: Any) -> BoundedValue:
     value = torch.outer(a.tensor, b.tensor)
-    return Term(value, rounded(value))
+    return BoundedValue(value, rounded(value))
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

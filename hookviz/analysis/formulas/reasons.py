@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from hookviz.analysis.formulas.bounded_values import Term, add
+from hookviz.analysis.formulas.bounded_values import BoundedValue, add
 from hookviz.analysis.formulas.derivatives import Formula, derivatives, formulas, names_in, needs, passes_each, short
-from hookviz.analysis.formulas.evaluation import Missing, NoReading, Unseen, evaluate
+from hookviz.analysis.formulas.evaluation import Missing, NoReading, NotRecorded, evaluate
 from hookviz.analysis.formulas.formula_text import SUMMAND, Writer, text_of
 from hookviz.analysis.formulas.functions import TooLarge
 from hookviz.analysis.formulas.verification import agrees, rebuilt
@@ -131,20 +131,20 @@ class Explainer:
         found: dict[str, Any] = {}
         for saved in self.trace.lookup.saved(row.pass_id, row.node):
             value = self.trace.value(saved.value)
-            thing = Unseen(saved.why) if saved.why else saved.plain if value is None else value
+            thing = NotRecorded(saved.why) if saved.why else saved.plain if value is None else value
             found[short(saved.name)] = list(value) if isinstance(value, tuple) else thing
         return found
 
     def _names(self, row: StepRow, op: str, slot: int, shapes: Sequence[Any]) -> dict[str, Any]:
         """Name in the formulas → value, plain value, or why it is not known."""
         saved = self._saved(row)
-        names = {short(name): saved.get(short(name), Unseen("many")) for name in needs(op)}
+        names = {short(name): saved.get(short(name), NotRecorded("many")) for name in needs(op)}
         if names.get("correction", 0) is None:
             names["correction"] = 1
         before = row.before if isinstance(row.before, tuple) else (row.before,)
         grads = [None if i is None else self.trace.value(i) for i in before]
         grad = grads[slot if passes_each(op) and slot < len(grads) else 0] if grads else None
-        names |= {"grads": grads, "grad": Unseen("no_grad") if grad is None else grad, "slot": slot}
+        names |= {"grads": grads, "grad": NotRecorded("no_grad") if grad is None else grad, "slot": slot}
         return names | _part(names.get("dim"), shapes, slot)
 
     # -- what arrives, and what is added up
@@ -185,11 +185,11 @@ def _part(dim: Any, shapes: Sequence[Any], slot: int) -> dict[str, Any]:
     """Where the part of ``slot`` lies in a concatenation along ``dim``; only the parts themselves tell how long."""
     shape = shapes[slot]
     if not isinstance(dim, int) or not shape or not -len(shape) <= dim < len(shape):
-        return {"first": Unseen("part"), "length": Unseen("part")}
+        return {"first": NotRecorded("part"), "length": NotRecorded("part")}
     # A vector of no numbers may stand among tensors of any shape.
     lengths = [0 if before == (0,) else None if before is None else before[dim] for before in shapes[:slot]]
     known = [length for length in lengths if length is not None]
-    first = sum(known) if len(known) == slot else Unseen("part")
+    first = sum(known) if len(known) == slot else NotRecorded("part")
     return {"first": first, "length": shape[dim]}
 
 
@@ -210,7 +210,7 @@ def _explained(reason: Reason, found: Formula, shown: Mapping[str, Any]) -> Reas
         try:
             computed = evaluate(found.tree, names)
             goal = rebuilt(reason.value)
-            if isinstance(goal, Unseen):
+            if isinstance(goal, NotRecorded):
                 raise Missing(goal.why)
             summed = agrees(computed, goal.tensor)
         except Missing as missing:
@@ -241,7 +241,7 @@ def _sum(on: str, formula: str, parts: Sequence[Any], after: Any) -> Reason:
     with _quietly():
         terms = [rebuilt(part) for part in parts]
         goal = rebuilt(after)
-        if not isinstance(goal, Term) or not all(isinstance(part, Term) for part in terms):
+        if not isinstance(goal, BoundedValue) or not all(isinstance(part, BoundedValue) for part in terms):
             return replace(reason, note=say("why.large"))
         try:
             same = agrees(reduce(add, terms), goal.tensor) is not None

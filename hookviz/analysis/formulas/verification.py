@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 
-from hookviz.analysis.formulas.bounded_values import Term, rounded, size_of, term
-from hookviz.analysis.formulas.evaluation import Unseen
+from hookviz.analysis.formulas.bounded_values import BoundedValue, rounded, size_of, term
+from hookviz.analysis.formulas.evaluation import NotRecorded
 from hookviz.support.messages import say
 from hookviz.trace.values import Value
 
@@ -27,12 +27,12 @@ def rebuilt(thing: Any) -> Any:
     if not isinstance(thing, Value):
         return thing
     if thing.note is not None or thing.tolist() is None:
-        return Unseen("large" if thing.note is None else "hidden")
+        return NotRecorded("large" if thing.note is None else "hidden")
     try:
         numbers = torch.tensor(thing.tolist(), dtype=_dtype(thing.dtype), device="cpu")
     except (RuntimeError, TypeError):  # of some dtypes torch makes no tensor, and a dtype of another release is unknown
-        return Unseen("hidden")
-    return Term(numbers.reshape(thing.shape), 0.0)
+        return NotRecorded("hidden")
+    return BoundedValue(numbers.reshape(thing.shape), 0.0)
 
 
 def _dtype(name: str) -> torch.dtype:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hookviz.trace import Trace
 
 
-class Asked(NamedTuple):
+class QuizQuestion(NamedTuple):
     """One question: its number (from 1), the step that it waits before (from 0), and what there is to choose from."""
 
     number: int
@@ -22,7 +22,7 @@ class Asked(NamedTuple):
     choices: tuple[str, ...]
 
 
-class Quiz(Table[Asked]):
+class Quiz(Table[QuizQuestion]):
     """The questions about a recording: a table in Jupyter, rows in Python; ``check`` judges an answer.
 
     A question may tell what the answer to one before it was. In the player they come one at a time (key P).
@@ -33,7 +33,7 @@ class Quiz(Table[Asked]):
         rows = []
         for step, question in sorted(questions(trace.steps, trace.firings).items()):
             self._asked.append(question)
-            rows.append(Asked(len(self._asked), step, question["text"], tuple(question.get("choices", ()))))
+            rows.append(QuizQuestion(len(self._asked), step, question["text"], tuple(question.get("choices", ()))))
         head = [say(f"quiz.{name}") for name in ("number", "step", "text", "choices")]
         super().__init__(rows, head, _cells, say("player.ask_none"))
 
@@ -56,7 +56,7 @@ class Quiz(Table[Asked]):
         return Verdict(str(number), right, reason, of_quiz=True)
 
 
-def _cells(asked: Asked) -> tuple[str, ...]:
+def _cells(asked: QuizQuestion) -> tuple[str, ...]:
     choices = (say("quiz.choice", number=place, choice=choice) for place, choice in enumerate(asked.choices, 1))
     return str(asked.number), str(asked.step + 1), asked.text, "; ".join(choices)
 

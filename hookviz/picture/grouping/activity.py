@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hookviz.picture.grouping.tree import Fold, Tree
+from hookviz.picture.grouping.tree import Group, Tree
 from hookviz.trace import HOOK_KINDS, Trace
 from hookviz.trace.values import size_of
 
@@ -45,7 +45,7 @@ class Of:
             self.fired.append((index, row.hook))
 
 
-class Happened:
+class Activity:
     """What happened in one pass, node by node and call by call; and in the boxes of its tree."""
 
     def __init__(self, tree: Tree) -> None:
@@ -77,11 +77,11 @@ class Happened:
         for call in self._tree.calls if hooks.of_module else ():
             self.calls.setdefault(call, Of()).hooks.update(hooks.of_module.get(trace.calls[call].module, ()))
 
-    def inside(self, fold: Fold) -> Of:
+    def inside(self, fold: Group) -> Of:
         """What happened in ``fold``, however deep."""
         return merged(self._parts(fold))
 
-    def _parts(self, fold: Fold) -> Iterator[Of]:
+    def _parts(self, fold: Group) -> Iterator[Of]:
         yield from (self.nodes[node] for node in fold.nodes if node in self.nodes)
         yield from (self.calls[call] for call in fold.calls if call in self.calls)
 

@@ -5,21 +5,21 @@ from itertools import count
 from math import ceil, sqrt
 from typing import Any
 
-from hookviz.picture.grouping.tree import MANY, Fold, Member, Tree, label_of, nodes_of
+from hookviz.picture.grouping.tree import MANY, Group, Member, Tree, label_of, nodes_of
 
 FEWEST = 3
 """Fewer than this of a kind are not worth a box of their own."""
 
-Fresh = Callable[[str, list[Member]], Fold]
+Fresh = Callable[[str, list[Member]], Group]
 """Makes a fold of a kind around members."""
 
 
-def squeeze(tree: Tree) -> None:
+def collapse(tree: Tree) -> None:
     """Fold each level of ``tree`` until it has at most ``MANY`` boxes."""
     numbers = count()
 
-    def fresh(kind: str, inside: list[Member]) -> Fold:
-        fold = Fold(f"g{next(numbers)}", kind, inside)
+    def fresh(kind: str, inside: list[Member]) -> Group:
+        fold = Group(f"g{next(numbers)}", kind, inside)
         tree.folds.append(fold)
         return fold
 
@@ -38,7 +38,7 @@ def _squeezed(tree: Tree, members: list[Member], fresh: Fresh) -> list[Member]:
 
 def _unfolded(members: list[Member], tree: Tree, fresh: Fresh) -> list[Member]:
     """Where there is room for what is in a fold, the smallest first, it stands there instead; of a run, its parts."""
-    new = [fold for fold in members if isinstance(fold, Fold) and fold.kind in ("run", "fan")]
+    new = [fold for fold in members if isinstance(fold, Group) and fold.kind in ("run", "fan")]
     for fold in sorted(new, key=lambda fold: len(fold.inside)):
         whole = len(fold.inside) <= MANY or fold.kind == "run"
         fold.inside = parted(fold.inside, fresh)

@@ -13,7 +13,7 @@ MANY = 40
 
 
 @dataclass(eq=False)
-class Fold:
+class Group:
     """A box that holds others."""
 
     id: str
@@ -22,7 +22,7 @@ class Fold:
     """``pass``, ``call``, ``run`` (of the same op, one after the other), ``fan`` (beside each other), or ``part``."""
     inside: "list[Member]"
     """What one sees on entering it, in the order in which backward comes by."""
-    parent: "Fold | None" = None
+    parent: "Group | None" = None
     call: int = -1
     """The module call that it is, or -1."""
     first: int = 0
@@ -46,9 +46,9 @@ class Fold:
             if not isinstance(member, int):
                 waiting.extend(reversed(member.inside))
 
-    def chain(self) -> "Iterator[Fold]":
+    def chain(self) -> "Iterator[Group]":
         """It, and what is around it, the innermost first."""
-        at: Fold | None = self
+        at: Group | None = self
         while at is not None:
             yield at
             at = at.parent
@@ -58,7 +58,7 @@ class Fold:
         """Its members, those of its parts in the place of the parts."""
         found: list[Member] = []
         for member in self.inside:
-            found += member.counted if isinstance(member, Fold) and member.kind == "part" else [member]
+            found += member.counted if isinstance(member, Group) and member.kind == "part" else [member]
         return found
 
     @property
@@ -67,7 +67,7 @@ class Fold:
         return self.first + self.parent.place if self.kind == "part" and self.parent is not None else 0
 
 
-Member = int | Fold
+Member = int | Group
 """A node by its number, or a box that holds several."""
 
 
@@ -90,9 +90,9 @@ class Tree:
         """Node → (a node of this pass, its input) for each way that leads to it."""
         for start, slot, end in ways:
             self.before.setdefault(end, []).append((start, slot))
-        self.root = Fold("", "pass", [])
-        self.calls: dict[int, Fold] = {}
-        self.around: dict[int, Fold] = {}
+        self.root = Group("", "pass", [])
+        self.calls: dict[int, Group] = {}
+        self.around: dict[int, Group] = {}
         """Node → the innermost box around it."""
         self._grow()
         self.folds = [self.root, *self.calls.values()]
@@ -104,7 +104,7 @@ class Tree:
         needed = {outer for call in {*self.made.values(), *held} for outer in chain(self.trace, call)}
         for call in sorted(needed):
             outer = self.trace.calls[call].parent
-            self.calls[call] = Fold(f"m{call}", "call", [], self.root if outer is None else self.calls[outer], call)
+            self.calls[call] = Group(f"m{call}", "call", [], self.root if outer is None else self.calls[outer], call)
         for node in self.below:
             (self.calls[self.made[node]] if node in self.made else self.root).inside.append(node)
         first: dict[str, float] = {}

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from hookviz.picture.grouping.collapsing import squeeze
-from hookviz.picture.grouping.tree import MANY, Fold, Member, Tree
+from hookviz.picture.grouping.collapsing import collapse
+from hookviz.picture.grouping.tree import MANY, Group, Member, Tree
 from hookviz.trace import Trace
 
 FEW = 6
@@ -16,11 +16,11 @@ class View:
     """One picture: a box, and what is seen of its inside."""
 
     tree: Tree
-    fold: Fold
+    fold: Group
     nodes: list[int] = field(default_factory=list)
-    opened: list[Fold] = field(default_factory=list)
+    opened: list[Group] = field(default_factory=list)
     """The calls around whose inside a frame is drawn, the outermost first; with the box itself, if it is one."""
-    closed: list[Fold] = field(default_factory=list)
+    closed: list[Group] = field(default_factory=list)
     """The boxes that can be entered."""
 
     def __post_init__(self) -> None:
@@ -60,19 +60,19 @@ class Views:
 
     def __init__(self, trace: Trace, pass_id: int = 0) -> None:
         self.tree = Tree(trace, pass_id)
-        squeeze(self.tree)
-        self._views: dict[Fold, View] = {}
-        self._tops: dict[Fold, Fold] = {self.tree.root: self.tree.root}
+        collapse(self.tree)
+        self._views: dict[Group, View] = {}
+        self._tops: dict[Group, Group] = {self.tree.root: self.tree.root}
 
-    def of(self, fold: Fold) -> View:
+    def of(self, fold: Group) -> View:
         """What is seen on entering ``fold``."""
         if fold not in self._views:
             self._views[fold] = View(self.tree, fold)
         return self._views[fold]
 
-    def top(self, fold: Fold) -> Fold:
+    def top(self, fold: Group) -> Group:
         """The box that one enters to see what lies directly in ``fold``: it, or one in which it is opened."""
-        waiting: list[Fold] = []
+        waiting: list[Group] = []
         for at in fold.chain():
             if at in self._tops:
                 break

@@ -20,7 +20,7 @@ class Renumbered(NamedTuple):
     hooks: Numbers
 
 
-def let_go(trace: Trace, count: int) -> Renumbered:
+def drop_passes(trace: Trace, count: int) -> Renumbered:
     """Let go of the first ``count`` passes and of all that only they need: their steps, graphs, values and hooks.
 
     What is left is a trace as if the recording had begun with the next pass: passes, steps and nodes are counted from
