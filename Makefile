@@ -11,10 +11,11 @@ VENV_PYTHON = .venv/bin/python
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint lessons site slides images bench peers clean python ready ready-site ready-bench ready-peers
+.PHONY: help lab check test lint lessons site slides images bench peers clean python ready ready-site ready-bench ready-peers
 
 help:
 	@echo "make lab      open the lessons in JupyterLab  (LAB_ARGS='--no-browser --port=8899')"
+	@echo "make check    format, lint, types and the quick tests, in a minute"
 	@echo "make test     run every test                  (PYTEST_ARGS='-k trace')"
 	@echo "make lint     check style and types"
 	@echo "make lessons  make the students' lessons from those with solutions"
@@ -29,6 +30,9 @@ help:
 lab: ready
 	@echo "JupyterLab starts; its address appears below. Ctrl-C ends it."
 	@$(VENV_PYTHON) -m jupyterlab $(ROOT_ARGS) $(LAB_ARGS) notebooks
+
+check: ready-site lint
+	@OMP_NUM_THREADS=1 $(VENV_PYTHON) -m pytest -q --numprocesses auto --dist worksteal -m "not slow" hookviz README.md tests/unit
 
 test: ready-site
 	@$(VENV_PYTHON) tools/suite.py $(PYTEST_ARGS)

@@ -5,16 +5,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
-from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
-BROWSER = "tests/browser"
-COURSE = [f"{BROWSER}/test_{name}.py" for name in ("lessons", "screen", "site", "slides")]
-"""The tests in a browser that open every lesson, one after the other."""
-PROOFS = "tests/proof"
+WORKERS_PER_CORE = 2
+"""Tests in a browser, and those that start a process of their own, wait most of their time."""
 # From here on node sees by itself that a .js file is a module.
 NEEDED_NODE = (20, 19)
 
@@ -22,7 +17,7 @@ NEEDED_NODE = (20, 19)
 def main(arguments: list[str]) -> int:
     """Run both, so that a fault in one does not hide the other's, and return the first that failed."""
     node = run_node_tests()
-    return (subprocess.run(pytest(*arguments), cwd=ROOT).returncode if arguments else run_all()) or node
+    return subprocess.run(pytest(*(arguments or everything())), cwd=ROOT).returncode or node
 
 
 def pytest(*arguments: str) -> list[str]:
@@ -30,35 +25,12 @@ def pytest(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "pytest", *arguments]
 
 
-def run_all() -> int:
-    """Run all that pyproject.toml names: the proofs, and the tests in a browser, beside all others.
-
-    The others go first where there is not enough of the machine for all. What is beside prints when they are done.
-    """
-    # Torch's threads in one part would wait, and keep a core busy with it, for those in another.
+def everything() -> list[str]:
+    """What makes pytest run all that pyproject.toml names, several files at once."""
+    # Torch's threads in one worker would wait, and keep a core busy with it, for those in another.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    with ExitStack() as ending:
-        rest = [BROWSER, *(f"--ignore={path}" for path in COURSE)]
-        beside = [Beside(ending, files) for files in (COURSE, rest, [PROOFS])]
-        others = subprocess.run(pytest(f"--ignore={BROWSER}", f"--ignore={PROOFS}"), cwd=ROOT).returncode
-        return next(filter(None, [others, *(part.end() for part in beside)]), 0)
-
-
-class Beside:
-    """A pytest that runs beside others, and is ended with them."""
-
-    def __init__(self, ending: ExitStack, arguments: list[str]) -> None:
-        self._printed: IO[str] = ending.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115
-        command = [*(["nice", "-n", "5"] if shutil.which("nice") else []), *pytest(*arguments)]
-        self._run = subprocess.Popen(command, cwd=ROOT, stdout=self._printed, stderr=subprocess.STDOUT)
-        ending.callback(self._run.kill)
-
-    def end(self) -> int:
-        """Wait for it, print what it said, and return how it ended."""
-        failed = self._run.wait()
-        self._printed.seek(0)
-        print(self._printed.read(), flush=True)
-        return failed
+    workers = WORKERS_PER_CORE * max(2, os.cpu_count() or 1)
+    return ["-q", "--numprocesses", str(workers), "--maxprocesses", "8", "--dist", "loadfile"]
 
 
 def run_node_tests() -> int:

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page
 from scenes import leaf
-from test_whatif import a_to_e
 
 import hookviz as hv
 from tests.browser.conftest import press
 from tests.browser.test_looks import FLAWS
+from tests.unit.test_whatif import a_to_e
 
 Opener = Callable[[str, str], Page]
 SIGNS = {

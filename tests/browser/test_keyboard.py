@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, CDPSession, Page, expect
 from scenes import recorded
-from test_whatif import a_to_e
 
 import hookviz as hv
 from hookviz.support.messages import say
 from tests.browser.conftest import note_errors, press
+from tests.unit.test_whatif import a_to_e
 
 Opener = Callable[[str], Page]
 EMBEDDING = '<input id="field"><iframe width="1200" height="700"></iframe>'

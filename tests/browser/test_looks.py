@@ -7,11 +7,11 @@ import pytest
 import torch
 from playwright.sync_api import Page
 from scenes import Net, c_hook, leaf, recorded
-from test_variants import passed
-from test_whatif import a_to_e
 
 import hookviz as hv
 from tests.browser.conftest import note_errors, press
+from tests.unit.test_variants import passed
+from tests.unit.test_whatif import a_to_e
 
 FONTS = {
     "DejaVu Sans": "DejaVu Sans Mono",

@@ -10,11 +10,11 @@ import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from scenes import c_hook, scene
-from test_whatif import a_to_e
 
 import hookviz as hv
 from hookviz.support.messages import say
 from tests.browser.conftest import again, press
+from tests.unit.test_whatif import a_to_e
 
 GRADS = """() => [...document.querySelectorAll(".hv-live .hv-node")].map((node) => {
   const text = node.querySelector(".hv-grad"), fresh = text.cloneNode(true);

@@ -1,0 +1,50 @@
+"""Right and wrong answers to what lesson 02 asks."""
+
+from typing import Any
+
+import torch
+
+from tests.course.answers.common import raises
+
+
+def forgets_to_return(grad: torch.Tensor) -> None:
+    grad.clamp(-3, 3)
+
+
+RIGHT: dict[str, Any] = {
+    "02.1": 10,
+    "02.2": torch.tensor([24]),
+    "02.3": True,
+    "02.4": 100,
+    "02.5": lambda grad: grad * 5,
+    "02.6": lambda grad: grad.clamp(-3, 3),
+    "02.7": "a, b and c",
+}
+WRONG: dict[str, list[Any]] = {
+    "02.1": [4, 8, 6, 12, 112, 5],
+    "02.2": [30, 12, 16, 8, 5],
+    "02.3": [2, 0, 3, 5],
+    "02.4": [1, 4, 0, 5],
+    "02.5": [
+        lambda grad: grad,
+        lambda grad: torch.tensor(40.0),
+        lambda grad: grad * 40,
+        lambda grad: grad + 40,
+        lambda grad: grad * 10,
+        lambda grad: grad - 1,
+        lambda grad: grad.mul_(5),
+        lambda grad: print(grad * 5),
+        lambda grad: 40.0,
+        raises,
+    ],
+    "02.6": [
+        forgets_to_return,
+        lambda grad: grad.clamp_(-3, 3),
+        lambda grad: grad.clamp(max=3),
+        lambda grad: grad.clamp(0, 3),
+        lambda grad: grad.sum(),
+        lambda grad: grad,
+        raises,
+    ],
+    "02.7": ["a b c d", "a b c e", "c", "a b", "a c"],
+}

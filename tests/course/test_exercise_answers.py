@@ -1,0 +1,109 @@
+"""An answer is judged by what it does, not by what one example would show; whatever it is, a sentence comes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import hookviz as hv
+from hookviz.course.exercises import JUDGES
+from tests.course.answers import RIGHT
+from tests.course.answers.lesson07 import safe_log
+from tests.course.answers.lesson08 import weights
+from tests.course.answers.lesson12 import with_hook
+
+
+@pytest.mark.parametrize("answer", ["3 / 64", 0.0156, torch.tensor(0.0157)])
+def test_a_rounded_number_is_not_called_a_mistake_in_thinking(answer: Any) -> None:
+    verdict = hv.check("07.1", answer)
+    assert not verdict.right and ("Give all digits" in verdict.reason) == (answer != "3 / 64")
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer"),
+    [
+        ("07.3", np.array([1])),
+        ("07.3", np.float32(1)),
+        ("07.5", lambda x: safe_log(x.double())),
+        ("07.6", lambda grad: grad.double() / grad.double().norm().clamp(min=1)),
+        ("07.6", lambda grad: grad / grad.norm() if grad.norm() > 1 else None),
+        ("08.5", lambda maps, grad: (weights(grad) * maps).sum(1).relu().double()),
+        (
+            "08.6",
+            lambda module, args, output: output.register_hook(lambda grad: setattr(module, "seen", grad)) and output,
+        ),
+        ("12.4", lambda module, grad_input, grad_output: (grad_output[0] * 1,)),
+    ],
+)
+def test_another_form_of_the_right_answer_is_right(exercise: str, answer: Any) -> None:
+    verdict = hv.check(exercise, answer)
+    assert verdict.right, verdict
+
+
+def rows(grad: torch.Tensor) -> torch.Tensor:
+    return grad / grad.norm(dim=-1, keepdim=True).clamp(min=1)
+
+
+def in_place(grad: torch.Tensor) -> torch.Tensor:
+    return grad.clamp_(-1, 1)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer", "said"),
+    [
+        ("07.5", lambda x: safe_log(x).int(), "does not return what MaskedLog returns"),
+        ("07.6", rows, "changes the direction"),
+        (
+            "07.6",
+            lambda grad: grad / grad.norm() if grad.norm() > 4.9 else grad,
+            "norm 1.5 came out with the norm 1.5.",
+        ),
+        ("12.4", lambda module, grad_input, grad_output: (torch.tensor([5.0, -3.0]),), "the same shape"),
+        ("12.4", lambda module, grad_input, grad_output: (5.0,), "the same shape"),
+        ("12.4", lambda module, grad_input, grad_output: (grad_output[0].mean(),), "the same shape"),
+        ("12.4", lambda module, grad_input, grad_output: (grad_output[0].abs(),), "number for number"),
+        ("12.5", with_hook(in_place), "writes into a tensor"),
+        ("12.5", lambda x: x.detach().requires_grad_(), "has no history"),
+    ],
+)
+def test_a_slip_that_one_example_would_not_show_is_found(exercise: str, answer: Any, said: str) -> None:
+    verdict = hv.check(exercise, answer)
+    assert not verdict.right and said in verdict.reason
+
+
+THINGS: list[Callable[[torch.Tensor], Any]] = [
+    lambda tensor: "x",
+    lambda tensor: 3,
+    lambda tensor: [tensor],
+    lambda tensor: ({},),
+    lambda tensor: (None,),
+    lambda tensor: tensor.double(),
+    lambda tensor: (tensor.double(),),
+    lambda tensor: tensor.int(),
+    lambda tensor: tensor.bool(),
+    lambda tensor: tensor.detach().to_sparse(),
+    lambda tensor: tensor.to("meta"),
+    lambda tensor: tensor.detach().to(torch.complex64),
+    lambda tensor: tensor * float("nan"),
+    lambda tensor: torch.ones(0),
+    lambda tensor: lambda *_: tensor,
+    lambda tensor: iter(()),
+]
+
+
+@pytest.mark.parametrize("exercise", sorted(set(JUDGES) - {"12.4"}))
+def test_whatever_a_function_returns_is_answered_in_a_sentence(exercise: str) -> None:
+    for thing in THINGS:
+        for answer in (lambda x, thing=thing: thing(x), lambda one, two, three, thing=thing: thing(three)):
+            assert hv.check(exercise, answer).reason
+
+
+@pytest.mark.parametrize(
+    "answer", [3 + 4j, np.array([3, 4]), {}, set(), b"x", 10**400, object(), torch.nn.ReLU, float("nan")]
+)
+@pytest.mark.parametrize("exercise", sorted(RIGHT))
+def test_whatever_is_no_answer_is_answered_in_a_sentence(exercise: str, answer: Any) -> None:
+    verdict = hv.check(exercise, answer)
+    assert not verdict.right and verdict.reason

@@ -1,0 +1,209 @@
+"""An exercise's check says right, or why not, and never gives the answer away."""
+
+import re
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+import torch
+
+import hookviz as hv
+from hookviz.course.exercises import JUDGES, SHARED
+from hookviz.support.messages import table
+from tests.course.answers import RIGHT, WRONG
+from tests.course.answers.common import leaves_python, raises
+from tests.course.answers.lesson05 import put
+
+
+def stack_of_handles(model: Any, hook: Any) -> ExitStack:
+    stack = ExitStack()
+    for handle in put(model, hook):
+        stack.enter_context(handle)
+    return stack
+
+
+FUNCTIONS = [
+    exercise for exercise, answer in RIGHT.items() if callable(answer) and not isinstance(answer, torch.Tensor)
+]
+"""The exercises that ask for a function."""
+
+
+@pytest.mark.parametrize("exercise", RIGHT)
+def test_the_right_answer_is_right(exercise: str) -> None:
+    verdict = hv.check(exercise, RIGHT[exercise])
+    assert verdict.right, verdict
+    assert repr(verdict).startswith(f"Exercise {exercise}: right.")
+
+
+@pytest.mark.parametrize("exercise", WRONG)
+def test_each_usual_mistake_gets_a_reason_of_its_own(exercise: str) -> None:
+    verdicts = [hv.check(exercise, answer) for answer in WRONG[exercise]]
+    assert not any(verdict.right for verdict in verdicts)
+    assert len({verdict.reason for verdict in verdicts}) == len(WRONG[exercise]) >= 3
+
+
+def test_the_gradient_before_c_hook_is_told_from_that_without_hooks() -> None:
+    assert "arrives at c. Two hooks of c then work on it" in hv.check("02.1", 8).reason
+    assert "no hook runs at all" in hv.check("02.1", 4).reason
+
+
+@pytest.mark.parametrize("answer", ["8", "8.0", "\uff18", "\uff18\uff0e\uff10", "[8]", "tensor(8.)"])
+def test_a_text_is_read_as_the_answers_of_the_player_are(answer: str) -> None:
+    assert hv.check("02.1", answer).reason == hv.check("02.1", 8).reason
+
+
+@pytest.mark.parametrize("exercise", [key for key, wrong in WRONG.items() if isinstance(wrong[0], int)])
+def test_no_reason_gives_the_number_away(exercise: str) -> None:
+    texts = [text for key, text in table().items() if key.startswith(f"check.{exercise}")]
+    assert texts
+    assert not any(f"{float(RIGHT[exercise]):g}" in re.findall(r"\d+", text) for text in texts)
+
+
+@pytest.mark.parametrize("exercise", RIGHT)
+@pytest.mark.parametrize("nothing", [None, ...])
+def test_no_answer_yet_is_said_kindly(exercise: str, nothing: Any) -> None:
+    assert "Nothing was entered yet" in hv.check(exercise, nothing).reason
+
+
+NO_NUMBERS = ["many", "0x10", "1_000", "1,000", "", "None", 10**400, 1j, [1], torch.ones(2), object()]
+
+
+@pytest.mark.parametrize("answer", [*NO_NUMBERS, torch.ones(1, device="meta")])
+def test_what_is_no_number_is_answered_in_a_sentence(answer: Any) -> None:
+    assert hv.check("01.1", answer).reason == "The answer should be one number."
+
+
+@pytest.mark.parametrize("answer", [3, "x", "", "a b", ["a", 1], {}, float("nan")])
+def test_what_is_no_name_is_answered_in_a_sentence(answer: Any) -> None:
+    assert "name of one of the tensors" in hv.check("01.4", answer).reason
+
+
+@pytest.mark.parametrize("answer", [3, "f", "", ["a", 1], torch.ones(2)])
+def test_what_are_no_names_is_answered_in_a_sentence(answer: Any) -> None:
+    assert "should be names" in hv.check("02.7", answer).reason
+
+
+@pytest.mark.parametrize("exercise", FUNCTIONS)
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("program", "and this is a text. Give the function's name, without quotation marks."),
+        (torch.ones(2), "and this is of the type tensor: what a function returned, perhaps."),
+        (7.0, "and this is of the type float: what a function returned, perhaps."),
+        ((torch.ones(2),), "and this is of the type tuple: what a function returned, perhaps."),
+        (torch.ones(2, requires_grad=True).register_hook(print), "and this is the handle of a hook."),
+    ],
+)
+def test_what_is_given_in_place_of_a_function_is_told(exercise: str, answer: Any, said: str) -> None:
+    assert f"The answer should be a function, {said}" in hv.check(exercise, answer).reason
+
+
+@pytest.mark.parametrize("exercise", FUNCTIONS)
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [(raises, "RuntimeError: no"), (leaves_python, "SystemExit"), (lambda *given: 1 + "", "TypeError: ")],
+)
+def test_a_function_that_raises_is_reported(exercise: str, function: Any, said: str) -> None:
+    assert f"Your function ended in an error: {said}" in hv.check(exercise, function).reason
+
+
+@pytest.mark.parametrize(
+    ("exercise", "said"),
+    [
+        ("03.5", "two things: module, args."),
+        ("03.6", "module, args, kwargs, output."),
+        ("04.5", "module, grad_input, grad_output."),
+        ("08.6", "three things: module, args, output."),
+        ("12.4", "module, grad_input, grad_output."),
+    ],
+)
+@pytest.mark.parametrize("function", [lambda: 1, lambda a, b, c, d, e: a, lambda grad: grad])
+def test_a_hook_with_other_parameters_is_told_what_it_is_given(exercise: str, said: str, function: Any) -> None:
+    assert hv.check(exercise, function).reason.endswith(said)
+
+
+@pytest.mark.parametrize("exercise", ["01.6", "02.5", "05.5"])
+def test_any_other_function_with_other_parameters_is_told_of_the_error(exercise: str) -> None:
+    assert "Your function ended in an error: TypeError: " in hv.check(exercise, lambda: 1).reason
+
+
+def test_output_and_kwargs_exchanged_are_other_parameters_too() -> None:
+    exchanged = hv.check("03.6", lambda module, args, output, kwargs: output * kwargs["c"])
+    assert "in this order: module, args, kwargs, output." in exchanged.reason
+    assert "ended in an error" in hv.check("03.6", lambda module, args, kwargs, output: output * kwargs["b"]).reason
+
+
+def test_a_tuple_that_is_too_short_is_counted() -> None:
+    reason = hv.check("04.5", lambda module, grad_input, grad_output: (-grad_input[0],)).reason
+    assert "a tuple of length 1; the number of the module's inputs was 2." in reason
+
+
+def test_a_heat_of_another_shape_is_told_its_shape() -> None:
+    assert "returned this: (2, 3, 4, 5)." in hv.check("08.5", lambda maps, grad: maps).reason
+    assert "returned this: float." in hv.check("08.5", lambda maps, grad: 1.0).reason
+
+
+def test_a_forward_hook_that_returns_the_handle_is_told_what_it_returned() -> None:
+    reason = hv.check("08.6", lambda module, args, output: output.register_hook(lambda grad: None)).reason
+    assert "returns something (RemovableHandle)" in reason
+
+
+class Round(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.round()
+
+
+def test_the_hook_that_is_right_for_rounding_does_make_it_straight_through() -> None:
+    module, x = Round(), torch.tensor(2.6, requires_grad=True)
+    module.register_full_backward_hook(RIGHT["12.4"])
+    y = module(x)
+    assert (y.item(), torch.autograd.grad(y * 5, x)[0].item()) == (3, 5)
+
+
+def test_an_error_after_the_first_call_is_reported_too() -> None:
+    calls: list[torch.Tensor] = []
+
+    def tires(grad: torch.Tensor) -> torch.Tensor:
+        calls.append(grad)
+        return grad * 5 if len(calls) == 1 else raises()
+
+    assert "RuntimeError: no" in hv.check("02.5", tires).reason
+    calls.clear()
+    assert "RuntimeError: no" in hv.check("02.6", tires).reason
+    assert "RuntimeError: no" in hv.check("07.5", tires_of_gradients).reason
+    calls.clear()
+    assert "RuntimeError: no" in hv.check("07.6", tires).reason
+
+
+def tires_of_gradients(x: torch.Tensor) -> torch.Tensor:
+    """Right for numbers, and raises where a gradient is asked for."""
+    return raises() if x.requires_grad else torch.where(x > 0, x, 1.0).log()
+
+
+def test_a_stack_of_handles_is_as_good_as_a_function_of_ones_own() -> None:
+    assert hv.check("05.4", stack_of_handles).right
+
+
+@pytest.mark.parametrize("answer", ["a.grad", " a ", "A", ["a"], {"a"}])
+def test_a_name_may_be_given_in_several_ways(answer: Any) -> None:
+    assert hv.check("01.4", answer).right
+
+
+def test_a_check_works_where_gradients_are_switched_off() -> None:
+    with torch.no_grad():
+        assert hv.check("02.1", 10).right
+
+
+def test_an_unknown_exercise_lists_those_there_are() -> None:
+    with pytest.raises(ValueError, match=r"There is no exercise 09\.9: there are 01\.1, 01\.2"):
+        hv.check("09.9", 1)
+
+
+def test_every_check_text_is_reached() -> None:
+    found = {f"{key}.{JUDGES[key](answer).name}" for key in WRONG for answer in [*WRONG[key], RIGHT[key]]}
+    own = {key.removeprefix("check.") for key in table() if re.match(r"check\.\d", key)}
+    assert own == {name for name in found if name.rpartition(".")[2] not in SHARED}
+
+
+def test_a_verdict_is_escaped_in_jupyter() -> None:
+    assert "&lt;b&gt;" in hv.Verdict("01.1", False, "<b>")._repr_html_()

@@ -1,0 +1,115 @@
+"""What the README says of commands, names, keys, numbers and versions is so."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+
+import hookviz as hv
+from hookviz.analysis.questions import answers
+from hookviz.autograd import graph, tensor_statistics
+from hookviz.page import page
+from hookviz.picture.grouping import MANY
+from hookviz.player.large_trace import BOXES, CHUNK, CHUNKS, LONG
+from hookviz.player.widget import Player
+from hookviz.recorder import pass_observer, saved_tensors
+from hookviz.support import progress
+from hookviz.support.messages import section
+from hookviz.what_if import runs
+from tests.course.test_notebooks import LESSONS
+from tools.reading import facts
+from tools.setup import NEEDED_GB, NEEDED_PYTHON
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SAID = " ".join(README.split())
+PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
+
+
+def programs(file: str) -> int:
+    """How many programs a test runs each time."""
+    [count] = re.findall(r'"HOOKVIZ_PROGRAMS", ([\d_]+)\)', (ROOT / "tests" / "proof" / file).read_text())
+    return int(count)
+
+
+@pytest.fixture
+def ten_lines() -> hv.Trace:
+    """The trace of the README's first example."""
+    a, b, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0, 4.0))
+    c = a * b
+    c.register_hook(lambda grad: grad + 2)
+    e = c * d
+    with hv.record() as trace:
+        e.backward()
+    return trace
+
+
+def test_the_commands_are_there() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"(?m)(?:^|`)make (\w+)", README))
+    assert {"lab", "site", "test", "slides"} <= targets
+    assert [target for target in targets if f"\n{target}: " not in makefile] == []
+    assert [name for name in re.findall(r"\b([A-Z]+(?:_[A-Z]+)?)=", README) if f"\n{name} ?=" not in makefile] == []
+
+
+def test_the_names_are_there() -> None:
+    assert [name for name in re.findall(r"\bhv\.(\w+)", README) if not hasattr(hv, name)] == []
+    assert [name for name in re.findall(r"\btrace\.(\w+)\(", README) if not hasattr(hv.Trace, name)] == []
+    traits = re.search(r"has the traits (.+?); each", SAID)
+    assert traits and set(re.findall(r"`(\w+)`", traits[1])) <= set(Player.class_trait_names(sync=True))
+
+
+def test_the_keys_are_those_that_the_player_lists() -> None:
+    table = re.search(r"\| key \|.+?\n\n", README, re.DOTALL)
+    assert table
+    rows = re.findall(r"(?m)^\| (?!key |---)(.+?) \|", table[0])
+    listed = [keys for name, keys in (section("player") | section("large")).items() if name.startswith("keys_")]
+    assert {key for row in rows for key in row.replace("·", " ").split()} == set(" ".join(listed).split())
+
+
+def test_what_it_shows_of_the_first_example_is_so(ten_lines: hv.Trace) -> None:
+    formula, index = ten_lines.why(7)[0].text, 7
+    assert (
+        f"`trace.why({index})` | why a gradient is what it is: PyTorch's formula with the saved values, `{formula}`"
+        in SAID
+    )
+    assert ten_lines.quiz().check(1, 6).right
+    assert "below 100 KB" in SAID and len(page(ten_lines).encode()) < 100_000
+
+
+def test_its_numbers_are_those_of_the_program() -> None:
+    every = programs("test_programs.py") + programs("test_nets.py")
+    for said in (
+        f"Python {'.'.join(map(str, NEEDED_PYTHON))} or newer, make and {NEEDED_GB:.0f} GB of disk",
+        f"give up to {2**runs.ALL} passes",
+        f"{every:,} generated programs, {programs('test_nets.py'):,} of them networks",
+        f"A graph of more than {graph.DEEPEST:,} nodes in a row",
+        f"What has more than {tensor_statistics.FEW} numbers",
+        f"a graph of more than {pass_observer.SMALL} nodes",
+        f"more than the {saved_tensors.ROOM:,}th number kept",
+    ):
+        assert said in SAID, said
+    assert "Up to five hooks" in SAID and runs.ALL == 5
+    assert "longer than a second" in SAID and progress.DELAY == 1
+    assert "within a thousandth" in SAID and answers.PART == 1 / 1000
+
+
+def test_the_versions_are_those_that_the_tests_run_with() -> None:
+    where = re.search(r"\| where \|.+?\n\n", README, re.DOTALL)
+    assert where
+    tried = set(re.findall(r"\b\d+\.\d+\.\d+\b", where[0]))
+    assert tried == {PINS[name] for name in ("jupyterlab", "notebook", "nbconvert", "marimo")}
+
+
+def test_each_lesson_is_in_its_table() -> None:
+    rows = re.findall(r"(?m)^\| \[(\d\d .+?)\]\(notebooks/(.+?)\) \|", README)
+    assert rows == [(facts(nbformat.read(path, as_version=4)).title, path.name) for path in LESSONS]
+
+
+def test_its_bounds_of_large_traces_are_those_of_the_code() -> None:
+    bounds = re.search(r"more than (\d+) boxes or more than (\d+) steps", SAID)
+    output = re.search(r"the first ([\d,]+) steps and the first (\d+) boxes", SAID)
+    assert bounds and (int(bounds[1]), int(bounds[2])) == (MANY, LONG)
+    assert output and (int(output[1].replace(",", "")), int(output[2])) == (CHUNK * CHUNKS, BOXES)

@@ -1,0 +1,63 @@
+"""What ``record()`` returns is for a ``with`` statement: any other use says what to write."""
+
+import gc
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+from scenes import Doubled, leaf
+
+import hookviz as hv
+
+
+def test_a_block_that_is_never_entered_warns_with_its_line() -> None:
+    with pytest.warns(hv.HookvizWarning, match=r"Write: with hv\.record\(net\) as trace:") as caught:
+        hv.record(Doubled())
+    assert caught[0].filename == __file__
+
+
+def test_a_block_that_is_entered_does_not_warn() -> None:
+    block = hv.record()
+    with block as trace:
+        leaf(3.0).backward()
+    assert isinstance(trace, hv.Trace)
+    del block
+    gc.collect()
+
+
+def test_a_block_shows_what_to_write() -> None:
+    entered = (
+        "This recording has begun, or is over. Its trace is the variable after 'as': with hv.record(net) as trace:"
+    )
+    block = hv.record()
+    assert repr(block).startswith("Nothing is recorded: record() only records in a with block.")
+    with block:
+        assert repr(block) == entered
+    assert repr(block) == entered
+    with pytest.raises(RuntimeError, match="call record\\(\\) again"), block:
+        pass
+
+
+def test_record_as_a_decorator_is_refused() -> None:
+    def train() -> None:
+        leaf(3.0).backward()
+
+    with pytest.raises(TypeError, match=r"record\(\) is not a decorator"):
+        hv.record()(train)
+    bare = hv.record(train)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"record\(\) is not a decorator"):
+        bare()
+
+
+@pytest.mark.slow
+def test_a_script_that_ends_with_a_block_unused_says_so() -> None:
+    script = "import hookviz as hv\nkept = hv.record()\n"
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    assert "HookvizWarning: Nothing is recorded" in ran.stderr
+
+
+def test_what_a_block_is_given_is_checked_where_it_is_entered() -> None:
+    with pytest.raises(TypeError, match="takes the modules to follow"), hv.record(torch.ones(1)):  # type: ignore[arg-type]
+        pass

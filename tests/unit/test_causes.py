@@ -1,0 +1,307 @@
+"""Why a module returns NaN or Inf is said only where its numbers show it."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+from tests.unit.test_findings import backward, mlp, only, passed
+
+INF = math.inf
+
+
+class Does(nn.Module):
+    """Computes what it is given."""
+
+    def __init__(self, act: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.act = act
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.act(x)
+
+
+def found(act: Callable[[torch.Tensor], torch.Tensor], numbers: Any) -> hv.Trace:
+    x = torch.as_tensor(numbers).requires_grad_()
+    net = Does(act)
+    with hv.record(net) as trace:
+        net(x).sum().backward()
+    return trace
+
+
+def entropy(x: torch.Tensor) -> torch.Tensor:
+    p = x.softmax(-1)
+    return -(p * p.log()).sum(-1)
+
+
+def half(x: torch.Tensor) -> torch.Tensor:
+    return x.to(torch.float16)
+
+
+LOG0 = "The Inf came about where it takes the logarithm of 0, which is -Inf."
+CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
+    "entropy": (entropy, [[-1.0, 200.0]], f"NaN: it multiplies 0 by -Inf. {LOG0}"),
+    "log": (torch.log, [-1.0, 5.0], "NaN: it takes the logarithm of numbers below 0, the smallest -1."),
+    "many logs": (torch.log, -torch.ones(100), "NaN: it takes the logarithm of numbers below 0, the smallest -1."),
+    "log of 0": (torch.log, [0.0, 5.0], "Inf: it takes the logarithm of 0, which is -Inf."),
+    "log1p": (torch.log1p, [-2.0, 5.0], "NaN: it takes the logarithm of numbers below -1, the smallest -2."),
+    "root": (torch.sqrt, [-4.0, 5.0], "NaN: it takes the square root of negative numbers, the smallest -4."),
+    "1 ÷ root": (torch.rsqrt, [0.0, 5.0], "Inf: it divides by 0."),
+    "0 ÷ 0": (lambda x: x / x, [0.0, 5.0], "NaN: it divides 0 by 0."),
+    "1 ÷ 0": (lambda x: 1 / x, [0.0, 5.0], "Inf: it divides by 0."),
+    "share": (lambda x: x / x.abs().sum(-1, keepdim=True), [[-1.0, 5.0], [0.0, 0.0]], "NaN: it divides 0 by 0."),
+    "exp": (
+        lambda x: (x * 100).exp(),
+        [-1.0, 5.0],
+        "Inf: it takes the exponential of numbers above 88.7, which is too large for float32.",
+    ),
+    "Inf - Inf": (
+        lambda x: x.exp() - x.exp(),
+        [1000.0],
+        "NaN: it subtracts Inf from Inf. The Inf came about where it takes the exponential of numbers above 88.7, "
+        "which is too large for float32.",
+    ),
+    "softmax": (lambda x: x.softmax(-1), [[-INF, -INF]], "NaN: it takes the softmax of numbers that are all -Inf."),
+    "power": (lambda x: x**0.5, [-4.0, 4.0], "NaN: it raises a negative number, -4, to the power 0.5."),
+    "power of 0": (lambda x: x**-2, [0.0, 4.0], "Inf: it raises 0 to the power -2."),
+    "half": (half, [70000.0], "Inf: it turns 70000 into float16, whose largest number is 65,504."),
+    "half product": (
+        lambda x: x * x,
+        torch.tensor([300.0], dtype=torch.float16),
+        "Inf: it multiplies numbers (300 and 300) whose product is beyond 65,504, the largest number of float16.",
+    ),
+    "unseen": (
+        lambda x: (x - 5).sqrt(),
+        [1.0, 9.0],
+        "NaN: its input held none (minimum 1, maximum 9); the cause was not seen. The first op that is known to have "
+        "given it is SqrtBackward0 of net (Does).",
+    ),
+    "unseen entropy": (
+        entropy,
+        200.0 * torch.eye(20),
+        "NaN: its input held none (minimum 0, maximum 200); the cause was not seen.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_the_cause_of_nan_or_inf_is_what_the_numbers_show(name: str) -> None:
+    act, numbers, said = CAUSES[name]
+    assert found(act, numbers).troubles[0].sentence == f"net (Does) returns {said}"
+
+
+@pytest.mark.parametrize("size", [4, 40])
+def test_a_layer_whose_sums_are_too_large_for_half_is_named(size: int) -> None:
+    net = nn.Linear(size, 2).half()
+    nn.init.ones_(net.weight)
+    assert only(passed(net, torch.full((1, size), 30000.0, dtype=torch.float16), torch.sum)).sentence == (
+        "net (Linear) returns Inf: its sums of products go beyond 65,504, the largest number of float16, though its "
+        "input and its parameters are finite."
+    )
+
+
+def test_without_a_graph_no_cause_is_made_up() -> None:
+    net = mlp(nn.Linear(4, 4))
+    net[0].requires_grad_(False)
+    with torch.no_grad():
+        net[0].weight[0, 0] = math.nan
+    with hv.record(net) as trace:
+        net(torch.ones(2, 4))
+    said = "net.0 (Linear) returns NaN: its input held none (minimum 1, maximum 1); the cause was not seen."
+    assert only(trace).sentence == said
+
+
+def change(net: nn.Sequential) -> None:
+    net[0].weight.data[0, 0] = math.nan
+
+
+def test_an_optimizer_is_not_blamed_for_what_others_did_in_passes_that_were_not_recorded() -> None:
+    net, x = mlp(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.rand(8, 4)
+    sgd = torch.optim.SGD(net.parameters(), 0.01)
+    with hv.record(net, every=10) as trace:
+        for number in range(11):
+            if number == 5:
+                change(net)
+            sgd.zero_grad()
+            net(x).square().mean().backward()
+            sgd.step()
+    step = next(step.index for step in trace.steps if step.kind == "optimizer_step")
+    assert trace.troubles[0].sentence == (
+        "net.0 (call 2) (Linear) returns NaN: its parameter net.0.weight held it before backward began, and did not "
+        f"when the recorded pass before it began. In between sgd took its step ({step + 1}), and only one of every 10 "
+        "backward passes was recorded: what happened in the others is not known."
+    )
+
+
+def test_nor_for_what_the_code_between_two_passes_did() -> None:
+    net, x = mlp(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.rand(8, 4)
+    sgd = torch.optim.SGD(net.parameters(), 0.01)
+    with hv.record(net) as trace:
+        for _ in range(2):
+            net(x).square().mean().backward()
+            sgd.step()
+            change(net)
+    assert "and whatever was not recorded may have changed it" in trace.troubles[0].sentence
+    assert "because" not in trace.troubles[0].sentence
+
+
+def test_a_parameter_that_changed_with_no_step_between_is_told_of() -> None:
+    net, x = mlp(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.rand(8, 4)
+    with hv.record(net) as trace:
+        for _ in range(2):
+            net(x).square().mean().backward()
+            change(net)
+    assert trace.troubles[0].sentence.endswith("what changed it was not recorded.")
+
+
+# -- how severe
+
+
+def test_nan_that_a_mask_keeps_out_of_everything_is_a_remark() -> None:
+    class Masked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.log = Does(torch.log)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.where(x > 0, self.log(x.detach()), 0.0) + x
+
+    net = Masked()
+    trace = passed(net, torch.tensor([1.0, -1.0], requires_grad=True))
+    assert (only(trace).kind, only(trace).severity) == ("nan", "remark")
+
+
+def test_nan_in_an_output_is_a_warning_and_in_a_gradient_an_error() -> None:
+    x = torch.tensor([-1.0, 1.0], requires_grad=True)
+    assert only(found(torch.log, [-1.0, 1.0])).severity == "warning"
+    assert only(backward((x.abs() * 0 * x.log()).sum())).severity == "error"
+
+
+def test_a_step_that_says_inf_is_never_called_right() -> None:
+    net = Does(lambda x: x.masked_fill(x < 0, -INF))
+    x = torch.tensor([[-1.0, 1.0, 2.0]], requires_grad=True)
+    with hv.record(net) as trace:
+        net(x).softmax(-1)[0, 1].backward()
+    finding = trace.troubles[0]
+    assert any(step.after.inf for step in trace.steps if step.kind == "forward")
+    assert (finding.kind, finding.severity) == ("inf", "remark")
+    inner = nn.Sequential(net, nn.Softmax(-1))
+    with hv.record(inner) as trace:
+        inner(x)[0, 1].backward()
+    finding = trace.troubles[0]
+    assert (finding.kind, finding.severity) == ("inf", "remark") and "went no further" in finding.sentence
+
+
+def test_a_mask_is_not_blamed_for_nan_that_arises_elsewhere() -> None:
+    net = Does(lambda x: x.masked_fill(x < 0, -INF))
+    x = torch.tensor([[-1.0, 1.0, 2.0]], requires_grad=True)
+    with hv.record(net) as trace:
+        (net(x).softmax(-1)[0, 1] + (x * 0).sqrt().sum()).backward()
+    worst, *others = trace.troubles
+    assert (worst.severity, trace.steps[worst.step].kind) == ("error", "compute") and "SqrtBackward0" in worst.sentence
+    assert all(other.severity == "remark" for other in others)
+
+
+def test_gradients_that_overflow_when_they_are_added_are_found() -> None:
+    x = torch.tensor(1.0, requires_grad=True)
+    with hv.record() as trace:
+        (x * 3e38).backward()
+        (x * 3e38).backward()
+    finding = only(trace)
+    assert (finding.severity, trace.steps[finding.step].kind) == ("error", "accumulate")
+    x.grad = torch.tensor(math.nan)
+    with hv.record() as trace:
+        (x * 3).backward()
+    assert only(trace).sentence == (
+        "x.grad held NaN before this pass, and the gradient of this pass, which is finite, is added to it."
+    )
+
+
+def test_what_was_not_looked_at_is_said() -> None:
+    net = nn.Embedding(3, 2, sparse=True)
+    with hv.record(net) as trace:
+        net(torch.tensor([0, 2])).sum().backward()
+    assert str(trace.troubles) == (
+        "Nothing is wrong with the gradients of this trace. Not looked at: 1 gradients whose numbers are not known."
+    )
+
+
+def test_gradients_that_overflow_under_a_grad_scaler_are_a_remark() -> None:
+    w = torch.tensor(1.0, dtype=torch.float16, requires_grad=True)
+    scaler = torch.amp.GradScaler("cpu")
+    with hv.record() as trace:
+        scaler.scale((w * 3).float()).backward()
+    assert w.grad is not None and w.grad.isinf()
+    finding = only(trace)
+    assert (finding.kind, finding.severity) == ("inf", "remark")
+
+
+def test_what_a_hook_takes_out_again_is_a_remark() -> None:
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    y = x * 1
+    y.register_hook(lambda grad: grad.nan_to_num(posinf=0.0))
+    finding = only(backward(y.sqrt().sum()))
+    assert (finding.kind, finding.severity) == ("inf", "remark")
+
+
+def test_the_worst_comes_first() -> None:
+    net, x = mlp(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)), torch.ones(3, requires_grad=True)
+    with hv.record() as trace:
+        (x * 0).sum().backward()
+        nn.init.constant_(net[0].bias, -100)
+        net(torch.randn(8, 4)).sum().backward()
+        (x.abs() * 0).sqrt().sum().backward()
+    severities = [row.severity for row in trace.troubles]
+    assert severities == ["error", "warning"] and trace.troubles[1].kind == "zero"
+    assert str(trace.troubles).splitlines()[1].split()[3] == "error"
+
+
+def two_optimizers(*spoil: Callable[[nn.Sequential], Any], lr: float) -> tuple[hv.Trace, str]:
+    """A pass after each of ``spoil``, the steps of two optimizers, and a pass; and how a sentence lists the steps."""
+    net = mlp(nn.Linear(2, 2), nn.Linear(2, 1))
+    first, second = (torch.optim.SGD(layer.parameters(), lr) for layer in net)
+    with hv.record(net) as trace:
+        for do in spoil:
+            net(torch.ones(1, 2)).sum().backward()
+            do(net)
+        second.step()
+        first.step()
+        net(torch.ones(1, 2)).sum().backward()
+    steps = {step.on: step.index + 1 for step in trace.steps if step.kind == "optimizer_step"}
+    return trace, f"second ({steps['second']}), first ({steps['first']})"
+
+
+def test_of_several_optimizers_none_is_blamed_for_what_another_one_holds() -> None:
+    trace, steps = two_optimizers(lambda net: net[1].weight.grad.fill_(math.nan), lr=0.1)
+    assert trace.troubles[0].sentence == (
+        "net.1 (call 2) (Linear) returns NaN: its parameter net.1.weight held it before backward began, and did not "
+        f"when the recorded pass before it began. In between several optimizers took their steps: {steps}. Which of "
+        "them holds net.1.weight was not recorded, and whatever was not recorded may have changed it, too."
+    )
+
+
+def test_nor_for_a_gradient_that_another_one_may_have_used() -> None:
+    trace, steps = two_optimizers(
+        lambda net: net[1].weight.register_hook(lambda grad: grad * math.inf), lambda net: None, lr=0.0
+    )
+    said = next(trouble.sentence for trouble in trace.troubles if trouble.kind == "nan")
+    assert said.endswith(
+        f"In between several optimizers took their steps: {steps}. Which of them holds net.1.weight was not recorded, "
+        "and its gradient held NaN or Inf before the last of these steps."
+    )
+
+
+def test_a_step_before_the_first_pass_is_not_between_two() -> None:
+    net = mlp(nn.Linear(2, 1))
+    sgd = torch.optim.SGD(net.parameters(), 0.1)
+    with hv.record(net) as trace:
+        sgd.step()
+        net(torch.ones(1, 2)).sum().backward()
+        change(net)
+        net(torch.ones(1, 2)).sum().backward()
+    assert "took its step" not in trace.troubles[0].sentence
+    assert trace.troubles[0].sentence.endswith("what changed it was not recorded.")

@@ -1,0 +1,471 @@
+"""The census of modules and optimizers, one test for each way to register; and what two censuses differ in."""
+
+import copy
+import gc
+import inspect
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.modules.module as torch_modules
+import torch.optim.optimizer as torch_optimizers
+from scenes import c_hook, leaf, silent
+from torch import nn
+
+import hookviz as hv
+from hookviz.hook_listing.unreachable_hooks import MANY
+from hookviz.recorder.hook_dicts import CENSUS_KINDS
+from hookviz.support.messages import section
+from hookviz.trace import HOOK_KINDS
+
+pytestmark = pytest.mark.usefixtures("own_memory")
+
+
+class Net(nn.Module):
+    """Two layers, one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.l1 = nn.Linear(2, 3)
+        self.l2 = nn.Linear(3, 1, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The second layer of the first."""
+        return self.l2(self.l1(x))
+
+
+def told(census: Any) -> list[tuple[str, str, str, str]]:
+    return [(hook.on, hook.name, hook.kind, hook.kept_in) for hook in census]
+
+
+# -- one test for each way to register
+
+OF_MODULES = {
+    "register_forward_pre_hook": ("forward_pre_hook", "_forward_pre_hooks"),
+    "register_forward_hook": ("forward_hook", "_forward_hooks"),
+    "register_full_backward_pre_hook": ("full_backward_pre_hook", "_backward_pre_hooks"),
+    "register_full_backward_hook": ("full_backward_hook", "_backward_hooks"),
+    "register_backward_hook": ("backward_hook", "_backward_hooks"),
+    "register_state_dict_pre_hook": ("state_dict_pre_hook", "_state_dict_pre_hooks"),
+    "register_state_dict_post_hook": ("state_dict_post_hook", "_state_dict_hooks"),
+    "register_load_state_dict_pre_hook": ("load_state_dict_pre_hook", "_load_state_dict_pre_hooks"),
+    "register_load_state_dict_post_hook": ("load_state_dict_post_hook", "_load_state_dict_post_hooks"),
+}
+
+
+@pytest.mark.parametrize("api", OF_MODULES)
+def test_each_hook_of_a_module_in_a_model_is_listed_under_its_path(api: str) -> None:
+    net = Net()
+    hook = silent("mine")
+    getattr(net.l1, api)(hook)
+    kind, attribute = OF_MODULES[api]
+    assert hook in getattr(net.l1, attribute).values() or kind == "load_state_dict_pre_hook"  # torch wraps that one
+    assert told(hv.hooks(net)) == [("net.l1", "mine", kind, f"net.l1.{attribute}")]
+
+
+def test_no_way_to_register_on_a_module_is_left_out() -> None:
+    found = {name for name in dir(nn.Module) if name.startswith("register_") and name.endswith("_hook")}
+    assert found == set(OF_MODULES)
+
+
+OF_PARAMETERS = {
+    "register_hook": ("tensor_hook", "_backward_hooks"),
+    "register_post_accumulate_grad_hook": ("post_accumulate_hook", "_post_accumulate_grad_hooks"),
+}
+
+
+@pytest.mark.parametrize("api", OF_PARAMETERS)
+def test_each_hook_of_a_parameter_is_listed_under_its_path(api: str) -> None:
+    net = Net()
+    getattr(net.l1.weight, api)(silent("mine"))
+    kind, attribute = OF_PARAMETERS[api]
+    assert told(hv.hooks(net)) == [("net.l1.weight", "mine", kind, f"net.l1.weight.{attribute}")]
+
+
+def test_a_multi_grad_hook_on_parameters_is_listed_as_the_users_function() -> None:
+    net = Net()
+    torch.autograd.graph.register_multi_grad_hook(list(net.l1.parameters()), silent("mine"))
+    assert told(hv.hooks(net)) == [
+        ("net.l1.weight", "mine", "multi_grad_hook", "net.l1.weight._backward_hooks"),
+        ("net.l1.bias", "mine", "multi_grad_hook", "net.l1.bias._backward_hooks"),
+    ]
+
+
+OF_OPTIMIZERS = {
+    "register_step_pre_hook": ("step_pre_hook", "_optimizer_step_pre_hooks"),
+    "register_step_post_hook": ("step_post_hook", "_optimizer_step_post_hooks"),
+    "register_state_dict_pre_hook": ("state_dict_pre_hook", "_optimizer_state_dict_pre_hooks"),
+    "register_state_dict_post_hook": ("state_dict_post_hook", "_optimizer_state_dict_post_hooks"),
+    "register_load_state_dict_pre_hook": ("load_state_dict_pre_hook", "_optimizer_load_state_dict_pre_hooks"),
+    "register_load_state_dict_post_hook": ("load_state_dict_post_hook", "_optimizer_load_state_dict_post_hooks"),
+}
+
+
+@pytest.mark.parametrize("api", OF_OPTIMIZERS)
+def test_each_hook_of_an_optimizer_is_listed(api: str) -> None:
+    sgd = torch.optim.SGD([leaf(1.0)])
+    hook = silent("mine")
+    getattr(sgd, api)(hook)
+    kind, attribute = OF_OPTIMIZERS[api]
+    assert list(getattr(sgd, attribute).values()) == [hook]
+    assert told(hv.hooks(sgd)) == [("sgd", "mine", kind, f"sgd.{attribute}")]
+
+
+def test_no_way_to_register_on_an_optimizer_is_left_out() -> None:
+    found = {name for name in dir(torch.optim.Optimizer) if name.startswith("register_") and name.endswith("_hook")}
+    assert found == set(OF_OPTIMIZERS)
+
+
+OF_ALL = {
+    "register_module_forward_pre_hook": ("forward_pre_hook", "_global_forward_pre_hooks"),
+    "register_module_forward_hook": ("forward_hook", "_global_forward_hooks"),
+    "register_module_full_backward_pre_hook": ("full_backward_pre_hook", "_global_backward_pre_hooks"),
+    "register_module_full_backward_hook": ("full_backward_hook", "_global_backward_hooks"),
+    "register_module_backward_hook": ("backward_hook", "_global_backward_hooks"),
+    "register_module_parameter_registration_hook": ("parameter_registration_hook",) * 2,
+    "register_module_buffer_registration_hook": ("buffer_registration_hook",) * 2,
+    "register_module_module_registration_hook": ("module_registration_hook",) * 2,
+    "register_optimizer_step_pre_hook": ("step_pre_hook", "_global_optimizer_pre_hooks"),
+    "register_optimizer_step_post_hook": ("step_post_hook", "_global_optimizer_post_hooks"),
+}
+
+
+@pytest.fixture
+def neither_full_nor_legacy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch allows only one kind of global backward hooks in a program, even after they were removed."""
+    monkeypatch.setattr(torch_modules, "_global_is_full_backward_hook", None)
+
+
+@pytest.mark.usefixtures("neither_full_nor_legacy")
+@pytest.mark.parametrize("api", OF_ALL)
+def test_each_global_hook_is_listed_for_nothing_and_for_what_it_concerns(api: str) -> None:
+    net, sgd, a = Net(), torch.optim.SGD([leaf(1.0)]), leaf(2.0)
+    home, concerned = (torch_optimizers, sgd) if "optimizer" in api else (torch_modules, net)
+    kind, attribute = OF_ALL[api]
+    attribute = attribute if attribute.startswith("_") else f"_global_{attribute}s"
+    everybody = "all optimizers" if concerned is sgd else "all modules"
+    with getattr(home, api)(silent("mine")) as handle:
+        assert handle.id in getattr(home, attribute)
+        expected = [(everybody, "mine", kind, f"{home.__name__}.{attribute}")]
+        assert told(hv.hooks()) == told(hv.hooks(concerned)) == told(hv.hooks(net, sgd)) == expected
+        assert [hook.flags for hook in hv.hooks()] == [("global",)]
+        assert told(hv.hooks(a)) == told(hv.hooks(net if concerned is sgd else sgd)) == []
+    assert told(hv.hooks()) == []
+
+
+def test_no_way_to_register_a_global_hook_is_left_out() -> None:
+    names = [*vars(torch_modules), *vars(torch_optimizers)]
+    assert {name for name in names if name.startswith("register_") and name.endswith("_hook")} == set(OF_ALL)
+
+
+@pytest.mark.parametrize("kind", [*HOOK_KINDS, *CENSUS_KINDS])
+def test_each_kind_has_its_word_in_the_table(kind: str) -> None:
+    assert kind in section("census")
+
+
+# -- what a row tells
+
+
+def test_flags_and_order_are_listed() -> None:
+    net = Net()
+    net.register_forward_pre_hook(silent("second"))
+    net.register_forward_pre_hook(silent("first"), prepend=True, with_kwargs=True)
+    net.register_forward_hook(silent("last"), with_kwargs=True, always_call=True)
+    assert [(h.name, h.place, h.total, h.flags) for h in hv.hooks(net)] == [
+        ("first", 0, 2, ("with_kwargs",)),
+        ("second", 1, 2, ()),
+        ("last", 0, 1, ("with_kwargs", "always_call")),
+    ]
+    assert [row[2] for row in hv.hooks(net).texts()] == [
+        "forward pre-hook (with_kwargs)",
+        "forward pre-hook",
+        "forward hook (with_kwargs, always_call)",
+    ]
+
+
+def test_a_row_tells_where_its_function_was_written() -> None:
+    net = Net()
+    net.l1.register_forward_hook(silent("mine"))
+    (hook,) = hv.hooks(net)
+    assert hook.file == f"tests/{Path(inspect.getfile(silent)).name}"
+    assert hook.where.endswith(f"line {hook.line}") and "def hook(*_: Any)" in hook.source
+
+
+def test_what_torch_put_there_shows_the_users_function() -> None:
+    net = Net()
+    net._register_load_state_dict_pre_hook(silent("mine"), with_module=True)
+    assert told(hv.hooks(net)) == [("net", "mine", "load_state_dict_pre_hook", "net._load_state_dict_pre_hooks")]
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm.*deprecated:FutureWarning")
+def test_a_hook_of_torchs_own_is_listed_as_what_it_is() -> None:
+    layer = nn.utils.weight_norm(nn.Linear(2, 2))
+    assert [(h.name, h.kind) for h in hv.hooks(layer)] == [("WeightNorm", "forward_pre_hook")]
+
+
+def test_the_census_and_a_trace_name_the_same_hooks_alike() -> None:
+    net = Net()
+    net.l1.register_forward_pre_hook(silent("a"), with_kwargs=True)
+    net.l1.register_forward_hook(silent("b"), always_call=True)
+    net.l2.register_full_backward_pre_hook(silent("c"))
+    net.l2.register_full_backward_hook(silent("d"))
+    net.l1.weight.register_hook(silent("e"))
+    net.l1.weight.register_post_accumulate_grad_hook(silent("f"))
+    census = hv.hooks(net)
+    x = torch.ones(1, 2, requires_grad=True)
+    with torch_modules.register_module_forward_hook(silent("g")), hv.record(net) as trace:
+        census = hv.hooks(net)
+        net(x).sum().backward()
+    fired = {step.hook.name: step.hook for step in trace.firings}
+    assert len(census) == 7
+    assert {hook.name: hook for hook in census} == fired
+
+
+def test_asking_inside_a_hook_while_recording_lists_only_what_a_person_registered() -> None:
+    net, seen = Net(), []
+
+    def ask(*_: Any) -> None:
+        seen.append(told(hv.hooks(net)))
+
+    net.l1.register_forward_hook(ask)
+    plain = told(hv.hooks(net))
+    with hv.record(net):
+        net(torch.ones(2))
+    assert len(plain) == 1
+    assert seen == [plain]
+
+
+def test_things_may_be_mixed_and_no_hook_is_listed_twice() -> None:
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters())
+    loss = net(torch.ones(2)).sum()
+    net.l1.weight.register_hook(silent("of the weight"))
+    loss.register_hook(silent("of the loss"))
+    sgd.register_step_post_hook(silent("of the step"))
+    expected = {("net.l1.weight", "of the weight"), ("loss", "of the loss"), ("sgd", "of the step")}
+    for things in [(net, loss, sgd), (sgd, loss, net), (loss.grad_fn, loss, net, net.l1, sgd, sgd)]:
+        rows = told(hv.hooks(*things))
+        assert len(rows) == 3
+        assert {row[:2] for row in rows} == expected
+
+
+def test_modules_without_a_variable_are_called_after_their_class() -> None:
+    nets = [Net(), Net()]
+    for net in nets:
+        net.l1.register_forward_hook(silent("mine"))
+    del net
+    assert [hook.on for hook in hv.hooks(*nets)] == ["Net.l1", "Net 2.l1"]
+
+
+def test_a_shared_module_is_listed_once() -> None:
+    layer = nn.Linear(2, 2)
+    layer.register_forward_hook(silent("mine"))
+    net = nn.Sequential(layer, layer)
+    assert [hook.on for hook in hv.hooks(net)] == ["net.0"]
+
+
+def test_asking_leaves_every_dict_as_it_was() -> None:
+    net = Net()
+    net.l1.register_full_backward_hook(silent("mine"))
+    before = [dict(vars(module)) for module in net.modules()]
+    hv.hooks(net)
+    assert [dict(vars(module)) for module in net.modules()] == before
+    assert all(p._backward_hooks is None and p._post_accumulate_grad_hooks is None for p in net.parameters())
+
+
+@pytest.mark.parametrize("make", [lambda: nn.Linear(2, 2, device="meta"), lambda: nn.LazyLinear(2)])
+def test_unusual_modules_are_listed(make: Callable[[], nn.Module]) -> None:
+    layer = make()
+    before = hv.hooks(layer)
+    layer.register_forward_hook(silent("mine"))
+    assert [row.hook.name for row in before - hv.hooks(layer)] == ["mine"]
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_a_scripted_module_has_none_to_list() -> None:
+    assert told(hv.hooks(torch.jit.script(nn.Linear(2, 2)))) == []
+
+
+# -- before - after
+
+
+def changes(difference: Any) -> list[tuple[str, str, str]]:
+    return [(row.change, row.hook.on, row.hook.name) for row in difference]
+
+
+def test_what_was_left_behind_and_what_was_taken_away() -> None:
+    net = Net()
+    gone = net.l1.register_forward_hook(silent("gone"))
+    net.l1.register_forward_hook(silent("stays"))
+    before = hv.hooks(net)
+    net.l2.register_forward_pre_hook(silent("left"))
+    gone.remove()
+    after = hv.hooks(net)
+    assert changes(before - after) == [("left", "net.l2", "left"), ("gone", "net.l1", "gone")]
+    assert [row[0] for row in (before - after).texts()] == ["left behind", "gone"]
+    assert "left behind" in (before - after)._repr_html_()
+
+
+def test_the_earlier_census_is_the_one_before_whichever_way_it_is_written() -> None:
+    net = Net()
+    before = hv.hooks(net)
+    net.register_forward_hook(silent("left"))
+    after = hv.hooks(net)
+    assert changes(after - before) == changes(before - after) == [("left", "net", "left")]
+
+
+def test_nothing_left_is_said_in_a_sentence() -> None:
+    net, a = Net(), leaf(2.0)
+    c = a * 3
+    net.l1.weight.register_hook(c_hook)
+    c.grad_fn.register_prehook(silent("of a node"))
+    c.register_hook(c_hook)
+    before = hv.hooks(net, c)
+    with net.register_forward_hook(c_hook), c.register_hook(c_hook), c.grad_fn.register_hook(silent("another")):
+        assert len(before - hv.hooks(net, c)) == 3
+    difference = before - hv.hooks(net, c)
+    assert len(difference) == 0
+    assert repr(difference).startswith("Nothing was left behind, and nothing is gone")
+    assert "Nothing was left behind" in difference._repr_html_()
+
+
+def test_a_census_of_no_hooks_says_so() -> None:
+    assert repr(hv.hooks(Net())) == "No hook is registered here."
+    assert "No hook is registered here." in hv.hooks(leaf(1.0))._repr_html_()
+
+
+def test_a_function_that_was_registered_once_more_is_left_behind_once() -> None:
+    net = Net()
+    net.register_forward_hook(c_hook)
+    before = hv.hooks(net)
+    for _ in range(2):
+        net.register_forward_hook(c_hook)
+    assert changes(before - hv.hooks(net)) == [("left", "net", "c_hook")] * 2
+
+
+def test_a_function_that_was_taken_off_and_put_on_again_is_another_hook() -> None:
+    net = Net()
+    handle = net.register_forward_hook(c_hook)
+    before = hv.hooks(net)
+    handle.remove()
+    net.register_forward_hook(c_hook)
+    assert changes(before - hv.hooks(net)) == [("left", "net", "c_hook"), ("gone", "net", "c_hook")]
+
+
+def test_a_copy_that_takes_over_a_name_and_its_keys_is_another_module() -> None:
+    net = Net()
+    handle = net.register_forward_hook(c_hook)
+    before = hv.hooks(net)
+    net = copy.deepcopy(net)
+    assert handle.id in net._forward_hooks
+    assert [row[0] for row in changes(before - hv.hooks(net))] == ["left", "gone"]
+
+
+def test_a_module_made_where_another_was_is_not_taken_for_it() -> None:
+    def census() -> Any:
+        net = Net()
+        net._forward_hooks[0] = c_hook  # the same key each time
+        return hv.hooks(net)
+
+    taken = [census() for _ in range(20)]
+    gc.collect()
+    assert all(len(one - other) == 2 for one, other in pairwise(taken))
+
+
+def test_a_census_keeps_nothing_alive() -> None:
+    net, a = Net(), leaf(2.0)
+    c = a * 3
+    sgd = torch.optim.SGD(net.parameters())
+    hook = silent("mine")
+    for register in (net.l1.register_forward_hook, net.l1.weight.register_hook, c.register_hook):
+        register(hook)
+    sgd.register_step_pre_hook(hook)
+    census = hv.hooks(net, c, sgd)
+    alive = [weakref.ref(thing) for thing in (net, net.l1.weight, a, c, sgd, hook)]
+    del net, a, c, sgd, hook, register
+    gc.collect()
+    assert len(census) == 4
+    assert [reference() for reference in alive] == [None] * 6
+
+
+@pytest.mark.parametrize("other", [3, [], None])
+def test_only_a_census_can_be_taken_from_a_census(other: object) -> None:
+    with pytest.raises(TypeError, match="unsupported operand"):
+        hv.hooks() - other
+
+
+@pytest.fixture(autouse=True)
+def nothing_global_stays() -> Iterator[None]:
+    """A test that left a global hook would change all that come after it."""
+    yield
+    assert told(hv.hooks()) == []
+
+
+# -- hooks that no variable leads to
+
+
+def test_a_hook_on_a_tensor_that_was_changed_in_place_since_is_named() -> None:
+    x = leaf(2.0)
+    ran: list[float] = []
+    h = x * 3
+    h.register_hook(lambda grad: ran.append(grad.item()))
+    h.mul_(5)
+    census = hv.hooks(h)
+    assert not census and "λ ran.append(grad.item()) (tests/unit/test_census.py, line" in str(census)
+    assert "changed in place after the hook was registered" in census._repr_html_()
+    h.register_hook(silent("later"))
+    census = hv.hooks(h)
+    assert [hook.name for hook in census] == ["later"]
+    assert "ran.append" in str(census) and "ran.append" in census._repr_html_()
+    h.backward()
+    assert ran == [5]
+
+
+def test_a_hook_on_a_tensor_that_is_gone_is_named_until_its_graph_is_gone() -> None:
+    x = leaf(2.0)
+
+    def made() -> torch.Tensor:
+        h = x * 3
+        h.register_hook(silent("lost_with_h"))
+        return h * 4
+
+    y = made()
+    assert "lost_with_h" in str(hv.hooks(y))
+    del y
+    assert "lost_with_h" not in str(hv.hooks(x * 3))
+
+
+@pytest.mark.parametrize("others", [0, 3 * MANY])
+def test_hooks_on_other_graphs_and_on_modules_hide_none_and_are_not_listed(others: int) -> None:
+    tensors = [leaf(2.0) * 3 for _ in range(others)]
+    for tensor in tensors:
+        tensor.register_hook(silent("elsewhere"))
+    modules = [nn.Linear(1, 1) for _ in range(others)]
+    for module in modules:
+        module.register_forward_hook(lambda *_: None)
+    h = leaf(2.0) * 3
+    h.register_hook(silent("changed_since"))
+    h.mul_(5)
+    census = hv.hooks(h)
+    assert not census and "changed_since" in str(census) and "elsewhere" not in str(census)
+
+
+def test_a_hook_on_a_tensor_that_only_an_object_holds_is_listed() -> None:
+    class Holder:
+        def __init__(self, tensor: torch.Tensor) -> None:
+            self.tensor = tensor
+
+    holder = Holder(leaf(2.0) * 3)
+    holder.tensor.register_hook(silent("held"))
+    (hook,) = hv.hooks(holder.tensor * 4)
+    assert hook.name == "held"
+
+
+def test_a_persons_own_dict_of_functions_is_no_hook() -> None:
+    mine = OrderedDict({0: silent("mine"), 1: silent("mine, too")})
+    assert "mine" not in str(hv.hooks(leaf(2.0) * 3)) and len(mine) == 2

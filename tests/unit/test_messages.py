@@ -1,0 +1,190 @@
+"""Every sentence has its key, every key its use, and every place in a sentence something that fills it."""
+
+import ast
+import dataclasses
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import pytest
+import torch
+
+from hookviz import Step, Trace
+from hookviz.player.frames import _GLYPHS, _NOTES, _ONE_CARD, state
+from hookviz.support.messages import parts_of, say, section, table
+from hookviz.trace import HOOK_KINDS, KINDS, HookRow, StepRow
+from hookviz.trace.sentences import sentence, title
+from hookviz.trace.values import measure
+
+PACKAGE = Path(__file__).resolve().parents[2] / "hookviz"
+WORDS = table()
+
+
+def fields(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name}
+
+
+def calls() -> Iterator[tuple[str, ast.Call]]:
+    """(file, call) of each ``say(...)`` in the package."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
+                yield str(path.relative_to(PACKAGE)), node
+
+
+def patterns(node: ast.expr) -> list[str]:
+    """Regular expressions of the keys that an expression can be: each of its constants with anything for its holes."""
+    if isinstance(node, ast.Constant):
+        return [re.escape(node.value)]
+    if isinstance(node, ast.JoinedStr):
+        return ["".join(re.escape(p.value) if isinstance(p, ast.Constant) else ".+" for p in node.values)]
+    if isinstance(node, ast.IfExp):
+        return patterns(node.body) + patterns(node.orelse)
+    if isinstance(node, ast.BinOp):
+        return [one + other for one in patterns(node.left) for other in patterns(node.right)]
+    return []  # a key kept in a variable: its text stands elsewhere in the package
+
+
+def texts(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+TEXTS = set().union(*(texts(path) for path in PACKAGE.rglob("*.py")))
+USED = [pattern for _, call in calls() for pattern in patterns(call.args[0])]
+SCRIPT = "\n".join(path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "player").glob("*.js")))
+
+
+def used_in_script(key: str) -> bool:
+    """A key that JavaScript names, whole or as the beginning of a template."""
+    begun = [part for part in re.findall(r"`(\w+?_)\$\{", SCRIPT) if key.startswith(part)]
+    return bool(begun) or re.search(rf"\b{key}\b", SCRIPT) is not None
+
+
+def test_the_table_holds_texts_each_under_one_key() -> None:
+    pairs = json.loads(
+        (PACKAGE / "support" / "messages" / "en.json").read_text(encoding="utf-8"), object_pairs_hook=list
+    )
+    keys = [key for key, _ in pairs]
+    assert len(keys) == len(set(keys))
+    assert all(isinstance(text, str) and text.strip() for _, text in pairs)
+
+
+def test_every_key_that_the_code_uses_exists() -> None:
+    assert [pattern for pattern in set(USED) if not any(re.fullmatch(pattern, key) for key in WORDS)] == []
+
+
+def is_used(key: str) -> bool:
+    if key.startswith(("player.", "large.")):
+        return used_in_script(key.partition(".")[2])
+    begun = any(key.startswith(f"{text}.") for text in TEXTS if "." in text)  # say(f"{text}.{effect}")
+    if key.startswith("check."):  # say(f"check.{exercise}.{found}")
+        begun = key.rpartition(".")[2] in TEXTS
+    return key in TEXTS or begun or any(re.fullmatch(p, key) for p in USED if not p.startswith(".+"))
+
+
+def test_every_key_that_exists_is_used() -> None:
+    assert [key for key in WORDS if not is_used(key)] == []
+
+
+def test_every_key_that_the_player_uses_exists() -> None:
+    asked = set(re.findall(r'say\(words, "(\w+)"', SCRIPT))
+    assert asked and asked <= set(section("player") | section("large"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_title_and_a_sentence(kind: str) -> None:
+    assert f"kind.{kind}" in WORDS
+    if kind in HOOK_KINDS:
+        assert {f"sentence.hook.{effect}" for effect in ("kept", "edited", "replaced")} <= set(WORDS)
+        assert {f"kept.{kind}", f"dict.{kind}"} <= set(WORDS)
+    else:
+        assert f"sentence.{kind}" in WORDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_glyph_with_a_legend(kind: str) -> None:
+    glyph = "hook" if kind in HOOK_KINDS else "note" if kind in _NOTES else _GLYPHS.get(kind, "node")
+    assert f"player.legend_{glyph.replace('seed', 'node')}" in WORDS  # a seed has a node's shape
+    assert kind not in _ONE_CARD or f"card.{kind}" in WORDS
+
+
+@pytest.mark.parametrize("effect", ["kept", "edited", "replaced"])
+def test_every_effect_has_its_words(effect: str) -> None:
+    assert {f"effect.{effect}", f"sentence.hook.{effect}", f"sentence.data.{effect}"} <= set(WORDS)
+
+
+def filled() -> list[tuple[str, str, ast.Call]]:
+    """Each call that names its key outright and its parts one by one."""
+    plain = [(file, call) for file, call in calls() if isinstance(call.args[0], ast.Constant)]
+    return [(file, call.args[0].value, call) for file, call in plain if all(k.arg for k in call.keywords)]
+
+
+def test_every_sentence_gets_exactly_the_parts_that_it_names() -> None:
+    given = [(file, call.lineno, key, {keyword.arg for keyword in call.keywords}) for file, key, call in filled()]
+    assert given
+    assert [one for one in given if fields(WORDS[one[2]]) != one[3]] == []
+
+
+def told(kind: str, **known: Any) -> Step:
+    """A step of any kind, in a trace that knows one hook of that kind, one value and one more step."""
+    trace = Trace(ops=["MulBackward0", "AccumulateGrad"], edges={(0, 0): (1, 0)}, roots=[[(0, 0)]], hooked=[[0]])
+    trace.values.append(measure(torch.tensor(8.0)))
+    fired = kind if kind in HOOK_KINDS else "tensor_hook"
+    output = -1 if fired.startswith("node") else 0
+    trace.hook_rows.append(HookRow(fired, 0, output, 0, "h", None, None, None, None))
+    trace.rows += [StepRow(0, kind, 0, output, **known), StepRow(0, fired, 1, output, hook=0, effect="edited")]
+    return trace.steps[0]
+
+
+FULL = {"before": 0, "after": 0, "error": "Boom"}
+WAYS = {
+    "as it is": FULL,
+    "with nothing known": {"error": "Boom"},
+    "at no node": {**FULL, "node": -1},
+    "from two edges": {**FULL, "parts": ((1, 0, 0), (1, 1, 0))},
+    "by an edit": {**FULL, "cause": 1},
+    "in a hook": {**FULL, "hook": 0},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in HOOK_KINDS])
+def test_every_step_can_be_told(kind: str, way: str) -> None:
+    known = dict(WAYS[way])
+    node = known.pop("node", 0)
+    step = dataclasses.replace(told(kind, **known), node=node, on="" if node < 0 else "c")
+    assert title(step) and sentence(step)
+    assert "{" not in title(step) + sentence(step)
+
+
+@pytest.mark.parametrize("kind", HOOK_KINDS)
+@pytest.mark.parametrize("effect", ["kept", "edited", "replaced"])
+@pytest.mark.parametrize("of", [None, "data"])
+@pytest.mark.parametrize("node", [0, 1])
+def test_every_firing_can_be_told(kind: str, effect: str, of: str | None, node: int) -> None:
+    step = told(kind, **FULL, hook=0, effect=effect, of=of)
+    step.trace.rows[0] = step.trace.rows[0]._replace(node=node)
+    frame = state(step.trace)["frames"][0]
+    assert frame["title"] and frame["sentence"] and frame["kept"]
+    assert "{" not in frame["title"] + frame["sentence"] + frame["kept"]
+
+
+def test_a_place_holds_whatever_is_put_in() -> None:
+    assert say("kind.retain_grad", on="{on} 100% {0}") == "retain_grad on {on} 100% {0}"
+
+
+@pytest.mark.parametrize("key", sorted(key for key, text in WORDS.items() if "!r}" not in text))
+def test_what_a_text_was_made_of_is_read_from_it(key: str) -> None:
+    parts = {name: f"<{name}>" for _, name, _, _ in Formatter().parse(table()[key]) if name}
+    text = say(key, **parts)
+    found = parts_of(key, text)
+    assert found is not None and found.keys() == parts.keys() and say(key, **found) == text
+
+
+def test_a_section_comes_without_its_prefix() -> None:
+    assert section("effect") == {"kept": "kept", "ran": "ran", "edited": "edited in place", "replaced": "replaced"}
+    assert all("." not in key for key in section("player"))

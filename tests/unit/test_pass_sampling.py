@@ -1,0 +1,161 @@
+"""Of a long run every n-th pass is recorded, with its forward and its step, and the others run as if unobserved."""
+
+import threading
+from typing import Any
+
+import pytest
+import torch
+from scenes import Doubled, Net, leaf, plain, steps_of
+from torch.utils.checkpoint import checkpoint
+
+import hookviz as hv
+from hookviz.storage.integrity import fault_of
+from tests.unit.test_retention import Loop
+
+
+def kinds(trace: hv.Trace, pass_id: int | None = None) -> list[str]:
+    return [step.kind for step in trace.steps if pass_id in (None, step.pass_id)]
+
+
+def test_the_first_pass_and_every_third_after_it_are_recorded_with_forward_and_step() -> None:
+    loop, single = Loop(), Loop()
+    with hv.record(single.net) as once:
+        single.run(1)
+    with hv.record(loop.net, every=3) as trace:
+        loop.run(8)
+    assert len(trace.roots) == 3
+    for number in range(3):
+        assert kinds(trace, number) == kinds(once)
+    seen = [plain(step.after) for step in steps_of(trace, "call", "Net")] + [
+        plain(step.after) for step in steps_of(trace, "call") if step.on.startswith("Net (call")
+    ]
+    assert seen == [1, 4, 7]
+    assert fault_of(trace) == ""
+
+
+def test_the_trace_says_what_was_left_out() -> None:
+    loop = Loop()
+    with hv.record(loop.net, every=3) as trace:
+        loop.run(8)
+    assert trace.notes == [
+        "Of 8 backward passes 3 were recorded, one of every 3 from the first on, as record(every=...) asked for; "
+        "the others ran unobserved."
+    ]
+
+
+def test_nothing_is_said_where_every_pass_is_recorded() -> None:
+    loop = Loop()
+    with hv.record(loop.net, every=1) as trace:
+        loop.run(3)
+    assert trace.notes == [] and len(trace.roots) == 3
+
+
+def test_the_last_of_every_so_many() -> None:
+    loop = Loop()
+    with hv.record(loop.net, every=2, keep=2) as trace:
+        loop.run(9)
+    assert len(trace.roots) == 2 and trace.dropped == 3
+    assert [plain(step.after) for step in steps_of(trace, "call") if step.on.startswith("Net (")] == [7, 9]
+
+
+def test_passes_in_a_pass_belong_to_it() -> None:
+    """Checkpointing of the older sort begins a pass of its own in the backward of each region."""
+    net = Net()
+
+    def run() -> None:
+        x = leaf(1.0)
+        checkpoint(net.l2, checkpoint(net.l1, x, use_reentrant=True), use_reentrant=True).backward()
+
+    with hv.record(net, every=2) as trace:
+        for _ in range(4):
+            run()
+    assert len(trace.roots) == 6 and len(steps_of(trace, "seed")) >= 2
+    calls = [step.on for step in steps_of(trace, "call")]
+    assert len(calls) == 2 * 4, calls  # forward, and again in backward
+
+
+def test_two_forwards_before_two_passes_are_recorded_with_the_first() -> None:
+    net = Doubled()
+    with hv.record(net, every=2) as trace:
+        for number in range(4):
+            one, other = net(leaf(float(number))), net(leaf(number + 0.5))
+            one.backward()
+            other.backward()
+    assert len(trace.roots) == 4
+    assert len(steps_of(trace, "call")) == 8
+
+
+def test_a_closure_runs_its_pass_inside_the_step() -> None:
+    net = Doubled()
+    opt = torch.optim.SGD(net.parameters(), lr=0.0)
+    opt.register_step_pre_hook(lambda *_: None)
+    opt.register_step_post_hook(lambda *_: None)
+
+    def closure() -> torch.Tensor:
+        loss: torch.Tensor = net(leaf(1.0))
+        loss.backward()
+        return loss
+
+    with hv.record(net, every=2) as trace:
+        for _ in range(4):
+            opt.step(closure)
+    assert len(trace.roots) == 2 and fault_of(trace) == ""
+    assert kinds(trace).count("step_pre_hook") <= 4
+
+
+def test_each_thread_counts_its_own_passes() -> None:
+    net = Doubled()
+
+    def work() -> None:
+        for _ in range(4):
+            net(leaf(1.0)).backward()
+
+    with hv.record(net, every=2) as trace:
+        work()
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert len(trace.roots) == 4 and len(steps_of(trace, "call")) == 4
+    assert len(trace.notes) == 1
+
+
+def test_a_pass_that_raises_is_counted() -> None:
+    net = Doubled()
+    with hv.record(net, every=2) as trace:
+        for number in range(4):
+            out = net(leaf(1.0))
+            if number == 1:
+                out.register_hook(lambda grad: 1 / 0 and None)
+                with pytest.raises(ZeroDivisionError):
+                    out.backward()
+            else:
+                out.backward()
+    assert len(trace.roots) == 2 and not steps_of(trace, "exception")
+
+
+def test_what_is_not_recorded_leaves_nothing_behind() -> None:
+    net = Doubled()
+    with hv.record(net, every=10) as trace:
+        net(leaf(1.0)).backward()
+        rows, values = len(trace.rows), len(trace.values)
+        out = net(leaf(1.0))
+        handle = out.register_hook(lambda grad: grad * 2)
+        assert not out.grad_fn.metadata
+        assert not net._forward_hooks and len(handle.hooks_dict_ref()) == 1
+        out.backward()
+        torch.compile(lambda x: x * 2, backend="eager")(leaf(1.0)).backward()
+    assert (len(trace.rows), len(trace.values)) == (rows, values)
+
+
+def test_the_gradients_are_those_of_a_plain_run() -> None:
+    one, other = Loop(), Loop()
+    one.run(5)
+    with hv.record(other.net, every=2):
+        other.run(5)
+    assert all(torch.equal(a.grad, b.grad) for a, b in zip(one.net.parameters(), other.net.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("every", [0, -1, 1.5, "3", True, None])
+def test_what_is_no_number_of_passes_is_refused(every: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="every says of how many"), hv.record(every=every):
+        pass

@@ -1,0 +1,278 @@
+"""A recording that keeps its last passes only: what is left is whole, and memory stays flat."""
+
+import gc
+import re
+import tracemalloc
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from scenes import Doubled, Net, c_hook, leaf, plain, scene, steps_of
+from torch import nn
+
+import hookviz as hv
+from hookviz.recorder import retention
+from hookviz.storage.integrity import fault_of
+from hookviz.support.messages import say
+from hookviz.trace.dropped_passes import drop_passes
+
+
+class Loop:
+    """A training loop with a hook of every sort, each step of which tells its number."""
+
+    def __init__(self) -> None:
+        self.net = Net()
+        self.net.l1.register_forward_hook(lambda module, args, output: output.register_hook(c_hook) and None)
+        self.net.l2.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+        self.net.l2.weight.register_hook(lambda grad: grad * 2)
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.0)
+        self.opt.register_step_post_hook(lambda *given: None)
+        self.number = 0
+
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
+            self.number += 1
+            self.opt.zero_grad()
+            self.net(leaf(float(self.number))).backward()
+            self.opt.step()
+
+
+def uncounted(name: str) -> str:
+    """A name without the number of a node or of a call, which goes on counting."""
+    return re.sub(r" \(call \d+\)| #\d+", "", name)
+
+
+def facts(trace: hv.Trace) -> list[Any]:
+    """All that a trace tells, but for the count of a module's calls."""
+    told = [
+        (s.index, s.pass_id, s.kind, uncounted(s.on), plain(s.before), plain(s.after), s.effect,
+         s.hook and (s.hook.name, uncounted(s.hook.kept_in), s.hook.place, s.hook.total), len(s.parts))
+        for s in trace.steps
+    ]  # fmt: skip
+    owners = sorted((trace.ops[node], trace.module(trace.calls[call].module)) for node, call in trace.owners.items())
+    parents = [call.parent for call in trace.calls]
+    graph = sorted((trace.ops[a], slot, trace.ops[b], output) for (a, slot), (b, output) in trace.edges.items())
+    hooked = [sorted(trace.hook_rows[i].name for i in there) for there in trace.hooked]
+    return [told, owners, parents, graph, hooked, len(trace.roots), len(trace.values), len(trace.hook_rows)]
+
+
+@pytest.mark.parametrize("keep", [1, 2, 3])
+@pytest.mark.parametrize("steps", [3, 4, 9, 10])
+def test_what_is_kept_is_as_if_the_recording_had_begun_later(keep: int, steps: int) -> None:
+    """But for the step of the optimizer after the pass before, which belongs to that pass."""
+    long, short = Loop(), Loop()
+    with hv.record(long.net, keep=keep) as trace:
+        long.run(steps)
+    short.run(steps - keep)
+    with hv.record(short.net) as expected:
+        short.run(keep)
+    assert facts(trace) == facts(expected)
+    assert trace.dropped == steps - keep and expected.dropped == 0
+    assert fault_of(trace) == ""
+
+
+def test_the_trace_says_what_was_let_go_of() -> None:
+    loop = Loop()
+    with hv.record(loop.net, keep=2) as trace:
+        loop.run(20)
+        assert len(trace.roots) <= 4 and len(trace.notes) == 1
+    assert trace.notes == [
+        "Of the passes, the last 2 are kept, as record(keep=...) asked for; "
+        "the 18 before them were let go of, with their forward steps."
+    ]
+    assert trace.notes[0] in repr(trace) and trace.notes[0] in trace.player().notes
+
+
+def test_nothing_is_said_where_nothing_was_let_go_of() -> None:
+    loop = Loop()
+    with hv.record(loop.net, keep=20) as trace:
+        loop.run(3)
+    assert trace.notes == [] and trace.dropped == 0 and len(trace.roots) == 3
+
+
+def test_a_trimmed_trace_is_saved_loaded_drawn_and_played(tmp_path: Path) -> None:
+    loop = Loop()
+    with hv.record(loop.net, keep=2) as trace:
+        loop.run(7)
+    trace.save(tmp_path / "trace.json")
+    loaded = hv.load(tmp_path / "trace.json")
+    assert loaded == trace and loaded.dropped == 5
+    player = loaded.player()
+    assert len(player.svgs) == 2 and player.steps == len(trace.steps)
+    assert {frame["picture"] for frame in player.frames} == {0, 1}
+    assert trace.figure(0).pipe("svg") and trace.figure().pipe("svg")
+    assert "c_hook" in player.svgs[1]
+
+
+def test_calls_go_on_counting() -> None:
+    loop = Loop()
+    with hv.record(loop.net, keep=1) as trace:
+        loop.run(5)
+    assert [step.on for step in steps_of(trace, "call")] == ["Net (call 5)", "Net.l1 (call 5)", "Net.l2 (call 5)"]
+
+
+def test_a_node_has_one_number_in_all_passes_that_are_kept() -> None:
+    tensors = scene()
+    tensors.c.register_hook(c_hook)
+    with hv.record(names=tensors._asdict(), keep=2) as trace:
+        for _ in range(6):
+            tensors.e.backward(retain_graph=True)
+    one, other = ([s.node for s in trace.steps if s.pass_id == i] for i in (0, 1))
+    assert one == other and len(trace.ops) == 5 and len(trace.hook_rows) == 1
+
+
+def test_a_graph_from_before_keeps_its_place_among_later_ones() -> None:
+    """Its nodes were numbered in a pass that is gone."""
+    tensors, x = scene(), leaf(1.0)
+    with hv.record(names=tensors._asdict(), keep=1) as trace:
+        tensors.e.backward(retain_graph=True)
+        for _ in range(5):
+            (x * 2).backward()
+        tensors.e.backward()
+    assert {step.on for step in trace.steps} >= {"a", "b", "c", "d", "e"}
+    assert len(trace.ops) == 5 and fault_of(trace) == ""
+
+
+def test_a_forward_whose_backward_comes_later_loses_its_owner_only() -> None:
+    net, other = Doubled(), Doubled()
+    with hv.record(keep=1) as trace:
+        early = net(leaf(3.0))
+        for _ in range(4):
+            other(leaf(1.0)).backward()
+        early.backward()
+    assert [step.kind for step in trace.steps][:2] == ["seed", "compute"]
+    assert fault_of(trace) == ""
+    assert plain(steps_of(trace, "accumulate", "net.weight")[0].after) == 3
+
+
+def test_a_pass_inside_a_pass_is_a_part_of_it() -> None:
+    x = leaf(2.0)
+    y = x * 3
+
+    def inner(grad: torch.Tensor) -> None:
+        with torch.enable_grad():
+            for _ in range(5):
+                (leaf(1.0) * 2).backward()
+
+    y.register_hook(inner)
+    with hv.record(keep=1) as trace:
+        for _ in range(4):
+            y.backward(retain_graph=True)
+    assert len(trace.roots) == 6 and trace.dropped == 18
+    assert steps_of(trace, "seed")[0].on == "y"
+    assert trace.notes == [say("note.dropped", dropped=3, kept=1)]
+    assert fault_of(trace) == ""
+
+
+def test_an_aliased_gradient_still_names_its_cause() -> None:
+    with hv.record(keep=1) as trace:
+        for _ in range(4):
+            tensors = scene(torch.add)
+            tensors.d.register_hook(lambda grad: grad.mul_(100) and None)
+            tensors.e.backward()
+    (step,) = steps_of(trace, "aliased")
+    assert trace.steps[step.row.cause].kind == "tensor_hook" and "edited in place" in step.sentence
+
+
+def test_letting_go_of_nothing_changes_nothing() -> None:
+    with hv.record() as trace:
+        scene().e.backward()
+    before = facts(trace)
+    moved = drop_passes(trace, 0)
+    assert facts(trace) == before
+    assert all(old == new for numbers in moved for old, new in numbers.items())
+
+
+@pytest.mark.parametrize("keep", [0, -1, 1.5, "3", True])
+def test_what_is_no_number_of_passes_is_refused(keep: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="keep is how many passes to keep"), hv.record(keep=keep):
+        pass
+
+
+@pytest.mark.slow
+def test_a_loop_of_two_thousand_steps_leaves_memory_flat() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
+    net[0].register_forward_hook(lambda module, args, output: output.register_hook(lambda grad: grad * 2) and None)
+    opt = torch.optim.SGD(net.parameters(), lr=0.001)
+    sizes: list[int] = []
+    with hv.record(net, keep=3) as trace:
+        for step in range(2000):
+            if step == 1300:  # watching memory makes everything slower; some hundred steps until all is watched
+                tracemalloc.start()
+            opt.zero_grad()
+            net(torch.ones(1, 2)).sum().backward()
+            opt.step()
+            if step >= 1300 and step % 100 == 99:
+                gc.collect()
+                sizes.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert trace.dropped == 1997 and len(trace.rows) < 200
+    assert sizes[-1] - sizes[-3] < 20_000, sizes  # 100 bytes a step; one row alone takes more
+
+
+def train(passes: int, **options: Any) -> hv.Trace:
+    net = nn.Linear(1, 1)
+    with hv.record(net, **options) as trace:
+        for _ in range(passes):
+            net(torch.ones(1, 1)).sum().backward()
+    return trace
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "MANY_STEPS", 200)
+    monkeypatch.setattr(retention, "SEVERAL", 10)
+
+
+def test_a_recording_that_grows_without_end_says_so_once_and_what_to_do(soon: None) -> None:
+    with pytest.warns(hv.HookvizWarning, match=r"record\(keep=10\).*record\(every=100\).*end the with block") as warned:
+        trace = train(100)
+    assert len(warned) == 1 and warned[0].filename == __file__
+    assert str(warned[0].message).startswith("This recording holds 20")
+    assert trace.notes == []
+
+
+@pytest.mark.parametrize("options", [{}, {"keep": 1}, {"every": 2}], ids=str)
+def test_a_long_loop_of_forwards_alone_says_so_too(options: dict[str, int], soon: None) -> None:
+    net = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
+    with hv.record(net, **options) as trace:
+        for _ in range(200):
+            net(torch.ones(1, 1))
+    [note] = [note for note in trace.notes if note.startswith("This recording holds")]
+    assert re.match(r"This recording holds 20\d steps of 3\d calls of models, .* and grows with every call\.", note)
+    assert "End the with block after the calls" in note and "record(net, only=...)" in note
+    assert "every=" not in note and "passes with" not in note
+    counted = "record(keep=1) counts backward passes, and none has begun: it keeps every call."
+    assert note.endswith(counted) == ("keep" in options)
+
+
+def test_where_warnings_are_errors_the_pass_goes_on_and_the_trace_says_it(soon: None) -> None:
+    trace = train(100)  # in the tests they are
+    assert len(trace.roots) == 100 and "This recording holds 20" in "".join(trace.notes)
+    assert not any(row.kind in ("exception", "unobserved") for row in trace.rows)
+
+
+@pytest.mark.parametrize("options", [{"keep": 20}, {"every": 20}], ids=str)
+def test_a_recording_that_is_bounded_says_nothing(options: dict[str, int], soon: None) -> None:
+    assert "This recording holds" not in "".join(train(100, **options).notes)
+
+
+def test_one_large_pass_says_nothing(soon: None) -> None:
+    x = leaf(1.0)
+    y = x
+    for _ in range(300):
+        y = y * 2
+    with hv.record() as trace:
+        y.backward()
+    assert len(trace.rows) > 300 and trace.notes == []
+
+
+def test_a_warning_that_cannot_be_written_leaves_the_pass_alone(soon: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*_: Any) -> None:
+        raise ValueError("I/O operation on closed file.")
+
+    monkeypatch.setattr(warnings, "warn_explicit", closed)
+    trace = train(100)
+    assert len(trace.roots) == 100 and "This recording holds 20" in "".join(trace.notes)

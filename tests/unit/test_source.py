@@ -1,0 +1,248 @@
+"""A hook is named as its writer knows it, and its file without a word about the machine."""
+
+import ast
+import functools
+import inspect
+import linecache
+import operator
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from hookviz.support.source_code import Source, describe, where
+
+
+def plain_hook(grad: torch.Tensor) -> torch.Tensor:
+    return grad + 2
+
+
+def two_returns(grad: Any) -> Any:
+    if grad:
+        return grad
+    return None
+
+
+def passed_on(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*arguments: Any) -> Any:
+        return function(*arguments)
+
+    return wrapper
+
+
+@passed_on
+def decorated(grad: Any) -> Any:
+    return grad
+
+
+class Scale:
+    """A callable object."""
+
+    def __call__(self, grad: Any) -> Any:
+        return grad
+
+    def method(self, grad: Any) -> Any:
+        return grad
+
+
+def first_line(function: Any) -> int:
+    return inspect.getsourcelines(function)[1]
+
+
+def test_a_function_shows_its_name_file_lines_and_return() -> None:
+    line = first_line(plain_hook)
+    text = "def plain_hook(grad: torch.Tensor) -> torch.Tensor:\n    return grad + 2"
+    assert describe(plain_hook) == Source("plain_hook", "tests/unit/test_source.py", line, text, line + 1)
+
+
+@torch.no_grad()
+def clip(grad: torch.Tensor) -> torch.Tensor:
+    return grad.clamp(-1, 1)
+
+
+def test_a_hook_under_no_grad_shows_its_own_source_rather_than_that_of_torch() -> None:
+    source = describe(clip)
+    assert (source.name, source.file) == ("clip", "tests/unit/test_source.py")
+    assert "grad.clamp(-1, 1)" in source.text
+
+
+def test_a_function_inside_another_is_shown_without_its_indentation() -> None:
+    def inner(grad: Any) -> Any:
+        return grad
+
+    assert describe(inner).text == "def inner(grad: Any) -> Any:\n    return grad"
+
+
+def test_only_a_single_return_is_marked() -> None:
+    assert describe(two_returns).mark is None
+
+
+def test_a_lambda_is_named_by_its_text() -> None:
+    source = describe(lambda grad: grad * 2)
+    assert (source.name, source.label) == ("lambda grad: grad * 2", "λ grad * 2")
+    assert source.line == source.mark
+
+
+def test_of_several_lambdas_on_a_line_each_finds_its_own_text() -> None:
+    both = (lambda grad: grad + 1, lambda grad: grad + 2)
+    assert [describe(each).name for each in both] == ["lambda grad: grad + 1", "lambda grad: grad + 2"]
+
+
+def test_a_lambda_inside_a_lambda_finds_its_own_text() -> None:
+    outer = lambda: lambda grad: grad + 1  # noqa: E731
+    assert describe(outer()).name == "lambda grad: grad + 1"
+    assert describe(outer).name == "lambda: lambda grad: grad + 1"
+
+
+def test_a_lambda_over_several_lines_is_named_on_one() -> None:
+    source = describe(
+        lambda grad: (
+            grad
+            + 2
+        )
+    )  # fmt: skip
+    assert source.name.startswith("lambda grad: ( grad + 2")
+
+
+def test_a_decorated_function_shows_what_was_decorated() -> None:
+    source = describe(decorated)
+    assert source.name == "decorated"
+    assert source.text.startswith("@passed_on\ndef decorated(")
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (print, "print"),
+        (operator.neg, "neg"),
+        (torch.neg, "neg"),
+        (functools.partial(print, 1), "partial(print)"),
+        (functools.partial(plain_hook), "partial(plain_hook)"),
+        (functools.partial(functools.partial(print, 1), sep=""), "partial(print)"),
+        (Scale(), "Scale"),
+        (Scale().method, "Scale.method"),
+        ([].append, "append"),
+        (3, "int"),
+        (type, "type"),
+    ],
+)
+def test_whatever_can_be_a_hook_has_a_name(function: Any, name: str) -> None:
+    assert describe(function).name == name
+
+
+@pytest.mark.parametrize("function", [print, operator.neg, [].append])
+def test_what_is_built_in_has_no_source(function: Any) -> None:
+    assert describe(function)[1:] == (None, None, None, None)
+
+
+def test_a_callable_object_shows_its_call_method() -> None:
+    assert "def __call__(self, grad: Any)" in describe(Scale()).text
+
+
+def test_a_partial_shows_the_source_of_its_function() -> None:
+    assert describe(functools.partial(plain_hook)).text == describe(plain_hook).text
+
+
+def test_a_lambda_typed_into_a_prompt_says_only_that_it_is_one() -> None:
+    typed = eval(compile("lambda grad: grad", "<stdin>", "eval"))
+    assert describe(typed) == Source("lambda", None, None, None, None)
+    assert describe(typed).label == "λ"
+
+
+def test_an_object_whose_attributes_raise_is_still_described() -> None:
+    class Wicked:
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError(name)
+
+        def __call__(self, grad: Any) -> None: ...
+
+    assert describe(Wicked()).name == "Wicked"
+
+
+def test_a_callable_that_wraps_itself_is_still_described() -> None:
+    class Loop:
+        def __call__(self, grad: Any) -> None: ...
+
+    loop = Loop()
+    loop.__wrapped__ = loop  # type: ignore[attr-defined]
+    assert describe(loop).name == "Loop"
+
+
+def written(folder: Path, text: str, name: str) -> Any:
+    """The function ``hook`` of a file."""
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    space: dict[str, Any] = {}
+    exec(compile(text, str(path), "exec"), space)
+    return space["hook"]
+
+
+def test_a_file_that_was_broken_since_is_no_obstacle(tmp_path: Path) -> None:
+    hook = written(tmp_path, "def hook(grad):\n    return grad\n", "mine.py")
+    (tmp_path / "mine.py").write_text("def hook(grad:\n")
+    linecache.checkcache()
+    assert describe(hook) == Source("hook", "mine.py", 1, None, None)
+
+
+def test_a_file_of_another_language_is_read(tmp_path: Path) -> None:
+    hook = written(tmp_path, "def hook(梯度):\n    return 梯度 + 2  # 加二\n", "钩子.py")
+    source = describe(hook)
+    assert (source.file, source.mark) == ("钩子.py", 2)
+    assert "加二" in source.text
+
+
+def test_a_lambda_after_letters_of_several_bytes_finds_its_own_text(tmp_path: Path) -> None:
+    hook = written(tmp_path, "梯度 = '梯度'; other = lambda g: g + 1; hook = lambda g: g + 2\n", "two.py")
+    assert describe(hook).name == "lambda g: g + 2"
+
+
+def test_a_name_of_a_file_holds_nothing_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deep").mkdir()
+    assert where(str(tmp_path / "deep" / "mine.py")) == "deep/mine.py"
+    assert where(os.path.join(os.path.abspath(os.sep), "else", "where", "hook.py")) == "hook.py"
+    assert where("<string>") is None
+
+
+def test_a_file_of_a_library_is_named_from_the_library_on() -> None:
+    assert where(torch.utils.hooks.__file__) == "torch/utils/hooks.py"
+    assert not os.path.isabs(describe(os.path.join).file or "")
+
+
+def test_a_notebook_cell_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Shell:
+        class compile:  # noqa: N801
+            _filename_map = {"/nowhere/ipykernel_1/2.py": 4}  # noqa: RUF012
+
+    module = type(sys)("IPython")
+    module.get_ipython = Shell  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    assert where("/nowhere/ipykernel_1/2.py") == "In [4]"
+    assert where("/nowhere/ipykernel_1/3.py") == "3.py"
+
+
+@pytest.mark.parametrize(("disturbed", "known"), [(1, True), (99, False)])
+def test_a_parser_that_is_disturbed_is_asked_again(
+    disturbed: int, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, names = tmp_path / f"disturbed_{disturbed}.py", dict[str, Any]()
+    path.write_text(f"def hook(grad):\n    return grad * {disturbed}\n")
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    calls, parse = [], ast.parse
+
+    def disturbed_parse(text: str) -> ast.Module:
+        calls.append(text)
+        if len(calls) <= disturbed:
+            raise SystemError("AST constructor recursion depth mismatch (before=6, after=26)")
+        return parse(text)
+
+    monkeypatch.setattr(ast, "parse", disturbed_parse)
+    described = describe(names["hook"])
+    monkeypatch.undo()
+    assert described.name == "hook"
+    assert described.text == (path.read_text().rstrip() if known else None)

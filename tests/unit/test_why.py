@@ -1,0 +1,676 @@
+"""What ``trace.why`` says: formulas with values where these come to what was recorded, else why there are none."""
+
+import ast
+import gc
+import math
+import re
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from scenes import leaf, scene
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import hookviz as hv
+from hookviz.analysis.formulas import derivatives
+from hookviz.analysis.formulas.evaluation import evaluate
+from hookviz.analysis.formulas.functions import FUNCTIONS
+from hookviz.analysis.formulas.reasons import Reason
+from hookviz.analysis.formulas.verification import ROUNDINGS
+from hookviz.recorder.saved_tensors import ROOM, SavedTensors
+from hookviz.trace import SavedRow
+from hookviz.trace.values import measure
+
+Tensor = torch.Tensor
+
+
+def passed(root: Tensor, **given: Any) -> hv.Trace:
+    """A backward pass from ``root``, recorded."""
+    with hv.record(**given) as trace:
+        root.backward(torch.ones_like(root))
+    return trace
+
+
+def reasons(trace: hv.Trace, op: str) -> list[Reason]:
+    """Those for all that nodes of ``op`` sent."""
+    steps = [step for step in trace.steps if step.kind == "compute" and trace.ops[step.node] == op]
+    return [reason for step in steps for reason in trace.why(step.index)]
+
+
+def at(trace: hv.Trace, kind: str, on: str) -> list[Reason]:
+    """Those of the one step of a kind on a tensor."""
+    (step,) = [step for step in trace.steps if step.kind == kind and step.on == on]
+    return list(trace.why(step.index))
+
+
+# -- how it reads
+
+
+def test_the_picture_of_the_lessons_reads_as_it_should() -> None:
+    tensors = scene()
+    tensors.e.register_hook(lambda grad: grad * 2)
+    trace = passed(tensors.e, names=tensors._asdict())
+    to_c, to_d = reasons(trace, "MulBackward0")[:2]
+    assert to_c.text == "grad × other = 2 × 4 = 8"
+    assert to_c == at(trace, "arrive", "c")[0]
+    assert (to_c.on, to_c.formula, to_c.filled, to_c.verdict, to_c.note) == (
+        "c",
+        "grad × other",
+        "2 × 4",
+        "explained",
+        "",
+    )
+    assert to_c.value is not None and to_c.value.tolist() == 8
+    assert to_c.source == "mul_tensor_backward(grad, other, self.scalar_type())"
+    assert to_d.text == "grad × self = 2 × 6 = 12"
+
+
+READINGS: dict[str, Callable[[Tensor], Tensor]] = {
+    "grad × exponent × self^(exponent − 1) = 1 × 2 × 3 = 6": lambda x: x**2,
+    "grad × exponent × self^(exponent − 1) = 1 × 3 × 3² = 27": lambda x: x**3,
+    "grad × exponent × self^(exponent − 1) = 1 × (-1) × 3^(-2) = -0.111111": lambda x: x**-1,
+    "grad ÷ (2 × result) = 1 ÷ (2 × 1) = 0.5": lambda x: (x - 2).sqrt(),
+    "−grad × result² = −6 × 0.333333² = -0.666667": lambda x: 6 / x,
+    "expand(grad, shape) = expand(1, (2,)) = [1, 1]": lambda x: (x * torch.tensor([1.0, -2.0])).sum(),
+    "expand(grad, shape, dim) ÷ size(shape, dim) = expand(1, (2,), (0,)) ÷ 2 = [0.5, 0.5]": lambda x: torch.stack(
+        [x, x]
+    ).mean(0),
+    "where(result ≤ 0, 0, grad) = where(0 ≤ 0, 0, 1) = 0": lambda x: (x - 4).relu(),
+    "selfᵀ @ grad = [[3, 3]]ᵀ @ [[1]] = [[3], [3]]": lambda x: (
+        torch.full((1, 2), 3.0) @ torch.stack([x, x]).unsqueeze(1)
+    ),
+    "2 ÷ √π × exp(−self²) × grad = 2 ÷ √π × exp(−3²) × 1 = 0.000139253": lambda x: x.erf(),
+    "where(self ≥ min and self ≤ max, grad, 0) = where(3 ≥ 0 and 3 ≤ 4, 1, 0) = 1": lambda x: x.clamp(0, 4),
+    "0 = 0": lambda x: x.sign(),
+    "−grad = −1 = -1": lambda x: -x,
+    "grad = 1": lambda x: x + 1,
+}
+
+
+@pytest.mark.parametrize("text", READINGS)
+def test_a_formula_reads_well(text: str) -> None:
+    trace = passed(READINGS[text](leaf(3.0)))
+    assert text in [reason.text for step in trace.steps for reason in trace.why(step.index)]
+
+
+def test_what_does_not_fit_on_a_line_is_told_without_values() -> None:
+    x, y = (torch.rand(4, 4, requires_grad=True) for _ in range(2))
+    (to_x, _) = reasons(passed(x * y), "MulBackward0")
+    assert (to_x.verdict, to_x.filled) == ("explained", "")
+    assert re.fullmatch(r"grad × other = \(4, 4\) norm [\d.]+", to_x.text)
+
+
+def test_the_reasons_are_a_table() -> None:
+    trace = passed(leaf(2.0) * leaf(3.0))
+    table = trace.why(1)
+    assert "grad × other = 1 × 3 = 3" in repr(table)
+    assert '<th scope="col"' in table._repr_html_()
+
+
+def test_other_steps_have_nothing_to_explain() -> None:
+    trace = passed(leaf(2.0) * leaf(3.0))
+    assert list(trace.why(0)) == []
+    assert "where a node computes" in repr(trace.why(0))
+    assert trace.why(-1) == trace.why(len(trace.steps) - 1)
+    with pytest.raises(IndexError):
+        trace.why(len(trace.steps))
+
+
+# -- what arrives, and what is added up
+
+
+def test_a_sum_is_explained_part_by_part() -> None:
+    x = leaf(2.0)
+    y = x * 1
+    trace = passed(y * 3 + y * 5, names={"y": y})
+    assert [reason.text for reason in at(trace, "arrive", "y")] == [
+        "grad × other = 1 × 5 = 5",
+        "grad × other = 1 × 3 = 3",
+        "sum of 2 contributions = 5 + 3 = 8",
+    ]
+
+
+def test_a_seed_is_one_of_the_contributions() -> None:
+    x = leaf(2.0)
+    y = x * 1
+    with hv.record(names={"y": y}) as trace:
+        torch.autograd.backward([y, y * 3])
+    texts = [(reason.text, reason.note) for reason in at(trace, "arrive", "y")]
+    assert sorted(texts) == [
+        ("1", "the seed"),
+        ("grad × other = 1 × 3 = 3", ""),
+        ("sum of 2 contributions = 1 + 3 = 4", ""),
+    ]
+
+
+def test_a_gradient_that_is_accumulated_is_added() -> None:
+    x = leaf(2.0)
+    x.register_hook(lambda grad: grad * -10)
+    y = x * 3
+    with hv.record() as trace:
+        y.backward(retain_graph=True)
+        y.backward()
+    texts = [reason.text for step in trace.steps if step.kind == "accumulate" for reason in trace.why(step.index)]
+    assert texts == ["grad = -30", ".grad + grad = (-30) + (-30) = -60"]
+
+
+def test_a_hook_of_the_node_that_changes_what_it_computed_is_named() -> None:
+    x = leaf(2.0)
+    y = x * 3
+    assert y.grad_fn is not None
+    y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: (grad_inputs[0] * 7, *grad_inputs[1:]))
+    trace = passed(y, names={"x": x, "y": y})
+    (arrived,) = at(trace, "arrive", "x")
+    assert arrived.verdict == "not explained"
+    assert arrived.note == "MulBackward0 (y) computed 3; then a hook of the node turned it into 21."
+    assert reasons(trace, "MulBackward0")[0].text == "grad × other = 1 × 3 = 3"
+
+
+# -- what is not explained
+
+
+def test_an_op_without_an_entry_says_so() -> None:
+    (reason,) = reasons(passed(leaf(0.5).erfinv()), "ErfinvBackward0")
+    assert (reason.text, reason.verdict) == ("not explained", "not explained")
+    assert reason.note == "There is no entry for this input of ErfinvBackward0."
+    assert (reason.formula, reason.filled, reason.source) == ("", "", None)
+
+
+def test_an_input_without_a_formula_says_so() -> None:
+    x, y = leaf(0.5), leaf(0.5)
+    loss = torch.nn.functional.binary_cross_entropy(x, y)
+    verdicts = [reason.verdict for reason in reasons(passed(loss), "BinaryCrossEntropyBackward0")]
+    assert verdicts == ["explained", "not explained"]
+
+
+@pytest.mark.parametrize(
+    "make", [lambda x: torch.nn.functional.gelu(x, approximate="tanh"), lambda x: torch.linalg.vector_norm(x, 3)]
+)
+def test_a_case_of_which_the_formula_is_silent_says_so(make: Callable[[Tensor], Tensor]) -> None:
+    trace = passed(make(leaf(1.0, 2.0)))
+    reason = next(reason for step in trace.steps for reason in trace.why(step.index))
+    assert (reason.text, reason.formula) == ("not explained", "")
+    assert reason.note == "PyTorch has a formula for this case, and no reading of it is here."
+
+
+class Tripled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x * 3
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return grad * 3
+
+
+def test_a_function_of_ones_own_is_told_by_where_its_backward_is() -> None:
+    (reason,) = reasons(passed(Tripled.apply(leaf(2.0))), "TripledBackward")
+    line = Tripled.backward.__code__.co_firstlineno
+    assert reason.verdict == "not explained"
+    assert re.fullmatch(
+        rf"A Function of your own: its backward is in your code, at .*test_why\.py:{line}\.", reason.note
+    )
+
+
+def test_a_function_of_torchs_own_is_not_taken_for_ones_own() -> None:
+    y = torch.utils.checkpoint.checkpoint(torch.sin, leaf(2.0), use_reentrant=True)
+    (reason,) = reasons(passed(y), "CheckpointFunctionBackward")
+    assert reason.note.startswith("There is no entry")
+
+
+def altered(trace: hv.Trace, index: int, number: float) -> None:
+    trace.values[index] = measure(torch.tensor(number))
+
+
+@pytest.mark.parametrize("what", ["saved", "before", "after"])
+def test_a_value_that_is_not_the_real_one_is_found_out(what: str) -> None:
+    trace = passed(leaf(2.0) * leaf(3.0))
+    saved = next(row.value for row in trace.saved if row.name == "other")
+    step = next(row for row in trace.rows if row.kind == "compute")
+    altered(trace, {"saved": saved, "before": step.before, "after": step.after[0]}[what], 3.0001)
+    reason = trace.why(1)[0]
+    assert (reason.text, reason.filled, reason.verdict) == ("not explained", "", "not explained")
+    assert reason.note == "grad × other does not come to the gradient that was recorded."
+
+
+def test_a_saved_tensor_that_a_hook_edits_behind_torchs_back_is_found_out() -> None:
+    tensors = scene()
+    tensors.c.register_hook(lambda grad: tensors.b.data.mul_(2) and None)
+    trace = passed(tensors.e, names=tensors._asdict())
+    assert [reason.verdict for reason in reasons(trace, "MulBackward0")] == ["explained"] * 2 + [
+        "not explained",
+        "explained",
+    ]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+def test_only_rounding_may_lie_between(dtype: torch.dtype) -> None:
+    x, y = (torch.tensor(n, dtype=dtype, requires_grad=True) for n in (1.0, 3.0))
+    trace = passed(x * y)
+    index, eps = next(row for row in trace.rows if row.kind == "compute").after[0], torch.finfo(dtype).eps
+    for roundings, verdict in ((0, "explained"), (ROUNDINGS, "explained"), (ROUNDINGS + 1, "not explained")):
+        trace.values[index] = measure(torch.tensor(3 * (1 + roundings * eps), dtype=dtype))
+        assert trace.why(1)[0].verdict == verdict
+
+
+# -- symbols only
+
+
+MANY = "No values: they are kept in graphs of at most 256 nodes, and no more than 1,024 numbers in one recording."
+
+
+BYTES_A_NUMBER = 64
+"""In a list in Python, with its share of the rows that say whose it is."""
+
+
+def symbols(reason: Reason) -> tuple[str, str]:
+    assert (reason.verdict, reason.filled) == ("symbols only", "")
+    return reason.text, reason.note
+
+
+def test_large_tensors_are_told_in_symbols() -> None:
+    x = torch.rand(65, requires_grad=True)
+    found = reasons(passed((x.sin() * 2).sum()), "SinBackward0")
+    assert symbols(found[0]) == ("grad × cos(self)", "No values: there are more than 64 numbers.")
+    assert reasons(passed(torch.rand(64, requires_grad=True).sin()), "SinBackward0")[0].verdict == "explained"
+
+
+@pytest.mark.parametrize(("nodes", "verdict"), [(256, "explained"), (257, "symbols only")])
+def test_large_graphs_are_told_in_symbols(nodes: int, verdict: str) -> None:
+    y = leaf(1.0)
+    for _ in range(nodes - 1):
+        y = y * 1.5
+    trace = passed(y)
+    found = reasons(trace, "MulBackward0")
+    assert {reason.verdict for reason in found} == {verdict}
+    assert bool(trace.saved) == (nodes == 256)
+    if nodes > 256:
+        assert symbols(found[0]) == ("grad × other", MANY)
+
+
+def test_a_recording_keeps_no_more_for_formulas_than_it_says() -> None:
+    def numbers(trace: hv.Trace) -> int:
+        kept = {row.value for row in trace.saved if isinstance(row.value, int)} - {row.data for row in trace.tensors}
+        return sum(math.prod(trace.values[value][0]) for value in kept) + len(trace.saved)
+
+    with hv.record() as trace:
+        for _ in range(100):
+            (torch.rand(64, requires_grad=True) * 2).sin().sum().backward()
+    assert ROOM - 64 <= numbers(trace) <= ROOM
+    sines = [step.index for step in trace.steps if step.kind == "compute" and step.on.startswith("SinBackward0")]
+    assert trace.why(sines[0])[0].verdict == "explained"
+    assert symbols(trace.why(sines[-1])[0])[1] == MANY
+
+
+@pytest.mark.slow
+def test_what_is_kept_for_formulas_takes_little_memory_however_much_is_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def held() -> int:
+        gc.collect()
+        tracemalloc.start()
+        with hv.record() as trace:
+            for _ in range(30):
+                torch.rand(64, requires_grad=True).mul(2).sin().mul(torch.rand(64)).exp().sum().backward()
+        gc.collect()
+        size = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        assert len(trace.roots) == 30
+        return size
+
+    held()  # what is made once for all
+    with_formulas = held()
+    monkeypatch.setattr(SavedTensors, "capture", lambda self, survey: survey.begun())
+    assert 1_000 < with_formulas - held() < ROOM * BYTES_A_NUMBER
+
+
+def test_the_last_passes_that_are_kept_have_their_formulas() -> None:
+    with hv.record(keep=3) as trace:
+        for _ in range(200):
+            (torch.rand(64, requires_grad=True) * 2).sin().sum().backward()
+    sines = [step.index for step in trace.steps if step.kind == "compute" and step.on.startswith("SinBackward0")]
+    assert {trace.why(index)[0].verdict for index in sines} == {"explained"}
+
+
+def test_in_a_large_graph_both_cases_are_told_and_what_needs_no_saved_value_is_explained() -> None:
+    y = leaf(1.0)
+    for _ in range(300):
+        y = -y
+    trace = passed(y + leaf(1.0))
+    assert symbols(reasons(trace, "AddBackward0")[1])[0] == "grad if alpha = 1, else grad × alpha"
+    assert {reason.text for reason in reasons(trace, "NegBackward0")} == {"−grad = −1 = -1", "−grad = −(-1) = 1"}
+
+
+def test_a_part_of_a_concatenation_behind_one_of_unknown_length_is_told_in_symbols() -> None:
+    trace = passed(torch.cat([leaf(1.0, 2.0, 3.0), leaf(1.0, 2.0)]))
+    row = trace.rows[1]
+    assert trace.why(1)[1].verdict == "explained"
+    trace.rows[1] = row._replace(after=(None, row.after[1]))
+    assert symbols(trace.why(1)[0])[1] == "No values: how long the parts before this one are is not known."
+
+
+def test_saved_tensor_hooks_are_never_called_for_it() -> None:
+    def run(watch: Any) -> tuple[int, Any]:
+        calls = []
+        x = leaf(2.0)
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: calls.append(1) or t):
+            y = x.sin() * x.exp() * x.unsqueeze(0)[torch.tensor([0])]
+        with watch as trace:
+            y.backward()
+        return len(calls), trace
+
+    plain, _ = run(nullcontext())
+    count, trace = run(hv.record())
+    assert count == plain == 7
+    assert symbols(reasons(trace, "SinBackward0")[0]) == (
+        "grad × cos(self)",
+        "No values: a saved-tensor hook would have to unpack them, and is not called for this.",
+    )
+
+
+def by_hand(op: str, *saved: SavedRow, grad: Tensor | None = None, sent: Tensor | None = None) -> Reason:
+    """The reason in a trace that was written by hand: one node, which sends ``sent`` for ``grad``."""
+    trace = hv.Trace(ops=[op, "AccumulateGrad"], edges={(0, 0): (1, 0)}, roots=[[(0, 0)]], hooked=[[]])
+    trace.values += [measure(torch.tensor(1.0) if t is None else t) for t in (grad, sent)]
+    trace.rows.append(hv.trace.StepRow(0, "compute", 0, before=0, after=1))
+    trace.saved += saved
+    return trace.why(0)[0]
+
+
+def test_what_was_changed_or_is_not_saved_is_told_in_symbols() -> None:
+    for why, note in (
+        ("changed", "No values: what the node saved was changed in place since, or freed."),
+        ("none", "No values: this torch does not save what the formula names."),
+    ):
+        assert symbols(by_hand("SinBackward0", SavedRow(0, 0, "self", None, None, why)))[1] == note
+
+
+def test_numbers_that_are_not_read_are_told_in_symbols() -> None:
+    for given in ({"grad": torch.eye(2).to_sparse()}, {"sent": torch.eye(2).to_sparse()}):
+        assert symbols(by_hand("NegBackward0", **given))[1] == "No values: numbers of such a tensor are not read."
+
+
+def test_a_formula_that_cannot_be_computed_says_so() -> None:
+    reason = by_hand("SelectBackward0", *(SavedRow(0, 0, name, None, 7) for name in ("self_sym_sizes", "dim", "index")))
+    assert reason.note == "The formula could not be computed with these values (TypeError)."
+    assert reason.verdict == "not explained"
+
+
+def test_a_gradient_that_never_came_is_told() -> None:
+    trace = hv.Trace(ops=["NegBackward0", "AccumulateGrad"], edges={(0, 0): (1, 0)}, roots=[[(0, 0)]], hooked=[[]])
+    trace.values.append(measure(torch.tensor(1.0)))
+    trace.rows += [
+        hv.trace.StepRow(0, "compute", 0, after=0),
+        hv.trace.StepRow(0, "arrive", 1, 0, after=0, parts=((1, 0, 0),)),
+    ]
+    assert symbols(trace.why(0)[0])[1] == "No values: no gradient came for this output."
+    assert trace.why(1)[0].note == "The step in which it was computed was not seen."
+
+
+def test_a_gradient_of_another_shape_is_not_explained() -> None:
+    assert by_hand("NegBackward0", grad=torch.ones(2), sent=torch.ones(3)).verdict == "not explained"
+
+
+# -- dtypes and shapes
+
+
+HALVES = [lambda x, y: x * y + x / y, lambda x, y: (x @ y.t()).sigmoid(), lambda x, y: (x - y).softmax(0).sqrt()]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("make", HALVES)
+def test_half_precision_is_explained(make: Callable[..., Tensor], dtype: torch.dtype) -> None:
+    torch.manual_seed(3)
+    x, y = (torch.rand(3, 3).to(dtype).requires_grad_() for _ in range(2))
+    trace = passed(make(x, y))
+    assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_python_numbers_do_not_make_it_more_exact_than_torch_is(dtype: torch.dtype) -> None:
+    x = torch.tensor(0.3, dtype=dtype, requires_grad=True)
+    trace = passed(((x * 0.1 / 0.7).exp2() ** 1.1).log10().lerp(x, 0.3))
+    assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
+
+
+def test_complex_numbers_are_explained_and_the_conjugate_is_told() -> None:
+    x, y = (torch.tensor(n, requires_grad=True) for n in (1 + 2j, 3 - 1j))
+    found = reasons(passed((x * y).exp()), "MulBackward0")
+    assert [reason.formula for reason in found] == ["grad × conj(other)", "grad × conj(self)"]
+    assert {reason.verdict for reason in found} == {"explained"}
+
+
+def test_of_a_complex_number_for_a_real_tensor_the_real_part_is_taken() -> None:
+    (reason,) = reasons(passed(leaf(2.0) * torch.tensor(3 + 4j)), "MulBackward0")
+    assert reason.text == "grad × conj(other) = (1+0i) × conj(3+4i) = 3"
+    assert reason.note == "Of a complex number the real part is taken, since the tensor is real."
+
+
+def test_exponents_may_be_whole_numbers() -> None:
+    (reason,) = reasons(passed(leaf(2.0, 3.0) ** torch.tensor([3, 0])), "PowBackward1")
+    assert reason.value is not None and reason.value.tolist() == [12, 0]
+    assert reason.verdict == "explained"
+
+
+@pytest.mark.parametrize(
+    ("shapes", "notes"),
+    [
+        (((2, 3), (3,)), ["", "dimension(s) 0."]),
+        (((3,), (2, 3)), ["dimension(s) 0.", ""]),
+        (((2, 1), (1, 3)), ["dimension(s) 1.", "dimension(s) 0."]),
+        (((), (2, 3)), ["dimension(s) 0, 1.", ""]),
+    ],
+)
+def test_what_was_broadcast_is_summed_and_said(shapes: Any, notes: list[str]) -> None:
+    x, y = (torch.rand(shape, requires_grad=True) for shape in shapes)
+    found = reasons(passed(x * y), "MulBackward0")
+    assert [reason.note.removeprefix("Summed over what was broadcast, ") for reason in found] == notes
+    assert {reason.verdict for reason in found} == {"explained"}
+
+
+def test_nan_and_inf_are_explained() -> None:
+    x = leaf(float("nan"), float("inf"), 0.0, -1.0)
+    trace = passed((x * x).log().relu())
+    assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
+
+
+# -- what recording does for it
+
+
+def test_nothing_is_held_and_no_version_is_changed() -> None:
+    x = leaf(2.0)
+    middle = x.exp()
+    y = middle * x
+    versions = x._version, middle._version
+    with hv.record() as trace:
+        y.backward()
+    assert (x._version, middle._version) == versions
+    assert not any(isinstance(part, Tensor) for row in trace.saved for part in row)
+    gone = torch._C._WeakTensorRef(middle)
+    del middle, y
+    assert gone.expired()
+
+
+def test_what_the_trace_knows_already_is_not_kept_twice() -> None:
+    tensors = scene()
+    trace = passed(tensors.e, names=tensors._asdict())
+    named = {row.data for row in trace.tensors}
+    assert {row.value for row in trace.saved if row.value is not None} <= named
+
+
+class Counting(TorchDispatchMode):
+    calls = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.calls += 1
+        return function(*args, **kwargs or {})
+
+
+def test_to_ask_why_disturbs_nothing() -> None:
+    x = leaf(2.0, 3.0)
+    trace = passed(x.unsqueeze(0) @ x.sin().unsqueeze(1))
+    before = torch.get_rng_state()
+    with Counting() as counting, torch.autocast("cpu"), torch.device("meta"):
+        texts = [reason.text for step in trace.steps for reason in trace.why(step.index)]
+    assert torch.equal(torch.get_rng_state(), before) and torch.is_grad_enabled()
+    assert counting.calls == 0
+    assert texts == [reason.text for step in trace.steps for reason in trace.why(step.index)]
+
+
+def loop(keep: int | None, steps: int) -> hv.Trace:
+    weight = leaf(2.0)
+    with hv.record(names={"weight": weight}, keep=keep) as trace:
+        for number in range(steps):
+            (weight.sin() * float(number) ** 2).backward()
+    return trace
+
+
+def test_passes_that_are_let_go_of_take_along_what_they_saved() -> None:
+    texts = [
+        [reason.text for step in trace.steps for reason in trace.why(step.index)]
+        for trace in (loop(2, 7), loop(None, 7))
+    ]
+    assert len(texts[0]) * 7 == len(texts[1]) * 2 and texts[1][-len(texts[0]) :] == texts[0]
+    assert len(loop(2, 20).saved) == len(loop(2, 7).saved)
+
+
+# -- the table of formulas
+
+
+def entries() -> dict[str, dict[str, Any]]:
+    """``derivatives.yaml`` as a library reads it: entry → input → formula, beside the entry's signature."""
+    path = derivatives.files("torchgen").joinpath("packaged/autograd/derivatives.yaml")
+    found = {}
+    for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+        fields = entry.get("dispatch", {}).get("Default", entry)
+        inputs = {key: text for keys, text in fields.items() for key in keys.split(", ")}
+        found[entry["name"].partition("(")[0]] = {**inputs, "name": entry["name"]}
+    return found
+
+
+ENTRIES = entries()
+CITED = [
+    (op, slot, formula)
+    for op in derivatives.ops()
+    for slot in range(9)
+    if (formula := derivatives.formula(op, slot)) is not None and formula.entry is not None and (not slot or slot < 3)
+]
+
+
+@pytest.mark.parametrize(("op", "slot", "formula"), CITED, ids=lambda part: str(part)[:40])
+def test_a_formula_is_a_reading_of_what_torch_has(op: str, slot: int, formula: derivatives.Formula) -> None:
+    """A torch that changes its formula fails here, so that ours is looked at again."""
+    assert formula.entry is not None
+    entry = ENTRIES[formula.entry]
+    wording = " ".join(entry[formula.key].split())
+    assert wording in formula.wordings
+    assert formula.source is not None and " ".join(formula.source.split()) == wording
+    name = formula.entry.partition(".")[0].strip("_").removesuffix("_forward").title().replace("_", "")
+    assert re.fullmatch(rf"{name}Backward\d", op)
+
+
+def test_the_readme_counts_them() -> None:
+    read = {op for op, slot, formula in CITED}
+    text = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
+    assert f"formulas for {len(derivatives.ops())} kinds of node, {len(read)} of them readings" in text
+
+
+def differentiable(entry: dict[str, Any]) -> list[str]:
+    """The inputs of an entry that have a gradient, in the order of its signature, which is that of a node's edges."""
+    names = re.findall(r"Tensor(?:\([^)]*\))?\S* (\w+)", entry["name"].rpartition(" -> ")[0])
+    return [name for name in names if entry.get(name) not in (None, "non_differentiable")]
+
+
+@pytest.mark.parametrize("op", derivatives.ops())
+def test_the_inputs_stand_in_the_order_of_the_edges(op: str) -> None:
+    first = derivatives.formula(op, 0)
+    assert first is not None
+    if first.entry is not None:
+        ours = [found.key for slot in range(4) if (found := derivatives.formula(op, slot)) is not None]
+        theirs = differentiable(ENTRIES[first.entry])
+        assert list(dict.fromkeys(ours)) == theirs[: len(dict.fromkeys(ours))]
+
+
+def test_the_file_is_read_as_a_library_reads_it() -> None:
+    ours = {name: derivatives.fields(entry) for name, entry in derivatives.derivatives().items()}
+    assert ours.keys() == ENTRIES.keys()
+    for name, inputs in ours.items():
+        theirs = {key: text for key, text in ENTRIES[name].items() if key in inputs and isinstance(text, str)}
+        if name in {formula.entry for _, _, formula in CITED}:
+            assert {key: " ".join(inputs[key].split()) for key in theirs} == {
+                key: " ".join(text.split()) for key, text in theirs.items()
+            }
+
+
+@pytest.fixture
+def without_file(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def missing(package: str) -> Any:
+        raise ModuleNotFoundError(package)
+
+    derivatives.formula("NegBackward0", 0)  # our own table is read already
+    monkeypatch.setattr(derivatives, "files", missing)
+    derivatives.derivatives.cache_clear()
+    yield
+    derivatives.derivatives.cache_clear()
+
+
+@pytest.mark.usefixtures("without_file")
+def test_a_torch_without_the_file_is_told() -> None:
+    reason = passed(leaf(2.0) * leaf(3.0)).why(1)[0]
+    assert (reason.text, reason.source) == ("grad × other = 1 × 3 = 3", None)
+    assert reason.note == "The installed torch comes without derivatives.yaml."
+
+
+def test_a_torch_without_the_entry_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hookviz.analysis.formulas.reasons.derivatives", lambda: {"other": ""})
+    monkeypatch.setattr("hookviz.analysis.formulas.derivatives.derivatives", lambda: {"other": ""})
+    reason = passed(leaf(2.0) * leaf(3.0)).why(1)[0]
+    assert reason.note == "The derivatives.yaml of the installed torch has no such entry."
+
+
+@pytest.mark.parametrize("op", ["ClampMinBackward0", "ClampMaxBackward0", "ClampMinBackward1", "ClampMaxBackward1"])
+def test_where_releases_of_torch_differ_the_recorded_gradient_decides(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to 2.14 a number that is just at the limit gets the whole gradient, from 2.15 on none or half of it."""
+    x, limit = leaf(1.0, 3.0), leaf(1.0, 1.0) if op.endswith("1") else 1.0
+    clamp = torch.clamp_min if "Min" in op else torch.clamp_max
+    trace = passed(clamp(x, limit).sum())  # type: ignore[arg-type]
+    (reason, *_) = reasons(trace, op)
+    one, other = derivatives.formulas(op, 0)
+    assert one.installed and not other.installed
+    assert (reason.verdict, reason.source, reason.note) == ("explained", one.source, "")
+    elsewhere = f"- name: {one.entry}(Tensor self) -> Tensor\n  self: {other.wordings[0]}\n"
+    monkeypatch.setattr("hookviz.analysis.formulas.derivatives.derivatives", lambda: derivatives.entries(elsewhere))
+    trace = passed(clamp(x, limit).sum())  # type: ignore[arg-type]
+    (reason, *_) = reasons(trace, op)
+    assert (reason.verdict, reason.source) == ("explained", one.wordings[0])
+    assert reason.note == "Releases of PyTorch differ here: this formula is that of another one than the installed."
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["__import__('os')", "(1).real", "a[0]", "lambda: 1", "[x for x in a]", "f'{a}'", "not a", "a + 'b'.upper()"],
+)
+def test_a_formula_is_no_python(text: str) -> None:
+    with pytest.raises((TypeError, KeyError)):
+        evaluate(ast.parse(text, mode="eval").body, {"a": 1})
+
+
+def test_every_function_is_used_by_some_formula() -> None:
+    trees = [
+        ast.walk(formula.tree)
+        for op in derivatives.ops()
+        for slot in range(3)
+        if (formula := derivatives.formula(op, slot))
+    ]
+    called = {
+        node.func.id
+        for tree in trees
+        for node in tree
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert called == set(FUNCTIONS)
