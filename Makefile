@@ -17,7 +17,7 @@ help:
 	@echo "make lab      open the lessons in JupyterLab  (LAB_ARGS='--no-browser --port=8899')"
 	@echo "make check    format, lint, types and the quick tests, in a minute"
 	@echo "make test     run every test                  (PYTEST_ARGS='-k trace')"
-	@echo "make lint     check style and types"
+	@echo "make lint     check style, types and imports"
 	@echo "make lessons  make the students' lessons from those with solutions"
 	@echo "make site     make the course as a static site in build/site"
 	@echo "make slides   make slides of lessons in build/slides  (LESSONS='01 02')"
@@ -41,6 +41,7 @@ lint: ready-site
 	@$(VENV_PYTHON) -m ruff check
 	@$(VENV_PYTHON) -m ruff format --check
 	@$(VENV_PYTHON) -m mypy
+	@.venv/bin/lint-imports --no-cache --no-logo
 
 lessons: ready
 	@$(VENV_PYTHON) tools/lessons.py

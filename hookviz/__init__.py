@@ -1,11 +1,14 @@
 """See and debug PyTorch hooks: record a backward pass once, replay it anywhere."""
 
+from hookviz.api.loading import load
+from hookviz.api.trace import Trace
 from hookviz.course import Verdict, check
 from hookviz.hook_listing import hooks
-from hookviz.picture import Figure, draw, render
+from hookviz.hook_listing.drawing import draw
+from hookviz.picture import Figure, render
 from hookviz.recorder import HookvizWarning, record
-from hookviz.storage.files import load
-from hookviz.trace import Hook, Step, Trace
+from hookviz.support.version import VERSION
+from hookviz.trace import Hook, Step
 from hookviz.trace.values import Value
 from hookviz.what_if import WhatIf, whatif
 
@@ -26,4 +29,4 @@ __all__ = [
     "render",
     "whatif",
 ]
-__version__ = "0.1.0"
+__version__ = VERSION

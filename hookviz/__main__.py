@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from hookviz.api.loading import load
 from hookviz.page import page
-from hookviz.storage.files import load
 from hookviz.support.messages import say
 
 

@@ -1,12 +1,19 @@
 """What all tests share."""
 
 import gc
+import signal
 import warnings
 from collections.abc import Iterator
 
 import pytest
 import torch
 import torch.nn.modules.module as torch_modules
+
+
+def pytest_configure() -> None:
+    """A shell that starts the tests in the background lets them ignore Ctrl-C, which some of them are about."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,36 +1,15 @@
 """Values that stay on their device until a pass is over, since to fetch each by itself would make the device wait."""
 
 import math
-from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import torch
 
-Finish = Callable[[list[Any]], tuple[Any, ...]]
+from hookviz.trace.value_rows import Deferred, as_stored
+
 Head = tuple[tuple[int, ...], str, str]
 """(shape, dtype, device)"""
-
-
-class Deferred:
-    """A row of a trace whose numbers are still on a device; to look into it waits for them."""
-
-    __slots__ = ("finish", "numbers")
-
-    def __init__(self, numbers: torch.Tensor, finish: Finish) -> None:
-        self.numbers, self.finish = numbers, finish
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.finish(self.numbers.tolist()))
-
-    def reshaped(self, shape: tuple[int, ...]) -> "Deferred":
-        """The same statistics for a tensor that shows the same numbers in another shape."""
-        return Deferred(self.numbers, lambda numbers: (shape, *self.finish(numbers)[1:]))
-
-
-def as_stored(values: list[Any], start: int) -> list[Any]:
-    """The rows from ``start`` on; those that are folded stay so."""
-    return list.__getitem__(values, slice(start, None))
 
 
 def fetch_all(values: list[Any], start: int) -> None:

@@ -13,9 +13,10 @@ from torch.utils.hooks import RemovableHandle
 from hookviz.autograd import graph
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbers import NodeNumbers
-from hookviz.autograd.tensor_statistics import FEW, address, append_value, shape_only
+from hookviz.autograd.tensor_statistics import address, append_value, shape_only
 from hookviz.support.source_code import describe
-from hookviz.trace import HookRow, Place, TensorRow, Trace
+from hookviz.trace import HookRow, Place, TensorRow, TraceData
+from hookviz.trace.value_rows import FEW
 
 HookDicts: TypeAlias = NodeMarks[tuple[tuple[int, Any], ...]]
 """For a node: (which of its outputs, a weak reference to that tensor's dict of hooks), for tensors that may be gone."""
@@ -30,7 +31,7 @@ HookDictAt = tuple[str, Any, int, int]
 class GraphSnapshot:
     """One graph, looked at once. Holds its nodes until ``release``, its tensors until the pass has begun."""
 
-    def __init__(self, trace: Trace, numbering: NodeNumbers) -> None:
+    def __init__(self, trace: TraceData, numbering: NodeNumbers) -> None:
         self.trace, self.pass_id = trace, len(trace.roots)
         self.first_row, self.first_tensor = 0, len(trace.tensors)
         """Where the rows of this pass can begin among ``trace.rows``, and where they do among ``trace.tensors``.
@@ -331,7 +332,7 @@ def shared_dict(handle: RemovableHandle) -> dict[Any, Callable[..., Any]]:
 
 
 def hook_row(
-    trace: Trace, pass_id: int | None, kind: str, node: int, output: int, key: int, hook: Any, **more: Any
+    trace: TraceData, pass_id: int | None, kind: str, node: int, output: int, key: int, hook: Any, **more: Any
 ) -> int:
     """The number of a hook's row in ``trace``, added if it is not there yet, and noted for the pass if there is one."""
     row = HookRow(kind, node, output, key, *describe(hook), **more)

@@ -8,7 +8,7 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph
-from hookviz.trace import Trace
+from hookviz.trace import TraceData
 
 
 class NodeNumbers:
@@ -19,7 +19,7 @@ class NodeNumbers:
     number, which torch counts up in each thread, and by what the trace says of its op and of what follows it.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self._sequence = array("Q")
         """The sequence number of each node."""

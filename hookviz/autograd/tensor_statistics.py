@@ -4,35 +4,16 @@ import math
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch._subclasses import FakeTensor
 from torch.autograd import _enable_record_function, _profiler_enabled  # type: ignore[attr-defined]
 from torch.utils._python_dispatch import _disable_current_modes
 
-from hookviz.autograd.deferred_values import (
-    Deferred,
-    as_stored,
-    defer_norm,
-    defer_statistics,
-    defer_values,
-    fetch_all,
-    parts_of,
-)
+from hookviz.autograd.deferred_values import defer_norm, defer_statistics, defer_values, fetch_all, parts_of
 from hookviz.support.messages import say
-
-FEW = 64
-"""Up to this many numbers are kept one by one; beyond it, statistics only."""
-
-Row = tuple[Any, ...]
-"""What a trace keeps of a value: (shape, dtype, device, numbers, statistics, note), plain data."""
-
-Statistics = tuple[float | None, float | None, float | None, float, int | None, int | None, int | None]
-"""(min, max, mean, norm, nan, inf, zero); None for what was not read."""
-
-Which = Literal["all", "norm"]
-"""Which statistics are read of many numbers: all, or the norm alone where it is finite (see ``record``)."""
+from hookviz.trace.value_rows import FEW, Deferred, Row, Statistics, Which, as_stored
 
 
 def checked_statistics(which: object) -> Which:

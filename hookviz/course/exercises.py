@@ -1,13 +1,16 @@
 """Checking an answer to a lesson's question: right, or why not, in the lesson's terms."""
 
+from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from typing import Any
 
 import torch
 
 from hookviz.analysis.questions.verdict import Verdict
 from hookviz.course.judges import Found, Judge
-from hookviz.support.messages import say
+from hookviz.support.messages import fill, read_table, say
 
 LESSONS = [import_module(f"hookviz.course.lesson{number:02}") for number in range(1, 13)]
 JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, judge in lesson.JUDGES.items()}
@@ -18,22 +21,17 @@ SHARED = ("none", "number", "close", "name", "names", *NO_FUNCTION, "raised", "i
 """What can be said about answers to several exercises."""
 
 
-def check(exercise: str, answer: Any) -> Verdict:
-    """Whether ``answer`` answers ``exercise``, and if not, why not.
+@cache
+def texts(language: str = "en") -> Mapping[str, str]:
+    """What can be said of answers in one language: ``exercise.finding``, or a finding that many share → text."""
+    return read_table(files(__package__).joinpath(f"{language}.json"))
 
-    Args:
-        exercise: its number in the lesson, such as ``"02.1"``.
-        answer: a number, a name or a function, as the exercise asks; None for no answer yet.
 
-    Raises:
-        ValueError: there is no such exercise.
-
-    >>> check("02.1", 8)
-    Exercise 02.1, not yet: That is what arrives at c. Two hooks of c then work on it, before it is kept.
-    """
+def judged(exercise: str, answer: Any) -> Verdict:
+    """As ``hookviz.check``."""
     if exercise not in JUDGES:
         raise ValueError(say("error.check.unknown", exercise=exercise, known=", ".join(JUDGES)))
     with torch.enable_grad():
         found = Found("none") if answer is None or answer is ... else JUDGES[exercise](answer)
-    key = f"check.{found.name}" if found.name in SHARED else f"check.{exercise}.{found.name}"
-    return Verdict(exercise, found.name == "right", say(key, detail=found.detail, of=found.of))
+    text = texts()[found.name if found.name in SHARED else f"{exercise}.{found.name}"]
+    return Verdict(exercise, found.name == "right", fill(text, detail=found.detail, of=found.of))

@@ -19,7 +19,7 @@ from hookviz.support.messages import say
 from hookviz.support.printable import kind_of, printable
 from hookviz.support.source_code import describe
 from hookviz.support.table import Table
-from hookviz.trace import Hook, Trace
+from hookviz.trace import Hook, TraceData
 
 _taken = count()
 
@@ -134,7 +134,7 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
 
 def _of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[Kept]:
     """The dicts of models, under the names that a recording gives their modules."""
-    names = ModuleRegistry(Trace())
+    names = ModuleRegistry(TraceData())
     for root in roots:
         names.name(root)
         for module in module_tree.modules(root):

@@ -20,7 +20,7 @@ from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.support.progress import maybe
 from hookviz.support.source_code import describe
-from hookviz.trace import Trace
+from hookviz.trace import TraceData
 
 
 class Unplaced(NamedTuple):
@@ -57,7 +57,7 @@ def _nothing(*_: Any) -> None:
     """A hook that is taken off before it can run."""
 
 
-def survey(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> Trace:
+def survey(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> TraceData:
     """A trace without steps: the graph below ``roots``, and every hook registered on it now.
 
     Raises:
@@ -68,7 +68,7 @@ def survey(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> Trace:
 
 def survey_hooks(
     roots: Sequence[Any], names: dict[str, torch.Tensor], unplaced: list[Unplaced] | None = None
-) -> tuple[Trace, list[OnGraph]]:
+) -> tuple[TraceData, list[OnGraph]]:
     """As ``survey``, and with the trace the hooks with the dicts that keep them.
 
     Where ``unplaced`` is given, tensors that no variable leads to are looked for, too, and the hooks are added to it
@@ -77,7 +77,7 @@ def survey_hooks(
     Raises:
         ValueError: the graph is too deep to be held.
     """
-    trace, found = Trace(), []
+    trace, found = TraceData(), []
     seen = GraphSnapshot(trace, NodeNumbers(trace))
     try:
         with torch._C.DisableTorchFunction(), hidden_from_tools():

@@ -12,7 +12,8 @@ from hookviz.player.compression import pack
 from hookviz.player.large_trace import brief, state_of
 from hookviz.player.minifier import compact_script, compact_style
 from hookviz.support.messages import say
-from hookviz.trace import Trace
+from hookviz.support.version import VERSION
+from hookviz.trace import TraceData
 from hookviz.trace.redaction import redacted
 
 
@@ -31,8 +32,6 @@ def render_page(state: State, title: str | None = None) -> str:
     >>> "<h1>x &lt; 4</h1>" in render_page(state_of(trace), "x < 4")
     True
     """
-    from hookviz import __version__
-
     heading = text(say("page.title") if title is None else title)
     large = "outline" in state
     css, js = "\n".join([style(large=large), _css("still.css"), _css("page.css")]), _script(large)
@@ -48,12 +47,12 @@ def render_page(state: State, title: str | None = None) -> str:
     ]
     how = f'<p class="hv-how">{say("page.how")}</p>'
     inside = f"<h1>{heading}</h1>{how}{_body(state, js, say('page.hint'), packed=False)}"
-    foot = f"<footer>{say('page.made', version=__version__)}</footer>"
+    foot = f"<footer>{say('page.made', version=VERSION)}</footer>"
     body = f'<main class="hv-page">{inside}</main>{foot}'
     return f'<!DOCTYPE html>\n<html lang="en">\n<head>{"".join(head)}</head>\n<body>{body}</body>\n</html>\n'
 
 
-def page(trace: Trace, title: str | None = None, *, source: bool = True, values: bool = True) -> str:
+def page(trace: TraceData, title: str | None = None, *, source: bool = True, values: bool = True) -> str:
     """A page that plays ``trace``, if need be without the ``source`` of hooks, or the ``values`` of tensors.
 
     Raises:
@@ -79,7 +78,7 @@ def render_output(state: State) -> str:
     return f'<div class="hv-output tex2jax_ignore mathjax_ignore"><style>{css}</style>{inside}</div>'
 
 
-def mimebundle(trace: Trace) -> dict[str, str]:
+def mimebundle(trace: TraceData) -> dict[str, str]:
     """What Jupyter shows for a trace: a player that needs no kernel; else the picture of its end; else a line."""
     if not trace.rows:
         return {"text/plain": repr(trace)}
@@ -88,7 +87,7 @@ def mimebundle(trace: Trace) -> dict[str, str]:
     return {"text/html": render_output(state), "image/svg+xml": shown(last), "text/plain": repr(trace)}
 
 
-def _last(trace: Trace) -> str:
+def _last(trace: TraceData) -> str:
     from hookviz.picture import figure
 
     return figure(trace, len(trace.rows) - 1).svg()

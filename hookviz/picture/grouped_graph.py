@@ -7,7 +7,7 @@ from hookviz.picture.grouping import Group, Member, View, label_of
 from hookviz.picture.grouping.activity import Activity, Of, Range, ranges
 from hookviz.picture.primitives import NAME_ROOM, Arrow, short, within
 from hookviz.support.messages import say
-from hookviz.trace import Trace
+from hookviz.trace import TraceData
 from hookviz.trace.values import number
 
 FEW_PORTS = 3
@@ -44,7 +44,7 @@ class Port:
     """What lies there; None where that is more than one thing."""
 
 
-def group_box(trace: Trace, fold: Group, happened: Activity, around: str) -> GroupBox:
+def group_box(trace: TraceData, fold: Group, happened: Activity, around: str) -> GroupBox:
     """The closed box of ``fold`` within the module ``around``."""
     return box_about(fold.id, *named(trace, fold, around), happened.inside(fold), happened.first)
 
@@ -72,7 +72,7 @@ def _range(found: Range) -> str:
     return say("fold.norms", norms=" · ".join(filter(None, (norms, bad))))
 
 
-def named(trace: Trace, fold: Group, around: str = "") -> tuple[str, str]:
+def named(trace: TraceData, fold: Group, around: str = "") -> tuple[str, str]:
     """What a box is called, inside the module ``around``, and what it is."""
     nodes = count_of("node", len(fold.nodes))
     if fold.call >= 0:
@@ -90,7 +90,7 @@ def named(trace: Trace, fold: Group, around: str = "") -> tuple[str, str]:
     )
 
 
-def _called(trace: Trace, member: Member, around: str) -> str:
+def _called(trace: TraceData, member: Member, around: str) -> str:
     """A name for one end of a part; a node's op is none, since most are alike."""
     call = -1 if isinstance(member, int) else member.call
     return within(trace.call(call), around) if call >= 0 else ""
@@ -170,7 +170,7 @@ def _far(view: View, node: int) -> Member:
     return at
 
 
-def _outside(trace: Trace, far: Member) -> str:
+def _outside(trace: TraceData, far: Member) -> str:
     """What it is called."""
     return short(trace.name(far, 0) if isinstance(far, int) else named(trace, far)[0], NAME_ROOM)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from hookviz.picture.primitives import NAME_ROOM, Arrow, Mark, Pin, short, tiny, within
 from hookviz.support.messages import say
-from hookviz.trace import MODULE_HOOK_KINDS, Step, Trace
+from hookviz.trace import MODULE_HOOK_KINDS, Step, TraceData
 from hookviz.trace.sentences import numeral
 
 AT_OUTPUT = ("forward_hook", "full_backward_pre_hook", "backward_hook")
@@ -45,13 +45,13 @@ class CallBox:
         """The ids of the boxes that stand in it, outside of other calls."""
         return [*(f"n{node}" for node in self.nodes), *self.folds]
 
-    def at(self, trace: Trace, *, output: bool) -> list[Pin]:
+    def at(self, trace: TraceData, *, output: bool) -> list[Pin]:
         """Its hooks at one of its two sides."""
         return [pin for pin in self.pins if (trace.hook_rows[pin.hook or 0].kind in AT_OUTPUT) == output]
 
 
 def call_boxes(
-    trace: Trace, pass_id: int, calls: Iterable[int], made: Mapping[int, int], around: str = ""
+    trace: TraceData, pass_id: int, calls: Iterable[int], made: Mapping[int, int], around: str = ""
 ) -> dict[int, CallBox]:
     """The boxes of ``calls``, each with the nodes that belong in it (node → call), and with its hooks.
 
@@ -70,13 +70,13 @@ def call_boxes(
     return boxes
 
 
-def _box(trace: Trace, call: int, around: str) -> CallBox:
+def _box(trace: TraceData, call: int, around: str) -> CallBox:
     row = trace.calls[call]
     kind = trace.modules[row.module].kind if row.module >= 0 else ""
     return CallBox(f"m{call}", call, within(trace.call(call), around), short(kind, NAME_ROOM), row.parent)
 
 
-def _hooks(trace: Trace, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:
+def _hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:
     """(call, hook), each pair once: hooks that ran in a call, and those that were there and did not."""
     ran = {(call, hook) for call in boxes for hook in trace.lookup.fired.get((pass_id, call), ())}
     registered = trace.lookup.hooks(pass_id).of_module
@@ -86,13 +86,13 @@ def _hooks(trace: Trace, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tu
     return iter(sorted(module_hooks, key=lambda pair: (pair[0], *_order(trace, pair[1]))))
 
 
-def _order(trace: Trace, hook: int) -> tuple[int, bool, int]:
+def _order(trace: TraceData, hook: int) -> tuple[int, bool, int]:
     """Hooks of one kind stand together, global ones first, as they fire."""
     row = trace.hook_rows[hook]
     return MODULE_HOOK_KINDS.index(row.kind), "global" not in row.flags, hook
 
 
-def _pin(trace: Trace, call: int, index: int) -> Pin:
+def _pin(trace: TraceData, call: int, index: int) -> Pin:
     hook, row = trace.hook(index), trace.hook_rows[index]
     kind = say(f"picture.{row.kind}")
     label = f"{kind} {numeral(hook.place)} {short(hook.label, PIN_ROOM)}"

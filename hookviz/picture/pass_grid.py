@@ -8,7 +8,7 @@ from hookviz.picture.group_boxes import draw_group
 from hookviz.picture.grouped_graph import GroupBox
 from hookviz.picture.html_labels import SIZE, Style, room_for
 from hookviz.picture.scene import Scene
-from hookviz.trace import Trace
+from hookviz.trace import TraceData
 
 WIDE = 960
 """Points: no wider, if two boxes fit beside each other: what a laptop's screen leaves beside the panel."""
@@ -28,7 +28,7 @@ class _Even(Style):
         return self.width
 
 
-def grid(trace: Trace, boxes: Sequence[GroupBox]) -> Figure:
+def grid(trace: TraceData, boxes: Sequence[GroupBox]) -> Figure:
     """The picture of ``boxes``, read as a page is: row by row."""
     scene = Scene(trace, -1, {}, {}, {}, len(boxes))
     scene.folds = list(boxes)

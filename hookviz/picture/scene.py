@@ -24,7 +24,7 @@ from hookviz.picture.primitives import (
     within,
 )
 from hookviz.support.messages import say
-from hookviz.trace import HOOK_KINDS, Step, TensorRow, Trace
+from hookviz.trace import HOOK_KINDS, Step, TensorRow, TraceData
 from hookviz.trace.sentences import SEVERAL, numeral
 from hookviz.trace.traversal import below, called, chain, makers
 from hookviz.trace.values import Value
@@ -48,7 +48,7 @@ PINNED = ("tensor_hook", "multi_grad_hook", "retain_grad", "node_pre_hook", "pos
 class Scene:
     """The boxes and arrows of one pass, and a mark for each of its steps."""
 
-    trace: Trace
+    trace: TraceData
     pass_id: int
     boxes: dict[int, Box]
     arrows: dict[tuple[int, int], Arrow]
@@ -75,7 +75,7 @@ class Scene:
     """Id of a text → what it stands on."""
 
     @classmethod
-    def of(cls, trace: Trace, pass_id: int = 0, most: int = MOST) -> "Scene":
+    def of(cls, trace: TraceData, pass_id: int = 0, most: int = MOST) -> "Scene":
         """The scene of one pass of ``trace``, at most ``most`` boxes of it, those nearest to the roots."""
         below_roots = below(trace, pass_id)
         made = makers(trace, below_roots)
@@ -220,7 +220,7 @@ class Scene:
 
 
 def _within(
-    trace: Trace, below: list[int], others: list[int], made: dict[int, int], most: int
+    trace: TraceData, below: list[int], others: list[int], made: dict[int, int], most: int
 ) -> tuple[list[int], list[int]]:
     """The nodes and the calls for which there is room: nodes with the calls around them, then other calls."""
     nodes: list[int] = []
@@ -239,7 +239,7 @@ def _within(
     return nodes, list(calls)
 
 
-def box_of(trace: Trace, pass_id: int, node: int, around: str = "") -> Box:
+def box_of(trace: TraceData, pass_id: int, node: int, around: str = "") -> Box:
     """The box of a node; inside the module ``around`` its tensors go by their names there."""
     tensors = trace.lookup.tensors(pass_id, node)
     names = [(within(row.name, around), held(_data(trace, row))) for row in tensors if row.name]
@@ -248,7 +248,7 @@ def box_of(trace: Trace, pass_id: int, node: int, around: str = "") -> Box:
     return Box(f"n{node}", node, op, leaf, tensors, names, list(_pins(trace, pass_id, node, tensors)))
 
 
-def _data(trace: Trace, row: TensorRow) -> str:
+def _data(trace: TraceData, row: TensorRow) -> str:
     """A tensor's numbers where they fit, else its shape."""
     value = trace.value(row.data)
     if not isinstance(value, Value):
@@ -257,7 +257,7 @@ def _data(trace: Trace, row: TensorRow) -> str:
     return str(value.shape) if value.note is None and (line is None or len(line) > VALUE_ROOM) else tiny(value)
 
 
-def _pins(trace: Trace, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
+def _pins(trace: TraceData, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
     """Pins in the order in which they fire."""
     mine = trace.lookup.hooks(pass_id).of_node.get(node, ())
     for kind in PINNED:

@@ -12,7 +12,7 @@ from hookviz.picture.scene import Scene
 from hookviz.picture.tensor_layer import grads
 from hookviz.player.compression import pack
 from hookviz.support.messages import say, section
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, Trace, Values
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
 from hookviz.trace.sentences import brief, numeral, sends, sentence, title
 from hookviz.trace.values import Value
 
@@ -44,7 +44,7 @@ _ONE_CARD = ("call", "forward", "seed", "arrive", "retain_grad", "accumulate", "
 """Kinds in which there is no before to compare with, unless something was there already."""
 
 
-def state(trace: Trace) -> dict[str, Any]:
+def state(trace: TraceData) -> dict[str, Any]:
     """All that the player needs of ``trace``, as plain data."""
     steps = trace.steps[:LONGEST]
     scenes = scenes_of(trace)
@@ -62,7 +62,7 @@ def state(trace: Trace) -> dict[str, Any]:
     }
 
 
-def scenes_of(trace: Trace) -> list[Scene]:
+def scenes_of(trace: TraceData) -> list[Scene]:
     """The scene of each pass of which steps are shown."""
     return [Scene.of(trace, pass_id) for pass_id in sorted({row.pass_id for row in trace.rows[:LONGEST]})]
 
@@ -82,7 +82,7 @@ def drawn(scenes: Iterable[Scene], **layer: bool) -> list[str]:
     return [dot(scene, None, final=True, **layer).svg() for scene in scenes]
 
 
-def too_long(trace: Trace) -> Iterator[str]:
+def too_long(trace: TraceData) -> Iterator[str]:
     """Say so where not every step is shown."""
     if len(trace.rows) > LONGEST:
         yield say("trace.long", steps=f"{len(trace.rows):,}", shown=f"{LONGEST:,}")
@@ -100,7 +100,7 @@ class FrameBuilder:
 
     def __init__(
         self,
-        trace: Trace,
+        trace: TraceData,
         steps: Sequence[Step],
         marks: dict[int, Mark],
         hooks: list[int],
@@ -249,7 +249,7 @@ def _place(row: StepRow) -> tuple[int, int]:
     return row.node, -1 if row.node >= 0 else row.call
 
 
-def hook_of(trace: Trace, index: int) -> dict[str, Any]:
+def hook_of(trace: TraceData, index: int) -> dict[str, Any]:
     """A hook's name, place and source."""
     hook, row = trace.hook(index), trace.hook_rows[index]
     missing = None if row.text is not None else say("hook.source.none", name=hook.name)

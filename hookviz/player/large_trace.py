@@ -22,7 +22,7 @@ from hookviz.player.search_index import Entry, columns, entries
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say, section
 from hookviz.support.progress import progress
-from hookviz.trace import Trace
+from hookviz.trace import TraceData
 from hookviz.trace.traversal import UNREACHED, called, is_cut, makers, pictured
 from hookviz.trace.traversal import chain as around
 
@@ -36,14 +36,14 @@ FIRINGS = 1_000
 """The table of hooks has no more rows than this."""
 
 
-def is_large(trace: Trace) -> bool:
+def is_large(trace: TraceData) -> bool:
     """Whether ``trace`` has more steps, passes or boxes than can be sent and seen at once."""
     if len(trace.rows) > LONG or groups_passes(trace):
         return True
     return any(_boxes(trace, pass_id) > MANY for pass_id in range(len(trace.roots)))
 
 
-def _boxes(trace: Trace, pass_id: int) -> int:
+def _boxes(trace: TraceData, pass_id: int) -> int:
     nodes = pictured(trace, pass_id)
     calls = {*makers(trace, nodes).values(), *called(trace, pass_id)}
     return len(nodes) + len({outer for call in calls for outer in around(trace, call)})
@@ -52,7 +52,7 @@ def _boxes(trace: Trace, pass_id: int) -> int:
 class LargePass:
     """One pass: its views, and which of its steps are told in which."""
 
-    def __init__(self, trace: Trace, pass_id: int) -> None:
+    def __init__(self, trace: TraceData, pass_id: int) -> None:
         self.views = Views(trace, pass_id)
         self.happened = Activity(self.views.tree)
 
@@ -76,7 +76,7 @@ class Large:
     than ``MANY`` passes there are also ``passes/``, ``passes/g3`` …, the pictures of the groups in which they are.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self.passes = trace.lookup.passes
         """The passes in which something happened."""
@@ -247,12 +247,12 @@ class Large:
             yield say("trace.unreached", most=UNREACHED)
 
 
-def state_of(trace: Trace) -> dict[str, Any]:
+def state_of(trace: TraceData) -> dict[str, Any]:
     """All that the player needs of ``trace``, as plain data, for where there is no kernel to ask."""
     return Large(trace).whole() if is_large(trace) else state(trace)
 
 
-def brief(trace: Trace) -> dict[str, Any]:
+def brief(trace: TraceData) -> dict[str, Any]:
     """What an output of a notebook has of ``trace``: all of it, or of a large one the first parts."""
     return Large(trace).brief() if is_large(trace) else state(trace)
 

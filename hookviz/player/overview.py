@@ -8,7 +8,7 @@ from hookviz.picture.grouping.activity import spans
 from hookviz.picture.grouping.pass_groups import Overview
 from hookviz.picture.pass_grid import grid
 from hookviz.support.messages import say
-from hookviz.trace import Trace
+from hookviz.trace import TraceData
 
 PREFIX = "passes/"
 """With this the names of these pictures begin; those of a pass begin with its number."""
@@ -17,7 +17,7 @@ PREFIX = "passes/"
 class PassViews:
     """What the player is given of the groups of passes."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceData) -> None:
         self.trace, self.overview = trace, Overview(trace)
 
     @property

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import Activity
 from hookviz.support.source_code import Source
-from hookviz.trace import HOOK_KINDS, Trace
+from hookviz.trace import HOOK_KINDS, TraceData
 
 
 class Entry(NamedTuple):
@@ -36,14 +36,14 @@ def columns(entries: Iterable[Entry]) -> dict[str, list[Any]]:
     return {name: [row[place] for row in rows] for place, name in enumerate(Entry._fields)}
 
 
-def entries(trace: Trace, views: Views, happened: Activity) -> Iterator[Entry]:
+def entries(trace: TraceData, views: Views, happened: Activity) -> Iterator[Entry]:
     """All that has a name in one pass."""
     yield from _modules(trace, views, happened)
     yield from _hooks(trace, views, happened)
     yield from _nodes(trace, views, happened)
 
 
-def _modules(trace: Trace, views: Views, happened: Activity) -> Iterator[Entry]:
+def _modules(trace: TraceData, views: Views, happened: Activity) -> Iterator[Entry]:
     for call, fold in views.tree.calls.items():
         own = happened.calls[call].steps if call in happened.calls else []
         within = (happened.nodes[node].steps for node in fold.nodes if node in happened.nodes)
@@ -52,7 +52,7 @@ def _modules(trace: Trace, views: Views, happened: Activity) -> Iterator[Entry]:
         yield Entry("module", trace.call(call), kind, -1, views.name(fold), list(first))
 
 
-def _hooks(trace: Trace, views: Views, happened: Activity) -> Iterator[Entry]:
+def _hooks(trace: TraceData, views: Views, happened: Activity) -> Iterator[Entry]:
     """Those that fired, by their first firing; and those that were registered and did not."""
     tree = views.tree
     first = _first_firings(trace, tree.pass_id)
@@ -69,7 +69,7 @@ def _hooks(trace: Trace, views: Views, happened: Activity) -> Iterator[Entry]:
         yield Entry("hook", label, on, -1, views.name(fold), [] if step is None else [step])
 
 
-def _first_firings(trace: Trace, pass_id: int) -> dict[int, int]:
+def _first_firings(trace: TraceData, pass_id: int) -> dict[int, int]:
     first: dict[int, int] = {}
     for step in trace.lookup.hook_steps(pass_id):
         row = trace.rows[step]
@@ -78,7 +78,7 @@ def _first_firings(trace: Trace, pass_id: int) -> dict[int, int]:
     return first
 
 
-def _nodes(trace: Trace, views: Views, happened: Activity) -> Iterator[Entry]:
+def _nodes(trace: TraceData, views: Views, happened: Activity) -> Iterator[Entry]:
     """A leaf under its own name, another node under its op's; with the names of what it computed."""
     tensors_at = trace.lookup.tensors
     for node, fold in views.tree.around.items():

@@ -22,14 +22,14 @@ from hookviz.player.frames import (
 )
 from hookviz.support.messages import say, section
 from hookviz.support.progress import progress
-from hookviz.trace import Hook, Step, Trace
+from hookviz.trace import Hook, Step, TraceData
 from hookviz.trace.sentences import title
 
 
 class Variant(NamedTuple):
     """One of several passes of the same program."""
 
-    trace: Trace
+    trace: TraceData
     label: str
     """Which one it is."""
     missing: str
@@ -76,13 +76,13 @@ def variants(given: Sequence[Variant], switches: Mapping[Hashable, Hook] | None 
     }
 
 
-def _switch(sign: Hashable, hook: Hook, found: Iterable[tuple[Trace, Mapping[int, Hashable]]]) -> dict[str, Any]:
+def _switch(sign: Hashable, hook: Hook, found: Iterable[tuple[TraceData, Mapping[int, Hashable]]]) -> dict[str, Any]:
     """What can be switched: its name, whose hook it is, and its numbers among the hooks."""
     numbers = {number for _, own in found for number, known in own.items() if known == sign}
     return {"label": hook.label, "on": hook.on, "rows": sorted(numbers)}
 
 
-def _scenes(trace: Trace, own: Collection[int], gone: str) -> dict[int, Scene]:
+def _scenes(trace: TraceData, own: Collection[int], gone: str) -> dict[int, Scene]:
     """The scene of each pass. A hook that only other variants have is ``gone``, rather than one that did not fire."""
     scenes = {scene.pass_id: scene for scene in scenes_of(trace)}
     spots = tuple(f"-p{hook}-v" for hook in range(len(trace.hook_rows)) if hook not in own)
@@ -96,7 +96,7 @@ class _Told:
 
     def __init__(
         self,
-        trace: Trace,
+        trace: TraceData,
         steps: Sequence[Sequence[Step]],
         number: int,
         variant: Variant,

@@ -10,7 +10,7 @@ import traitlets
 from hookviz.player.assets import length, script, style
 from hookviz.player.frames import state
 from hookviz.player.large_trace import Large, is_large
-from hookviz.trace import Trace
+from hookviz.trace import TraceData
 
 _SHOWN = ("svgs", "frames", "hooks", "firings", "variants", "layers", "outline", "parts")
 """The traits that take memory."""
@@ -24,7 +24,7 @@ class Player(anywidget.AnyWidget):
     score; ``breakpoints``, by the places of hooks in ``hooks``; and what is shown: ``large``, ``tensors``, ``nodes``,
     and ``norms``, by which the boxes of a large trace are coloured.
 
-    >>> from hookviz.trace import Trace
+    >>> from hookviz import Trace
     >>> Player.of(Trace()).steps
     0
     """
@@ -89,7 +89,7 @@ class Player(anywidget.AnyWidget):
             self._own_layout.close()
 
     @classmethod
-    def of(cls, trace: Trace) -> "Player":
+    def of(cls, trace: TraceData) -> "Player":
         """The player of ``trace``; of a large one it asks for what it does not have yet."""
         if not is_large(trace):
             return cls.showing(state(trace))

@@ -6,8 +6,9 @@ from functools import partial
 import torch
 from torch.backends import mha
 
+from hookviz.api.trace import Trace
 from hookviz.autograd import graph
-from hookviz.autograd.tensor_statistics import Which, checked_statistics
+from hookviz.autograd.tensor_statistics import checked_statistics
 from hookviz.recorder import torch_patches
 from hookviz.recorder.block import RecordBlock
 from hookviz.recorder.module_filter import checked_only
@@ -18,7 +19,7 @@ from hookviz.support.interpreter import SharedSwitch
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
-from hookviz.trace import Trace
+from hookviz.trace.value_rows import Which
 
 
 def record(

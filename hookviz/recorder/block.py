@@ -7,10 +7,10 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
+from hookviz.api.trace import Trace
 from hookviz.autograd import graph
 from hookviz.recorder.notes import HookvizWarning
 from hookviz.support.messages import say
-from hookviz.trace import Trace
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording

@@ -12,7 +12,6 @@ import torch.nn.modules.module as torch_modules
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph, module_tree
-from hookviz.autograd.deferred_values import Deferred
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.tensor_statistics import measured
 from hookviz.recorder.compiled_regions import ENOUGH, is_recomputing
@@ -26,7 +25,8 @@ from hookviz.recorder.node_owners import NodeOwners
 from hookviz.recorder.pass_sampler import outermost
 from hookviz.recorder.pytree import Leaf, arguments, leaves, row_of
 from hookviz.support.interrupts import Uninterrupted
-from hookviz.trace import CallRow, StepRow, Trace
+from hookviz.trace import CallRow, StepRow, TraceData
+from hookviz.trace.value_rows import Deferred
 from hookviz.trace.values import same
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ _SHARED = (torch_modules._global_forward_pre_hooks, torch_modules._global_forwar
 class CallTracker:
     """Follows the modules of a recording. None of this may raise into the user's forward."""
 
-    def __init__(self, recording: "Recording", trace: Trace, models: Sequence[Module], chosen: ModuleFilter) -> None:
+    def __init__(
+        self, recording: "Recording", trace: TraceData, models: Sequence[Module], chosen: ModuleFilter
+    ) -> None:
         self.recording, self.trace = recording, trace
         self.modules = ModuleRegistry(trace)
         self._counts: Counter[int] = Counter()

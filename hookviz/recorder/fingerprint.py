@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.tensor_statistics import FEW, address
+from hookviz.autograd.tensor_statistics import address
+from hookviz.trace.value_rows import FEW
 
 Mark = tuple[int, int]
 """(where a tensor's numbers lie, its version): while both stay, nobody has written to it through torch."""

@@ -2,17 +2,17 @@
 
 import torch
 
-from hookviz.autograd.deferred_values import Deferred
 from hookviz.autograd.tensor_statistics import append_value
 from hookviz.recorder.fingerprint import Fingerprint, Gradients, fingerprint_of
-from hookviz.trace import Trace
+from hookviz.trace import TraceData
+from hookviz.trace.value_rows import Deferred
 from hookviz.trace.values import same
 
 
 class GradientProbe:
     """Measures gradients into the values of a trace, and compares what is seen of them."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceData) -> None:
         self.trace = trace
 
     def measure(self, tensor: torch.Tensor) -> int:

@@ -9,7 +9,7 @@ from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObser
 from hookviz.recorder.multi_grad_hooks import part_of
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.messages import say
-from hookviz.trace import MODULE_HOOK_KINDS, Place, Trace
+from hookviz.trace import MODULE_HOOK_KINDS, Place, TraceData
 from hookviz.trace.traversal import chain
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _Identity = tuple[str, int, int, Any]
 class HookRegistry:
     """Gives each hook of one pass its row in the trace."""
 
-    def __init__(self, trace: Trace, pass_id: int, calls: "CallTracker") -> None:
+    def __init__(self, trace: TraceData, pass_id: int, calls: "CallTracker") -> None:
         self.trace, self.pass_id, self.calls = trace, pass_id, calls
         self._rows: dict[_Identity, int] = {}
         self._calls: dict[_Identity, int] = {}

@@ -10,7 +10,7 @@ import torch.nn.modules.module as torch_modules
 from hookviz.autograd import graph, module_tree
 from hookviz.autograd.graph_snapshot import hook_row
 from hookviz.support.interrupts import Uninterrupted
-from hookviz.trace import ModuleRow, Trace
+from hookviz.trace import ModuleRow, TraceData
 
 Module = torch.nn.Module
 
@@ -27,7 +27,7 @@ _DICTS = {
 class ModuleRegistry:
     """Gives each module a number and a name, without holding it."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self._numbers: dict[int, tuple[weakref.ref[Module], int]] = {}
         self._holders: list[weakref.ref[Module]] = []

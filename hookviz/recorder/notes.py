@@ -9,7 +9,7 @@ import torch
 from hookviz.autograd.graph import caller
 from hookviz.support.messages import say
 from hookviz.support.source_code import describe
-from hookviz.trace import Trace
+from hookviz.trace import TraceData
 
 _active: Any = torch._C._autograd._top_saved_tensors_default_hooks
 _allowed: Any = torch._C._autograd._saved_tensors_hooks_is_enabled  # type: ignore[attr-defined]
@@ -40,7 +40,7 @@ def warn(sentence: str) -> bool:
 class Notes:
     """Adds sentences to a trace's notes, each of them once."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceData) -> None:
         self.trace = trace
 
     def say(self, key: str, **parts: Any) -> None:

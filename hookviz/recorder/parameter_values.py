@@ -1,13 +1,13 @@
 """Large parameters, whose numbers a recording leaves unread unless a pass shows NaN or Inf."""
 
-from hookviz.autograd.deferred_values import as_stored
 from hookviz.autograd.graph_snapshot import GraphSnapshot, has_no_memory
 from hookviz.autograd.tensor_statistics import measured
-from hookviz.trace import StepRow, Trace
+from hookviz.trace import StepRow, TraceData
+from hookviz.trace.value_rows import as_stored
 from hookviz.trace.values import size_of
 
 
-def read_where_sick(trace: Trace, survey: GraphSnapshot) -> None:
+def read_where_sick(trace: TraceData, survey: GraphSnapshot) -> None:
     """Measure the leaves of a pass that were too large to be read, if the pass that is over shows NaN or Inf.
 
     It shows in what a model returned, or in the gradient of such a leaf. A leaf that was written to since the pass
@@ -23,7 +23,7 @@ def read_where_sick(trace: Trace, survey: GraphSnapshot) -> None:
             trace.tensors[places[node]] = trace.tensors[places[node]]._replace(data=len(trace.values) - 1)
 
 
-def _leaves_of(trace: Trace, survey: GraphSnapshot) -> dict[int, int]:
+def _leaves_of(trace: TraceData, survey: GraphSnapshot) -> dict[int, int]:
     """Node → the place among ``trace.tensors`` of each leaf of a pass.
 
     Rows of the pass around this one can stand between them: a hook may call ``retain_grad()`` on one of its tensors.
@@ -33,7 +33,7 @@ def _leaves_of(trace: Trace, survey: GraphSnapshot) -> dict[int, int]:
     return {row.node: place for place, row in rows if row.pass_id == survey.pass_id and row.leaf}
 
 
-def _sick(trace: Trace, survey: GraphSnapshot) -> bool:
+def _sick(trace: TraceData, survey: GraphSnapshot) -> bool:
     """Whether a model returned NaN or Inf before this pass, or an unread leaf got such a gradient in it."""
     for row in reversed(as_stored(trace.rows, survey.first_row)):
         if type(row) is not StepRow or row.pass_id != survey.pass_id:
@@ -49,7 +49,7 @@ def _several(kept: object) -> tuple[object, ...]:
     return kept if isinstance(kept, tuple) else (kept,)
 
 
-def _bad(trace: Trace, index: object) -> bool:
+def _bad(trace: TraceData, index: object) -> bool:
     if not isinstance(index, int):
         return False
     _, nan, inf = size_of(trace.values[index])

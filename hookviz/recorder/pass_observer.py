@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
-from hookviz.autograd.deferred_values import Deferred
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.autograd.tensor_statistics import FEW
 from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.fingerprint import Fingerprint, Gradients, Sent, fingerprint_of, mark_of, one, value_of, values_of
 from hookviz.recorder.gradient_probe import GradientProbe
@@ -15,8 +13,9 @@ from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, Run
 from hookviz.recorder.hook_registry import HookRegistry
 from hookviz.recorder.multi_grad_hooks import Received, received
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
-from hookviz.trace import Place, StepRow, Trace
+from hookviz.trace import Place, StepRow, TraceData
 from hookviz.trace.folded_rows import StepRows
+from hookviz.trace.value_rows import FEW, Deferred
 
 if TYPE_CHECKING:
     from hookviz.recorder.call_tracker import CallTracker
@@ -30,7 +29,7 @@ SMALL = 256
 class PassObserver:
     """Writes the steps of one backward pass. Holds numbers only; no gradient outlives the call that shows it."""
 
-    def __init__(self, trace: Trace, survey: GraphSnapshot, calls: "CallTracker") -> None:
+    def __init__(self, trace: TraceData, survey: GraphSnapshot, calls: "CallTracker") -> None:
         self.trace, self.number = trace, survey.pass_id
         self._rows = cast("StepRows", trace.rows)
         self._look = GradientProbe(trace)

@@ -12,7 +12,7 @@ import torch
 from hookviz.recorder.fingerprint import Fingerprint
 from hookviz.support.messages import say
 from hookviz.support.printable import truncate
-from hookviz.trace.values import Row
+from hookviz.trace.value_rows import Row
 
 DEEP, MANY = 6, 64
 """Containers are opened so deep and taken apart into so many things; what is left out is said."""

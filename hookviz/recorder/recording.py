@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from hookviz.api.trace import Trace
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot, Only
 from hookviz.autograd.node_numbers import NodeNumbers
@@ -33,7 +34,7 @@ from hookviz.recorder.unobserved_hooks import UnobservedHooks
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
-from hookviz.trace import StepRow, Trace
+from hookviz.trace import StepRow
 
 
 class Recording:

@@ -8,11 +8,11 @@ from torch.autograd.graph import Node
 from hookviz.analysis.formulas.derivatives import needs
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.autograd.tensor_statistics import FEW
 from hookviz.recorder.pass_observer import SMALL
 from hookviz.support.source_code import describe
 from hookviz.trace import SavedRow
 from hookviz.trace.rows import BACKWARD
+from hookviz.trace.value_rows import FEW
 
 ROOM = 1_024
 """No more numbers than this are kept for formulas in one recording, beside those that it keeps anyway."""

@@ -1,35 +1,37 @@
 """A trace out of what a JSON file holds, once that is seen to be of the format."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-from hookviz.storage.files import ROWS
+from hookviz.storage.format import ROWS
 from hookviz.storage.schema import DamagedError, File, Number, checked, shortened
 from hookviz.support.messages import say
 from hookviz.support.progress import maybe
-from hookviz.trace import Trace
-from hookviz.trace.values import Row
+from hookviz.trace import TraceData
+from hookviz.trace.value_rows import Row
+
+Kind = TypeVar("Kind", bound=TraceData)
 
 
-def decode(data: Any) -> Trace:
-    """The trace that ``encode`` wrote as ``data``.
+def decode(data: Any, make: type[Kind]) -> Kind:
+    """The trace that ``encode`` wrote as ``data``, as a ``make``.
 
     Raises:
         DamagedError: it is not of the format; the message says what is wrong.
     """
     try:
-        return _decode_file(checked(data))
+        return _decode_file(checked(data), make)
     except RecursionError:
         raise DamagedError(say("damaged.nested")) from None
 
 
-def _decode_file(file: File) -> Trace:
+def _decode_file(file: File, make: type[Kind]) -> Kind:
     count = len(file.values) + sum(len(getattr(getattr(file, name), kind._fields[0])) for name, kind in ROWS.items())
     with maybe(say("progress.reading", n="{n}", total="{total}"), count) as tick:
         rows: dict[str, Any] = {name: _decode_rows(getattr(file, name), kind, tick) for name, kind in ROWS.items()}
         values = [_decode_value(row) for row in file.values]
         tick(len(values))
-    return Trace(
+    return make(
         values=values,
         ops=file.ops,
         edges={(a, b): (c, d) for a, b, c, d in file.edges},

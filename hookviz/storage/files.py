@@ -5,38 +5,22 @@ import math
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from hookviz.storage.format import FORMAT, LARGEST, LONGEST_NAME, LONGEST_TEXT, ROWS, VERSION
 from hookviz.support.atomic_files import path_of
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
 from hookviz.support.printable import printable
 from hookviz.support.progress import maybe
-from hookviz.trace import CallRow, HookRow, ModuleRow, SavedRow, ScaleRow, StepRow, TensorRow, Trace
-from hookviz.trace.values import Row
+from hookviz.trace import TraceData
+from hookviz.trace.value_rows import Row
 
-FORMAT, VERSION = "hookviz", 1
-
-LONGEST_NAME, LONGEST_TEXT = 10_000, 1_000_000
-"""Characters of a name, which is repeated wherever the thing is shown, and of a source text, an error or a note."""
-LARGEST = 2**29
-"""Bytes: no larger file is read. It takes some ten times as much memory, and then the views of it."""
-
-ROWS: dict[str, Any] = {
-    "tensors": TensorRow,
-    "saved": SavedRow,
-    "scales": ScaleRow,
-    "hook_rows": HookRow,
-    "modules": ModuleRow,
-    "optimizers": ModuleRow,
-    "calls": CallRow,
-    "rows": StepRow,
-}
-"""Each table of a file, and what its rows are in a trace."""
+Kind = TypeVar("Kind", bound=TraceData)
 
 
 @gc_paused()
-def encode(trace: Trace) -> dict[str, Any]:
+def encode(trace: TraceData) -> dict[str, Any]:
     """The trace as JSON's own types; steps, tensors and hooks as columns, which are shorter than objects."""
     with maybe(say("progress.writing", n="{n}", total="{total}"), _size(trace)) as tick:
         columns = {name: _columns(getattr(trace, name), kind, tick) for name, kind in ROWS.items()}
@@ -61,7 +45,7 @@ def encode(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _size(trace: Trace) -> int:
+def _size(trace: TraceData) -> int:
     """How many things a file of this trace holds."""
     return len(trace.values) + sum(len(getattr(trace, name)) * len(kind._fields) for name, kind in ROWS.items())
 
@@ -102,19 +86,8 @@ def _encode(x: Any) -> Any:
 
 
 @gc_paused()
-def load(path: str | Path) -> Trace:
-    """The trace that ``Trace.save`` wrote to ``path``.
-
-    What the file holds is checked before anything is made of it, so that a file which is not yours can do no harm:
-    ``hookviz.storage.schema`` describes the format. Nothing in a file is ever run.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        OSError: it cannot be read: it is a folder, say.
-        TypeError: ``path`` is no path.
-        ValueError: the file is no trace, a damaged one, one of a newer version, or larger than 512 MB; or it is no
-            ordinary file. The message says which.
-    """
+def read(path: str | Path, make: type[Kind]) -> Kind:
+    """The trace in the file ``path``, as a ``make``: see ``hookviz.load``."""
     from hookviz.storage.decoding import decode  # only now: hookviz is imported more often than a file is read
     from hookviz.storage.integrity import fault_of
     from hookviz.storage.schema import DamagedError
@@ -123,7 +96,7 @@ def load(path: str | Path) -> Trace:
     named = printable(str(place))
     data = _parsed(_read(place, named), named)
     try:
-        trace = decode(data)
+        trace = decode(data, make)
         fault = fault_of(trace)
     except DamagedError as error:
         fault = str(error)

@@ -9,7 +9,6 @@ from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from hookviz.autograd.tensor_statistics import FEW
 from hookviz.storage.schema import shortened
 from hookviz.support.messages import say
 from hookviz.trace import (
@@ -20,8 +19,9 @@ from hookviz.trace import (
     STEP_HOOK_KINDS,
     HookRow,
     StepRow,
-    Trace,
+    TraceData,
 )
+from hookviz.trace.value_rows import FEW
 from hookviz.trace.values import flat
 
 DEEPEST_CALLS = 300
@@ -40,10 +40,10 @@ PYTHON_FLOAT = "float"
 """The dtype of a number that is no tensor's: a GradScaler's scale."""
 
 
-def fault_of(trace: Trace) -> str:
+def fault_of(trace: TraceData) -> str:
     """The first rule that ``trace`` breaks, in words; empty where it keeps them all.
 
-    >>> fault_of(Trace()), fault_of(Trace(ops=["MulBackward0"], edges={(0, 0): (0, 0)}))
+    >>> fault_of(TraceData()), fault_of(TraceData(ops=["MulBackward0"], edges={(0, 0): (0, 0)}))
     ('', 'the graph has a cycle: a gradient would come back to node 0')
     """
     rules = (_passes, _graph, _tensors, _saved, _scales, _calls, _hooks, _steps, _values)
@@ -53,7 +53,7 @@ def fault_of(trace: Trace) -> str:
 # -- the passes and their graph
 
 
-def _passes(trace: Trace) -> Iterator[str]:
+def _passes(trace: TraceData) -> Iterator[str]:
     hooks, nodes = range(len(trace.hook_rows)), range(len(trace.ops))
     if len(trace.hooked) != len(trace.roots):
         yield say("damaged.passes", hooked=len(trace.hooked), roots=len(trace.roots))
@@ -67,7 +67,7 @@ def _passes(trace: Trace) -> Iterator[str]:
             yield say("damaged.roots", number=number)
 
 
-def _graph(trace: Trace) -> Iterator[str]:
+def _graph(trace: TraceData) -> Iterator[str]:
     nodes = range(len(trace.ops))
     below: dict[int, list[int]] = {}
     for (start, _), (end, _) in trace.edges.items():
@@ -82,14 +82,14 @@ def _graph(trace: Trace) -> Iterator[str]:
         yield say("damaged.outside")
 
 
-def _tensors(trace: Trace) -> Iterator[str]:
+def _tensors(trace: TraceData) -> Iterator[str]:
     passes, nodes, values = range(len(trace.roots)), range(len(trace.ops)), len(trace.values)
     for index, row in enumerate(trace.tensors):
         if row.pass_id not in passes or row.node not in nodes or not _is_known((row.data, row.grad), values):
             yield say("damaged.row", table="tensors", index=index)
 
 
-def _saved(trace: Trace) -> Iterator[str]:
+def _saved(trace: TraceData) -> Iterator[str]:
     passes, nodes, values = range(len(trace.roots)), range(len(trace.ops)), len(trace.values)
     for index, row in enumerate(trace.saved):
         if row.pass_id not in passes or row.node not in nodes or not _is_known(row.value, values):
@@ -119,7 +119,7 @@ def _is_plain(x: Any) -> bool:
     return x is None or isinstance(x, float | complex)
 
 
-def _scales(trace: Trace) -> Iterator[str]:
+def _scales(trace: TraceData) -> Iterator[str]:
     passes, nodes = range(len(trace.roots)), range(len(trace.ops))
     for index, row in enumerate(trace.scales):
         if row.pass_id not in passes or not _all((*row.at, *row.others), nodes):
@@ -129,7 +129,7 @@ def _scales(trace: Trace) -> Iterator[str]:
 # -- modules and hooks
 
 
-def _calls(trace: Trace) -> Iterator[str]:
+def _calls(trace: TraceData) -> Iterator[str]:
     modules, nodes, calls = range(len(trace.modules)), range(len(trace.ops)), range(len(trace.calls))
     depths: list[int] = []
     for index, row in enumerate(trace.calls):
@@ -142,7 +142,7 @@ def _calls(trace: Trace) -> Iterator[str]:
         yield say("damaged.owners")
 
 
-def _hooks(trace: Trace) -> Iterator[str]:
+def _hooks(trace: TraceData) -> Iterator[str]:
     for index, row in enumerate(trace.hook_rows):
         if row.kind not in HOOK_KINDS:
             yield say("damaged.kind", table="hook_rows", index=index, kind=row.kind)
@@ -150,7 +150,7 @@ def _hooks(trace: Trace) -> Iterator[str]:
             yield say("damaged.row", table="hook_rows", index=index)
 
 
-def _is_kept(trace: Trace, row: HookRow) -> bool:
+def _is_kept(trace: TraceData, row: HookRow) -> bool:
     """Whether a hook is where a hook of its kind can be: on a module, an optimizer, a node or one of its outputs."""
     if row.kind in (*MODULE_HOOK_KINDS, *STEP_HOOK_KINDS):
         holders = trace.optimizers if row.kind in STEP_HOOK_KINDS else trace.modules
@@ -196,7 +196,7 @@ _OF = {
 _EFFECTS = ("kept", "edited", "replaced")
 
 
-def _steps(trace: Trace) -> Iterator[str]:
+def _steps(trace: TraceData) -> Iterator[str]:
     hooks, values = range(len(trace.hook_rows)), len(trace.values)
     for index, row in enumerate(trace.rows):
         if row.kind not in _LEAST:
@@ -212,7 +212,7 @@ def _steps(trace: Trace) -> Iterator[str]:
                 yield say("damaged.step", index=index, kind=row.kind)
 
 
-def _is_placed(trace: Trace, row: StepRow) -> bool:
+def _is_placed(trace: TraceData, row: StepRow) -> bool:
     """Whether a step happened in a pass and a place that are there."""
     # A forward that no backward has followed belongs to the pass that might have come.
     if row.pass_id >= len(trace.roots) and (row.pass_id > len(trace.roots) or row.node >= 0):
@@ -222,7 +222,7 @@ def _is_placed(trace: Trace, row: StepRow) -> bool:
     return there and call <= row.call < len(trace.calls) and optimizer <= row.optimizer < len(trace.optimizers)
 
 
-def _is_hooked(trace: Trace, row: StepRow, hooks: range) -> bool:
+def _is_hooked(trace: TraceData, row: StepRow, hooks: range) -> bool:
     """Whether a step in which a hook ran has that hook, and no other step has one."""
     if row.hook is None or row.hook not in hooks:
         return row.hook is None and row.kind not in HOOK_KINDS
@@ -233,7 +233,7 @@ def _is_hooked(trace: Trace, row: StepRow, hooks: range) -> bool:
     return row.place[0] < row.place[1]
 
 
-def _is_told(trace: Trace, row: StepRow, index: int) -> bool:
+def _is_told(trace: TraceData, row: StepRow, index: int) -> bool:
     """Whether what else a step says is what steps of its kind say."""
     if row.kind in HOOK_KINDS:
         if row.effect not in _EFFECTS and (row.effect != "ran" or row.kind not in STEP_HOOK_KINDS):
@@ -250,7 +250,7 @@ def _is_told(trace: Trace, row: StepRow, index: int) -> bool:
 # -- values
 
 
-def _values(trace: Trace) -> Iterator[str]:
+def _values(trace: TraceData) -> Iterator[str]:
     for index, (shape, dtype, _, numbers, statistics, note) in enumerate(trace.values):
         if numbers is None and statistics is None and note is None:
             yield say("damaged.value.nothing", index=index)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from hookviz.storage.files import LONGEST_NAME, LONGEST_TEXT
+from hookviz.storage.format import LONGEST_NAME, LONGEST_TEXT
 from hookviz.support.messages import say
 from hookviz.support.printable import printable, truncate
 

@@ -1,5 +1,6 @@
 """What happened in a pass: an ordered list of steps over a graph, plain data that can be saved and shown."""
 
+from hookviz.trace.hooks import Hook
 from hookviz.trace.rows import (
     EFFECTS,
     FORWARD_HOOK_KINDS,
@@ -17,8 +18,9 @@ from hookviz.trace.rows import (
     StepRow,
     TensorRow,
 )
-from hookviz.trace.steps import Hook, Part, Step, Steps, Values
-from hookviz.trace.trace import Trace
+from hookviz.trace.steps import Part, Step, Steps
+from hookviz.trace.trace import TraceData
+from hookviz.trace.values import Values
 
 __all__ = [
     "EFFECTS",
@@ -40,6 +42,6 @@ __all__ = [
     "StepRow",
     "Steps",
     "TensorRow",
-    "Trace",
+    "TraceData",
     "Values",
 ]

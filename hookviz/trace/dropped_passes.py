@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from hookviz.trace.folded_rows import StepRows, ValueRows
 from hookviz.trace.rows import CallRow, SavedRow, ScaleRow, StepRow, TensorRow
-from hookviz.trace.trace import Trace
+from hookviz.trace.trace import TraceData
 
 Row = TypeVar("Row")
 Numbers = dict[int, int]
@@ -20,7 +20,7 @@ class Renumbered(NamedTuple):
     hooks: Numbers
 
 
-def drop_passes(trace: Trace, count: int) -> Renumbered:
+def drop_passes(trace: TraceData, count: int) -> Renumbered:
     """Let go of the first ``count`` passes and of all that only they need: their steps, graphs, values and hooks.
 
     What is left is a trace as if the recording had begun with the next pass: passes, steps and nodes are counted from
@@ -60,7 +60,7 @@ def _numbers(kept: Iterable[Any]) -> Numbers:
     return {old: new for new, old in enumerate(sorted(i for i in kept if i is not None))}
 
 
-def _nodes(trace: Trace, needed: set[int]) -> set[int]:
+def _nodes(trace: TraceData, needed: set[int]) -> set[int]:
     """The nodes that are needed, and the graphs below them."""
     following: dict[int, list[int]] = {}
     for (start, _), (end, _) in trace.edges.items():
@@ -75,7 +75,7 @@ def _nodes(trace: Trace, needed: set[int]) -> set[int]:
     return found
 
 
-def _owners(trace: Trace, rows: list[StepRow]) -> dict[int, int]:
+def _owners(trace: TraceData, rows: list[StepRow]) -> dict[int, int]:
     """Who made each node; a leaf belongs to the first call of its module, and now that is the first that is kept."""
     first: dict[int, int] = {}
     for row in rows:
@@ -86,7 +86,7 @@ def _owners(trace: Trace, rows: list[StepRow]) -> dict[int, int]:
     return {node: first.get(modules[node], call) if node in leaves else call for node, call in trace.owners.items()}
 
 
-def _calls(trace: Trace, rows: list[StepRow], nodes: Numbers) -> set[int]:
+def _calls(trace: TraceData, rows: list[StepRow], nodes: Numbers) -> set[int]:
     """The calls that the steps speak of, those that made the nodes, and those around them."""
     found: set[int] = set()
     queue = [row.call for row in rows] + [call for node, call in trace.owners.items() if node in nodes]
@@ -152,7 +152,7 @@ class _Move(NamedTuple):
         at, others = (tuple(self.nodes[node] for node in there if node in self.nodes) for there in (row.at, row.others))
         return row._replace(pass_id=row.pass_id - self.passes, at=at, others=others)
 
-    def rest(self, trace: Trace) -> None:
+    def rest(self, trace: TraceData) -> None:
         """Everything that is kept because a step, a tensor or a graph needs it."""
         nodes, calls, hooks = self.nodes, self.calls, self.hooks
         roots, hooked = trace.roots[self.passes :], trace.hooked[self.passes :]

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, overload
 
-from hookviz.autograd.deferred_values import as_stored
 from hookviz.trace.rows import StepRow
-from hookviz.trace.values import Row
+from hookviz.trace.value_rows import Row, as_stored
 
 Kept = TypeVar("Kept")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookviz.trace.rows import HookRow, SavedRow, ScaleRow, TensorRow
 
 if TYPE_CHECKING:
-    from hookviz.trace.trace import Trace
+    from hookviz.trace.tables import TraceTables
 
 Size = tuple[int, ...]
 
@@ -25,7 +25,7 @@ class PassHooks(NamedTuple):
     """Hook → its place among those of its dict, and how many they are."""
 
 
-def table_sizes(trace: "Trace") -> Size:
+def table_sizes(trace: "TraceTables") -> Size:
     """How much each table of ``trace`` holds: while a recording runs they grow, and what was looked up grows old."""
     tables = (trace.ops, trace.edges, trace.owners, trace.tensors, trace.scales, trace.rows, trace.roots)
     return tuple(map(len, (*tables, trace.saved, trace.hook_rows, trace.hooked)))
@@ -37,7 +37,7 @@ class Lookup:
     It holds the tables, not the trace: a trace that nobody needs any more goes at once.
     """
 
-    def __init__(self, trace: "Trace") -> None:
+    def __init__(self, trace: "TraceTables") -> None:
         self.size = table_sizes(trace)
         self._ops, self._edges, self._rows = trace.ops, trace.edges, trace.rows
         self._tensors, self._roots, self._hooked = trace.tensors, trace.roots, trace.hooked

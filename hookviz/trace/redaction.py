@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
 from hookviz.trace.rows import BACKWARD, HookRow, StepRow
-from hookviz.trace.values import Row
+from hookviz.trace.value_rows import Row
 
 if TYPE_CHECKING:
-    from hookviz.trace.trace import Trace
+    from hookviz.trace.trace import TraceData
 
 
-def redacted(trace: "Trace", *, source: bool = True, values: bool = True) -> "Trace":
+def redacted(trace: "TraceData", *, source: bool = True, values: bool = True) -> "TraceData":
     """A copy of ``trace`` that lacks what is False; ``trace`` itself stays as it is.
 
     Without ``source`` it has no text of a hook, no file and no line, and a lambda, whose name is its text, is called

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from hookviz.support.messages import say
-from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, Part, Step, Values
-from hookviz.trace.values import Value
+from hookviz.trace.rows import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS
+from hookviz.trace.steps import Part, Step, step_of
+from hookviz.trace.values import Value, Values
 
 SEVERAL = 8
 """Of more gradients than this a line tells the first."""
@@ -140,7 +141,7 @@ def _returned(step: Step, parts: dict[str, str | None]) -> str:
 def _aliased(step: Step, parts: dict[str, str | None]) -> str:
     if step.row.cause is None:
         return say("sentence.aliased", **parts)
-    cause = step.trace.steps[step.row.cause]
+    cause = step_of(step.trace, step.row.cause)
     hook = cause.hook.label if cause.hook else ""
     return say("sentence.aliased.cause", hook=hook, other=cause.on, step=cause.index + 1, **parts)
 

@@ -1,16 +1,13 @@
-"""What a person is given of a trace: steps and hooks, made when they are asked for."""
+"""The steps of a trace, made when they are asked for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from hookviz.support.messages import say
-from hookviz.support.source_code import Source
+from hookviz.trace.hooks import Hook
 from hookviz.trace.rows import ScaleRow, StepRow
-from hookviz.trace.values import Value
-
-if TYPE_CHECKING:
-    from hookviz.trace.trace import Trace
+from hookviz.trace.tables import TraceTables
+from hookviz.trace.values import Value, Values
 
 
 class Part(NamedTuple):
@@ -18,55 +15,6 @@ class Part(NamedTuple):
 
     source: str
     value: Value | None
-
-
-Values = Value | tuple[Value | None, ...] | None
-"""One gradient, or all the gradients of a node with several, None where torch passes none."""
-
-
-@dataclass(frozen=True)
-class Hook:
-    """A hook where it is kept: whose, in which dict, in which place, and where it was written."""
-
-    on: str
-    kind: str
-    source_: Source
-    kept_in: str
-    place: int
-    """Its place among the hooks of its dict, counted from 0, in the order in which they run."""
-    total: int
-    flags: tuple[str, ...] = ()
-    """How it was registered: ``with_kwargs``, ``always_call``, ``global``."""
-
-    @property
-    def name(self) -> str:
-        """``c_hook``; a lambda's text; a callable object's class."""
-        return self.source_.name
-
-    @property
-    def label(self) -> str:
-        """The name for a narrow place."""
-        return self.source_.label
-
-    @property
-    def file(self) -> str | None:
-        """Where it was written: ``In [4]`` or a relative path; None if Python does not know."""
-        return self.source_.file
-
-    @property
-    def line(self) -> int | None:
-        """The line in ``file``, counted from 1."""
-        return self.source_.line
-
-    @property
-    def source(self) -> str | None:
-        """Its source text, or None where there is none."""
-        return self.source_.text
-
-    @property
-    def where(self) -> str:
-        """File and line in words, empty where unknown."""
-        return say("hook.where", file=self.file, line=self.line) if self.file else ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +36,7 @@ class Step:
     pass_id: int
     node: int
     output: int
-    trace: "Trace" = field(repr=False, compare=False)
+    trace: TraceTables = field(repr=False, compare=False)
 
     @property
     def sentence(self) -> str:
@@ -118,7 +66,7 @@ class Step:
 class Steps(Sequence[Step]):
     """The steps of a trace, each made when it is asked for."""
 
-    def __init__(self, trace: "Trace") -> None:
+    def __init__(self, trace: TraceTables) -> None:
         self._trace = trace
 
     def __len__(self) -> int:
@@ -127,4 +75,13 @@ class Steps(Sequence[Step]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return self._trace._step(self._trace.at(index))
+        return step_of(self._trace, self._trace.at(index))
+
+
+def step_of(trace: TraceTables, index: int) -> Step:
+    """The step of ``trace`` in row ``index``."""
+    row = trace.rows[index]
+    hook = None if row.hook is None else trace.hook(row.hook, row.place)
+    parts = tuple(Part(trace.name(node), trace.value(value)) for node, _, value in row.parts)  # type: ignore[arg-type]
+    on, before, after = trace.on(row), trace.value(row.before), trace.value(row.after)
+    return Step(index, row.kind, on, hook, before, after, row.effect, parts, row.pass_id, row.node, row.output, trace)

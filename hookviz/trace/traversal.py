@@ -2,18 +2,18 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from hookviz.trace.trace import Trace
+from hookviz.trace.trace import TraceData
 
 UNREACHED = 100
 """A picture has so many nodes that the pass did not reach: a small pass may begin in a very large graph."""
 
 
-def below(trace: Trace, pass_id: int) -> list[int]:
+def below(trace: TraceData, pass_id: int) -> list[int]:
     """The nodes of a pass, nearest to the roots first."""
     return _walk(trace, pass_id, set(), len(trace.ops))
 
 
-def pictured(trace: Trace, pass_id: int) -> list[int]:
+def pictured(trace: TraceData, pass_id: int) -> list[int]:
     """The nodes of a pass as ``below``, but of those that it did not reach only the ``UNREACHED`` nearest to roots."""
     reached = {trace.rows[step].node for step in trace.lookup.steps(pass_id)} - {-1}
     found = _walk(trace, pass_id, reached, UNREACHED)
@@ -21,7 +21,7 @@ def pictured(trace: Trace, pass_id: int) -> list[int]:
     return found if reached.issubset(found) else below(trace, pass_id)
 
 
-def _walk(trace: Trace, pass_id: int, reached: Collection[int], room: int) -> list[int]:
+def _walk(trace: TraceData, pass_id: int, reached: Collection[int], room: int) -> list[int]:
     """The nodes of a pass, nearest to the roots first: those in ``reached``, and at most ``room`` others."""
     following = trace.lookup.following
     queue = [node for node, _ in trace.roots[pass_id]] if pass_id < len(trace.roots) else []
@@ -41,7 +41,7 @@ def is_cut(ways: Iterable[tuple[int, int, int]], nodes: Collection[int]) -> bool
     return not {end for _, _, end in ways} <= set(nodes)
 
 
-def chain(trace: Trace, call: int) -> Iterator[int]:
+def chain(trace: TraceData, call: int) -> Iterator[int]:
     """A call and those around it, the innermost first."""
     at: int | None = call
     while at is not None and at >= 0:
@@ -49,13 +49,13 @@ def chain(trace: Trace, call: int) -> Iterator[int]:
         at = trace.calls[at].parent
 
 
-def called(trace: Trace, pass_id: int) -> list[int]:
+def called(trace: TraceData, pass_id: int) -> list[int]:
     """The calls that steps of a pass are about, and those around them."""
     calls = dict.fromkeys(trace.rows[step].call for step in trace.lookup.steps(pass_id))
     return list(dict.fromkeys(at for call in calls for at in chain(trace, call)))
 
 
-def makers(trace: Trace, nodes: Iterable[int]) -> dict[int, int]:
+def makers(trace: TraceData, nodes: Iterable[int]) -> dict[int, int]:
     """Node → the call in whose box it belongs: that which made it, or for a parameter's leaf, that which used it.
 
     A parameter is used in every call of its module: it belongs to the one among them that is in this picture. That of
@@ -76,6 +76,6 @@ def makers(trace: Trace, nodes: Iterable[int]) -> dict[int, int]:
     return made | used
 
 
-def _around(trace: Trace, call: int, name: str) -> int | None:
+def _around(trace: TraceData, call: int, name: str) -> int | None:
     """The innermost call around ``call`` of a module that the parameter ``name`` is part of."""
     return next((at for at in chain(trace, call) if name.startswith(f"{trace.module(trace.calls[at].module)}.")), None)

@@ -3,15 +3,13 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from hookviz.autograd.deferred_values import Deferred
-from hookviz.autograd.tensor_statistics import FEW, Row, Statistics, measure
 from hookviz.support.messages import say
+from hookviz.trace.value_rows import Deferred, Row, Statistics
 
-__all__ = ["FEW", "Row", "Value", "measure", "nested", "number", "same"]
+if TYPE_CHECKING:
+    import torch
 
 Numbers = Any
 """A number, or lists of numbers nested as the tensor's dimensions are."""
@@ -28,6 +26,7 @@ class Value:
     for the other three. None is what was not read (see ``record(statistics="norm")``): then ``nan`` is None only
     where ``norm`` is NaN, and ``inf`` only where it is NaN or infinite.
 
+    >>> import torch
     >>> value = Value.of(torch.tensor([3.0, 0.0, -4.0]))
     >>> value.tolist(), value.norm, value.zero
     ([3.0, 0.0, -4.0], 5.0, 1)
@@ -44,8 +43,10 @@ class Value:
     """Why nothing more is known of the tensor (a sparse one, say), else None."""
 
     @classmethod
-    def of(cls, tensor: torch.Tensor) -> "Value":
+    def of(cls, tensor: "torch.Tensor") -> "Value":
         """Measure ``tensor`` now; later changes to it are not seen."""
+        from hookviz.autograd.tensor_statistics import measure  # the one thing here that needs torch
+
         return cls(*measure(tensor))
 
     @property
@@ -102,6 +103,7 @@ class Value:
     def text(self, room: int = 24, *, shape: bool = True, digits: int = 6) -> str:
         """The value on one line: its numbers when they fit in ``room`` characters, else its shape and norm.
 
+        >>> import torch
         >>> Value.of(torch.tensor(8.0)).text(), Value.of(torch.zeros(100)).text()
         ('8', '(100,) norm 0')
         """
@@ -144,7 +146,8 @@ def _trouble(line: str, found: Statistics) -> str:
 def same(one: Row | None, other: Row | None) -> bool:
     """Whether two values are alike, NaN being like NaN; of large tensors, whether their statistics are.
 
-    >>> same(measure(torch.tensor(math.nan)), measure(torch.tensor(math.nan)))
+    >>> import torch
+    >>> same(Value.of(torch.tensor(math.nan)).row, Value.of(torch.tensor(math.nan)).row)
     True
     """
     if isinstance(one, Deferred) or isinstance(other, Deferred):
@@ -155,6 +158,7 @@ def same(one: Row | None, other: Row | None) -> bool:
 def size_of(value: Row) -> tuple[float, int, int]:
     """The 2-norm of a row, and how many of its numbers are NaN and infinite: at least so many, if nobody counted.
 
+    >>> import torch
     >>> size_of(Value.of(torch.tensor([3.0, -4.0])).row), size_of(Value.of(torch.tensor(-2.0)).row)
     ((5.0, 0, 0), (2.0, 0, 0))
     """
@@ -223,3 +227,7 @@ def _count(flat: Sequence[Any]) -> Statistics:
 
 def _any(test: Callable[[float], bool], x: complex) -> bool:
     return test(x.real) or test(x.imag)
+
+
+Values = Value | tuple[Value | None, ...] | None
+"""One gradient, or all the gradients of a node with several, None where torch passes none."""

@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, Any
 
 from hookviz.analysis.comparison.alignment import align
-from hookviz.display import Displayed
+from hookviz.api.display import Displayed
+from hookviz.api.trace import Trace
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
 from hookviz.support.progress import progress
-from hookviz.trace import Hook, Trace
+from hookviz.trace import Hook, TraceData
 from hookviz.what_if.runs import ALL, MOST, Run, fixed_rng, run_once, subsets
 from hookviz.what_if.switches import HookId
 
@@ -220,7 +221,7 @@ def _doubts(first: Run, last: Run) -> Iterable[str]:
         yield say("whatif.differs", on=once.steps[differ].on or twice.steps[differ].on)
 
 
-def _seen(trace: Trace, index: int) -> str:
+def _seen(trace: TraceData, index: int) -> str:
     """What a step shows; NaN is like NaN."""
     step = trace.steps[index]
     return repr((step.kind, step.before, step.after, step.effect, step.row.error))

@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
+from hookviz.api.trace import Trace
 from hookviz.recorder.api import begin, end, new_recording
 from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.recording import Recording
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
-from hookviz.trace import Trace
 from hookviz.what_if.switches import HookId, Switches
 
 ALL = 5

@@ -189,7 +189,7 @@ def saved(kind: str) -> str:
 @cache
 def undamaged(kind: str) -> hv.Trace:
     """That trace."""
-    return decode(json.loads(saved(kind)))
+    return decode(json.loads(saved(kind)), hv.Trace)
 
 
 # -- how they are damaged

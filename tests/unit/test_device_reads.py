@@ -12,9 +12,9 @@ from torch import nn
 
 from hookviz import Trace, Value, record
 from hookviz.autograd import tensor_statistics
-from hookviz.autograd.deferred_values import Deferred
-from hookviz.autograd.tensor_statistics import FEW, fetch_pending, measure, measured
+from hookviz.autograd.tensor_statistics import fetch_pending, measure, measured
 from hookviz.storage.files import encode
+from hookviz.trace.value_rows import FEW, Deferred
 from tests.scenes import hook_everything, leaf, scene
 
 READINGS = ("item", "tolist", "cpu", "numpy", "to", "__bool__", "__float__", "__int__", "nonzero")

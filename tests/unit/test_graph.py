@@ -10,11 +10,11 @@ import pytest
 import torch
 from scenes import accumulator, leaf, scene
 
+from hookviz import Trace
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_numbers import NodeNumbers
 from hookviz.support.printable import kind_of
-from hookviz.trace import Trace
 
 
 def test_a_walk_finds_each_node_once() -> None:

@@ -13,11 +13,11 @@ import pytest
 import torch
 
 from hookviz import Step, Trace
+from hookviz.autograd.tensor_statistics import measure
 from hookviz.player.frames import _GLYPHS, _NOTES, _ONE_CARD, state
 from hookviz.support.messages import parts_of, say, section, table
 from hookviz.trace import HOOK_KINDS, KINDS, HookRow, StepRow
 from hookviz.trace.sentences import sentence, title
-from hookviz.trace.values import measure
 
 PACKAGE = Path(__file__).resolve().parents[2] / "hookviz"
 WORDS = table()
@@ -81,8 +81,6 @@ def is_used(key: str) -> bool:
     if key.startswith(("player.", "large.")):
         return used_in_script(key.partition(".")[2])
     begun = any(key.startswith(f"{text}.") for text in TEXTS if "." in text)  # say(f"{text}.{effect}")
-    if key.startswith("check."):  # say(f"check.{exercise}.{found}")
-        begun = key.rpartition(".")[2] in TEXTS
     return key in TEXTS or begun or any(re.fullmatch(p, key) for p in USED if not p.startswith(".+"))
 
 

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hookviz import Value
-from hookviz.trace.values import FEW, measure, nested, number, same
+from hookviz.autograd.tensor_statistics import measure
+from hookviz.trace.value_rows import FEW
+from hookviz.trace.values import nested, number, same
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 

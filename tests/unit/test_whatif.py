@@ -17,7 +17,7 @@ from torch.autograd.graph import register_multi_grad_hook
 from torch.nn.modules import module as torch_modules
 from torch.optim import optimizer as torch_optimizer
 
-from hookviz.trace import Trace
+from hookviz import Trace
 from hookviz.what_if import slider_panel, whatif
 from hookviz.what_if.runs import subsets
 from hookviz.what_if.slider_panel import sliders

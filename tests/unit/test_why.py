@@ -22,9 +22,9 @@ from hookviz.analysis.formulas.evaluation import evaluate
 from hookviz.analysis.formulas.functions import FUNCTIONS
 from hookviz.analysis.formulas.reasons import Reason
 from hookviz.analysis.formulas.verification import ROUNDINGS
+from hookviz.autograd.tensor_statistics import measure
 from hookviz.recorder.saved_tensors import ROOM, SavedTensors
 from hookviz.trace import SavedRow
-from hookviz.trace.values import measure
 
 Tensor = torch.Tensor
 

@@ -8,7 +8,7 @@ from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.graph_matching import matched
-from hookviz.trace import CallRow, HookRow, ModuleRow, ScaleRow, StepRow, Trace
+from hookviz.trace import CallRow, HookRow, ModuleRow, ScaleRow, StepRow, TraceData
 
 ABSENT = "absent"
 """The kind of a row that stands where other traces have a step and this one has none."""
@@ -26,7 +26,7 @@ class _Numbers(NamedTuple):
     hooks: dict[int, int]
 
 
-def align(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]] | None = None) -> list[Trace]:
+def align(traces: Sequence[TraceData], known: Sequence[Mapping[int, Hashable]] | None = None) -> list[TraceData]:
     """``traces`` of one program in common numbers, each with a row in every place where one of them has a step.
 
     Nodes are matched by their places in the graph, as ``Trace.diff`` does; where the graphs differ, the places of
@@ -38,8 +38,8 @@ def align(traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]] | Non
 
 
 def joined(
-    traces: Sequence[Trace], known: Sequence[Mapping[int, Hashable]], *, apart: bool = False
-) -> list[tuple[Trace, dict[int, Hashable]]]:
+    traces: Sequence[TraceData], known: Sequence[Mapping[int, Hashable]], *, apart: bool = False
+) -> list[tuple[TraceData, dict[int, Hashable]]]:
     """As ``align``, and which of the hooks of all are each trace's own, with what is ``known`` of each.
 
     ``apart``, no pass has hooks that only other traces have.
@@ -56,7 +56,7 @@ def joined(
 class _Common:
     """The numbers that all traces share; it grows as traces bring more."""
 
-    def __init__(self, first: Trace) -> None:
+    def __init__(self, first: TraceData) -> None:
         self.first = first
         self.ops = list(first.ops)
         self.hook_rows: list[HookRow] = []
@@ -69,7 +69,7 @@ class _Common:
         self.hooked: dict[int, dict[int, None]] = {}
         """For each pass, the hooks that were there or ran in one of the traces; also where no backward has begun."""
 
-    def move(self, trace: Trace, known: Mapping[int, Hashable]) -> tuple[Trace, dict[int, Hashable]]:
+    def move(self, trace: TraceData, known: Mapping[int, Hashable]) -> tuple[TraceData, dict[int, Hashable]]:
         """``trace`` in the numbers of all, and the numbers of its hooks, each with what is known of it."""
         numbers = self._numbers(trace, known)
         ran = [(row.pass_id, [row.hook]) for row in trace.rows if row.hook is not None]
@@ -90,7 +90,7 @@ class _Common:
         )
         return moved, {number: known.get(index) for index, number in numbers.hooks.items()}
 
-    def finish(self, trace: Trace, *, apart: bool) -> None:
+    def finish(self, trace: TraceData, *, apart: bool) -> None:
         """Give ``trace`` the tables of all, once they are complete; and unless it is to stay ``apart``, all hooks."""
         trace.ops, trace.hook_rows = list(self.ops), list(self.hook_rows)
         trace.modules, trace.calls, trace.optimizers = list(self.modules), list(self.calls), list(self.optimizers)
@@ -98,7 +98,7 @@ class _Common:
             trace.hooked = [list(self.hooked.get(pass_id, ())) for pass_id in range(1 + max(self.hooked, default=-1))]
         trace.forget()
 
-    def _numbers(self, trace: Trace, known: Mapping[int, Hashable]) -> _Numbers:
+    def _numbers(self, trace: TraceData, known: Mapping[int, Hashable]) -> _Numbers:
         modules = _places(self.modules, trace.modules)
         calls = self._calls(trace, modules)
         optimizers = _places(self.optimizers, trace.optimizers)
@@ -116,7 +116,7 @@ class _Common:
             moved.hooks[index] = self._hooks[key]
         return moved
 
-    def _match(self, trace: Trace, calls: Mapping[int, int]) -> dict[int, int]:
+    def _match(self, trace: TraceData, calls: Mapping[int, int]) -> dict[int, int]:
         """Number of a node in ``trace`` → its number in all traces; the first keeps its own."""
         if trace is self.first:
             return {node: node for node in range(len(trace.ops))}
@@ -134,7 +134,7 @@ class _Common:
         self._add(trace, owners, found)
         return found
 
-    def _add(self, trace: Trace, owners: Mapping[int, int], found: dict[int, int]) -> None:
+    def _add(self, trace: TraceData, owners: Mapping[int, int], found: dict[int, int]) -> None:
         """Give new numbers to the nodes that the first trace has not; traces share one for what computes the same."""
         below = _below(trace)
         names = {row.node: row.name for row in trace.tensors}
@@ -150,7 +150,7 @@ class _Common:
             if found[node] == len(self.ops):
                 self.ops.append(trace.ops[node])
 
-    def _calls(self, trace: Trace, modules: Mapping[int, int]) -> dict[int, int]:
+    def _calls(self, trace: TraceData, modules: Mapping[int, int]) -> dict[int, int]:
         found: dict[int, int] = {}
         for index, row in enumerate(trace.calls):
             parent = None if row.parent is None else found[row.parent]
@@ -173,7 +173,7 @@ def _places(common: list[ModuleRow], rows: Iterable[ModuleRow]) -> dict[int, int
     return found
 
 
-def _by_name(first: Trace, trace: Trace) -> dict[int, int]:
+def _by_name(first: TraceData, trace: TraceData) -> dict[int, int]:
     """The nodes at which tensors of the same name and op stand, where no other pair claims one of them."""
     known: dict[Key, list[int]] = {}
     for ours in first.tensors:
@@ -189,7 +189,7 @@ def _one_to_one(pairs: Set[tuple[int, int]]) -> dict[int, int]:
     return {theirs: ours for theirs, ours in pairs if count["theirs", theirs] == count["ours", ours] == 1}
 
 
-def _grow(first: Trace, trace: Trace, owners: Mapping[int, int], found: dict[int, int]) -> None:
+def _grow(first: TraceData, trace: TraceData, owners: Mapping[int, int], found: dict[int, int]) -> None:
     """Match, from the leaves on, what computes the same from what is matched already, where it is the only one.
 
     ``owners`` says in which call of a module, in common numbers, each node of ``trace`` was made: it must be the same.
@@ -212,7 +212,7 @@ def _grow(first: Trace, trace: Trace, owners: Mapping[int, int], found: dict[int
         taken |= set(new.values())
 
 
-def _in_calls(first: Trace, trace: Trace, owners: Mapping[int, int], found: dict[int, int]) -> bool:
+def _in_calls(first: TraceData, trace: TraceData, owners: Mapping[int, int], found: dict[int, int]) -> bool:
     """Match what is the only one of its op in the same call of a module; whether there was any."""
     ours, theirs = _alone(first.ops, first.owners), _alone(trace.ops, owners)
     taken = set(found.values())
@@ -231,7 +231,7 @@ def _alone(ops: Sequence[str], owners: Mapping[int, int]) -> dict[Key, int]:
     return {(ops[node], call): node for node, call in owners.items() if count[ops[node], call] == 1}
 
 
-def _below(trace: Trace) -> dict[int, set[tuple[int, int, int]]]:
+def _below(trace: TraceData) -> dict[int, set[tuple[int, int, int]]]:
     """For each node that sends gradients: (which of its edges, to which node, to which of its outputs)."""
     ends: dict[int, set[tuple[int, int, int]]] = {}
     for (start, slot), (end, output) in trace.edges.items():
@@ -262,7 +262,7 @@ def _step(row: StepRow, numbers: _Numbers) -> StepRow:
 # -- one timeline
 
 
-def _keys(trace: Trace) -> list[Key]:
+def _keys(trace: TraceData) -> list[Key]:
     """What tells each step of a trace in common numbers from the others."""
     seen: Counter[Key] = Counter()
     keys = []
@@ -286,7 +286,7 @@ def _merged(lists: Sequence[Sequence[Key]]) -> list[Key]:
     return order
 
 
-def _spread(trace: Trace, keys: Sequence[Key], order: Sequence[Key]) -> Trace:
+def _spread(trace: TraceData, keys: Sequence[Key], order: Sequence[Key]) -> TraceData:
     """``trace`` with its rows in their places among those of all."""
     places = _placed(keys, order)
     rows = [StepRow(pass_id=key[0], kind=ABSENT, node=key[2], output=key[3], call=key[5]) for key in order]

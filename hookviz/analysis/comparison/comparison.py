@@ -2,19 +2,16 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.graph_matching import matched
-from hookviz.display import Displayed
 from hookviz.support.messages import parts_of, say
 from hookviz.support.printable import kind_of
-from hookviz.support.table import Table
-from hookviz.trace import HOOK_KINDS, Step, Trace
-from hookviz.trace.sentences import brief
-from hookviz.trace.values import Value, flat, number, same
+from hookviz.trace import HOOK_KINDS, Step, TraceData
+from hookviz.trace.values import Value, flat, same
 
 GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
 """The kinds of step in which a gradient stands somewhere to be compared."""
@@ -46,71 +43,26 @@ class Difference:
     """The step in this trace, and the step in the other."""
 
 
-class Comparison(Displayed, Table[Difference]):
-    """The gradients that differ between two traces, and the first firing that differs.
+class Differences(NamedTuple):
+    """What two traces of one program do not have in common."""
 
-    In Jupyter it shows both side by side; printed, it is a table.
-    """
-
-    def __init__(
-        self, pair: tuple[Trace, Trace], rows: list[Difference], first: Step | None, caused: bool, said: Sequence[str]
-    ) -> None:
-        self.traces = pair
-        """This trace and the other."""
-        self._caused = caused
-        self._more = said[1:]
-        self.first = first
-        """The first firing from which they differ, in the other trace unless only this one has it; None when equal."""
-        self.sentence = sentence = " ".join(said)
-        """The whole in plain English."""
-        head = [say(f"table.{name}") for name in ("on", "gradient", "this", "other", "difference", "step")]
-        super().__init__(rows, head, _cells, nothing=sentence)
-
-    def state(self) -> dict[str, Any]:
-        """All that the player needs, as plain data."""
-        from hookviz.player.variants import Variant, variants
-
-        this, other = self.traces
-        one = Variant(this, say("variant.this"), say("absent.this"))
-        two = Variant(other, say("variant.other"), say("absent.other"), beside=0)
-        shown = variants([one, two])
-        mark = self._mark(shown)
-        return {**shown, "shown": 1, "split": True, "mark": mark, "notes": [self._begins(mark), *shown["notes"]]}
-
-    def _begins(self, mark: int) -> str:
-        """The sentence, with the step counted as the player counts them."""
-        if mark < 0 or self.first is None or self.first.hook is None:
-            return self.sentence
-        where = {"hook": self.first.hook.label, "on": self.first.on, "step": mark + 1}
-        return " ".join([say("diff.begins" if self._caused else "diff.begun", count=len(self), **where), *self._more])
-
-    def _mark(self, shown: Mapping[str, Any]) -> int:
-        """The place on the common timeline of the first firing that differs; -1 if there is none."""
-        if self.first is None:
-            return -1
-        side = 0 if self.first.trace is self.traces[0] else 1
-        place = [step.index for step in self.first.trace.firings].index(self.first.index)
-        firings = shown["variants"][side]["firings"]  # of a long trace not all
-        return int(firings[place]["step"]) if place < len(firings) else -1
-
-    def __repr__(self) -> str:
-        return f"{self.sentence}\n{super().__repr__()}" if len(self) else self.sentence
+    rows: list[Difference]
+    first: Step | None
+    """The first firing from which they differ, in the other trace unless only this one has it."""
+    caused: bool
+    """Whether that firing makes the difference itself."""
+    said: list[str]
+    """The whole in sentences."""
 
 
-def _cells(row: Difference) -> tuple[str, ...]:
-    amount = "" if row.amount is None else number(row.amount)
-    steps = (say("name.none") if step is None else str(step + 1) for step in row.steps)
-    return (row.on, say(f"card.{row.kind}"), brief(row.before), brief(row.after), amount, " → ".join(steps))
-
-
-def compare(this: Trace, other: Trace) -> Comparison:
+def differences(this: TraceData, other: TraceData) -> Differences:
     """Which gradients differ between ``this`` and ``other``, two traces of the same program.
 
     Raises:
         TypeError: ``other`` is no trace.
         ValueError: the traces are not of the same graph.
     """
-    if not isinstance(other, Trace):
+    if not isinstance(other, TraceData):
         raise TypeError(say("error.diff.type", kind=kind_of(other)))
     numbers = matched(this, other)
     own = [{ours: ours for ours in there.values()} for there in numbers]
@@ -127,7 +79,7 @@ def compare(this: Trace, other: Trace) -> Comparison:
     hidden = sum(here.hides(where) or there.hides(where) for where in {**here.gradients, **there.gradients})
     if hidden:
         sentences.append(say("diff.hidden", count=hidden))
-    return Comparison((this, other), rows, first, caused, sentences)
+    return Differences(rows, first, caused, sentences)
 
 
 def _step_of(row: Difference) -> int:
@@ -141,7 +93,7 @@ def _precedes(step: int | None, first: Step) -> bool:
 
 
 def _sentence(
-    this: Trace, rows: Sequence[Difference], first: Step | None, caused: bool, *, hooked: bool, unseen: bool
+    this: TraceData, rows: Sequence[Difference], first: Step | None, caused: bool, *, hooked: bool, unseen: bool
 ) -> str:
     if not rows:
         return say("diff.equal")
@@ -174,7 +126,7 @@ def _unseen(here: "_Told", there: "_Told") -> str:
 class _Told:
     """The gradients and the firings of a trace, each under what tells it from the others."""
 
-    def __init__(self, trace: Trace, numbers: Sequence[dict[int, int]]) -> None:
+    def __init__(self, trace: TraceData, numbers: Sequence[dict[int, int]]) -> None:
         self.trace, self._numbers = trace, numbers
         self._seen: Counter[Where] = Counter()
         self.gradients: dict[Where, int] = {}

@@ -1,13 +1,13 @@
 """Which node of one graph is which of another, where both are graphs of the same program."""
 
 from hookviz.support.messages import say
-from hookviz.trace import Place, Trace
+from hookviz.trace import Place, TraceData
 
 _SEEN_THROUGH = "BackwardHookFunctionBackward"
 """The node that torch puts around a module with full backward hooks; gradients pass through it as they are."""
 
 
-def matched(this: Trace, other: Trace) -> list[dict[int, int]]:
+def matched(this: TraceData, other: TraceData) -> list[dict[int, int]]:
     """For each pass: number of a node in ``other`` → its number in ``this``.
 
     Raises:
@@ -22,7 +22,7 @@ def matched(this: Trace, other: Trace) -> list[dict[int, int]]:
 class _Graph:
     """The graph of a trace, without the nodes that torch puts around modules with full backward hooks."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self._slots: dict[int, dict[int, Place]] = {}
         for (node, slot), place in trace.edges.items():

@@ -9,7 +9,7 @@ from hookviz.analysis.findings.vanishing import vanishing_or_exploding
 from hookviz.analysis.findings.zeros import zeros
 from hookviz.support.messages import say
 from hookviz.support.table import Table
-from hookviz.trace import TensorRow, Trace
+from hookviz.trace import TensorRow, TraceData
 
 SEVERITIES = ("error", "warning", "remark")
 """How bad a finding is, the worst first."""
@@ -44,7 +44,7 @@ class Trouble:
     """``error``, ``warning`` or ``remark``."""
 
 
-def troubles(trace: Trace) -> Table[Trouble]:
+def troubles(trace: TraceData) -> Table[Trouble]:
     """The findings of a trace, the worst first: of each kind the worst, of equally bad ones that of the first pass."""
     found: dict[str, Finding] = {}
     left: Finding | None = None
@@ -70,12 +70,12 @@ def _rank(severity: str) -> int:
     return SEVERITIES.index(severity)
 
 
-def _cells(trace: Trace, row: Trouble) -> tuple[str, ...]:
+def _cells(trace: TraceData, row: Trouble) -> tuple[str, ...]:
     count = say("table.count", step=row.step + 1, steps=len(trace.rows))
     return count, say(f"trouble.severity.{row.severity}"), say(f"trouble.what.{row.kind}"), row.sentence
 
 
-def _passes(trace: Trace) -> Iterator[PassStatistics]:
+def _passes(trace: TraceData) -> Iterator[PassStatistics]:
     steps: dict[int, list[int]] = {}
     tensors: dict[int, list[TensorRow]] = {}
     for index, row in enumerate(trace.rows):
@@ -94,7 +94,7 @@ def _found(of: PassStatistics) -> Iterator[Finding]:
     yield from vanishing_or_exploding(of)
 
 
-def nothing_found(trace: Trace) -> str:
+def nothing_found(trace: TraceData) -> str:
     """What to say where nothing was found: also what was not looked at, for there nothing can be found."""
     if not any(row.kind in ("seed", "arrive", "accumulate", "returned") for row in trace.rows):
         return say("trouble.none.empty")
@@ -107,7 +107,7 @@ def nothing_found(trace: Trace) -> str:
     return " ".join([say("trouble.none"), *missing])
 
 
-def _shown(trace: Trace) -> set[int]:
+def _shown(trace: TraceData) -> set[int]:
     """The numbers of all gradients that steps show."""
     found: set[int] = set()
     for kept in (kept for row in trace.rows if row.node >= 0 for kept in (row.before, row.after)):
@@ -115,7 +115,7 @@ def _shown(trace: Trace) -> set[int]:
     return found
 
 
-def noted(trace: Trace) -> list[str]:
+def noted(trace: TraceData) -> list[str]:
     """The findings as notes of the player; in a line of its own each says to which step it links."""
     return [
         say("trouble.note", severity=say(f"trouble.severity.{row.severity}"), step=row.step + 1, told=row.sentence)

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from hookviz.support.messages import say
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, ScaleRow, StepRow, TensorRow, Trace
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, ScaleRow, StepRow, TensorRow, TraceData
 from hookviz.trace.traversal import chain
 from hookviz.trace.values import Value, size_of
 
@@ -30,7 +30,7 @@ class PassStatistics:
     A trace has many steps: kept is what no garbage collector has to look through.
     """
 
-    def __init__(self, trace: Trace, steps: list[int], tensors: list[TensorRow]) -> None:
+    def __init__(self, trace: TraceData, steps: list[int], tensors: list[TensorRow]) -> None:
         self.trace, self.steps, self.tensors = trace, steps, tensors
         self.pass_id = trace.rows[steps[0]].pass_id
         self._norms: dict[int, float | None] = {}

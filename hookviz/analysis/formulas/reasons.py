@@ -18,7 +18,7 @@ from hookviz.analysis.formulas.functions import TooLarge
 from hookviz.analysis.formulas.verification import agrees, rebuilt
 from hookviz.support.messages import say
 from hookviz.support.table import Table
-from hookviz.trace import Step, StepRow, Trace
+from hookviz.trace import Step, StepRow, TraceData
 from hookviz.trace.rows import BACKWARD
 from hookviz.trace.sentences import brief
 from hookviz.trace.values import Value
@@ -59,7 +59,7 @@ class Reason:
         return " = ".join(part for part in parts if part)
 
 
-def why(trace: Trace, step: int) -> Table[Reason]:
+def why(trace: TraceData, step: int) -> Table[Reason]:
     """The reasons for a step; see ``Trace.why``."""
     head = [say(f"table.{name}") for name in ("on", "why", "source", "note")]
     return Table(Explainer(trace).reasons(step), head, _cells, nothing=say("why.nothing"))
@@ -72,7 +72,7 @@ def _cells(reason: Reason) -> tuple[str, ...]:
 class Explainer:
     """Finds reasons in one trace, each gradient's once."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self._computed: dict[tuple[int, int], Reason | None] = {}
         self._shapes: dict[int, list[Any]] = {}

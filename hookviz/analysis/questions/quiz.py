@@ -10,7 +10,7 @@ from hookviz.support.messages import say
 from hookviz.support.table import Table
 
 if TYPE_CHECKING:
-    from hookviz.trace import Trace
+    from hookviz.trace import TraceData
 
 
 class QuizQuestion(NamedTuple):
@@ -28,7 +28,7 @@ class Quiz(Table[QuizQuestion]):
     A question may tell what the answer to one before it was. In the player they come one at a time (key P).
     """
 
-    def __init__(self, trace: "Trace") -> None:
+    def __init__(self, trace: "TraceData") -> None:
         self._asked: list[Question] = []
         rows = []
         for step, question in sorted(questions(trace.steps, trace.firings).items()):
@@ -52,7 +52,7 @@ class Quiz(Table[QuizQuestion]):
         if number not in range(1, len(self) + 1):
             raise ValueError(say("error.quiz.number", number=number, count=len(self)))
         question = self._asked[number - 1]
-        right, reason = (False, say("check.none")) if answer is None or answer is ... else _judged(question, answer)
+        right, reason = (False, say("quiz.none")) if answer is None or answer is ... else _judged(question, answer)
         return Verdict(str(number), right, reason, of_quiz=True)
 
 

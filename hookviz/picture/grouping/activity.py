@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hookviz.picture.grouping.tree import Group, Tree
-from hookviz.trace import HOOK_KINDS, Trace
+from hookviz.trace import HOOK_KINDS, TraceData
 from hookviz.trace.values import size_of
 
 
@@ -34,7 +34,7 @@ class Of:
     hooks: set[int] = field(default_factory=set)
     """Those that were registered, whether or not they fired."""
 
-    def add(self, trace: Trace, index: int) -> None:
+    def add(self, trace: TraceData, index: int) -> None:
         """A step was about this."""
         row = trace.rows[index]
         self.steps.append(index)
@@ -86,7 +86,7 @@ class Activity:
         yield from (self.calls[call] for call in fold.calls if call in self.calls)
 
 
-def of_pass(trace: Trace, pass_id: int) -> Of:
+def of_pass(trace: TraceData, pass_id: int) -> Of:
     """What happened in a whole pass."""
     found = Of()
     for index in trace.lookup.steps(pass_id):

@@ -6,10 +6,10 @@ from itertools import count
 from hookviz.picture.grouping.activity import Of, merged, of_pass
 from hookviz.picture.grouping.collapsing import parted
 from hookviz.picture.grouping.tree import MANY, Group, Member
-from hookviz.trace import Trace
+from hookviz.trace import TraceData
 
 
-def groups_passes(trace: Trace) -> bool:
+def groups_passes(trace: TraceData) -> bool:
     """Whether ``trace`` has more passes than can be seen at once."""
     return len(trace.lookup.passes) > MANY
 
@@ -17,7 +17,7 @@ def groups_passes(trace: Trace) -> bool:
 class Overview:
     """The passes of a recording as a tree of boxes: groups in which are groups or passes, and passes."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self.folds: dict[str, Group] = {}
         """Id of a box → it; the whole recording is the empty one."""

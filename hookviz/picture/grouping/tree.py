@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
-from hookviz.trace import Trace
+from hookviz.trace import TraceData
 from hookviz.trace.traversal import called, chain, is_cut, makers, pictured
 
 MANY = 40
@@ -74,7 +74,7 @@ Member = int | Group
 class Tree:
     """One pass of a trace, as a tree of boxes."""
 
-    def __init__(self, trace: Trace, pass_id: int = 0) -> None:
+    def __init__(self, trace: TraceData, pass_id: int = 0) -> None:
         self.trace, self.pass_id = trace, pass_id
         self.below = pictured(trace, pass_id)
         self.made = makers(trace, self.below)
@@ -145,7 +145,7 @@ def nodes_of(members: Iterable[Member]) -> Iterator[tuple[int, int]]:
             yield place, node
 
 
-def label_of(trace: Trace, member: Member) -> str:
+def label_of(trace: TraceData, member: Member) -> str:
     """What must be the same for two members to be of one kind: a node's op, a module's class."""
     while not isinstance(member, int) and member.call < 0:
         member = member.inside[0]

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from hookviz.picture.grouping.collapsing import collapse
 from hookviz.picture.grouping.tree import MANY, Group, Member, Tree
-from hookviz.trace import Trace
+from hookviz.trace import TraceData
 
 FEW = 6
 """Up to so many boxes beside a model that fills the picture alone do no harm."""
@@ -58,7 +58,7 @@ class View:
 class Views:
     """All views of one pass, each made when it is asked for."""
 
-    def __init__(self, trace: Trace, pass_id: int = 0) -> None:
+    def __init__(self, trace: TraceData, pass_id: int = 0) -> None:
         self.tree = Tree(trace, pass_id)
         collapse(self.tree)
         self._views: dict[Group, View] = {}

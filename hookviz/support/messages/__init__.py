@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from string import Formatter
 from typing import Any
 
@@ -16,9 +17,18 @@ def table(language: str = "en") -> Mapping[str, str]:
     >>> table()["card.before"]
     'before'
     """
-    text = files(__name__).joinpath(f"{language}.json").read_text(encoding="utf-8")
-    words: dict[str, str] = json.loads(text)
-    return words
+    return read_table(files(__name__).joinpath(f"{language}.json"))
+
+
+def read_table(file: Traversable) -> Mapping[str, str]:
+    """The texts of a JSON file: key → text."""
+    texts: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+    return texts
+
+
+def fill(text: str, /, **parts: Any) -> str:
+    """``text`` with its ``{named}`` places filled."""
+    return text.format_map({name: str(part) for name, part in parts.items()})
 
 
 def say(key: str, **parts: Any) -> str:

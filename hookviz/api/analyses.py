@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from hookviz.analysis.comparison import Comparison
     from hookviz.analysis.findings import Trouble
     from hookviz.analysis.formulas.reasons import Reason
     from hookviz.analysis.questions.quiz import Quiz
+    from hookviz.api.comparison import Comparison
+    from hookviz.api.trace import Trace
     from hookviz.support.table import Table
-    from hookviz.trace.trace import Trace
 
 
 class TraceAnalyses:
@@ -63,7 +63,7 @@ class TraceAnalyses:
         on  gradient  this trace  the other  difference  step
         x   .grad     6           60         54          4 → 5
         """
-        from hookviz.analysis.comparison import compare
+        from hookviz.api.comparison import compare
 
         return compare(self._trace, other)
 

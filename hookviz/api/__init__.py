@@ -1,0 +1,1 @@
+"""What a person holds and calls: traces that show themselves, comparisons, and files that become traces again."""

@@ -1,0 +1,3 @@
+"""Which hookviz this is."""
+
+VERSION = "0.1.0"
