@@ -1,6 +1,7 @@
 """What a recording remembers about nodes of a graph, without holding them and without writing anything on them."""
 
 import sys
+import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar, cast
@@ -27,7 +28,8 @@ class NodeMarks(Generic[Mark]):
     def __init__(self) -> None:
         self._known: dict[int, tuple[dict[str, Any], Mark]] = {}
         self._limit = _MANY
-        _everywhere.add(self)
+        with _lock:
+            _everywhere.append(weakref.ref(self))
 
     def __bool__(self) -> bool:
         return bool(self._known)
@@ -55,7 +57,7 @@ class NodeMarks(Generic[Mark]):
             self._let_go()
 
     def _let_go(self) -> None:
-        others = [marks._known for marks in list(_everywhere) if marks is not self]  # one node may have several marks
+        others = [marks._known for marks in _alive() if marks is not self]  # one node may have several marks
         found = _references(self._known)
         self.keep(iter([key for key, count in found if count - sum(key in known for known in others) > _DEAD]))
         self._limit = max(_MANY, 2 * len(self._known))
@@ -73,7 +75,15 @@ class NodeMarks(Generic[Mark]):
         self._known = {}
 
 
-_everywhere: "weakref.WeakSet[NodeMarks[Any]]" = weakref.WeakSet()
+_lock = threading.RLock()
+_everywhere: list[weakref.ref[NodeMarks[Any]]] = []
+"""All that there are, in whatever thread: a ``WeakSet`` may not grow in one while another goes through it."""
+
+
+def _alive() -> list[NodeMarks[Any]]:
+    with _lock:
+        _everywhere[:] = [reference for reference in _everywhere if reference() is not None]
+        return [marks for reference in _everywhere if (marks := reference()) is not None]
 
 
 def _references(known: dict[int, tuple[dict[str, Any], Any]]) -> list[tuple[int, int]]:

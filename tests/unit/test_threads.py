@@ -16,6 +16,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.autograd import node_marks
+from hookviz.autograd.node_marks import NodeMarks
 from hookviz.recorder import node_owners
 from hookviz.support.interpreter import gc_paused, thread_switching_paused
 
@@ -286,3 +287,28 @@ def test_marks_of_graphs_that_are_gone_are_let_go_of(monkeypatch: pytest.MonkeyP
     assert all(out.grad_fn.metadata == {} for out in kept)
     recording.close()
     assert not recording._returned
+
+
+def test_marks_can_be_made_in_one_thread_while_another_looks_through_all() -> None:
+    """A recording that begins in one thread must not disturb the recording of another."""
+    stop, made = threading.Event(), []
+
+    def make() -> None:
+        while not stop.is_set():
+            made.append(NodeMarks())
+            del made[:-50]
+
+    threads = [threading.Thread(target=make) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        marks: NodeMarks[int] = NodeMarks()
+        node = leaf(2.0).exp().grad_fn
+        marks.put(node, 1)
+        for _ in range(3000):
+            marks.sweep()
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert marks.get(node) == 1
