@@ -5,7 +5,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.nn.modules.module as torch_modules
@@ -24,13 +24,11 @@ from hookviz.recorder.module_registry import ModuleRegistry
 from hookviz.recorder.node_owners import NodeOwners
 from hookviz.recorder.pass_sampler import outermost
 from hookviz.recorder.pytree import Leaf, arguments, leaves, row_of
+from hookviz.recorder.session import Session
 from hookviz.support.interrupts import Uninterrupted
-from hookviz.trace import CallRow, StepRow, TraceData
+from hookviz.trace import CallRow, StepRow
 from hookviz.trace.value_rows import Deferred
 from hookviz.trace.values import same
-
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
 
 _LAYER = torch.nn.TransformerEncoderLayer.forward
 """Calls other modules, unless it takes the fast path."""
@@ -40,11 +38,9 @@ _SHARED = (torch_modules._global_forward_pre_hooks, torch_modules._global_forwar
 class CallTracker:
     """Follows the modules of a recording. None of this may raise into the user's forward."""
 
-    def __init__(
-        self, recording: "Recording", trace: TraceData, models: Sequence[Module], chosen: ModuleFilter
-    ) -> None:
-        self.recording, self.trace = recording, trace
-        self.modules = ModuleRegistry(trace)
+    def __init__(self, session: Session, models: Sequence[Module], chosen: ModuleFilter) -> None:
+        self.session, self.trace = session, session.trace
+        self.modules = ModuleRegistry(session.trace)
         self._counts: Counter[int] = Counter()
         self._running: dict[int, list[Call]] = {}
         self._slept = False
@@ -66,8 +62,6 @@ class CallTracker:
         """A module is called; observers stand around its hooks until ``end``. Where this raises, nothing is left."""
         stack = self._running.setdefault(threading.get_ident(), [])
         number, depth = self.modules.number(module), len(stack)
-        self.recording.notices.saved_hooks()
-        self.recording.ranks.called()
         things = list(arguments(module, args, kwargs))
         given, parameters = self.look(things), list(self.chosen.parameters(module))
         call = Call(self, module, len(self.trace.calls))
@@ -84,7 +78,7 @@ class CallTracker:
 
     def _begin(self, call: Call, stack: list[Call], number: int, things: list[tuple[str, Any]]) -> None:
         """The call is the innermost one of its thread from now on."""
-        call.raised = self.recording.raised.enter()
+        call.raised = self.session.raised.enter()
         self._counts[number] += 1
         parent = stack[-1].index if stack else None
         if stack:
@@ -108,7 +102,7 @@ class CallTracker:
             call.forward(outputs)
         call.finish(outputs)
         self.makers.returned((thing for _, thing in leaves("output", result)), call.since)
-        self.recording.raised.leave(call.raised)
+        self.session.raised.leave(call.raised)
 
     def broke(self, call: Call, error: BaseException) -> None:
         """An exception leaves the call; a last hook that is always called has run by now."""
@@ -118,7 +112,7 @@ class CallTracker:
 
     def failed(self, call: Call, error: BaseException, hook: int | None = None) -> None:
         """An exception came up in the call; only the innermost call that it leaves tells of it."""
-        if self.recording.raised.first(error):
+        if self.session.raised.first(error):
             hook = call.raiser(error) if hook is None else hook
             kind = "cut_short" if isinstance(error, ENOUGH) else "exception"
             self.log(kind, call.index, hook=hook, error=exception_text(error))
@@ -147,8 +141,8 @@ class CallTracker:
         for name, modules in self._given if self.chosen.patterns is None else ():
             if not modules & called:
                 key = "note.uncalled.compiled" if self._slept else "note.uncalled"
-                self.recording.notices.say(key, model=name)
-        self.chosen.tell(self.recording.notices, bool(called))
+                self.session.notices.say(key, model=name)
+        self.chosen.tell(self.session.notices, bool(called))
         for stage in self._stages.values():
             stage.lift()
         self._stages.clear()
@@ -229,7 +223,7 @@ class CallTracker:
             return
         if stage is None:
             shared = any(hooks is known for known in _SHARED)
-            stage = self._stages[id(hooks)] = ModuleHooksObserver(self.recording, kind, hooks, flags, shared)
+            stage = self._stages[id(hooks)] = ModuleHooksObserver(self, kind, hooks, flags, shared)
         if stage not in call.stages:
             stage.users += 1
             call.stages.append(stage)

@@ -3,19 +3,18 @@
 import sys
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from hookviz.autograd.tensor_statistics import measured
+from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.pass_sampler import outermost
 from hookviz.recorder.running_pass import RunningPass
+from hookviz.recorder.session import Session
 from hookviz.trace import StepRow
-
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
 
 _FULLY_SHARD, _FSDP = "torch.distributed.fsdp._fully_shard._fully_shard", "torch.distributed.fsdp"
 """The modules of torch with its two ways to shard; where they are not loaded, nobody uses them."""
@@ -41,8 +40,8 @@ class JoinedGradient(NamedTuple):
 class RankTracker:
     """Tells the gradients of this rank from those that all ranks share, in the passes of a recording."""
 
-    def __init__(self, recording: "Recording") -> None:
-        self.recording, self.trace = recording, recording.trace
+    def __init__(self, session: Session, calls: CallTracker) -> None:
+        self.session, self.trace, self.calls = session, session.trace, calls
         self._around: list[weakref.ref[DistributedDataParallel]] = []
         """The DDP modules whose insides were called; they themselves may not be followed."""
         self._leaves: dict[int, int] = {}
@@ -67,7 +66,7 @@ class RankTracker:
         for one in self._joined() if self.several() else ():
             if one.name:
                 found[one.name] = one.leaf
-                self.recording.calls.adopt(one.holder, one.leaf)
+                self.calls.adopt(one.holder, one.leaf)
         return found
 
     def begins(self, watched: RunningPass) -> None:
@@ -105,13 +104,13 @@ class RankTracker:
     def tell(self) -> None:
         """Say which rank this is."""
         if self.trace.rank is not None:
-            self.recording.notices.say("note.rank", rank=self.trace.rank, ranks=self.trace.ranks)
+            self.session.notices.say("note.rank", rank=self.trace.rank, ranks=self.trace.ranks)
 
     # -- who joins gradients
 
     def _ddps(self) -> Iterator[DistributedDataParallel]:
         known = (reference() for reference in self._around)
-        called = (module for _, module in self.recording.calls.modules.alive())
+        called = (module for _, module in self.calls.modules.alive())
         found = {id(module): module for module in (*called, *known) if isinstance(module, DistributedDataParallel)}
         yield from found.values()
 
@@ -120,7 +119,7 @@ class RankTracker:
             yield from _of_ddp(ddp) if ddp.require_backward_grad_sync else ()
         sharding: Any = sys.modules.get(_FULLY_SHARD)
         flat: Any = sys.modules.get(_FSDP)
-        for name, module in self.recording.calls.modules.alive() if flat is not None else ():
+        for name, module in self.calls.modules.alive() if flat is not None else ():
             if isinstance(module, flat.FullyShardedDataParallel):
                 yield from _of_flat(module)
             elif sharding is not None and isinstance(module, sharding.FSDPModule):

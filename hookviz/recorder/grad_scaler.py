@@ -2,25 +2,24 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from torch.amp.grad_scaler import GradScaler
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_marks import NodeMarks
+from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.recorder.replacement import Here, Replacement, notifier
+from hookviz.recorder.session import Session
 from hookviz.trace import ScaleRow, StepRow
-
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
 
 
 class ScaleTracker:
     """Knows the scales of a recording."""
 
-    def __init__(self, recording: "Recording") -> None:
-        self.recording, self.trace = recording, recording.trace
+    def __init__(self, session: Session, optimizers: OptimizerTracker) -> None:
+        self.session, self.trace, self.optimizers = session, session.trace, optimizers
         self._scaled: NodeMarks[float] = NodeMarks()
         """For each node that scaled a loss: by how much."""
         self._last: dict[int, float] = {}
@@ -46,7 +45,7 @@ class ScaleTracker:
         for scale in sorted(scale for scale in counted if scale != 1):
             others = (numbers[id(node)] for node in survey.nodes if factors.get(id(node)) != {scale})
             at = (numbers[id(node)] for node in survey.nodes if id(node) in scaled)
-            self.recording.notices.say("note.scaled")
+            self.session.notices.say("note.scaled")
             self.trace.scales.append(ScaleRow(survey.pass_id, scale, tuple(at), tuple(others)))
 
     def unscaled(self, scaler: GradScaler, optimizer: torch.optim.Optimizer) -> None:
@@ -56,7 +55,7 @@ class ScaleTracker:
         state = scaler._per_optimizer_states[id(optimizer)]
         found: Any = state["found_inf_per_device"]
         overflow = any(flag.item() for flag in found.values())
-        number = self.recording.optimizers.number(optimizer)
+        number = self.optimizers.number(optimizer)
         self._log("unscale", scaler.get_scale(), 1.0, optimizer=number, of="inf" if overflow else None)
 
     def updated(self, scaler: GradScaler) -> None:
@@ -97,16 +96,22 @@ def _factors(survey: GraphSnapshot, scaled: dict[int, float]) -> dict[int, set[f
     return found
 
 
+class _Scaling(Protocol):
+    """A recording, as far as it knows of scales."""
+
+    scales: ScaleTracker
+
+
 def replacements(here: Here, after: Here) -> Iterator[Replacement]:
     """What stands in the place of a scaler's methods: ``here`` before a pass, and ``after`` it."""
 
-    def scaled(recording: "Recording", result: Any, scaler: GradScaler, *_: Any) -> None:
+    def scaled(recording: _Scaling, result: Any, scaler: GradScaler, *_: Any) -> None:
         recording.scales.scaled(scaler, result)
 
-    def unscaled(recording: "Recording", _: None, scaler: GradScaler, optimizer: Any) -> None:
+    def unscaled(recording: _Scaling, _: None, scaler: GradScaler, optimizer: Any) -> None:
         recording.scales.unscaled(scaler, optimizer)
 
-    def updated(recording: "Recording", _: None, scaler: GradScaler, *__: Any) -> None:
+    def updated(recording: _Scaling, _: None, scaler: GradScaler, *__: Any) -> None:
         recording.scales.updated(scaler)
 
     for name, where, tell in (("scale", here, scaled), ("unscale_", after, unscaled), ("update", after, updated)):

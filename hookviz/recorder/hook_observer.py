@@ -6,12 +6,11 @@ from what the observers before and after it see.
 """
 
 from collections.abc import Callable, MutableMapping
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
+from hookviz.recorder.session import Session
 
 Hook = Callable[..., Any]
 _Plainly = torch._C.DisableTorchFunction
@@ -31,12 +30,12 @@ class Observer:
         """Look at ``arguments``; whatever goes wrong in here must not reach the engine."""
         stage = self.stage
         try:
-            with stage.recording.lock, _Plainly():
-                if stage.recording.stages.disturbed:
-                    stage.recording.stages.settle_down()
+            with stage.session.lock, _Plainly():
+                if stage.session.disturbed:
+                    stage.session.settle_down()
                 stage.seen(self, arguments)
         except Exception as error:
-            stage.recording.trouble(error)
+            stage.session.trouble(error)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy that takes a hook dict as it stands, during a pass, carries nothing that observes."""
@@ -65,10 +64,10 @@ class Run(NamedTuple, Generic[Seen]):
 class HookDictObserver:
     """One hook dict of one tensor or node, while passes that use it are running."""
 
-    __slots__ = ("dict", "kind", "node", "output", "recording", "users")
+    __slots__ = ("dict", "kind", "node", "output", "session", "users")
 
-    def __init__(self, recording: "Recording", kind: str, hooks: Any, node: int, output: int = -1) -> None:
-        self.recording, self.kind, self.dict, self.node, self.output = recording, kind, hooks, node, output
+    def __init__(self, session: Session, kind: str, hooks: Any, node: int, output: int = -1) -> None:
+        self.session, self.kind, self.dict, self.node, self.output = session, kind, hooks, node, output
         self.users = 0
 
     @staticmethod
@@ -78,7 +77,7 @@ class HookDictObserver:
 
     def current(self, arguments: tuple[Any, ...]) -> Any:
         """Whom the observers report to: the pass in which they were called."""
-        return self.recording.current()
+        return self.session.current()
 
     def user_hooks(self) -> list[tuple[Any, Hook]]:
         """(key, function) of the user's hooks, in the order in which they run."""
@@ -159,8 +158,8 @@ class HookListObserver(HookDictObserver):
 
     __slots__ = ("call",)
 
-    def __init__(self, recording: "Recording", kind: str, hooks: list[Hook], node: int, call: int) -> None:
-        super().__init__(recording, kind, hooks, node)
+    def __init__(self, session: Session, kind: str, hooks: list[Hook], node: int, call: int) -> None:
+        super().__init__(session, kind, hooks, node)
         self.call = call
 
     def items(self) -> list[tuple[Any, Hook]]:

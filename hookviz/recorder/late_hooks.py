@@ -2,23 +2,22 @@
 
 import weakref
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot, HookDicts
 from hookviz.autograd.node_marks import NodeMarks
+from hookviz.recorder.observer_registry import ObserverRegistry
+from hookviz.recorder.running_pass import RunningPass
 from hookviz.support.interrupts import Uninterrupted
-
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
 
 
 class LateHooks:
     """Remembers where hooks were put, since by the time of the pass their tensors may be gone."""
 
-    def __init__(self, recording: "Recording") -> None:
-        self.recording = recording
+    def __init__(self, registry: ObserverRegistry, running: list[RunningPass]) -> None:
+        self.registry, self.running = registry, running
         self.dicts: HookDicts = NodeMarks()
         """For the node of each tensor that got a hook: which of its outputs that was, and its dict of hooks."""
         self._on_nodes: dict[int, weakref.ref[Any]] = {}
@@ -27,15 +26,15 @@ class LateHooks:
 
     def on_tensor(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
         """A hook was added to ``tensor``; remember where, since the tensor itself may soon be gone."""
-        if self.recording.stages.lays_in(hooks):
-            self.recording.stages.lay_anew(hooks)
+        if self.registry.lays_in(hooks):
+            self.registry.lay_anew(hooks)
             return
         with Uninterrupted():
             self._remember(tensor, hooks)
-        for watched in self.recording.running:
+        for watched in self.running:
             place = watched.survey.find(tensor)
             if place is not None:
-                self.recording.stages.observe(watched, kind, hooks, *place)
+                self.registry.observe(watched, kind, hooks, *place)
                 watched.nodes.wake(watched)
 
     def on_dict(self, hooks: Any) -> None:
@@ -44,10 +43,10 @@ class LateHooks:
         If none stand there, it is that of a node, in front of it or behind it: which one, torch does not tell.
         """
         self._on_nodes[id(hooks)] = weakref.ref(hooks)
-        if self.recording.stages.lays_in(hooks):
-            self.recording.stages.lay_anew(hooks)
+        if self.registry.lays_in(hooks):
+            self.registry.lay_anew(hooks)
         else:
-            self.recording.stages.registered(hooks)
+            self.registry.registered(hooks)
 
     def unexplained(self, found: Iterable[Any]) -> bool:
         """Whether a node got hooks of which those that were ``found`` behind the nodes of a graph are not all."""
@@ -60,7 +59,7 @@ class LateHooks:
         if tensor.is_leaf:
             return  # it does so anyway
         self._retaining.append(weakref.ref(tensor))
-        for watched in self.recording.running:
+        for watched in self.running:
             watched.survey.retains(tensor)
 
     def tell(self, survey: GraphSnapshot) -> None:

@@ -18,7 +18,6 @@ from hookviz.support.source_code import describe
 
 if TYPE_CHECKING:
     from hookviz.recorder.call_tracker import CallTracker
-    from hookviz.recorder.recording import Recording
 
 Module = torch.nn.Module
 
@@ -155,16 +154,17 @@ class Call:
 class ModuleHooksObserver(HookDictObserver):
     """One hook dict of a module, or of all modules, while calls that use it are running."""
 
-    __slots__ = ("always", "kwargs", "shared")
+    __slots__ = ("always", "calls", "kwargs", "shared")
 
-    def __init__(self, recording: "Recording", kind: str, hooks: Any, flags: Sequence[Any], shared: bool) -> None:
-        super().__init__(recording, kind, hooks, -1)
+    def __init__(self, calls: "CallTracker", kind: str, hooks: Any, flags: Sequence[Any], shared: bool) -> None:
+        super().__init__(calls.session, kind, hooks, -1)
+        self.calls = calls
         self.kwargs, self.always = flags
         self.shared = shared
 
     def current(self, given: tuple[Any, ...]) -> Call | None:
         """The call whose hooks these are: the innermost one of this thread, if it is of the module at hand."""
-        call = self.recording.calls.innermost()
+        call = self.calls.innermost()
         return call if call is not None and call.module is given[0] else None
 
     def seen(self, observer: Observer, arguments: tuple[Any, ...]) -> None:

@@ -1,6 +1,6 @@
 """The observers on the nodes of a pass: one behind each, and one in front only where that cannot see enough."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.autograd.graph import Node
@@ -9,11 +9,11 @@ from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.recorder.hook_dicts import entries
 from hookviz.recorder.hook_observer import HookDictObserver, Observer
+from hookviz.recorder.late_hooks import LateHooks
+from hookviz.recorder.observer_registry import ObserverRegistry
+from hookviz.recorder.running_pass import RunningPass
+from hookviz.recorder.session import Session
 from hookviz.support.interpreter import gc_paused
-
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
-    from hookviz.recorder.running_pass import RunningPass
 
 Dict = dict[Any, Any]
 
@@ -44,27 +44,27 @@ PROBE = _Probe()
 class NodeObserver(Observer):
     """The observer behind every node of a pass; it is called for each of them, so what it does counts."""
 
-    __slots__ = ("lock", "numbers", "recording", "seen")
+    __slots__ = ("lock", "numbers", "seen", "session")
 
-    def __init__(self, recording: "Recording", watched: "RunningPass") -> None:
+    def __init__(self, session: Session, watched: RunningPass) -> None:
         super().__init__(None)
-        self.recording, self.lock = recording, recording.lock
+        self.session, self.lock = session, session.lock
         self.seen, self.numbers = watched.seen, watched.survey.numbers
 
     def __call__(self, *arguments: Any) -> None:
         """A node has computed; as for any observer, what goes wrong in here must not reach the engine."""
-        seen, recording = self.seen, self.recording
+        seen, session = self.seen, self.session
         try:
             with self.lock, _Plainly():
-                if recording.stages.disturbed:
-                    recording.stages.settle_down()
-                if seen.task != _task() and recording.current() is not seen:
+                if session.disturbed:
+                    session.settle_down()
+                if seen.task != _task() and session.current() is not seen:
                     return  # another pass through the same node
                 number = self.numbers.get(id(_node()))
                 if number is not None:
                     seen.ran(number, *arguments)
         except Exception as error:
-            recording.trouble(error)
+            session.trouble(error)
 
 
 class NodeObservers:
@@ -77,8 +77,8 @@ class NodeObservers:
     nobody told of. It does not hold the pass, which holds it: what a pass holds is let go of as soon as it is over.
     """
 
-    def __init__(self, recording: "Recording") -> None:
-        self.recording = recording
+    def __init__(self, session: Session, registry: ObserverRegistry, late: LateHooks) -> None:
+        self.session, self.registry, self.late = session, registry, late
         self.observer: NodeObserver
         self._dicts: list[Dict] = []
         """The hooks behind each of the nodes, in their order."""
@@ -89,10 +89,10 @@ class NodeObservers:
 
     # -- laying
 
-    def lay(self, watched: "RunningPass", everywhere: bool) -> None:
+    def lay(self, watched: RunningPass, everywhere: bool) -> None:
         """Put the observers in place: ``everywhere`` in front as well, or where they are needed."""
         survey, numbers, hooked = watched.survey, watched.survey.numbers, self._lay_behind(watched)
-        self._awake = everywhere or self.recording.meanwhile.unexplained(hooked.values())
+        self._awake = everywhere or self.late.unexplained(hooked.values())
         theirs = set() if self._awake else _theirs(watched.survey)
         quiet = not (self._awake or theirs or hooked or watched.stages or survey.unpack_hooks)
         fronts = survey.summed | theirs | {numbers.get(id(node), -1) for node in survey.starts}
@@ -110,10 +110,10 @@ class NodeObservers:
             if numbers[id(node)] in survey.leaves:  # hooks may change ``.grad``, or look at it
                 self._front(watched, node, numbers[id(node)])
 
-    def _lay_behind(self, watched: "RunningPass") -> dict[int, Dict]:
+    def _lay_behind(self, watched: RunningPass) -> dict[int, Dict]:
         """Put the observer behind each node; the hooks of the nodes behind which a person's stand, too."""
         hooked: dict[int, Dict] = {}
-        self.observer = NodeObserver(self.recording, watched)
+        self.observer = NodeObserver(self.session, watched)
         for node in watched.survey.nodes:
             hooks: Any = node.register_hook(self.observer)  # of an observer torch gives back the dict: see patches
             self._dicts.append(hooks)
@@ -121,7 +121,7 @@ class NodeObservers:
                 hooked[watched.survey.numbers[id(node)]] = hooks
         return hooked
 
-    def wake(self, watched: "RunningPass") -> None:
+    def wake(self, watched: RunningPass) -> None:
         """Put an observer in front of every node: hooks may be there, or come, that nobody tells of."""
         if not self._awake:
             self._awake = watched.seen.careful = True
@@ -129,23 +129,23 @@ class NodeObservers:
             for node in watched.survey.nodes:
                 self._front(watched, node, watched.survey.numbers[id(node)])
 
-    def _front(self, watched: "RunningPass", node: Node, number: int) -> None:
+    def _front(self, watched: RunningPass, node: Node, number: int) -> None:
         seen = watched.seen
         if number in seen.fronted:
             return
         seen.fronted.add(number)
-        stage = HookDictObserver(self.recording, "node_pre_hook", None, number)
+        stage = HookDictObserver(self.session, "node_pre_hook", None, number)
         observer = Observer(stage)
         hooks: Any = node.register_prehook(observer)
         stage.dict = hooks
-        self.recording.stages.join(watched, stage, observer)
+        self.registry.join(watched, stage, observer)
 
-    def _hand_over(self, watched: "RunningPass", number: int, hooks: Dict) -> None:
+    def _hand_over(self, watched: RunningPass, number: int, hooks: Dict) -> None:
         """Hooks of a person's stand in ``hooks``: observers between them take the place of the one for all."""
         del hooks[self.observer]
-        self.recording.stages.observe(watched, "node_post_hook", hooks, number, -1)
+        self.registry.observe(watched, "node_post_hook", hooks, number, -1)
 
-    def registered(self, watched: "RunningPass", hooks: Dict) -> None:
+    def registered(self, watched: RunningPass, hooks: Dict) -> None:
         """A hook was added to a node during the pass, behind it or in front: whether of this graph, nobody knows."""
         if self.observer in hooks:
             if not self._numbers:
@@ -154,7 +154,7 @@ class NodeObservers:
                 self._numbers = {id(known): numbers[id(node)] for known, node in pairs}
             self._hand_over(watched, self._numbers[id(hooks)], hooks)
         else:  # torch is about to give the dict to its node: until then an observer there would get another
-            self.recording.stages.disturbed = True
+            self.session.disturbed = True
 
     def lift(self) -> None:
         """Take the observers behind the nodes away; those in front go with their stages."""

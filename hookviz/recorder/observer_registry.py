@@ -1,27 +1,24 @@
 """The hook dicts in which the observers of a recording stand, and hooks that are put there while a pass runs."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.hook_observer import HookDictObserver, HookListObserver, Observer, release
 from hookviz.recorder.running_pass import RunningPass
+from hookviz.recorder.session import Session
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.interrupts import Uninterrupted
-
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
 
 
 class ObserverRegistry:
     """Lays observers around the hooks of the passes that run; passes through the same graph share them."""
 
-    def __init__(self, recording: "Recording") -> None:
-        self.recording = recording
+    def __init__(self, session: Session, calls: CallTracker, running: list[RunningPass]) -> None:
+        self.session, self.calls, self.running = session, calls, running
         self._known: dict[Any, HookDictObserver] = {}
         """``id`` of a dict or list of hooks → its stage."""
-        self.disturbed = False
-        """Whether a node got a hook while a pass runs: the next observer sees to it that it is followed."""
 
     def observe(self, watched: RunningPass, kind: str, hooks: Any, node: int, output: int) -> None:
         """Lay observers around the hooks in ``hooks``; a dict that does not exist, or holds none, is left alone."""
@@ -29,7 +26,7 @@ class ObserverRegistry:
             return
         stage = self._known.get(id(hooks))
         if stage is None:
-            stage = self._known[id(hooks)] = HookDictObserver(self.recording, kind, hooks, node, output)
+            stage = self._known[id(hooks)] = HookDictObserver(self.session, kind, hooks, node, output)
             stage.lay()
         self._use(watched, stage)
 
@@ -63,9 +60,9 @@ class ObserverRegistry:
     def _observe_list(
         self, watched: RunningPass, kind: str, hooks: list[Any], module: torch.nn.Module, node: int
     ) -> None:
-        stage, call = self._known.get(id(hooks)), self.recording.calls.call_of(module, node)
+        stage, call = self._known.get(id(hooks)), self.calls.call_of(module, node)
         if stage is None:
-            stage = self._known[id(hooks)] = HookListObserver(self.recording, kind, hooks, node, call)
+            stage = self._known[id(hooks)] = HookListObserver(self.session, kind, hooks, node, call)
             stage.lay()
         self._use(watched, stage)
 
@@ -85,22 +82,22 @@ class ObserverRegistry:
 
     def settle_down(self) -> None:
         """Stand in front of every node of the passes that run, since hooks have come up on the way."""
-        self.disturbed = False
+        self.session.disturbed = False
         with Uninterrupted():
-            for watched in self.recording.running:
+            for watched in self.running:
                 watched.nodes.wake(watched)
 
     def registered(self, hooks: Any) -> None:
         """A hook was added to the dict of a node on which no observers stand but that which stands on all."""
         with Uninterrupted():
-            for watched in self.recording.running:
+            for watched in self.running:
                 watched.nodes.registered(watched, hooks)
 
     def lay_anew(self, hooks: Any) -> None:
         """A hook was added to a dict in which observers stand; stages already running are unaffected."""
         with Uninterrupted():
             self._known[id(hooks)].lay()
-        for watched in self.recording.running:
+        for watched in self.running:
             watched.seen.careful = True
 
     def release(self, watched: RunningPass) -> None:

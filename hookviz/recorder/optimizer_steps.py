@@ -5,7 +5,7 @@ import weakref
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.optim import Optimizer
@@ -16,10 +16,8 @@ from hookviz.autograd.graph_snapshot import hook_row
 from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.pytree import row_of
+from hookviz.recorder.session import Session
 from hookviz.trace import ModuleRow, StepRow
-
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
 
 Hook = Callable[..., Any]
 
@@ -49,18 +47,18 @@ class OptimizerStep:
 class OptimizerTracker:
     """Follows the optimizers that are stepped in the thread of a recording."""
 
-    def __init__(self, recording: "Recording") -> None:
-        self.recording, self.trace = recording, recording.trace
+    def __init__(self, session: Session) -> None:
+        self.session, self.trace = session, session.trace
         self._numbers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
         self._running: list[OptimizerStep] = []
 
     def follows(self) -> bool:
         """Whether the step that runs, or begins, in the thread of the recording is one that is followed."""
-        return bool(self._running) or self.recording.turns.after()
+        return bool(self._running) or self.session.turns.after()
 
     def begin(self, optimizer: Optimizer) -> None:
         """A step begins: its hooks are about to run."""
-        self._running.append(OptimizerStep(self.number(optimizer), self.recording.raised.enter()))
+        self._running.append(OptimizerStep(self.number(optimizer), self.session.raised.enter()))
 
     def stepped(self, optimizer: Optimizer) -> None:
         """The step itself is over; torch is about to run the hooks after it."""
@@ -76,8 +74,8 @@ class OptimizerTracker:
             return
         step = self._running.pop()
         if error is None:
-            self.recording.raised.leave(step.raised)
-        elif self.recording.raised.first(error):
+            self.session.raised.leave(step.raised)
+        elif self.session.raised.first(error):
             hook = None if step.entry is None else self._hook(step)
             self._log("exception", step, hook=hook, error=exception_text(error))
 
@@ -169,24 +167,24 @@ class Between(UserDict[Any, Hook]):
     gets the same error or none as ever; and steps of other threads never meet it half changed.
     """
 
-    def __init__(self, kind: str, hooks: Any, here: Callable[[], "Recording | None"], *, shared: bool) -> None:
+    def __init__(self, kind: str, hooks: Any, here: Callable[[], OptimizerTracker | None], *, shared: bool) -> None:
         self.data, self.kind, self.shared, self.here = hooks, kind, shared, here
 
     def values(self) -> Any:
         """The hooks; in a step of a thread that is observed, with something that looks before and after each."""
-        recording = self.here() if in_step() else None
-        if recording is None:
+        tracker = self.here() if in_step() else None
+        if tracker is None:
             return self.data.values()
         # torch's own functions go through the dict, and so no frame of ours can get into a traceback.
-        watching = _Watching(self, recording)
+        watching = _Watching(self, tracker)
         return chain.from_iterable(map(watching.around, chain(self.data.items())))
 
 
 class _Watching:
     """Looks before and after each hook of one dict in one step."""
 
-    def __init__(self, hooks: Between, recording: "Recording") -> None:
-        self.kind, self.shared, self.recording = hooks.kind, hooks.shared, recording
+    def __init__(self, hooks: Between, tracker: OptimizerTracker) -> None:
+        self.kind, self.shared, self.tracker = hooks.kind, hooks.shared, tracker
         self.places, self.total = iter(range(len(hooks.data))), hooks.data
 
     def around(self, item: tuple[Any, Hook]) -> Iterator[Hook]:
@@ -196,18 +194,18 @@ class _Watching:
 
     def _before(self, entry: tuple[Any, ...]) -> Hook:
         def look(*given: Any) -> None:
-            self.recording.carefully(self.recording.optimizers.before, entry, given)
+            self.tracker.session.carefully(self.tracker.before, entry, given)
 
         return look
 
     def _after(self, *given: Any) -> None:
-        self.recording.carefully(self.recording.optimizers.after, given)
+        self.tracker.session.carefully(self.tracker.after, given)
 
 
 class OnOptimizer:
     """Stands on the class of all optimizers for the attribute that holds an optimizer's own step hooks."""
 
-    def __init__(self, name: str, kind: str, here: Callable[[], "Recording | None"]) -> None:
+    def __init__(self, name: str, kind: str, here: Callable[[], OptimizerTracker | None]) -> None:
         self.name, self.kind, self.here = name, kind, here
 
     def __get__(self, optimizer: Optimizer | None, owner: type) -> Any:
@@ -215,11 +213,10 @@ class OnOptimizer:
         hooks = None if optimizer is None else vars(optimizer).get(self.name)
         if hooks is None or optimizer is None:
             raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
-        recording = self.here() if in_step() else None
-        if recording is None:
+        steps = self.here() if in_step() else None
+        if steps is None:
             return hooks
-        steps = recording.optimizers
-        recording.carefully(steps.begin if self.kind == "step_pre_hook" else steps.stepped, optimizer)
+        steps.session.carefully(steps.begin if self.kind == "step_pre_hook" else steps.stepped, optimizer)
         return Between(self.kind, hooks, self.here, shared=False)
 
     def __set__(self, optimizer: Optimizer, hooks: Any) -> None:

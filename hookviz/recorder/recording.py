@@ -2,7 +2,7 @@
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
@@ -15,29 +15,30 @@ from hookviz.autograd.node_numbers import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.distributed import RankTracker
-from hookviz.recorder.exception_tracker import ExceptionTracker
 from hookviz.recorder.fingerprint import Gradients
 from hookviz.recorder.grad_scaler import ScaleTracker
 from hookviz.recorder.late_hooks import LateHooks
 from hookviz.recorder.module_call import Call
 from hookviz.recorder.module_filter import ModuleFilter
-from hookviz.recorder.notes import Notes, packed, warn
+from hookviz.recorder.node_observers import NodeObservers
+from hookviz.recorder.notes import packed
 from hookviz.recorder.observer_registry import ObserverRegistry
 from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.recorder.parameter_values import read_where_sick
 from hookviz.recorder.pass_observer import SMALL, PassObserver
-from hookviz.recorder.pass_sampler import PassSampler, outermost
+from hookviz.recorder.pass_sampler import outermost
 from hookviz.recorder.retention import Retention
 from hookviz.recorder.running_pass import RunningPass, engine_thread
-from hookviz.recorder.saved_tensors import SavedTensors
+from hookviz.recorder.saved_tensors import ROOM, SavedTensors
+from hookviz.recorder.session import Session
 from hookviz.recorder.unobserved_hooks import UnobservedHooks
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
-from hookviz.trace import StepRow
+from hookviz.trace.dropped_passes import Renumbered
 
 
-class Recording:
+class Recording(Session):
     """Observes the backward passes of one thread into one trace."""
 
     def __init__(
@@ -49,27 +50,21 @@ class Recording:
         only: tuple[str, ...] | None = None,
         every: int = 1,
     ) -> None:
-        self.trace, self.names = trace, names
-        self.thread = threading.get_ident()
+        super().__init__(trace, every)
+        self.names = names
         self.within: weakref.ref[object] | None = None
         """The ``with`` statement whose block this records: once it is gone, the recording is over."""
-        self.lock = threading.RLock()
-        """Several threads may call a model that was given: one at a time writes into the trace."""
-        self.raised = ExceptionTracker()
-        self.notices = Notes(trace)
-        self.chosen, self.turns = ModuleFilter(models, only), PassSampler(every)
-        self.calls = CallTracker(self, trace, models, self.chosen)
-        self._unfollowed = UnobservedHooks(self, tuple(models))
-        self.optimizers = OptimizerTracker(self)
-        self.bound = Retention(self, keep)
-        self.saved = SavedTensors()
-        self.meanwhile = LateHooks(self)
-        self.scales, self.ranks = ScaleTracker(self), RankTracker(self)
         self.running: list[RunningPass] = []
         self.numbering = NodeNumbers(trace)
-        self.stages = ObserverRegistry(self)
-        self._troubles: set[str] = set()
-        """What has been said of faults of our own: one sentence for all passes, and one for each module."""
+        self.chosen = ModuleFilter(models, only)
+        self.calls = CallTracker(self, models, self.chosen)
+        self.optimizers = OptimizerTracker(self)
+        self.scales, self.ranks = ScaleTracker(self, self.optimizers), RankTracker(self, self.calls)
+        self._unfollowed = UnobservedHooks(self.notices, self.calls.modules, self.optimizers, tuple(models))
+        self.bound = Retention(trace, keep, self.notices, idle=self._idle, moved=self._moved)
+        self.saved = SavedTensors()
+        self.stages = ObserverRegistry(self, self.calls, self.running)
+        self.meanwhile = LateHooks(self.stages, self.running)
         self.elsewhere = False
         """Whether a pass ran in a thread that no recording followed."""
         self._settled = 0
@@ -89,6 +84,8 @@ class Recording:
         """``module`` is called; None where the call cannot be observed."""
         try:
             with self.lock, torch._C.DisableTorchFunction(), hidden_from_tools():
+                self.notices.saved_hooks()
+                self.ranks.called()
                 return self.calls.begin(module, args, kwargs)
         except Exception as error:
             self.trouble(error, self.calls.modules.label(module))
@@ -119,22 +116,6 @@ class Recording:
         for kept in (self.calls.makers, self.scales, self.meanwhile):
             kept.sweep()
 
-    def carefully(self, act: Callable[..., Any], *arguments: Any) -> Any:
-        """Call one of our own functions; a fault in it must not reach the user."""
-        try:
-            with self.lock, torch._C.DisableTorchFunction(), hidden_from_tools():
-                return act(*arguments)
-        except Exception as error:
-            self.trouble(error)
-            return None
-
-    def attempt(self, act: Callable[..., Any], *arguments: Any) -> None:
-        """As ``carefully``, within it: what comes next is done even if this fails."""
-        try:
-            act(*arguments)
-        except Exception as error:
-            self.trouble(error)
-
     # -- a pass begins and ends; none of this may raise
 
     def begin(self, roots: Sequence[Any], gradients: Gradients, *flags: Any, **named: Any) -> RunningPass | None:
@@ -160,7 +141,7 @@ class Recording:
                 self.end(watched)
 
     def _open(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:
-        watched = RunningPass(self)
+        watched = RunningPass(self, self.calls, self.numbering, NodeObservers(self, self.stages, self.meanwhile))
         # The forward steps of a pass carry its number as soon as the pass before it has begun.
         watched.survey.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         watched.raised = self.raised.enter()
@@ -249,9 +230,19 @@ class Recording:
             self.attempt(act)
         self.attempt(lambda: self.bound.check(last=True))
 
-    def renumber(self, nodes: Mapping[int, int]) -> None:
-        """Nodes got new numbers."""
-        self.numbering.renumber(nodes)
+    def settle_down(self) -> None:
+        """Stand in front of every node of the passes that run, since hooks have come up on the way."""
+        self.stages.settle_down()
+
+    def _idle(self) -> bool:
+        """Whether neither a pass nor a module call is running, in whatever thread."""
+        return not self.running and not self.calls.busy()
+
+    def _moved(self, moved: Renumbered) -> None:
+        """Passes were let go of: what is left has new numbers."""
+        self.saved.room = ROOM
+        self.numbering.renumber(moved.nodes)
+        self.calls.renumber(moved.calls, moved.hooks)
         self.meanwhile.forget()
         self._last_begun = 0
         self._settled = 0  # values have moved up, also those that are still on a device
@@ -261,25 +252,6 @@ class Recording:
         for tensor in tensors:
             self.numbering.forget(tensor)
             self.calls.forget(tensor)
-
-    def trouble(self, error: Exception, module: str | None = None) -> None:
-        """A fault of our own: said once, in a warning and in the trace, and never raised into the pass.
-
-        ``module`` is called what could not be observed, if it was a call.
-        """
-        key = "trace.trouble" if module is None else "trace.trouble.call"
-        sentence = say(key, error=f"{type(error).__name__}: {error}", module=module)
-        once = key if module is None else sentence
-        if once not in self._troubles:
-            self._troubles.add(once)
-            self._unobserved(sentence)
-
-    def _unobserved(self, sentence: str) -> None:
-        """Note what was not observed, here and among the notes; warn of it once."""
-        self.trace.rows.append(StepRow(max(len(self.trace.roots) - 1, 0), "unobserved", error=sentence))
-        if sentence not in self.trace.notes:
-            self.notices.add(sentence)
-            warn(sentence)
 
     # -- laying observers
 
@@ -303,7 +275,7 @@ class Recording:
         watched.nodes.lay(watched, everywhere=untold or self._eliminates_no_node(survey))
         self.stages.observe_modules(watched)
         self.running.append(watched)
-        self.stages.disturbed = False
+        self.disturbed = False
         watched.inputs = [survey.place_of(*graph.edge_of(tensor)) for tensor in inputs]
         if watched.inputs:
             seen.targets = [place for place in watched.inputs if place is not None]

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
+from hookviz.recorder.session import Session
 
-Here = Callable[[], "Recording | None"]
+Here = Callable[[], Session | None]
 """Gives the recording that wants to know what the calling thread does."""
 Tell = Callable[..., None]
 """Is called with the recording, what the function returned, and what it was given."""

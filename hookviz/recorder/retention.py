@@ -1,17 +1,13 @@
 """How much a recording keeps: its last passes, so that a training loop of any length fits into memory."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from hookviz.recorder.notes import warn
+from hookviz.recorder.notes import Notes, warn
 from hookviz.recorder.pass_sampler import outermost
-from hookviz.recorder.saved_tensors import ROOM
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
-from hookviz.trace.dropped_passes import drop_passes
-
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
-
+from hookviz.trace import TraceData
+from hookviz.trace.dropped_passes import Renumbered, drop_passes
 
 MANY_STEPS = 20_000
 """A step takes about 1 KB. A recording that holds more steps, and goes on and on, says once how to keep it small."""
@@ -36,8 +32,17 @@ def checked_keep(keep: int | None) -> int | None:
 class Retention:
     """Lets go of the oldest passes of a recording."""
 
-    def __init__(self, recording: "Recording", keep: int | None) -> None:
-        self.recording, self.trace, self.keep = recording, recording.trace, keep
+    def __init__(
+        self,
+        trace: TraceData,
+        keep: int | None,
+        notes: Notes,
+        *,
+        idle: Callable[[], bool],
+        moved: Callable[[Renumbered], None],
+    ) -> None:
+        self.trace, self.keep, self.notes = trace, keep, notes
+        self._idle, self._moved = idle, moved
         self._note: str | None = None
         self._dropped = 0
         self._starts: list[int] = []
@@ -65,7 +70,7 @@ class Retention:
         if self.keep is None:
             return
         over = len(self._starts) - self.keep
-        if over > (0 if last else self.keep) and not self.recording.running and not self.recording.calls.busy():
+        if over > (0 if last else self.keep) and self._idle():
             self._trim(over)
 
     def _warn_of_growth(self) -> None:
@@ -75,7 +80,7 @@ class Retention:
             self._warned = True
             sentence = self._growth()
             if not warn(sentence):  # the trace then says it
-                self.recording.notices.add(sentence)
+                self.notes.add(sentence)
 
     def _growth(self) -> str:
         """What grows, and what helps: ``keep`` and ``every`` count passes, and change nothing where there is none."""
@@ -91,9 +96,7 @@ class Retention:
             moved = drop_passes(self.trace, count)
             self._starts = [start - count for start in self._starts[over:]]
             self._dropped += over
-            self.recording.saved.room = ROOM
-            self.recording.renumber(moved.nodes)
-            self.recording.calls.renumber(moved.calls, moved.hooks)
+            self._moved(moved)
         note = say("note.dropped", dropped=self._dropped, kept=len(self._starts))
         self.trace.notes = [text for text in self.trace.notes if text != self._note] + [note]
         self._note = note

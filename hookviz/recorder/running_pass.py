@@ -1,26 +1,41 @@
 """A pass that is running, and all that has to be let go of when it ends."""
 
 import threading
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.node_numbers import NodeNumbers
+from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.hook_observer import HookDictObserver
-from hookviz.recorder.node_observers import NodeObservers
 from hookviz.recorder.pass_observer import PassObserver
+from hookviz.recorder.session import Session
 from hookviz.support.interpreter import SharedSwitch
 from hookviz.trace import Place
 
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
+
+class OnNodes(Protocol):
+    """What a pass needs of the observers on its nodes."""
+
+    def lay(self, watched: "RunningPass", everywhere: bool) -> None:
+        """Put them in place."""
+
+    def wake(self, watched: "RunningPass") -> None:
+        """Put one in front of every node, too."""
+
+    def registered(self, watched: "RunningPass", hooks: dict[Any, Any]) -> None:
+        """A hook was added to a node during the pass."""
+
+    def lift(self) -> None:
+        """Take them away."""
 
 
 class RunningPass:
     """A pass that is running, and all that has to be let go of when it ends."""
 
-    def __init__(self, recording: "Recording") -> None:
-        self.survey = GraphSnapshot(recording.trace, recording.numbering)
-        self.seen = PassObserver(recording.trace, self.survey, recording.calls)
-        self.nodes = NodeObservers(recording)
+    def __init__(self, session: Session, calls: CallTracker, numbering: NodeNumbers, nodes: "OnNodes") -> None:
+        self.survey = GraphSnapshot(session.trace, numbering)
+        self.seen = PassObserver(session.trace, self.survey, calls)
+        self.nodes = nodes
         self.thread = threading.get_ident()
         self.stages: set[HookDictObserver] = set()
         self.raised: int | None = None

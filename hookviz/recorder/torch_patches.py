@@ -23,7 +23,7 @@ from hookviz.recorder.hook_dicts import entries
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.instrumentation import Instrumented
 from hookviz.recorder.node_observers import PROBE, Probed
-from hookviz.recorder.optimizer_steps import Between, OnOptimizer, in_step
+from hookviz.recorder.optimizer_steps import Between, OnOptimizer, OptimizerTracker, in_step
 from hookviz.recorder.recursion_limit import ROOM
 from hookviz.recorder.replacement import Live, Replacement, Tell, notifier
 from hookviz.recorder.running_pass import engine_thread
@@ -91,10 +91,10 @@ def begun_here() -> "Recording | None":
     return recording if recording is not None and recording.thread == threading.get_ident() else None
 
 
-def stepping_here() -> "Recording | None":
-    """The recording that follows an optimizer's step in the calling thread."""
+def stepping_here() -> OptimizerTracker | None:
+    """What follows an optimizer's step in the calling thread."""
     recording = begun_here()
-    return recording if recording is not None and recording.optimizers.follows() else None
+    return recording.optimizers if recording is not None and recording.optimizers.follows() else None
 
 
 # For good, since a handle made meanwhile points to these: to everybody but a step they are the dicts that torch made.
@@ -107,9 +107,9 @@ _own_post = OnOptimizer("_optimizer_step_post_hooks", "step_post_hook", stepping
 def _observing_exit(leave: Callable[..., Any], live: Live) -> Callable[..., Any]:
     @wraps(leave)
     def seen_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
-        recording = stepping_here() if live.on and in_step() else None
-        if recording is not None:
-            recording.carefully(recording.optimizers.end, error)
+        steps = stepping_here() if live.on and in_step() else None
+        if steps is not None:
+            steps.session.carefully(steps.end, error)
         return leave(self, kind, error, traceback)
 
     return seen_exit

@@ -2,17 +2,16 @@
 
 import weakref
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import torch
 
 from hookviz.autograd.module_tree import named_modules
 from hookviz.recorder.hook_dicts import CENSUS_KINDS, entries, of_all_modules, of_module, of_optimizer
+from hookviz.recorder.module_registry import ModuleRegistry
+from hookviz.recorder.notes import Notes
+from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.support.messages import say
 from hookviz.trace import STEP_HOOK_KINDS
-
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
 
 NAMED = 3
 """So many modules or optimizers are named in one note."""
@@ -21,24 +20,30 @@ NAMED = 3
 class UnobservedHooks:
     """Says at the end which such hooks the modules and optimizers of a recording have; whether they ran is not seen."""
 
-    def __init__(self, recording: "Recording", models: tuple[torch.nn.Module, ...]) -> None:
-        self.recording = recording
+    def __init__(
+        self,
+        notes: Notes,
+        modules: ModuleRegistry,
+        optimizers: OptimizerTracker,
+        models: tuple[torch.nn.Module, ...],
+    ) -> None:
+        self.notes, self.modules, self.optimizers = notes, modules, optimizers
         self._given = [weakref.ref(model) for model in models]
 
     def tell(self) -> None:
         """Add a note for each kind."""
         found: dict[str, list[str]] = {}
-        optimizers = [of_optimizer(optimizer, name) for name, optimizer in self.recording.optimizers.alive()]
+        optimizers = [of_optimizer(optimizer, name) for name, optimizer in self.optimizers.alive()]
         for kept in chain(*(of_module(*pair) for pair in self._modules()), *optimizers, of_all_modules()):
             if kept.kind in CENSUS_KINDS and kept.kind not in STEP_HOOK_KINDS and entries(kept.hooks):
                 found.setdefault(kept.kind, []).append(kept.on)
         for kind, owners in found.items():
             on = ", ".join(owners[:NAMED] + ["…"] * (len(owners) > NAMED))
-            self.recording.notices.say("note.unfollowed", kind=say(f"census.{kind}"), on=on)
+            self.notes.say("note.unfollowed", kind=say(f"census.{kind}"), on=on)
 
     def _modules(self) -> list[tuple[torch.nn.Module, str]]:
         """(module, name) of what was called, and of all that is in the models that were given."""
-        modules = self.recording.calls.modules
+        modules = self.modules
         found = {id(module): (module, name) for name, module in modules.alive()}
         given = (reference() for reference in self._given)
         for model in (model for model in given if model is not None):  # its truth may be its length
