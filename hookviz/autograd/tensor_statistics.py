@@ -117,7 +117,7 @@ def fetch_pending(values: list[Any], start: int) -> int:
     if not any(type(row) is Deferred for row in as_stored(values, start)):
         return len(values)
     try:
-        with torch._C.DisableTorchFunction(), _disable_current_modes():
+        with torch._C.DisableTorchFunction(), hidden_from_tools():
             fetch_all(values, start)
     except Exception as error:
         for index in range(start, len(values)):

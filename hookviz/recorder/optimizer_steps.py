@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 from torch.optim import Optimizer
-from torch.utils._python_dispatch import _disable_current_modes
 
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import hook_row
+from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.pytree import row_of
@@ -154,7 +154,7 @@ def _numbers(tensors: list[torch.Tensor]) -> str | None:
     if not plain or sum(tensor.numel() for tensor in tensors) > COMPARED:
         return None
     try:
-        with _disable_current_modes():
+        with hidden_from_tools():
             return repr([tensor.detach().tolist() for tensor in tensors])
     except Exception:  # a kind of tensor that torch itself cannot read
         return None

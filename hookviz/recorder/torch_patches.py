@@ -208,7 +208,21 @@ class _PassWatcher:
                 room.__exit__(None, None, None)
 
 
-class _SavingWatcher:
+class _Listener:
+    """Watches a function that is only listened to: what is needed of it is overridden."""
+
+    def answer(self, _: Any, result: Any) -> Any:
+        """It is about to return ``result``."""
+        return result
+
+    def fail(self, _: Any, error: BaseException) -> None:
+        """It has raised."""
+
+    def leave(self, _: Any) -> None:
+        """It is over."""
+
+
+class _SavingWatcher(_Listener):
     """Tells all recordings that what nodes save is packed by hooks from now on, for as long as such a node lives."""
 
     def enter(self, _: Any) -> None:
@@ -216,30 +230,13 @@ class _SavingWatcher:
         for recording in tuple(_open):
             recording.packs = True
 
-    def answer(self, _: None, result: Any) -> Any:
-        """It has begun."""
-        return result
 
-    def fail(self, _: None, error: BaseException) -> None:
-        """It has raised."""
-
-    def leave(self, _: None) -> None:
-        """It is over."""
-
-
-class _RemovalWatcher:
+class _RemovalWatcher(_Listener):
     """Tells all recordings that a hook was removed from a dict."""
 
     def enter(self, handle: RemovableHandle) -> Any:
         """``handle.remove`` is called; gives the dict that the handle is for."""
         return handle.hooks_dict_ref()
-
-    def answer(self, _: Any, result: Any) -> Any:
-        """The hook is gone."""
-        return result
-
-    def fail(self, _: Any, error: BaseException) -> None:
-        """Removing has raised."""
 
     def leave(self, hooks: Any) -> None:
         """It is over."""
@@ -247,23 +244,13 @@ class _RemovalWatcher:
             recording.carefully(recording.calls.removed, hooks)
 
 
-class _ExchangeWatcher:
+class _ExchangeWatcher(_Listener):
     """Tells all recordings that two tensors change places, which torch refuses where anybody refers to one weakly."""
 
     def enter(self, one: torch.Tensor, other: torch.Tensor) -> None:
         """``swap_tensors`` is called, as by ``module.to`` where parameters are of a subclass."""
         for recording in tuple(_open):
             recording.carefully(recording.forget, (one, other))
-
-    def answer(self, _: None, result: Any) -> Any:
-        """They have changed places."""
-        return result
-
-    def fail(self, _: None, error: BaseException) -> None:
-        """It has raised."""
-
-    def leave(self, _: None) -> None:
-        """It is over."""
 
 
 def on_turn() -> "Recording | None":

@@ -1,16 +1,13 @@
 """A trace out of what a JSON file holds, once that is seen to be of the format."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from hookviz.storage.format import ROWS
+from hookviz.storage.format import ROWS, Kind
 from hookviz.storage.schema import DamagedError, File, Number, checked, shortened
 from hookviz.support.messages import say
 from hookviz.support.progress import maybe
-from hookviz.trace import TraceData
 from hookviz.trace.value_rows import Row
-
-Kind = TypeVar("Kind", bound=TraceData)
 
 
 def decode(data: Any, make: type[Kind]) -> Kind:

@@ -5,9 +5,9 @@ import math
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from hookviz.storage.format import FORMAT, LARGEST, LONGEST_NAME, LONGEST_TEXT, ROWS, VERSION
+from hookviz.storage.format import FORMAT, LARGEST, LONGEST_NAME, LONGEST_TEXT, ROWS, VERSION, Kind
 from hookviz.support.atomic_files import path_of
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
@@ -15,8 +15,6 @@ from hookviz.support.printable import printable
 from hookviz.support.progress import maybe
 from hookviz.trace import TraceData
 from hookviz.trace.value_rows import Row
-
-Kind = TypeVar("Kind", bound=TraceData)
 
 
 @gc_paused()

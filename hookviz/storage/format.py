@@ -1,8 +1,11 @@
 """The format of a file: its version, its tables and its limits."""
 
-from typing import Any
+from typing import Any, TypeVar
 
-from hookviz.trace import CallRow, HookRow, ModuleRow, SavedRow, ScaleRow, StepRow, TensorRow
+from hookviz.trace import CallRow, HookRow, ModuleRow, SavedRow, ScaleRow, StepRow, TensorRow, TraceData
+
+Kind = TypeVar("Kind", bound=TraceData)
+"""The class of trace that a file is read as."""
 
 FORMAT, VERSION = "hookviz", 1
 

@@ -37,6 +37,7 @@ def say(key: str, **parts: Any) -> str:
     >>> say("error.step", step=99, last=15)
     'There is no step 99: this trace has the steps 0 to 15.'
     """
+    # As ``fill``, which would be one more call for each of thousands of sentences.
     return table()[key].format_map({name: str(part) for name, part in parts.items()})
 
 
