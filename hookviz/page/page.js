@@ -25,9 +25,12 @@ function pictureOf(shown) {
   return new TextDecoder().decode(bytes).replace(/<style>.*?<\/style>/, "");
 }
 
-/** Whether nothing has the keyboard. In a frame one cannot know: a field of the page around may have it. */
+/**
+ * Whether nothing has the keyboard, or is about to get it: the browser gives it to an autofocus only when it first
+ * draws the page. In a frame one cannot know: a field of the page around may have it.
+ */
 function isKeyboardFree() {
-  if (globalThis.top !== globalThis.self) return false;
+  if (globalThis.top !== globalThis.self || document.querySelector("[autofocus]")) return false;
   return [null, document.body, document.documentElement].includes(document.activeElement);
 }
 

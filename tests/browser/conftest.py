@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, TimeoutError, expect
 
 from tests.browser.lab import CLOSE, Lab, Prose, browser, chromium, write_notebook
+
+# A test may have to wait for a core: what holds where there is one at once holds on a busy machine after a while.
+expect.set_options(timeout=30_000)
 
 LESSONS = Path(__file__).parents[2] / "notebooks"
 SIZES = {1280: 800, 390: 844}
@@ -58,10 +61,11 @@ LARGE = (
 )
 """A trace of which the kernel has most."""
 
-DONE = """() => { const shown = [...document.querySelectorAll(".jp-NotebookPanel .jp-CodeCell .jp-InputPrompt")]
-  .filter((prompt) => { const box = prompt.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; });
-  return shown.length && shown.every((prompt) => /[0-9]/.test(prompt.innerText)); }"""
-"""Each cell that is on screen has its number. JupyterLab leaves cells far below unmade until one scrolls to them."""
+TO_DO = """() => window.jupyterapp.shell.currentWidget.content.widgets.map(({ model }) => model)
+  .filter(({ type, sharedModel: { source } }) => type === "code" && source.trim())
+  .filter(({ executionCount, executionState }) => executionCount === null || executionState === "running")
+  .map(({ sharedModel: { source } }) => source)"""
+"""The code of the cells that have not run yet. JupyterLab leaves cells far below unmade until one scrolls to them."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -111,8 +115,11 @@ def together(chrome: Browser) -> Iterator[BrowserContext]:
 def ran(lab: Lab, page: Page) -> Page:
     """``page``, once all cells of its notebook have run and the players in it are there."""
     lab.run_all(page)
-    page.wait_for_selector(".hv-player", timeout=90_000)
-    page.wait_for_function(DONE, polling=300, timeout=60_000)
+    page.wait_for_selector(".hv-player", timeout=120_000)
+    try:
+        page.wait_for_function(f"() => ({TO_DO})().length === 0", polling=300, timeout=120_000)
+    except TimeoutError as error:
+        raise AssertionError(f"These cells have not run: {page.evaluate(TO_DO)}") from error
     return page
 
 

@@ -80,6 +80,7 @@ def test_a_page_takes_the_keyboard_only_where_nothing_else_has_it(at: Opener, fo
     before, after = (folder / "index.html").read_text(encoding="utf-8").split("</h1>")
     (folder / "field.html").write_text(f"{before}</h1><input autofocus>{after}", encoding="utf-8")
     page = at("field")
+    expect(page.locator("input")).to_be_focused()
     page.keyboard.type("pb")
     expect(page.locator("input")).to_have_value("pb")
 
