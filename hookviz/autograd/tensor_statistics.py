@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from hookviz.autograd.deferred_values import defer_norm, defer_statistics, defer_values, fetch_all, parts_of
 from hookviz.support.messages import say
+from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import FEW, Deferred, Row, Statistics, Which, as_stored
 
 
@@ -130,7 +131,7 @@ def fetch_pending(values: list[Any], start: int) -> int:
 def shape_only(tensor: torch.Tensor) -> Row:
     """The row of a tensor whose numbers nobody reads: its shape stands for them."""
     shape = tuple(tensor.shape)
-    return shape, _NAMES[tensor.dtype], _NAMES[tensor.device], None, None, str(shape)
+    return shape, _NAMES[tensor.dtype], _NAMES[tensor.device], None, None, Note.verbatim(str(shape))
 
 
 def measured(tensor: torch.Tensor, which: Which = "all", *, wait: bool = False) -> Any:
@@ -172,7 +173,7 @@ def append_value(values: Any, tensor: torch.Tensor, which: Which) -> int:
 
 
 def _unknown(error: Exception) -> Row:
-    return (), "", "", None, None, say("value.unknown", why=type(error).__name__)
+    return (), "", "", None, None, Note.of("value.unknown", why=type(error).__name__)
 
 
 def _measure(tensor: torch.Tensor, which: Which, wait: bool) -> Row | Deferred:
@@ -190,17 +191,17 @@ def _measure(tensor: torch.Tensor, which: Which, wait: bool) -> Row | Deferred:
     return (*head, None, (_norm_alone if which == "norm" else _statistics)(tensor, share), None)
 
 
-def _strange(tensor: torch.Tensor) -> str | None:
+def _strange(tensor: torch.Tensor) -> Note | None:
     """Why the numbers of ``tensor`` are left alone, or None for an ordinary tensor."""
     kind = type(tensor)
     if kind is not torch.Tensor and kind is not torch.nn.Parameter:
-        return say("value.hidden", kind=kind.__name__)
+        return Note.of("value.hidden", kind=kind.__name__)
     if tensor.layout is not torch.strided:
-        return say("value.hidden", kind=str(tensor.layout).removeprefix("torch."))
+        return Note.of("value.hidden", kind=str(tensor.layout).removeprefix("torch."))
     if tensor.is_nested or tensor.is_quantized or tensor.is_meta:
-        return say("value.hidden", kind="nested" if tensor.is_nested else "meta" if tensor.is_meta else "quantized")
+        return Note.of("value.hidden", kind="nested" if tensor.is_nested else "meta" if tensor.is_meta else "quantized")
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-        return say("value.hidden", kind="functorch")
+        return Note.of("value.hidden", kind="functorch")
     return None
 
 

@@ -284,7 +284,7 @@ def _mark(scene: Scene, box: Box, step: Step) -> Mark:
             texts[gradient] = say("picture.gradient", value=_arrived(scene, step))
         elif step.kind == "node_pre_hook":
             texts[gradient] = say("picture.gradient", value=tiny(step.after))
-        elif step.kind == "post_accumulate_hook" and not step.row.of:
+        elif step.kind == "post_accumulate_hook" and step.row.subject == "gradient":
             texts[gradient] = say("picture.grad", value=tiny(step.after))
     elif step.kind == "retain_grad":
         on.append(f"{box.id}-r{step.output}")

@@ -70,7 +70,7 @@ class CallTracker:
             self._begin(call, stack, number, things)
             for parameter in parameters:
                 self.parameters.setdefault(id(parameter), call.index)
-            self.log("call", call.index, after=given, of="backward" if call.backward else None)
+            self.log("call", call.index, after=given, in_backward=call.backward)
         except BaseException:
             self.end(call, depth)
             raise
@@ -155,7 +155,7 @@ class CallTracker:
         call = self.innermost()
         index = -1 if call is None else call.index
         own = call is not None and (call.module._compiled_call_impl or hasattr(call.module, "_orig_mod"))
-        self.log("compiled", index, error=self.trace.call(index) if own else name)
+        self.log("compiled", index, region=self.trace.call(index) if own else name)
         for stage in self._stages.values():
             if stage.shared:  # the hooks of all modules are compiled with the region, and so would observers be
                 stage.lift()

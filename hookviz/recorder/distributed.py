@@ -15,6 +15,7 @@ from hookviz.recorder.pass_sampler import outermost
 from hookviz.recorder.running_pass import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.trace import StepRow
+from hookviz.trace.rows import Synchroniser
 
 _FULLY_SHARD, _FSDP = "torch.distributed.fsdp._fully_shard._fully_shard", "torch.distributed.fsdp"
 """The modules of torch with its two ways to shard; where they are not loaded, nobody uses them."""
@@ -27,9 +28,7 @@ class JoinedGradient(NamedTuple):
     """The leaf at which the local gradient arrived."""
     after: Any
     """What the ranks have made of all their gradients; of a sharded one the part that this rank keeps."""
-    how: str
-    """``ddp``, ``hook`` for DDP with a communication hook of one's own, ``fsdp``, ``factor`` for FSDP that divides by
-    something else than the number of ranks."""
+    synchroniser: Synchroniser
     ranks: int
     name: str | None = None
     """What a person calls a leaf that torch made for the pass only."""
@@ -98,8 +97,8 @@ class RankTracker:
     def _log(self, one: JoinedGradient, node: int, local: Any) -> None:
         values, last = self.trace.values, self.trace.rows[-1].pass_id
         values.append(measured(one.after, self.trace.statistics))
-        known = {"place": (dist.get_rank(), one.ranks), "before": local, "after": len(values) - 1, "of": one.how}
-        self.trace.rows.append(StepRow(last, "synchronise", node, 0, **known))
+        joined = StepRow(last, "synchronise", node, 0, before=local, after=len(values) - 1)
+        self.trace.rows.append(joined._replace(synchroniser=one.synchroniser, ranks=one.ranks))
 
     def tell(self) -> None:
         """Say which rank this is."""
@@ -127,9 +126,10 @@ class RankTracker:
 
 
 def _of_ddp(ddp: DistributedDataParallel) -> Iterator[JoinedGradient]:
-    how, ranks = "hook" if ddp._comm_hooks else "ddp", dist.get_world_size(ddp.process_group)
+    synchroniser: Synchroniser = "hook" if ddp._comm_hooks else "ddp"
+    ranks = dist.get_world_size(ddp.process_group)
     for parameter in ddp.module.parameters():
-        yield JoinedGradient(parameter, parameter.grad, how, ranks)
+        yield JoinedGradient(parameter, parameter.grad, synchroniser, ranks)
 
 
 def _of_shards(name: str, module: Any) -> Iterator[JoinedGradient]:
@@ -140,14 +140,14 @@ def _of_shards(name: str, module: Any) -> Iterator[JoinedGradient]:
     if groups is None:  # torch 2.10 knows one group, or none where the module has no parameters of its own
         groups = filter(None, [state._fsdp_param_group])
     for group in groups:
-        how = "fsdp" if group.gradient_divide_factor is None else "factor"
+        synchroniser: Synchroniser = "fsdp" if group.gradient_divide_factor is None else "factor"
         for one in group.fsdp_params:
             leaf, grad = getattr(one, "_unsharded_param", None), one.sharded_param.grad
             info = one._module_info
             path = ".".join(filter(None, (name, paths.get(id(info.module)), info.param_name)))
             if leaf is not None:
                 after = grad._local_tensor if group.reduce_grads and grad is not None else None
-                yield JoinedGradient(leaf, after, how, group.mesh_info.mesh.size(), path, info.module)
+                yield JoinedGradient(leaf, after, synchroniser, group.mesh_info.mesh.size(), path, info.module)
 
 
 def _of_flat(module: Any) -> Iterator[JoinedGradient]:

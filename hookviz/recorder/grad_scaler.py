@@ -56,7 +56,7 @@ class ScaleTracker:
         found: Any = state["found_inf_per_device"]
         overflow = any(flag.item() for flag in found.values())
         number = self.optimizers.number(optimizer)
-        self._log("unscale", scaler.get_scale(), 1.0, optimizer=number, of="inf" if overflow else None)
+        self._log("unscale", scaler.get_scale(), 1.0, optimizer=number, found_inf=overflow)
 
     def updated(self, scaler: GradScaler) -> None:
         """``scaler`` may have another scale now."""

@@ -9,7 +9,7 @@ from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObser
 from hookviz.recorder.multi_grad_hooks import part_of
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.messages import say
-from hookviz.trace import MODULE_HOOK_KINDS, Place, TraceData
+from hookviz.trace import MODULE_HOOK_KINDS, HookPlace, Place, TraceData
 from hookviz.trace.traversal import chain
 
 if TYPE_CHECKING:
@@ -74,11 +74,11 @@ class HookRegistry:
         module = self.trace.calls[call].module if call >= 0 else -1
         return self.calls.modules.backward_hook(self.pass_id, kind, module, function, _same_before(stage, key, hook))
 
-    def place(self, stage: HookDictObserver, hooks: list[Entry], entry: Entry) -> tuple[int, int]:
-        """The place of a hook among those of its kind that torch is calling, and how many they are."""
+    def place(self, stage: HookDictObserver, hooks: list[Entry], entry: Entry) -> HookPlace:
+        """Where a hook stands among those of its kind that torch is calling."""
         kind = _kind(stage, entry[1])
         peers = [other for other in hooks if not stage.observes(other[1]) and _kind(stage, other[1]) == kind]
-        return peers.index(entry), len(peers)
+        return HookPlace(peers.index(entry), len(peers))
 
     def culprit(self, stage: HookDictObserver, entry: Entry) -> tuple[int | None, int]:
         """The hook to name when torch raised while ``entry`` ran, or did not take what it returned; and its call.

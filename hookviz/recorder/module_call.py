@@ -13,8 +13,8 @@ from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, Run
 from hookviz.recorder.pytree import Leaf, arguments, leaves
 from hookviz.recorder.recursion_limit import ROOM
 from hookviz.support.interpreter import thread_switching_paused
-from hookviz.support.messages import say
 from hookviz.support.source_code import describe
+from hookviz.trace import HookPlace, Note
 
 if TYPE_CHECKING:
     from hookviz.recorder.call_tracker import CallTracker
@@ -100,7 +100,7 @@ class Call:
         """Hooks have run that were added without a sign, and what each of them did cannot be told."""
         for hook in hooks:
             on = self.calls.trace.call(self.index)
-            self.calls.log("unobserved", self.index, error=say("trace.unseen", hook=describe(hook)[0], on=on))
+            self.calls.log("unobserved", self.index, note=Note.of("trace.unseen", hook=describe(hook)[0], on=on))
 
     def raiser(self, error: BaseException) -> int | None:
         """The hook that torch was running, if it was running one."""
@@ -147,7 +147,7 @@ class Call:
         self, stage: HookDictObserver, entry: tuple[Any, Hook], run: Run[Leaf], after: list[Leaf], effect: str
     ) -> None:
         keys = [key for key, hook in run.hooks if not stage.observes(hook)]
-        place, hook = (keys.index(entry[0]), len(keys)), self.calls.hook(stage, entry, self.index)
+        place, hook = HookPlace(keys.index(entry[0]), len(keys)), self.calls.hook(stage, entry, self.index)
         self.calls.log(stage.kind, self.index, run.last, after, hook=hook, place=place, effect=effect)
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import torch
 
 from hookviz.autograd.graph import caller
-from hookviz.support.messages import say
 from hookviz.support.source_code import describe
-from hookviz.trace import TraceData
+from hookviz.trace import Note, TraceData
 
 _active: Any = torch._C._autograd._top_saved_tensors_default_hooks
 _allowed: Any = torch._C._autograd._saved_tensors_hooks_is_enabled  # type: ignore[attr-defined]
@@ -38,19 +37,19 @@ def warn(sentence: str) -> bool:
 
 
 class Notes:
-    """Adds sentences to a trace's notes, each of them once."""
+    """Adds notes to a trace, each of them once."""
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
 
     def say(self, key: str, **parts: Any) -> None:
         """Note the text kept under ``key``."""
-        self.add(say(key, **parts))
+        self.add(Note.of(key, **parts))
 
-    def add(self, sentence: str) -> None:
-        """Note ``sentence``, unless it stands there."""
-        if sentence not in self.trace.notes:
-            self.trace.notes.append(sentence)
+    def add(self, note: Note) -> None:
+        """Put ``note`` into the trace, unless it stands there."""
+        if note not in self.trace.remarks:
+            self.trace.remarks.append(note)
 
     def saved_hooks(self) -> None:
         """Saved-tensor hooks that are in force now, or forbidden now, are named; nothing is done to them."""

@@ -17,7 +17,7 @@ from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.pytree import row_of
 from hookviz.recorder.session import Session
-from hookviz.trace import ModuleRow, StepRow
+from hookviz.trace import HookPlace, ModuleRow, StepRow
 
 Hook = Callable[..., Any]
 
@@ -93,8 +93,8 @@ class OptimizerTracker:
         replaced, marked, tuned, written = (one != other for one, other in zip(step.last, now, strict=True))
         known = "kept" if now[-1] is not None else "ran"
         effect = "replaced" if replaced else "edited" if marked or tuned or written else known
-        of = "settings" if tuned and not (marked or written) else None
-        self._log(kind, step, hook=self._hook(step), place=place, before=(), after=(), effect=effect, of=of)
+        subject = "settings" if tuned and not (marked or written) else "gradient"
+        self._log(kind, step, hook=self._hook(step), place=place, before=(), after=(), effect=effect, subject=subject)
         step.entry = None
 
     def alive(self) -> Iterator[tuple[str, Optimizer]]:
@@ -188,7 +188,7 @@ class _Watching:
         self.places, self.total = iter(range(len(hooks.data))), hooks.data
 
     def around(self, item: tuple[Any, Hook]) -> Iterator[Hook]:
-        place = (next(self.places, 0), len(self.total))
+        place = HookPlace(next(self.places, 0), len(self.total))
         entry = (self.kind, self.shared, *item, place)
         return iter((self._before(entry), item[1], self._after))
 

@@ -13,6 +13,7 @@ from hookviz.recorder.hook_registry import HookRegistry
 from hookviz.recorder.multi_grad_hooks import Received, received
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.trace import Place, StepRow, TraceData
+from hookviz.trace.rows import Subject
 
 if TYPE_CHECKING:
     from hookviz.recorder.call_tracker import CallTracker
@@ -76,14 +77,14 @@ class PassObserver(GradientFlow):
         hook = self.met.row(stage, entry)
         row = self.trace.hook_rows[hook]
         before, after = [value_of(g) for g in run.last[:count]], [value_of(g) for g in now]
-        of = None
+        subject: Subject = "gradient"
         if stage.kind == "post_accumulate_hook":
-            of = "data" if before[:1] == after[:1] and before != after else None
-            before, after = ([x[1 if of else 0]] for x in (before, after))
+            subject = "data" if before[:1] == after[:1] and before != after else "gradient"
+            before, after = ([x[1 if subject == "data" else 0]] for x in (before, after))
             if self._refused is None and arguments[0] is not self._leaves[stage.node]():
                 self._refused = hook
         if (effect, written) == ("kept", "edited"):
-            of, effect = "grad_output", written
+            subject, effect = "grad_output", written
             before, after = [value_of(g) for g in run.last[count:]], [value_of(g) for g in beside]
         labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         if row.kind == "multi_grad_hook" and self._received is not None:
@@ -101,7 +102,7 @@ class PassObserver(GradientFlow):
             after=one(after),
             effect=effect,
             parts=tuple((-1, 0, value_of(g)) for g in beside),
-            of=of,
+            subject=subject,
             call=self.met.call(stage, entry),
             labels=labels,
         )

@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 import torch
 
 from hookviz.recorder.fingerprint import Fingerprint
-from hookviz.support.messages import say
 from hookviz.support.printable import truncate
+from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import Row
 
 DEEP, MANY = 6, 64
@@ -123,15 +123,15 @@ def _key(key: Any) -> str:
 def row_of(thing: Any) -> Row:
     """What a trace keeps of a thing that is no tensor: what it is, in its own words where they are safe to ask for.
 
-    >>> row_of(0.5)
-    ((), 'float', '', None, None, '0.5')
+    >>> row_of(0.5)[-1].text
+    '0.5'
     """
     if isinstance(thing, _More):
-        text = say("value.more", count=int(thing))
-    elif isinstance(thing, _Unread):
-        return ((), "", "", None, None, say("value.unknown", why=str(thing)))
-    elif isinstance(thing, (tuple, list, dict)) or type(thing) in _SPOKEN:
+        return ((), type(thing).__name__, "", None, None, Note.of("value.more", count=int(thing)))
+    if isinstance(thing, _Unread):
+        return ((), "", "", None, None, Note.of("value.unknown", why=str(thing)))
+    if isinstance(thing, (tuple, list, dict)) or type(thing) in _SPOKEN:
         text = repr(thing) if type(thing) in (*_SPOKEN, tuple, list, dict) and not thing_has_parts(thing) else "…"
     else:
         text = f"<{type(thing).__name__}>"
-    return ((), type(thing).__name__, "", None, None, truncate(text, 80))
+    return ((), type(thing).__name__, "", None, None, Note.verbatim(truncate(text, 80)))

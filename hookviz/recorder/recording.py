@@ -34,7 +34,7 @@ from hookviz.recorder.session import Session
 from hookviz.recorder.unobserved_hooks import UnobservedHooks
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.interrupts import Uninterrupted
-from hookviz.support.messages import say
+from hookviz.trace import Note
 from hookviz.trace.dropped_passes import Renumbered
 
 
@@ -151,11 +151,11 @@ class Recording(Session):
                 self._begin(watched, roots, gradients, inputs)
         except graph.TooDeep:
             self.end(watched)
-            self._unobserved(say("trace.deep", deepest=f"{graph.DEEPEST:,}"))
+            self._unobserved(Note.of("trace.deep", deepest=f"{graph.DEEPEST:,}"))
             return None
         except Exception as error:
             self.end(watched)
-            self._unobserved(say("trace.trouble", error=f"{type(error).__name__}: {error}"))
+            self._unobserved(Note.of("trace.trouble", error=f"{type(error).__name__}: {error}"))
             return None
         except BaseException:
             self.end(watched)
@@ -218,8 +218,8 @@ class Recording(Session):
         self.turns.tell(self.notices)
         if self.elsewhere:
             self.notices.say("note.elsewhere")
-        if not self.trace.rows and not self.trace.notes:
-            self.trace.notes.append(say("trace.empty"))
+        if not self.trace.rows and not self.trace.remarks:
+            self.notices.say("trace.empty")
         if self.trace.statistics == "norm":
             self.notices.say("note.statistics")
         self.carefully(self._close)

@@ -8,6 +8,7 @@ from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.trace import TraceData
 from hookviz.trace.dropped_passes import Renumbered, drop_passes
+from hookviz.trace.notes import Note
 
 MANY_STEPS = 20_000
 """A step takes about 1 KB. A recording that holds more steps, and goes on and on, says once how to keep it small."""
@@ -43,7 +44,7 @@ class Retention:
     ) -> None:
         self.trace, self.keep, self.notes = trace, keep, notes
         self._idle, self._moved = idle, moved
-        self._note: str | None = None
+        self._note: Note | None = None
         self._dropped = 0
         self._starts: list[int] = []
         """The passes that were begun outside of others, by their numbers in the trace: these are counted."""
@@ -78,17 +79,18 @@ class Retention:
         bounded = self.keep is not None and self._starts
         if max(len(self._starts), self._calls) >= SEVERAL and not bounded:
             self._warned = True
-            sentence = self._growth()
-            if not warn(sentence):  # the trace then says it
-                self.notes.add(sentence)
+            growth = self._growth()
+            if not warn(" ".join(note.text for note in growth)):  # the trace then says it
+                for note in growth:
+                    self.notes.add(note)
 
-    def _growth(self) -> str:
+    def _growth(self) -> list[Note]:
         """What grows, and what helps: ``keep`` and ``every`` count passes, and change nothing where there is none."""
         steps = f"{len(self.trace.rows):,}"
         if self._starts:
-            return say("trace.grows", steps=steps, passes=f"{len(self._starts):,}")
-        said = [say("trace.grows.calls", steps=steps, calls=f"{self._calls:,}")]
-        return " ".join([*said, say("trace.grows.keep", keep=self.keep)] if self.keep is not None else said)
+            return [Note.of("trace.grows", steps=steps, passes=f"{len(self._starts):,}")]
+        grows = [Note.of("trace.grows.calls", steps=steps, calls=f"{self._calls:,}")]
+        return grows if self.keep is None else [*grows, Note.of("trace.grows.keep", keep=self.keep)]
 
     def _trim(self, over: int) -> None:
         with Uninterrupted():
@@ -97,6 +99,6 @@ class Retention:
             self._starts = [start - count for start in self._starts[over:]]
             self._dropped += over
             self._moved(moved)
-        note = say("note.dropped", dropped=self._dropped, kept=len(self._starts))
-        self.trace.notes = [text for text in self.trace.notes if text != self._note] + [note]
+        note = Note.of("note.dropped", dropped=self._dropped, kept=len(self._starts))
+        self.trace.remarks = [known for known in self.trace.remarks if known != self._note] + [note]
         self._note = note

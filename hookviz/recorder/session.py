@@ -12,8 +12,7 @@ from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.recorder.exception_tracker import ExceptionTracker
 from hookviz.recorder.notes import Notes, warn
 from hookviz.recorder.pass_sampler import PassSampler
-from hookviz.support.messages import say
-from hookviz.trace import StepRow
+from hookviz.trace import Note, StepRow
 
 
 class Session(ABC):
@@ -29,7 +28,7 @@ class Session(ABC):
         self.notices, self.raised, self.turns = Notes(trace), ExceptionTracker(), PassSampler(every)
         self.disturbed = False
         """Whether a node got a hook while a pass runs: the next observer sees to it that it is followed."""
-        self._troubles: set[str] = set()
+        self._troubles: set[str | Note] = set()
         """What has been said of faults of our own: one sentence for all passes, and one for each module."""
 
     @abstractmethod
@@ -64,15 +63,16 @@ class Session(ABC):
         ``module`` is called what could not be observed, if it was a call.
         """
         key = "trace.trouble" if module is None else "trace.trouble.call"
-        sentence = say(key, error=f"{type(error).__name__}: {error}", module=module)
-        once = key if module is None else sentence
+        which = {} if module is None else {"module": module}
+        note = Note.of(key, error=f"{type(error).__name__}: {error}", **which)
+        once = key if module is None else note
         if once not in self._troubles:
             self._troubles.add(once)
-            self._unobserved(sentence)
+            self._unobserved(note)
 
-    def _unobserved(self, sentence: str) -> None:
-        """Note what was not observed, here and among the notes; warn of it once."""
-        self.trace.rows.append(StepRow(max(len(self.trace.roots) - 1, 0), "unobserved", error=sentence))
-        if sentence not in self.trace.notes:
-            self.notices.add(sentence)
-            warn(sentence)
+    def _unobserved(self, note: Note) -> None:
+        """Say what was not observed, here and among the notes; warn of it once."""
+        self.trace.rows.append(StepRow(max(len(self.trace.roots) - 1, 0), "unobserved", note=note))
+        if note not in self.trace.remarks:
+            self.notices.add(note)
+            warn(note.text)

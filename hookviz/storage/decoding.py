@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from hookviz.storage.format import ROWS, Kind
+from hookviz.storage.format import ROWS, VERSION, Kind
 from hookviz.storage.schema import DamagedError, File, Number, checked, shortened
+from hookviz.storage.version_1 import FileVersion1, upgraded
 from hookviz.support.messages import say
 from hookviz.support.progress import maybe
+from hookviz.trace import HookPlace, Note
 from hookviz.trace.value_rows import Row
 
 
@@ -17,7 +19,8 @@ def decode(data: Any, make: type[Kind]) -> Kind:
         DamagedError: it is not of the format; the message says what is wrong.
     """
     try:
-        return _decode_file(checked(data), make)
+        file = upgraded(checked(data, FileVersion1)) if data["version"] < VERSION else checked(data, File)
+        return _decode_file(file, make)
     except RecursionError:
         raise DamagedError(say("damaged.nested")) from None
 
@@ -39,19 +42,28 @@ def _decode_file(file: File, make: type[Kind]) -> Kind:
         rank=file.rank,
         ranks=file.ranks,
         statistics=file.statistics,
-        notes=file.notes,
+        remarks=[Note(*note) for note in file.remarks],
         dropped=file.dropped,
         **rows,
     )
 
 
 def _decode_rows(table: Any, kind: Any, tick: Callable[..., None]) -> list[Any]:
-    columns = {name: getattr(table, name) for name in kind._fields}
-    for name in columns.keys() & {"plain", "scale"}:
-        columns[name] = [_setting(x) for x in columns[name]]
+    count, defaults = len(getattr(table, kind._fields[0])), kind._field_defaults
+    columns = {name: getattr(table, name) or [defaults.get(name)] * count for name in kind._fields}
+    for name in columns.keys() & _READ.keys():
+        columns[name] = [None if x is None else _READ[name](x) for x in columns[name]]
     rows = list(map(kind, *columns.values()))
     tick(len(rows))
     return rows
+
+
+def _place(x: Any) -> HookPlace:
+    return HookPlace(*x)
+
+
+def _note(x: Any) -> Note:
+    return Note(*x)
 
 
 def _setting(x: Any) -> Any:
@@ -63,10 +75,14 @@ def _setting(x: Any) -> Any:
     return tuple(_setting(part) for part in x) if isinstance(x, list) else x
 
 
+_READ: dict[str, Callable[[Any], Any]] = {"plain": _setting, "scale": _setting, "place": _place, "note": _note}
+"""Column → what makes of what stands in the file what stands in a row."""
+
+
 def _decode_value(row: tuple[Any, ...]) -> Row:
     shape, dtype, device, numbers, statistics, note = row
     counted = None if statistics is None else tuple(map(_decode, statistics))
-    return (shape, dtype, device, _decode(numbers), counted, note)
+    return (shape, dtype, device, _decode(numbers), counted, None if note is None else Note(*note))
 
 
 def _decode(x: Any) -> Any:

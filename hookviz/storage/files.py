@@ -13,7 +13,7 @@ from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
 from hookviz.support.printable import printable
 from hookviz.support.progress import maybe
-from hookviz.trace import TraceData
+from hookviz.trace import StepRow, TraceData
 from hookviz.trace.value_rows import Row
 
 
@@ -36,7 +36,7 @@ def encode(trace: TraceData) -> dict[str, Any]:
         "rank": trace.rank,
         "ranks": trace.ranks,
         "statistics": trace.statistics,
-        "notes": [note[:LONGEST_TEXT] for note in trace.notes],
+        "remarks": [_marked(note, LONGEST_TEXT) for note in trace.remarks],
         "dropped": trace.dropped,
         "values": values,
         **columns,
@@ -50,10 +50,13 @@ def _size(trace: TraceData) -> int:
 
 def _columns(rows: list[Any], kind: Any, tick: Callable[..., None]) -> dict[str, list[Any]]:
     columns = {}
-    for name in kind._fields:
-        most = LONGEST_TEXT if name in ("text", "error") else LONGEST_NAME
-        columns[name] = [_marked(getattr(row, name), most) for row in rows]
+    for place, name in enumerate(kind._fields):
+        most = LONGEST_TEXT if name in ("text", "error", "note") else LONGEST_NAME
+        column = [row[place] for row in rows]
         tick(len(rows))
+        if kind is StepRow and name in kind._field_defaults and all(x == kind._field_defaults[name] for x in column):
+            continue
+        columns[name] = [_marked(x, most) for x in column]
     return columns
 
 
@@ -72,7 +75,7 @@ def _marked(x: Any, most: int) -> Any:
 
 def _encode_value(row: Row) -> list[Any]:
     shape, dtype, device, numbers, statistics, note = row
-    return [shape, dtype, device, _encode(numbers), _encode(statistics), note]
+    return [shape, dtype, device, _encode(numbers), _encode(statistics), note and _marked(note, LONGEST_TEXT)]
 
 
 def _encode(x: Any) -> Any:

@@ -7,7 +7,8 @@ from hookviz.trace import CallRow, HookRow, ModuleRow, SavedRow, ScaleRow, StepR
 Kind = TypeVar("Kind", bound=TraceData)
 """The class of trace that a file is read as."""
 
-FORMAT, VERSION = "hookviz", 1
+FORMAT, VERSION = "hookviz", 2
+"""Version 1, of the first release, is read as well: see ``hookviz.storage.version_1``."""
 
 LONGEST_NAME, LONGEST_TEXT = 10_000, 1_000_000
 """Characters of a name, which is repeated wherever the thing is shown, and of a source text, an error or a note."""

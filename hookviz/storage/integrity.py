@@ -182,16 +182,12 @@ _LEAST = {
 _ONE = ("seed", "arrive", "retain_grad", "accumulate", "synchronise", "returned", "aliased", "unknown_hook")
 """Kinds of step that are about one gradient."""
 
-_OF = {
-    "call": ("backward",),
-    "full_backward_hook": ("grad_output",),
-    "post_accumulate_hook": ("data",),
-    "step_pre_hook": ("settings",),
-    "step_post_hook": ("settings",),
-    "unscale": ("inf",),
-    "synchronise": ("ddp", "hook", "fsdp", "factor"),
+_SUBJECTS = {
+    "grad_output": ("full_backward_hook",),
+    "data": ("post_accumulate_hook",),
+    "settings": STEP_HOOK_KINDS,
 }
-"""Kind of step → what its ``of`` may be, besides None."""
+"""What an effect may be on besides the gradient → the kinds of step in which it is."""
 
 _EFFECTS = ("kept", "edited", "replaced")
 
@@ -230,7 +226,7 @@ def _is_hooked(trace: TraceData, row: StepRow, hooks: range) -> bool:
         return True
     if row.place is None or trace.hook_rows[row.hook].kind != row.kind:
         return False
-    return row.place[0] < row.place[1]
+    return row.place.position < row.place.total
 
 
 def _is_told(trace: TraceData, row: StepRow, index: int) -> bool:
@@ -240,9 +236,9 @@ def _is_told(trace: TraceData, row: StepRow, index: int) -> bool:
             return False
     elif row.effect is not None:
         return False
-    if row.of is not None and row.of not in _OF.get(row.kind, ()):
+    if row.subject != "gradient" and row.kind not in _SUBJECTS[row.subject]:
         return False
-    if row.kind == "synchronise" and row.place is None:
+    if (row.kind == "synchronise") != (row.ranks is not None):
         return False
     return row.cause is None or (row.cause < index and trace.rows[row.cause].hook is not None)
 

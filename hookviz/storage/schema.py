@@ -6,7 +6,7 @@ is in ``hookviz.storage.integrity``.
 """
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -14,6 +14,7 @@ from msgspec import Meta, Struct, field
 from hookviz.storage.format import LONGEST_NAME, LONGEST_TEXT
 from hookviz.support.messages import say
 from hookviz.support.printable import printable, truncate
+from hookviz.trace.rows import Effect, Subject, Synchroniser
 
 MOST = 2**53
 """No number of a row, a place or a pass is larger: up to here JavaScript's numbers are whole."""
@@ -110,46 +111,58 @@ class Calls(Struct):
     recomputed: list[bool]
 
 
+Note = tuple[Name, tuple[tuple[Name, Prose], ...]]
+"""(key, arguments) of a sentence, as ``hookviz.trace.notes`` describes it."""
+Part = tuple[IndexOrNone, Index, Index | None]
+"""(node, which of its inputs, value) of what came along one edge."""
+
+
 class Steps(Struct):
-    """Rows of ``StepRow``."""
+    """Rows of ``StepRow``. A column is left out where each row has the default of ``StepRow`` in it."""
 
     pass_id: list[Index]
     kind: list[Name]
-    node: list[IndexOrNone]
-    output: list[IndexOrNone]
-    hook: list[Index | None]
-    place: list[tuple[Index, Index] | None]
-    before: list[Several]
-    after: list[Several]
-    effect: list[Literal["kept", "edited", "replaced", "ran"] | None]
-    parts: list[tuple[tuple[IndexOrNone, Index, Index | None], ...]]
-    cause: list[Index | None]
-    error: list[Prose | None]
-    of: list[Name | None]
-    call: list[IndexOrNone]
-    optimizer: list[IndexOrNone]
-    labels: list[tuple[tuple[Name, ...], tuple[Name, ...]]]
+    node: list[IndexOrNone] = []
+    output: list[IndexOrNone] = []
+    hook: list[Index | None] = []
+    place: list[tuple[Index, Index] | None] = []
+    before: list[Several] = []
+    after: list[Several] = []
+    effect: list[Effect | None] = []
+    parts: list[tuple[Part, ...]] = []
+    cause: list[Index | None] = []
+    call: list[IndexOrNone] = []
+    optimizer: list[IndexOrNone] = []
+    labels: list[tuple[tuple[Name, ...], tuple[Name, ...]]] = []
+    subject: list[Subject] = []
+    in_backward: list[bool] = []
+    found_inf: list[bool] = []
+    synchroniser: list[Synchroniser | None] = []
+    ranks: list[Index | None] = []
+    region: list[Name | None] = []
+    error: list[Prose | None] = []
+    note: list[Note | None] = []
 
 
 Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=DIMENSIONS)]
 Statistics = tuple[Real | None, Real | None, Real | None, Real, Index | None, Index | None, Index | None]
 """(min, max, mean, norm, nan, inf, zero); null for what was not read."""
-Value = tuple[Shape, Name, Name, Any, Statistics | None, Prose | None]
+Value = tuple[Shape, Name, Name, Any, Statistics | None, Note | None]
 """(shape, dtype, device, numbers, statistics, note); the numbers are nested as the shape says."""
 
 
 class File(Struct):
-    """A saved trace. What has a default is missing in files of earlier releases."""
+    """A saved trace. What has a default may be missing."""
 
     format: Literal["hookviz"]
-    version: Literal[1]
+    version: Literal[2]
     ops: list[Name]
     edges: list[tuple[Index, Index, Index, Index]]
     """From a node and which of its inputs, to a node and which of its outputs."""
     owners: list[tuple[Index, Index]]
     roots: list[list[tuple[Index, Index]]]
     hooked: list[list[Index]]
-    notes: list[Prose]
+    remarks: list[Note]
     dropped: Index
     values: list[Value]
     tensors: Tensors
@@ -170,25 +183,30 @@ class DamagedError(ValueError):
     """What was read is no trace that this hookviz could show; the text says what is wrong, and where."""
 
 
-def checked(data: Any) -> File:
-    """What a JSON file holds, once it is seen to be of the format.
+Checked = TypeVar("Checked", bound=Struct)
+
+
+def checked(data: Any, kind: type[Checked]) -> Checked:
+    """What a JSON file holds as a ``kind`` of file, once it is seen to be one.
 
     Raises:
         DamagedError: something is missing, or of another type, range or size; the message says what, and where.
 
-    >>> checked({"format": "hookviz", "version": 1})
+    >>> checked({"format": "hookviz", "version": 2}, File)
     Traceback (most recent call last):
     hookviz.storage.schema.DamagedError: there is no ops
     """
     try:
-        file = msgspec.convert(data, File)
+        file = msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         raise DamagedError(_plainly(str(error))) from None
     except UnicodeEncodeError:  # half of a character, where one of a few words is expected
         raise DamagedError(say("damaged.surrogate")) from None
     for name in ("tensors", "saved", "scales", "hook_rows", "modules", "optimizers", "calls", "rows"):
         table = getattr(file, name)
-        if len({len(getattr(table, column)) for column in table.__struct_fields__}) > 1:
+        optional = table.__struct_fields__[len(table.__struct_fields__) - len(table.__struct_defaults__) :]
+        columns = {column: len(getattr(table, column)) for column in table.__struct_fields__}
+        if len({length for column, length in columns.items() if length or column not in optional}) > 1:
             raise DamagedError(say("damaged.columns", table=name))
     return file
 

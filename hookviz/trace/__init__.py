@@ -1,6 +1,7 @@
 """What happened in a pass: an ordered list of steps over a graph, plain data that can be saved and shown."""
 
 from hookviz.trace.hooks import Hook
+from hookviz.trace.notes import Note
 from hookviz.trace.rows import (
     EFFECTS,
     FORWARD_HOOK_KINDS,
@@ -9,7 +10,9 @@ from hookviz.trace.rows import (
     MISSING,
     MODULE_HOOK_KINDS,
     STEP_HOOK_KINDS,
+    SUBJECTS,
     CallRow,
+    HookPlace,
     HookRow,
     ModuleRow,
     Place,
@@ -30,10 +33,13 @@ __all__ = [
     "MISSING",
     "MODULE_HOOK_KINDS",
     "STEP_HOOK_KINDS",
+    "SUBJECTS",
     "CallRow",
     "Hook",
+    "HookPlace",
     "HookRow",
     "ModuleRow",
+    "Note",
     "Part",
     "Place",
     "SavedRow",

@@ -6,7 +6,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookviz.trace.rows import HookRow, SavedRow, ScaleRow, TensorRow
+from hookviz.trace.rows import HookPlace, HookRow, SavedRow, ScaleRow, TensorRow
 
 if TYPE_CHECKING:
     from hookviz.trace.tables import TraceTables
@@ -21,8 +21,8 @@ class PassHooks(NamedTuple):
     """Node → its hooks, in order."""
     of_module: Mapping[int, Sequence[int]]
     """Module → its hooks, in order."""
-    places: Mapping[int, tuple[int, int]]
-    """Hook → its place among those of its dict, and how many they are."""
+    places: Mapping[int, HookPlace]
+    """Hook → its place among those of its dict."""
 
 
 def table_sizes(trace: "TraceTables") -> Size:
@@ -212,5 +212,5 @@ def _hooks(rows: Sequence[HookRow], known: Sequence[int]) -> PassHooks:
         elif row.module >= 0:
             of_module.setdefault(row.module, []).append(index)
         peers.setdefault(row.dict, []).append(index)
-    places = {index: (place, len(them)) for them in peers.values() for place, index in enumerate(them)}
+    places = {index: HookPlace(place, len(them)) for them in peers.values() for place, index in enumerate(them)}
     return PassHooks(of_node, of_module, places)

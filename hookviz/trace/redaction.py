@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
+from hookviz.trace.notes import Note
 from hookviz.trace.rows import BACKWARD, HookRow, StepRow
 from hookviz.trace.value_rows import Row
 
@@ -30,17 +31,17 @@ def redacted(trace: "TraceData", *, source: bool = True, values: bool = True) ->
             raise TypeError(say("error.flag", name=name, kind=kind_of(flag)))
     if source and values:
         return trace
-    notes = [] if source else [say("redacted.source")]
-    notes += [] if values else [say("redacted.values")]
-    notes += [say("redacted.notes", count=len(trace.notes))] if trace.notes else []
-    copy = replace(trace, notes=notes, rows=[_quiet(row) for row in trace.rows])
+    remarks = [] if source else [Note.of("redacted.source")]
+    remarks += [] if values else [Note.of("redacted.values")]
+    remarks += [Note.of("redacted.notes", count=len(trace.remarks))] if trace.remarks else []
+    copy = replace(trace, remarks=remarks, rows=[_quiet(row) for row in trace.rows])
     if not source:
         copy.hook_rows = [_without_source(row) for row in trace.hook_rows]
         copy.saved = [row._replace(plain=None) if row.name == BACKWARD else row for row in trace.saved]
     if not values:
         copy.values = [_without_numbers(row) for row in trace.values]
         copy.saved, copy.scales = [], []
-        copy.rows = [row._replace(of=None) if row.kind == "unscale" else row for row in copy.rows]
+        copy.rows = [row._replace(found_inf=False) if row.kind == "unscale" else row for row in copy.rows]
     return copy
 
 
@@ -53,12 +54,12 @@ def _without_source(row: HookRow) -> HookRow:
 
 def _without_numbers(row: Row) -> Row:
     shape, dtype, device, *_ = row
-    return (shape, dtype, device, None, None, say("redacted.value"))
+    return (shape, dtype, device, None, None, Note.of("redacted.value"))
 
 
 def _quiet(row: StepRow) -> StepRow:
     if row.kind == "exception" and row.error is not None:
         return row._replace(error=row.error.partition(":")[0])
     if row.kind == "unobserved":
-        return row._replace(error=say("redacted.unobserved"))
+        return row._replace(note=Note.of("redacted.unobserved"))
     return row

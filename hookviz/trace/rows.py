@@ -1,6 +1,8 @@
 """What a trace keeps: rows of plain data that point to each other by their numbers."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
+
+from hookviz.trace.notes import Note
 
 FORWARD_HOOK_KINDS = ("forward_pre_hook", "forward_hook")
 BACKWARD_HOOK_KINDS = ("full_backward_pre_hook", "full_backward_hook", "backward_hook")
@@ -46,8 +48,18 @@ KINDS = (
 """Every kind of step."""
 
 
-EFFECTS = (None, "kept", "edited", "replaced", "ran")
-"""What a hook did to what it was given; ``ran`` where that is not looked at, None where no hook ran."""
+Effect = Literal["kept", "edited", "replaced", "ran"]
+"""What a hook did to what it was given; ``ran`` where that is not looked at."""
+EFFECTS: tuple[Effect, ...] = get_args(Effect)
+
+Subject = Literal["gradient", "grad_output", "data", "settings"]
+"""What a hook's effect is on: the gradient that it was given (a module's hook: its grad_input), the grad_output beside
+it, a tensor's own numbers, or the settings of an optimizer."""
+SUBJECTS: tuple[Subject, ...] = get_args(Subject)
+
+Synchroniser = Literal["ddp", "hook", "fsdp", "factor"]
+"""Who has joined a gradient with those of the other ranks: DDP, DDP with a communication hook of one's own, FSDP, or
+FSDP that divides by something else than the number of ranks."""
 
 Place = tuple[int, int]
 """(node's number, which of its outputs): where a gradient arrives, and what a tensor's name belongs to."""
@@ -148,6 +160,15 @@ class HookRow(NamedTuple):
         return self.kind, self.node, self.output, self.module, "global" in self.flags
 
 
+class HookPlace(NamedTuple):
+    """Where a hook stood in its dict when it ran."""
+
+    position: int
+    """The first hook of a dict is in position 0."""
+    total: int
+    """How many hooks the dict held."""
+
+
 class StepRow(NamedTuple):
     """A step, its values and hook as indexes."""
 
@@ -156,22 +177,34 @@ class StepRow(NamedTuple):
     node: int = -1
     output: int = -1
     hook: int | None = None
-    place: tuple[int, int] | None = None
-    """(place, number of hooks) of a hook; (rank, number of ranks) of a synchronised gradient."""
+    place: HookPlace | None = None
+    """Of a step in which a hook ran."""
     before: Any = None
     after: Any = None
-    effect: str | None = None
+    effect: Effect | None = None
+    """None where no hook ran."""
     parts: tuple[tuple[int, int, int | None], ...] = ()
     cause: int | None = None
     """The step whose in-place edit changed this gradient too."""
-    error: str | None = None
-    of: str | None = None
-    """``data`` where before and after are the tensor's own numbers rather than its gradient's; ``settings``
-    where a hook changed those of an optimizer, ``backward`` where a module is called in a pass, ``inf`` where
-    a GradScaler has found Inf or NaN; for a synchronised gradient, who did it and how."""
     call: int = -1
     """The module call that the step is about."""
     optimizer: int = -1
     """The optimizer whose step this is about."""
     labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """What each of several values is called: those before, those after."""
+    subject: Subject = "gradient"
+    """What the hook's effect is on, and before and after are of."""
+    in_backward: bool = False
+    """Whether a module is called while a pass runs."""
+    found_inf: bool = False
+    """Whether a GradScaler has found Inf or NaN among the gradients."""
+    synchroniser: Synchroniser | None = None
+    """Who has joined the gradient with those of the other ranks."""
+    ranks: int | None = None
+    """With how many ranks' gradients it was joined, this one included."""
+    region: str | None = None
+    """What a region that torch.compile made is called."""
+    error: str | None = None
+    """The type and message of the exception that ended the pass."""
+    note: Note | None = None
+    """Why a pass, or a part of one, was not observed."""

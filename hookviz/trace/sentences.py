@@ -87,19 +87,19 @@ def _told(step: Step) -> str:
     before, after = (unseen if values is None else labelled(values, labels) for values, labels in seen)
     if step.kind in ("full_backward_pre_hook", "full_backward_hook"):  # what these are given is always a tuple
         before, after = (_tuple(values, text) for values, text in ((step.before, before), (step.after, after)))
-    parts = {"on": step.on, "before": before, "after": after, "error": step.row.error}
+    parts = {"on": step.on, "before": before, "after": after, "error": step.row.error, "region": step.row.region}
     if step.hook is not None:
         parts["hook"] = step.hook.label
     if step.kind in HOOK_KINDS:
         if step.kind in STEP_HOOK_KINDS:
-            what = "settings" if step.row.of == "settings" else step.effect
+            what = "settings" if step.row.subject == "settings" else step.effect
             return say(f"sentence.step_hook.{what}", **parts)
         if step.before == () == step.after:  # the post-hooks of an AccumulateGrad
             return say("sentence.hook.nothing", **parts)
-        of = step.kind if step.kind in MODULE_HOOK_KINDS else "data" if step.row.of else "hook"
-        if step.row.of == "grad_output":
+        of = step.kind if step.kind in MODULE_HOOK_KINDS else "data" if step.row.subject == "data" else "hook"
+        if step.row.subject == "grad_output":
             return say("sentence.full_backward_hook.grad_output", **parts)
-        if step.kind == "post_accumulate_hook" and not step.row.of:
+        if step.kind == "post_accumulate_hook" and step.row.subject == "gradient":
             return say(f"sentence.grad.{step.effect}", **parts)
         if step.kind == "multi_grad_hook" and step.row.labels[0] and step.effect != "replaced":
             of = step.kind
@@ -154,8 +154,12 @@ def _exception(step: Step, parts: dict[str, str | None]) -> str:
 
 def _call(step: Step, parts: dict[str, str | None]) -> str:
     again = step.row.call >= 0 and step.trace.calls[step.row.call].recomputed
-    during = ".recomputed" if again else ".backward" if step.row.of == "backward" else ""
+    during = ".recomputed" if again else ".backward" if step.row.in_backward else ""
     return say(f"sentence.call{during}", **parts)
+
+
+def _unobserved(step: Step, _: dict[str, str | None]) -> str:
+    return "" if step.row.note is None else step.row.note.text
 
 
 def _stepped(step: Step, parts: dict[str, str | None]) -> str:
@@ -164,13 +168,12 @@ def _stepped(step: Step, parts: dict[str, str | None]) -> str:
 
 
 def _unscale(step: Step, parts: dict[str, str | None]) -> str:
-    return say(f"sentence.unscale{'.inf' if step.row.of else ''}", **parts)
+    return say(f"sentence.unscale{'.inf' if step.row.found_inf else ''}", **parts)
 
 
 def _synchronise(step: Step, parts: dict[str, str | None]) -> str:
-    ranks = str(step.row.place[1]) if step.row.place else ""
-    how = "" if step.row.of in (None, "ddp") else f".{step.row.of}"
-    return say(f"sentence.synchronise{how}", ranks=ranks, **parts)
+    how = "" if step.row.synchroniser in (None, "ddp") else f".{step.row.synchroniser}"
+    return say(f"sentence.synchronise{how}", ranks=step.row.ranks, **parts)
 
 
 _OTHERS = {
@@ -185,6 +188,7 @@ _OTHERS = {
     "returned": _returned,
     "aliased": _aliased,
     "exception": _exception,
+    "unobserved": _unobserved,
 }
 
 

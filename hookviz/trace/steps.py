@@ -48,7 +48,7 @@ class Step:
     @property
     def scale(self) -> float | None:
         """By how much a GradScaler has scaled the gradient of this step; None where it has not, or none is shown."""
-        if self.node < 0 or self.row.of in ("data", "settings") or self.kind in ("exception", "unobserved"):
+        if self.node < 0 or self.row.subject in ("data", "settings") or self.kind in ("exception", "unobserved"):
             return None
         return next((row.scale for row in self.scales if self.node not in row.others), None)
 

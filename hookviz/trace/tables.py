@@ -9,10 +9,12 @@ from hookviz.trace.folded_rows import FoldedRows, StepRows, ValueRows
 from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
 from hookviz.trace.naming import Naming
+from hookviz.trace.notes import Note
 from hookviz.trace.rows import (
     MODULE_HOOK_KINDS,
     STEP_HOOK_KINDS,
     CallRow,
+    HookPlace,
     HookRow,
     ModuleRow,
     SavedRow,
@@ -49,8 +51,8 @@ class TraceTables:
     """The nodes that were not observed, and to which nodes that were lead: beyond them the recording does not go."""
     statistics: Which = "all"
     """What was read of tensors with more than 64 numbers: all statistics, or the norm alone where it is finite."""
-    notes: list[str] = field(default_factory=list)
-    """What could not be observed, and why, in sentences."""
+    remarks: list[Note] = field(default_factory=list)
+    """What could not be observed, and why; ``notes`` tells it."""
     dropped: int = 0
     """How many passes, those begun inside others too, there were before those that ``record(keep=...)`` keeps."""
     roots: list[list[tuple[int, int]]] = field(default_factory=list)
@@ -78,6 +80,11 @@ class TraceTables:
         self.__dict__[name] = rows = list(folded)
         return rows
 
+    @property
+    def notes(self) -> list[str]:
+        """What could not be observed, and why, in sentences."""
+        return [note.text for note in self.remarks]
+
     def value(self, index: Any) -> Values:
         """The value kept under ``index``; several for a tuple of indexes."""
         if index is None:
@@ -86,8 +93,8 @@ class TraceTables:
             return Value(*self.values[index])
         return tuple(None if i is None else Value(*self.values[i]) for i in index)
 
-    def hook(self, index: int, place: tuple[int, int] | None = None) -> Hook:
-        """The hook kept under ``index``; ``place`` is its place and the number of hooks when it fired."""
+    def hook(self, index: int, place: HookPlace | None = None) -> Hook:
+        """The hook kept under ``index``; ``place`` says where it stood when it fired."""
         row = self.hook_rows[index]
         on = self._holder(row)
         if place is None:
@@ -98,8 +105,8 @@ class TraceTables:
         variant = ".unnamed" if unnamed else ".global" if "global" in row.flags else ""
         return Hook(on, row.kind, source, say(f"dict.{row.kind}{variant}", on=on), *place, row.flags)
 
-    def place(self, index: int, pass_id: int | None) -> tuple[int, int]:
-        """The place of a hook among those of its dict when a pass ran (or ever), and how many they were."""
+    def place(self, index: int, pass_id: int | None) -> HookPlace:
+        """The place of a hook among those of its dict when a pass ran (or ever)."""
         return self.lookup.hooks(pass_id).places[index]
 
     def _holder(self, row: HookRow) -> str:

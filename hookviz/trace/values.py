@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hookviz.support.messages import say
+from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import Deferred, Row, Statistics
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ class Value:
     device: str
     _numbers: Numbers = None
     _statistics: Statistics | None = None
-    note: str | None = None
-    """Why nothing more is known of the tensor (a sparse one, say), else None."""
+    _note: Note | None = None
 
     @classmethod
     def of(cls, tensor: "torch.Tensor") -> "Value":
@@ -50,9 +50,14 @@ class Value:
         return cls(*measure(tensor))
 
     @property
+    def note(self) -> str | None:
+        """Why nothing more is known of the tensor (a sparse one, say), else None."""
+        return None if self._note is None else self._note.text
+
+    @property
     def row(self) -> Row:
         """The value as plain data."""
-        return (self.shape, self.dtype, self.device, self._numbers, self._statistics, self.note)
+        return (self.shape, self.dtype, self.device, self._numbers, self._statistics, self._note)
 
     def tolist(self) -> Numbers:
         """The numbers, nested as ``torch.Tensor.tolist`` nests them; None when there are more than 64."""
@@ -63,7 +68,7 @@ class Value:
         """(min, max, mean, norm, nan, inf, zero)."""
         if self._statistics is not None:
             return self._statistics
-        return _count(list(flat(self._numbers))) if self.note is None else (math.nan,) * 4 + (0, 0, 0)
+        return _count(list(flat(self._numbers))) if self._note is None else (math.nan,) * 4 + (0, 0, 0)
 
     @property
     def min(self) -> float | None:
@@ -107,8 +112,8 @@ class Value:
         >>> Value.of(torch.tensor(8.0)).text(), Value.of(torch.zeros(100)).text()
         ('8', '(100,) norm 0')
         """
-        if self.note is not None:
-            return self.note
+        if self._note is not None:
+            return self._note.text
         # A number takes a digit, a comma and a space at least: of many it need not be tried.
         line = self.line(digits) if math.prod(self.shape) <= room // 3 + 1 else None
         if line is not None and len(line) <= room:
@@ -123,8 +128,8 @@ class Value:
 
     def block(self) -> str:
         """The value on as many lines as it needs: a matrix row by row, or all statistics."""
-        if self.note is not None:
-            return f"{self.note}\n{self.shape} {self.dtype}"
+        if self._note is not None:
+            return f"{self._note.text}\n{self.shape} {self.dtype}"
         if 0 in self.shape:
             return f"[]\n{self.shape} {self.dtype}"
         if self._numbers is not None:

@@ -224,7 +224,7 @@ def _doubts(first: Run, last: Run) -> Iterable[str]:
 def _seen(trace: TraceData, index: int) -> str:
     """What a step shows; NaN is like NaN."""
     step = trace.steps[index]
-    return repr((step.kind, step.before, step.after, step.effect, step.row.error))
+    return repr((step.kind, step.before, step.after, step.effect, step.row.error, step.row.region, step.row.note))
 
 
 def whatif(run: Callable[..., Any], /, **ranges: Range) -> WhatIf:

@@ -14,7 +14,7 @@ from hookviz.recorder.api import begin, end, new_recording
 from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.recording import Recording
 from hookviz.support.interrupts import Uninterrupted
-from hookviz.support.messages import say
+from hookviz.trace import Note
 from hookviz.what_if.switches import HookId, Switches
 
 ALL = 5
@@ -61,7 +61,7 @@ def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Coll
             raise
     trace, error = recording.trace, None if raised is None else exception_text(raised)
     if error is not None and not any(row.kind == "exception" for row in trace.rows):
-        trace.notes.append(say("whatif.raised", error=error))
+        trace.remarks.append(Note.of("whatif.raised", error=error))
     run = Run(trace, switches.signs, error, None if trace.rows else raised)
     raised = None  # or its frames, of which this is one, would stay until somebody collects them
     return run

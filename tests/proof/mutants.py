@@ -36,7 +36,7 @@ from hookviz.player.large_trace import Large, is_large
 from hookviz.player.widget import Player
 from hookviz.storage.decoding import decode
 from hookviz.storage.files import encode
-from hookviz.trace import EFFECTS, KINDS
+from hookviz.trace import EFFECTS, KINDS, SUBJECTS
 from hookviz.trace.sentences import title
 
 SECONDS, MEGABYTES = 10.0, 600
@@ -122,7 +122,7 @@ def _training() -> hv.Trace:
             scaler.step(optimizer)
             scaler.update()
     leaf = next(row for row in trace.rows if row.kind == "accumulate")
-    joined = leaf._replace(kind="synchronise", place=(0, 2), before=leaf.after, of="ddp")
+    joined = leaf._replace(kind="synchronise", place=None, before=leaf.after, synchroniser="ddp", ranks=2)
     trace.rows.append(joined._replace(pass_id=len(trace.roots) - 1))
     trace.rank, trace.ranks = 0, 2
     return trace
@@ -361,9 +361,9 @@ def _of_step(choose: random.Random, data: Any) -> None:
     """A step of another kind, or with another effect."""
     rows = data.get("rows")
     if isinstance(rows, dict):
-        name = choose.choice(("kind", "effect", "of"))
+        name = choose.choice(("kind", "effect", "subject"))
         if isinstance(rows.get(name), list) and rows[name]:
-            known = {"kind": KINDS, "effect": EFFECTS, "of": ("data", "settings", "inf", "ddp", "backward", None)}[name]
+            known = {"kind": KINDS, "effect": EFFECTS, "subject": SUBJECTS}[name]
             rows[name][choose.randrange(len(rows[name]))] = choose.choice(known)
 
 
@@ -443,17 +443,19 @@ def kind_of(seed: int) -> str:
 def hostile(data: dict[str, Any], text: str) -> dict[str, Any]:
     """``data`` with ``text`` in every field that holds a text of somebody's."""
     data["ops"] = [op if op == "AccumulateGrad" else text for op in data["ops"]]
-    data["notes"] = [text]
-    fields = {"tensors": ["name"], "hook_rows": ["name", "file", "text"], "rows": ["error"]}
+    data["remarks"] = [["verbatim", [["text", text]]], [text, [[text, text]]]]
+    fields = {"tensors": ["name"], "hook_rows": ["name", "file", "text"], "rows": ["error", "region"]}
     fields |= {"modules": ["name", "kind"], "optimizers": ["name", "kind"]}
     for table, columns in fields.items():
         for column in columns:
-            data[table][column] = [text] * len(data[table][column])
+            if column in data[table]:  # else it holds nothing of anybody's
+                data[table][column] = [text] * len(data[table][column])
     data["saved"]["plain"] = [text if isinstance(plain, str) else plain for plain in data["saved"]["plain"]]
-    data["rows"]["labels"] = [[[text] * len(labels) for labels in both] for both in data["rows"]["labels"]]
+    labels = data["rows"].get("labels", [])
+    data["rows"]["labels"] = [[[text] * len(names) for names in both] for both in labels]
     for value in data["values"]:
         value[2] = text
-        value[5] = value[5] and text
+        value[5] = value[5] and ["verbatim", [["text", text]]]
     return data
 
 

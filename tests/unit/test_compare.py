@@ -12,7 +12,7 @@ from scenes import Scene, c_hook, leaf, plain, scene, silent
 from torch import nn
 
 import hookviz as hv
-from hookviz.support.messages import say
+from hookviz.trace import Note
 
 Hooks = Mapping[str, Callable[..., Any]]
 
@@ -224,7 +224,7 @@ def test_a_hook_that_cannot_be_named_and_does_the_same_in_both_is_not_blamed() -
 
 def test_where_not_all_was_observed_no_program_is_blamed() -> None:
     here, there = recorded({}), recorded({}, seed=10.0)
-    there.notes.append(say("note.unfollowed", kind="prehook", on="e"))
+    there.remarks.append(Note.of("note.unfollowed", kind="prehook", on="e"))
     assert here.diff(there).sentence == (
         "Gradients that differ: 5. No hook that was seen makes the difference. Not every hook of the two runs was "
         "observed: one that was not may make the difference."

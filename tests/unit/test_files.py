@@ -16,7 +16,7 @@ import hookviz as hv
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.storage.decoding import decode
 from hookviz.storage.files import VERSION, encode
-from hookviz.trace import EFFECTS, MISSING, HookRow, SavedRow, StepRow, TensorRow
+from hookviz.trace import EFFECTS, MISSING, SUBJECTS, HookPlace, HookRow, Note, SavedRow, StepRow, TensorRow
 
 
 @pytest.fixture
@@ -83,6 +83,7 @@ def test_a_strange_name_comes_back_exactly(name: str, tmp_path: Path) -> None:
     assert there_and_back(trace, tmp_path / "t.json") == trace
 
 
+notes = st.builds(Note, st.text(), st.lists(st.tuples(st.text(), st.text()), max_size=2).map(tuple))
 numbers = st.floats() | st.complex_numbers() | st.integers(-(2**62), 2**62) | st.booleans()
 nested = st.recursive(numbers, lambda x: st.lists(x, max_size=3), max_leaves=8)
 statistics = st.tuples(*[st.floats()] * 4, *[st.integers(0, 10**9)] * 3)
@@ -93,7 +94,7 @@ rows = st.builds(
     st.text(),
     st.none() | nested,
     st.none() | statistics,
-    st.none() | st.text(),
+    st.none() | notes,
 )
 indexes = st.none() | st.integers(0, 99)
 several = indexes | st.lists(indexes, max_size=3).map(tuple)
@@ -106,16 +107,23 @@ steps = st.builds(
     node=places,
     output=places,
     hook=indexes,
-    effect=st.sampled_from(EFFECTS),
+    effect=st.sampled_from((None, *EFFECTS)),
     cause=indexes,
     call=places,
     optimizer=places,
     labels=st.tuples(*[st.lists(st.text(), max_size=2).map(tuple)] * 2),
-    place=st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)),
+    place=st.none() | st.builds(HookPlace, st.integers(0, 9), st.integers(0, 9)),
     before=several,
     after=several,
     parts=st.lists(st.tuples(st.integers(-1, 9), st.integers(0, 9), indexes), max_size=3).map(tuple),
     error=st.none() | st.text(),
+    subject=st.sampled_from(SUBJECTS),
+    in_backward=st.booleans(),
+    found_inf=st.booleans(),
+    synchroniser=st.sampled_from((None, "ddp", "fsdp")),
+    ranks=indexes,
+    region=st.none() | st.text(),
+    note=st.none() | notes,
 )
 plain = (
     st.none() | st.text() | numbers | st.recursive(numbers, lambda x: st.lists(x, max_size=3).map(tuple), max_leaves=8)
@@ -135,7 +143,7 @@ traces = st.builds(
     hook_rows=st.lists(hooks, max_size=3),
     values=st.lists(rows, max_size=4),
     rows=st.lists(steps, max_size=4),
-    notes=st.lists(st.text(), max_size=2),
+    remarks=st.lists(notes, max_size=2),
     hooked=st.lists(st.lists(st.integers(0, 9), max_size=2), max_size=2),
     roots=st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=2), max_size=2),
 )
@@ -228,7 +236,7 @@ def broken(change: Any) -> str:
         ('{"format": "hookviz"}', "it is JSON, but"),
         ('{"format": "other", "version": 1}', "it is JSON, but"),
         ('{"format": "hookviz", "version": "1"}', "it is JSON, but"),
-        ('{"format": "hookviz", "version": 2}', "a trace of version 2; this hookviz reads version 1"),
+        ('{"format": "hookviz", "version": 3}', "a trace of version 3; this hookviz reads version 2"),
         ('{"format": "hookviz", "version": 1}', "is a damaged trace"),
     ],
     ids=ascii,
@@ -271,7 +279,7 @@ DAMAGES = {
     "values are gone": lambda data: data["values"].clear(),
     "ops are gone": lambda data: data.update(ops=[]),
     "ops are a number": lambda data: data.update(ops=3),
-    "notes are numbers": lambda data: data.update(notes=[3]),
+    "notes are numbers": lambda data: data.update(remarks=[3]),
     "an unknown kind": put("kind", "nothing"),
     "an unknown pass": put("pass_id", 7),
     "an unknown node": put("node", 99),
@@ -302,7 +310,7 @@ def test_a_damaged_trace_is_refused(change: Any, tmp_path: Path) -> None:
 
 def test_saving_that_fails_leaves_the_old_file(trace: hv.Trace, tmp_path: Path) -> None:
     trace.save(tmp_path / "t.json")
-    broken_trace = hv.Trace(notes=[object()])  # type: ignore[list-item]
+    broken_trace = hv.Trace(remarks=[object()])  # type: ignore[list-item]
     with pytest.raises(TypeError):
         broken_trace.save(tmp_path / "t.json")
     assert hv.load(tmp_path / "t.json") == trace

@@ -14,6 +14,7 @@ from benchmarks.resnet import ResNet18
 from hookviz.analysis.findings import TIMES, Trouble
 from hookviz.page.html_page import page
 from hookviz.player.large_trace import state_of
+from hookviz.trace import Note
 from tests.unit.test_grouping import chain, fan
 
 Loss = Callable[[torch.Tensor], torch.Tensor]
@@ -313,7 +314,7 @@ def test_where_nothing_was_recorded_nothing_is_called_right() -> None:
 
 def test_findings_stand_first_among_the_notes_of_a_large_trace() -> None:
     trace = passed(mlp(Log(), *layers(20, nn.Tanh)))
-    trace.notes.append("Something else.")
+    trace.remarks.append(Note.verbatim("Something else."))
     state: dict[str, Any] = state_of(trace)
     found = trace.troubles[0]
     assert state["notes"][0] == f"Step {found.step + 1}, {found.severity}: {found.sentence}\n#step-{found.step + 1}"

@@ -24,7 +24,7 @@ from hookviz.player.frames import state
 from hookviz.player.large_trace import Large
 from hookviz.storage import integrity, schema
 from hookviz.storage.files import LARGEST, ROWS, VERSION, encode
-from hookviz.trace import MISSING, HookRow
+from hookviz.trace import MISSING, HookRow, Note
 from tests.proof.mutants import HOSTILE, hostile, saved
 from tests.unit.test_large_traces import picture, views_of
 
@@ -72,7 +72,7 @@ def test_a_name_that_is_longer_than_the_format_allows_is_cut_when_it_is_saved(tm
     held = {"a prompt " * 2_000: torch.ones((), requires_grad=True)}
     with hv.record() as trace:
         sum(held.values()).backward()  # type: ignore[union-attr]
-    trace.notes.append("x" * 2_000_000)
+    trace.remarks.append(Note.verbatim("x" * 2_000_000))
     trace.save(tmp_path / "t.json")
     back = hv.load(tmp_path / "t.json")
     assert [len(row.name) for row in back.tensors] == [10_000] and [len(note) for note in back.notes] == [1_000_000]
@@ -197,11 +197,11 @@ def test_half_of_a_character_where_a_word_is_expected_is_refused(tmp_path: Path)
     ("text", "reason"),
     [
         (
-            '{"format": "hookviz", "version": 1, "rank": ' + "7" * 5_000 + "}",
+            '{"format": "hookviz", "version": 2, "rank": ' + "7" * 5_000 + "}",
             r"not JSON \(a number has too many digits\)",
         ),
-        ('{"format": "hookviz", "version": 1, "rank": NaN}', r"not JSON \(NaN is not a number in JSON\)"),
-        ('{"format": "hookviz", "version": ' + "7" * 4_000 + "}", "a trace of version …; this hookviz reads version 1"),
+        ('{"format": "hookviz", "version": 2, "rank": NaN}', r"not JSON \(NaN is not a number in JSON\)"),
+        ('{"format": "hookviz", "version": ' + "7" * 4_000 + "}", "a trace of version …; this hookviz reads version 2"),
         ('{"format": "hookviz", "version": true}', "it was not written by trace.save"),
     ],
     ids=["5,000 digits", "NaN", "version of 4,000 digits", "version true"],

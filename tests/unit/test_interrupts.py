@@ -239,7 +239,7 @@ def test_an_interrupted_file_is_the_one_of_before(what: str, tmp_path: Path) -> 
     work.run()
     path, trace = tmp_path / "there", work.trace
     path.write_text("as it was")
-    before = [list(trace.rows), list(trace.values), list(trace.notes)]
+    before = [list(trace.rows), list(trace.values), list(trace.remarks)]
     for number in moments(lambda: getattr(trace, what)(tmp_path / "other"), max(8, POINTS // 3)):
         interrupted(lambda: getattr(trace, what)(path), number)
         if path.read_text() != "as it was":  # the last moments are behind the writing

@@ -16,7 +16,7 @@ from hookviz import Step, Trace
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.player.frames import _GLYPHS, _NOTES, _ONE_CARD, state
 from hookviz.support.messages import parts_of, say, section, table
-from hookviz.trace import HOOK_KINDS, KINDS, HookRow, StepRow
+from hookviz.trace import HOOK_KINDS, KINDS, HookRow, Note, StepRow
 from hookviz.trace.sentences import sentence, title
 
 PACKAGE = Path(__file__).resolve().parents[2] / "hookviz"
@@ -99,7 +99,7 @@ def test_every_kind_has_a_title_and_a_sentence(kind: str) -> None:
     if kind in HOOK_KINDS:
         assert {f"sentence.hook.{effect}" for effect in ("kept", "edited", "replaced")} <= set(WORDS)
         assert {f"kept.{kind}", f"dict.{kind}"} <= set(WORDS)
-    else:
+    elif kind != "unobserved":  # its row holds the sentence
         assert f"sentence.{kind}" in WORDS
 
 
@@ -138,10 +138,10 @@ def told(kind: str, **known: Any) -> Step:
     return trace.steps[0]
 
 
-FULL = {"before": 0, "after": 0, "error": "Boom"}
+FULL = {"before": 0, "after": 0, "error": "Boom", "region": "f", "note": Note.of("note.scaled")}
 WAYS = {
     "as it is": FULL,
-    "with nothing known": {"error": "Boom"},
+    "with nothing known": {"error": "Boom", "region": "f", "note": Note.of("note.scaled")},
     "at no node": {**FULL, "node": -1},
     "from two edges": {**FULL, "parts": ((1, 0, 0), (1, 1, 0))},
     "by an edit": {**FULL, "cause": 1},
@@ -161,10 +161,10 @@ def test_every_step_can_be_told(kind: str, way: str) -> None:
 
 @pytest.mark.parametrize("kind", HOOK_KINDS)
 @pytest.mark.parametrize("effect", ["kept", "edited", "replaced"])
-@pytest.mark.parametrize("of", [None, "data"])
+@pytest.mark.parametrize("subject", ["gradient", "data"])
 @pytest.mark.parametrize("node", [0, 1])
-def test_every_firing_can_be_told(kind: str, effect: str, of: str | None, node: int) -> None:
-    step = told(kind, **FULL, hook=0, effect=effect, of=of)
+def test_every_firing_can_be_told(kind: str, effect: str, subject: str, node: int) -> None:
+    step = told(kind, **FULL, hook=0, effect=effect, subject=subject)
     step.trace.rows[0] = step.trace.rows[0]._replace(node=node)
     frame = state(step.trace)["frames"][0]
     assert frame["title"] and frame["sentence"] and frame["kept"]

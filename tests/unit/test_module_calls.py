@@ -324,7 +324,8 @@ def added(net: Adds, *registered: Callable[..., Any]) -> list[tuple[Any, ...]]:
     trace.player()
     assert trace.notes == []
     steps = [s for s in trace.steps if s.kind not in ("call", "forward_pre_hook")]
-    return [(s.kind, s.hook.name if s.hook else s.row.error, plain(s.before), plain(s.after)) for s in steps]
+    told = [s.hook.name if s.hook else s.sentence if s.row.note else None for s in steps]
+    return [(s.kind, name, plain(s.before), plain(s.after)) for s, name in zip(steps, told, strict=True)]
 
 
 def unseen(hook: str) -> tuple[Any, ...]:

@@ -30,6 +30,7 @@ from hookviz.player.compression import unpack
 from hookviz.player.frames import LONGEST, state
 from hookviz.player.minifier import compact_script, compact_style
 from hookviz.player.widget import Player
+from hookviz.trace import Note
 
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028\u202ex\x00\ud800"
 
@@ -90,7 +91,7 @@ def hostile() -> hv.Trace:
     trace.hook_rows[0] = trace.hook_rows[0]._replace(
         name=HOSTILE, text=f"def f():\n    return {HOSTILE!s}", file=HOSTILE
     )
-    trace.notes.append(HOSTILE)
+    trace.remarks.append(Note.verbatim(HOSTILE))
     return trace
 
 
@@ -317,7 +318,7 @@ def umask() -> int:
     return mask
 
 
-@pytest.mark.parametrize("trace", [hv.Trace(), hv.Trace(notes=["It ran unobserved."])])
+@pytest.mark.parametrize("trace", [hv.Trace(), hv.Trace(remarks=[Note.verbatim("It ran unobserved.")])])
 def test_an_empty_trace_makes_no_page(trace: hv.Trace, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="There is no page to write") as error:
         trace.to_html(tmp_path / "x.html")
@@ -366,7 +367,7 @@ FAULTS = {
     "nowhere.json": "There is no file",
     "text.json": "is no trace: it is not JSON",
     "other.json": "is no trace: it is JSON, but",
-    "newer.json": "is a trace of version 99; this hookviz reads version 1",
+    "newer.json": "is a trace of version 99; this hookviz reads version 2",
     "broken.json": "is a damaged trace",
     "folder.json": "cannot be read: Is a directory",
     "empty.json": "There is no page to write. Nothing was recorded",
@@ -378,7 +379,7 @@ def test_what_is_wrong_is_said_in_a_line(name: str, tmp_path: Path, capsys: pyte
     (tmp_path / "text.json").write_text("hello")
     write_json(tmp_path / "other.json", a=1)
     write_json(tmp_path / "newer.json", format="hookviz", version=99)
-    write_json(tmp_path / "broken.json", format="hookviz", version=1)
+    write_json(tmp_path / "broken.json", format="hookviz", version=2)
     (tmp_path / "folder.json").mkdir()
     hv.Trace().save(tmp_path / "empty.json")
     assert main(["page", str(tmp_path / name), "-o", str(tmp_path / "x.html")]) == 1

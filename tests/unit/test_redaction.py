@@ -18,6 +18,7 @@ import hookviz as hv
 from hookviz.__main__ import main
 from hookviz.page import page
 from hookviz.player import large_trace
+from hookviz.trace import Note
 from hookviz.trace.redaction import redacted
 
 NUMBERS = ["1.28125", "1.71875", "2.84375", "3.46875", "3.15625"]
@@ -49,7 +50,7 @@ def trace() -> hv.Trace:
         (net(x) ** 3.15625).sum().backward()
         with pytest.raises(ValueError, match="secret"):
             broken.backward()
-    trace.notes.append(f"A note of lambda grad: grad + 5.0625 in {SECRET}, 1.71875.")
+    trace.remarks.append(Note.verbatim(f"A note of lambda grad: grad + 5.0625 in {SECRET}, 1.71875."))
     return trace
 
 

@@ -101,7 +101,7 @@ def test_a_trace_is_plain_data(trace: hv.Trace) -> None:
             return {tuple if isinstance(thing, tuple) else list}.union(*map(kinds, thing))
         return {type(thing)}
 
-    for name in ("ops", "edges", "tensors", "hook_rows", "values", "rows", "notes", "roots"):
+    for name in ("ops", "edges", "tensors", "hook_rows", "values", "rows", "remarks", "roots"):
         assert kinds(getattr(trace, name)) <= plain_types
     json.dumps(encode(trace))
 

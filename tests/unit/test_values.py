@@ -167,7 +167,7 @@ def test_measuring_never_raises() -> None:
             raise ValueError("no layout for you")
 
     assert measure(torch.ones(2).as_subclass(Wicked))[-1]
-    assert measure("no tensor")[-1] == "not shown (AttributeError)"  # type: ignore[arg-type]
+    assert measure("no tensor")[-1].text == "not shown (AttributeError)"  # type: ignore[arg-type]
 
 
 def test_measuring_holds_nothing_of_the_tensor_and_changes_nothing() -> None:

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.graph_matching import matched
-from hookviz.support.messages import parts_of, say
+from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.values import Value, flat, same
@@ -134,7 +134,7 @@ class _Told:
         self.firings: dict[Where, Step] = {}
         self.unknown: dict[Where, Step] = {}
         """The changes of gradients by hooks that cannot be named, which are no firings."""
-        self.observed = not any(parts_of(key, note) is not None for key in UNSEEN_NOTES for note in trace.notes)
+        self.observed = not any(note.key in UNSEEN_NOTES for note in trace.remarks)
         """Whether every hook that ran in the passes is known to be in the trace."""
         for index in range(len(trace.rows)):
             self._take(index)
@@ -155,7 +155,7 @@ class _Told:
             step = self.trace.steps[index]
             where = place if row.call < 0 and node is not None else (row.pass_id, step.on)
             self.firings[self._counted(*where, row.kind, step.hook.name if step.hook else "")] = step
-            if row.kind == "post_accumulate_hook" and row.of is None:
+            if row.kind == "post_accumulate_hook" and row.subject == "gradient":
                 self.gradients[*place, "accumulate", 0] = index  # this is what stays in .grad
 
     def _counted(self, *where: Any) -> Where:

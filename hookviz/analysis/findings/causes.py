@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from hookviz.analysis.findings.pass_statistics import PassStatistics
-from hookviz.support.messages import parts_of, say
+from hookviz.support.messages import say
 from hookviz.trace import TensorRow
 from hookviz.trace.values import Value, flat, number, size_of
 
@@ -136,7 +136,7 @@ def _spoiled(of: PassStatistics, row: TensorRow, since: int, step: int) -> bool:
     written = (
         one
         for one in map(of.trace.rows.__getitem__, range(step - 1, -1, -1))
-        if one.node == row.node and one.kind in ("accumulate", "post_accumulate_hook") and one.of is None
+        if one.node == row.node and one.kind in ("accumulate", "post_accumulate_hook") and one.subject == "gradient"
     )
     last = next(written, None)
     return last is not None and last.pass_id >= since and of.bad(last.after)
@@ -144,7 +144,7 @@ def _spoiled(of: PassStatistics, row: TensorRow, since: int, step: int) -> bool:
 
 def _between(of: PassStatistics) -> str:
     """What may have changed a parameter between two passes, besides an optimizer's step."""
-    every = next((parts["every"] for note in of.trace.notes if (parts := parts_of("note.every", note))), None)
+    every = next((dict(note.arguments)["every"] for note in of.trace.remarks if note.key == "note.every"), None)
     if every is None:
         return say("trouble.parameter.more")
     return say("trouble.parameter.more.every", every=every)

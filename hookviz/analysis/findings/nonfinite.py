@@ -52,7 +52,7 @@ def _in_leaves(of: PassStatistics) -> bool:
     """Whether the pass itself brought NaN or Inf into the gradient of a leaf, and it is still there when it ends."""
     last: dict[int, bool] = {}
     for _, row in of.rows:
-        if row.kind == "returned" or (row.kind == "post_accumulate_hook" and row.of is None):
+        if row.kind == "returned" or (row.kind == "post_accumulate_hook" and row.subject == "gradient"):
             last[row.node] = of.bad(row.after)
         elif row.kind == "accumulate":
             last[row.node] = of.bad(row.after) and not of.bad(row.before)
@@ -134,7 +134,7 @@ def _data(of: PassStatistics) -> Finding | None:
 
 def _backward(of: PassStatistics) -> Finding | None:
     for index, row in of.rows:
-        if row.of is not None or row.kind not in _CARRYING or not of.bad(row.after):
+        if row.subject != "gradient" or row.kind not in _CARRYING or not of.bad(row.after):
             continue
         kind = of.begins(_before(of, row), row.after)
         if kind is not None:

@@ -95,7 +95,7 @@ def _hooked(of: PassStatistics) -> dict[int, list[Work]]:
     """Node → what each hook did to the size of the gradient that arrives there."""
     found: dict[int, list[Work]] = {}
     for index, row in of.rows:
-        if row.kind in CHANGING and row.of is None and row.effect != "kept" and row.node >= 0:
+        if row.kind in CHANGING and row.subject == "gradient" and row.effect != "kept" and row.node >= 0:
             before, after = (math.hypot(*of.norms(kept)) for kept in (row.before, row.after))
             if 0 < before < math.inf and 0 < after < math.inf:
                 work = Work(index, math.log(after) - math.log(before), None, row.node, hook=True)

@@ -19,7 +19,7 @@ def zeros(of: PassStatistics) -> Finding | None:
     killed: dict[int, list[int]] = {}
     leaves: set[int] = set()
     for index, row in of.rows:
-        if row.of is None and row.kind in ("compute", *CHANGING):
+        if row.subject == "gradient" and row.kind in ("compute", *CHANGING):
             ends = _numbed(of, row) if row.kind in _SENDING else [row.node] * _zero(of, row.after)
             culprit = culprits.get(row.node) if ends and _zero(of, row.before) else index
             if culprit is not None:

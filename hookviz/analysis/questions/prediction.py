@@ -80,7 +80,7 @@ def _leads_to(other: Step, step: Step) -> bool:
 
 def _number(step: Step, steps: Sequence[Step]) -> Question | None:
     given, made = numbers(step.before), numbers(step.after)
-    if step.kind in STEP_HOOK_KINDS or step.row.of or given is None or made is None:
+    if step.kind in STEP_HOOK_KINDS or step.row.subject != "gradient" or given is None or made is None:
         return None
     reasons: list[list[str]] = []
     told: list[Numbers] = [made]
@@ -108,7 +108,7 @@ def _mistakes(step: Step, steps: Sequence[Step], given: Numbers, made: Numbers) 
     yield from _out_of_date(step, past, given, made)
     for other in sorted(past, key=lambda other: (other.kind not in HOOK_KINDS, -other.index)):
         after = numbers(other.after)
-        if after is not None and not other.row.of:
+        if after is not None and other.row.subject == "gradient":
             yield from ((after, text) for text in _told(other, step))
 
 
