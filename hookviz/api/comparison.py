@@ -5,7 +5,7 @@ from typing import Any
 
 from hookviz.analysis.comparison.comparison import Difference, differences
 from hookviz.api.display import Displayed
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.support.table import Table
 from hookviz.trace import Step, TraceData
 from hookviz.trace.sentences import brief
@@ -32,7 +32,7 @@ class Comparison(Displayed, Table[Difference]):
         self._more = said[1:]
         self.first = first
         """The first firing from which they differ, in the other trace unless only this one has it; None when equal."""
-        self.sentence = sentence = " ".join(said)
+        self.sentence = sentence = join("join.sentences", said)
         """The whole in plain English."""
         head = [say(f"table.{name}") for name in ("on", "gradient", "this", "other", "difference", "step")]
         super().__init__(rows, head, _cells, nothing=sentence)
@@ -53,7 +53,10 @@ class Comparison(Displayed, Table[Difference]):
         if mark < 0 or self.first is None or self.first.hook is None:
             return self.sentence
         where = {"hook": self.first.hook.label, "on": self.first.on, "step": mark + 1}
-        return " ".join([say("diff.begins" if self._caused else "diff.begun", count=len(self), **where), *self._more])
+        return join(
+            "join.sentences",
+            [say("diff.begins" if self._caused else "diff.begun", count=len(self), **where), *self._more],
+        )
 
     def _mark(self, shown: Mapping[str, Any]) -> int:
         """The place on the common timeline of the first firing that differs; -1 if there is none."""

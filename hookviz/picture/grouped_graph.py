@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hookviz.picture.grouping import Group, Member, View, label_of
 from hookviz.picture.grouping.activity import Activity, Of, Range, ranges
 from hookviz.picture.primitives import NAME_ROOM, Arrow, short, within
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.trace import TraceData
 from hookviz.trace.values import number
 
@@ -69,7 +69,7 @@ def _range(found: Range) -> str:
     finite = found.low <= found.high
     norms = (low if low == high else say("fold.range", low=low, high=high)) if finite else ""
     bad = say("fold.bad", count=f"{found.bad:,}") if found.bad else ""
-    return say("fold.norms", norms=" · ".join(filter(None, (norms, bad))))
+    return say("fold.norms", norms=join("join.facts", (norms, bad)))
 
 
 def named(trace: TraceData, fold: Group, around: str = "") -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hookviz.picture.primitives import NAME_ROOM, Arrow, Mark, Pin, short, tiny, within
+from hookviz.picture.primitives import NAME_ROOM, Arrow, Mark, Pin, change, short, tiny, within
 from hookviz.support.messages import say
 from hookviz.trace import MODULE_HOOK_KINDS, Step, TraceData
 from hookviz.trace.sentences import numeral
@@ -106,7 +106,7 @@ def mark_call(box: CallBox, step: Step, drawn: Container[int], arrows: Mapping[t
     if step.hook is not None:
         on.insert(0, pin)
         raised = step.kind == "exception"
-        texts[f"{pin}-v"] = say("picture.raised") if raised else f"{tiny(step.before)} → {tiny(step.after)}"
+        texts[f"{pin}-v"] = say("picture.raised") if raised else change(step.before, step.after)
     if step.node in drawn:
         on.append(f"n{step.node}")
         if step.effect == "replaced":
@@ -127,4 +127,4 @@ def _rewritten(step: Step, arrows: Mapping[tuple[int, int], Arrow]) -> Iterator[
         for slot, was, now in zip(sorted(slots), before, after, strict=True):
             arrow = arrows.get((step.node, slot))
             if arrow is not None and was != now:
-                yield f"{arrow.id}-v", f"{tiny(was)} → {tiny(now)}"
+                yield f"{arrow.id}-v", change(was, now)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.support.printable import truncate
 from hookviz.trace import TensorRow, Values
 from hookviz.trace.values import Value
@@ -69,7 +69,13 @@ def tiny(values: Values, room: int = VALUE_ROOM) -> str:
         return values.text(room, shape=False, digits=DIGITS)
     if len(values) > room:
         return say("value.several", count=f"{len(values):,}")
-    return "(" + ", ".join(tiny(value, room // max(len(values), 1)) for value in values) + ")"
+    items = (tiny(value, room // max(len(values), 1)) for value in values)
+    return say("value.tuple", items=join("join.list", items))
+
+
+def change(before: Values, after: Values) -> str:
+    """What a hook was given and what it made, in a few characters."""
+    return say("value.change", before=tiny(before), after=tiny(after))
 
 
 def held(data: str) -> str:

@@ -18,12 +18,13 @@ from hookviz.picture.primitives import (
     Mark,
     Pin,
     both,
+    change,
     held,
     short,
     tiny,
     within,
 )
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.trace import HOOK_KINDS, Step, TensorRow, TraceData
 from hookviz.trace.sentences import SEVERAL, numeral
 from hookviz.trace.traversal import below, called, chain, makers
@@ -279,7 +280,7 @@ def _mark(scene: Scene, box: Box, step: Step) -> Mark:
     if step.kind in HOOK_KINDS:
         pin = f"{box.id}-p{step.row.hook}"
         on.append(pin)
-        texts[f"{pin}-v"] = f"{tiny(step.before)} → {tiny(step.after)}"
+        texts[f"{pin}-v"] = change(step.before, step.after)
         if step.kind == "tensor_hook":
             texts[gradient] = say("picture.gradient", value=_arrived(scene, step))
         elif step.kind == "node_pre_hook":
@@ -312,7 +313,7 @@ def _arrived(scene: Scene, step: Step) -> str:
         return say("picture.gradient.of", value=value, output=f"{step.output:,}", count=f"{len(outputs):,}")
     arrived = scene.arrived.setdefault(step.node, dict.fromkeys(outputs, "–"))
     arrived[step.output] = value
-    return f"({', '.join(arrived.values())})"
+    return say("value.tuple", items=join("join.list", arrived.values()))
 
 
 def _correct(scene: Scene, step: Step, on: list[str], texts: dict[str, str]) -> None:
@@ -321,7 +322,7 @@ def _correct(scene: Scene, step: Step, on: list[str], texts: dict[str, str]) -> 
     for (start, slot), arrow in scene.arrows.items():
         if scene.trace.edges[start, slot] == end:
             on.append(arrow.id)
-            texts[f"{arrow.id}-v"] = f"{tiny(step.before)} → {tiny(step.after)}"
+            texts[f"{arrow.id}-v"] = change(step.before, step.after)
     cause = None if step.row.cause is None else scene.trace.rows[step.row.cause]
     if cause is not None and cause.node in scene.boxes:
         on.append(f"n{cause.node}-p{cause.hook}")

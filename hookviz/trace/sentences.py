@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.trace.rows import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS
 from hookviz.trace.steps import Part, Step, step_of
 from hookviz.trace.values import Value, Values
@@ -28,7 +28,7 @@ def brief(values: Values, room: int = 24) -> str:
     if values is None:
         return say("name.none")
     more = [say("many.more", count=f"{len(values) - SEVERAL:,}")] if len(values) > SEVERAL else []
-    return "(" + ", ".join([brief(value, room) for value in values[:SEVERAL]] + more) + ")"
+    return say("value.tuple", items=join("join.list", [*(brief(value, room) for value in values[:SEVERAL]), *more]))
 
 
 def labelled(values: Values, labels: tuple[str, ...]) -> str:
@@ -38,11 +38,12 @@ def labelled(values: Values, labels: tuple[str, ...]) -> str:
     """
     if len(labels) < 2 or not isinstance(values, tuple):
         return brief(values)
-    return ", ".join(f"{label}={brief(value)}" for label, value in zip(labels, values, strict=False))
+    pairs = zip(labels, values, strict=False)
+    return join("join.list", (say("value.labelled", label=label, value=brief(value)) for label, value in pairs))
 
 
 def _tuple(values: Values, text: str) -> str:
-    return text if isinstance(values, tuple) and len(values) > 1 else f"({text},)"
+    return text if isinstance(values, tuple) and len(values) > 1 else say("value.single", item=text)
 
 
 def sends(step: Step) -> list[Part]:
@@ -60,7 +61,7 @@ def title(step: Step) -> str:
 
 def sentence(step: Step) -> str:
     """The step in one sentence, and in another by how much its gradient is scaled."""
-    return " ".join([_told(step), *_scaled(step)])
+    return join("join.sentences", [_told(step), *_scaled(step)])
 
 
 def _scaled(step: Step) -> Iterator[str]:
@@ -118,7 +119,7 @@ def _plain(step: Step, parts: dict[str, str | None]) -> str:
 def _arrive(step: Step, parts: dict[str, str | None]) -> str:
     if len(step.parts) < 2:
         return say("sentence.arrive", **parts)
-    total = " + ".join(brief(part.value) for part in step.parts)
+    total = join("join.sum", (brief(part.value) for part in step.parts))
     return say("sentence.arrive.sum", count=len(step.parts), sum=total, **parts)
 
 
@@ -130,7 +131,7 @@ def _compute(step: Step, parts: dict[str, str | None]) -> str:
     ways = sends(step)
     told = [say("sentence.send", value=brief(part.value), on=part.source) for part in ways[:SEVERAL]]
     more = [say("many.more", count=f"{len(ways) - SEVERAL:,}")] if len(ways) > SEVERAL else []
-    sent = ", ".join(told + more)
+    sent = join("join.list", told + more)
     return say("sentence.compute" if sent else "sentence.compute.nothing", sends=sent, **parts)
 
 

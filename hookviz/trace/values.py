@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import Deferred, Row, Statistics
 
@@ -119,8 +119,9 @@ class Value:
         if line is not None and len(line) <= room:
             return line
         found = self.statistics
-        norm = say("value.norm", norm=number(found[3], min(digits, 4)))
-        return _trouble(f"{self.shape} {norm}" if shape else norm, found)
+        norm = number(found[3], min(digits, 4))
+        told = say("value.shape_norm", shape=self.shape, norm=norm) if shape else say("value.norm", norm=norm)
+        return _trouble(told, found)
 
     def line(self, digits: int = 6) -> str | None:
         """All numbers on one line; None when they were not kept."""
@@ -129,7 +130,7 @@ class Value:
     def block(self) -> str:
         """The value on as many lines as it needs: a matrix row by row, or all statistics."""
         if self._note is not None:
-            return f"{self._note.text}\n{self.shape} {self.dtype}"
+            return say("value.hidden_block", note=self._note.text, shape=self.shape, dtype=self.dtype)
         if 0 in self.shape:
             return f"[]\n{self.shape} {self.dtype}"
         if self._numbers is not None:
@@ -145,7 +146,8 @@ class Value:
 
 def _trouble(line: str, found: Statistics) -> str:
     """The line, and how many numbers are none or infinite."""
-    return line + "".join(f" · {count} {name}" for count, name in zip(found[4:6], ("NaN", "Inf"), strict=True) if count)
+    counts = zip(found[4:6], ("NaN", "Inf"), strict=True)
+    return join("join.facts", [line, *(f"{count} {name}" for count, name in counts if count)])
 
 
 def same(one: Row | None, other: Row | None) -> bool:

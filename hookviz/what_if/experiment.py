@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hookviz.analysis.comparison.alignment import align
 from hookviz.api.display import Displayed
 from hookviz.api.trace import Trace
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.support.printable import kind_of
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, TraceData
@@ -169,9 +169,12 @@ class WhatIf(Displayed):
         """Which variant it is, why it lacks a step of another one, and what stands on a hook that it has not."""
         hooks = self.hooks
         count = Counter(hook.label for hook in hooks)
-        labels = ", ".join(
-            hook.label if count[hook.label] == 1 else say("whatif.hook", hook=hook.label, on=hook.on)
-            for hook in (hooks[place] for place in sorted(off))
+        labels = join(
+            "join.list",
+            (
+                hook.label if count[hook.label] == 1 else say("whatif.hook", hook=hook.label, on=hook.on)
+                for hook in (hooks[place] for place in sorted(off))
+            ),
         )
         if not off:
             key = "all" if hooks else "now"
@@ -214,7 +217,7 @@ def _doubts(first: Run, last: Run) -> Iterable[str]:
     fired = {step.row.hook for step in first.trace.firings} - first.hooks.keys()
     before = dict.fromkeys(first.trace.hook(index).label for index in sorted(i for i in fired if i is not None))
     if before:
-        yield say("whatif.before", hooks=", ".join(before))
+        yield say("whatif.before", hooks=join("join.list", before))
     once, twice = align([first.trace, last.trace], [first.hooks, last.hooks])
     differ = next((i for i in range(len(once.rows)) if _seen(once, i) != _seen(twice, i)), None)
     if differ is not None:

@@ -58,7 +58,8 @@ def _match(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
     roots = one.roots(pass_id), two.roots(pass_id)
     if len(roots[0]) != len(roots[1]):
         raise ValueError(say("error.diff.roots", number=pass_id + 1, here=len(roots[0]), there=len(roots[1])))
-    pairs = [(*pair, say("diff.root", number=pass_id + 1)) for pair in zip(*roots, strict=True)]
+    root = say("diff.root", number=pass_id + 1)
+    pairs: list[tuple[Place | None, Place | None, str]] = [(*pair, root) for pair in zip(*roots, strict=True)]
     numbers: dict[int, int] = {}
     taken: set[int] = set()
     for here, there, where in pairs:  # the list grows while it is gone through

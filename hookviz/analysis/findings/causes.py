@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from hookviz.analysis.findings.pass_statistics import PassStatistics
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.trace import TensorRow
 from hookviz.trace.values import Value, flat, number, size_of
 
@@ -49,7 +49,8 @@ def explain_cause(of: PassStatistics, index: int, before: Any, kind: str) -> tup
         return told, True
     told = _unseen(given, any(not _clean(of, row.data) for row in parameters))
     named = (of.named(node) for node in nodes if _gave(ops.saved(node, "result"), kind))
-    return told + "".join(" " + say("trouble.cause.first", op=name) for name in list(named)[:1]), False
+    first = [say("trouble.cause.first", op=name) for name in list(named)[:1]]
+    return join("join.sentences", [told, *first]), False
 
 
 def _gave(result: Value | None, kind: str) -> bool:
@@ -68,7 +69,7 @@ def _seen(ops: "_Ops", kind: str) -> str | None:
         return None
     infinite = next((cause for cause in causes if cause.kind == "inf"), None) if first.infinite else None
     more = [] if infinite is None else [say("trouble.cause.infinite", told=infinite.text)]
-    return " ".join([say("trouble.cause", told=first.text), *more])
+    return join("join.sentences", [say("trouble.cause", told=first.text), *more])
 
 
 def _unseen(given: list[Value], unread: bool) -> str:
@@ -116,7 +117,7 @@ def _held(of: PassStatistics, index: int, row: TensorRow) -> str:
     if len(stepped) > 1:  # a step does not tell whose parameters it changed
         each = [say("trouble.parameter.step", optimizer=of.trace.steps[i].on, step=i + 1) for i in stepped.values()]
         more = say("trouble.parameter.several.spoiled") if spoiled else _between(of)
-        return say("trouble.parameter.several", on=row.name, optimizers=", ".join(each), more=more)
+        return say("trouble.parameter.several", on=row.name, optimizers=join("join.list", each), more=more)
     said = {"on": row.name, "step": last + 1, "optimizer": of.trace.steps[last].on}
     if spoiled:
         return say("trouble.parameter.since.spoiled", **said)

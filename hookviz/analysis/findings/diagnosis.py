@@ -7,7 +7,7 @@ from hookviz.analysis.findings.nonfinite import nonfinite, remains
 from hookviz.analysis.findings.pass_statistics import Finding, PassStatistics
 from hookviz.analysis.findings.vanishing import vanishing_or_exploding
 from hookviz.analysis.findings.zeros import zeros
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.support.table import Table
 from hookviz.trace import TensorRow, TraceData
 
@@ -104,7 +104,7 @@ def nothing_found(trace: TraceData) -> str:
         missing.append(say("trouble.unlooked.values", count=f"{count:,}"))
     if trace.outside or {row.kind for row in trace.rows} & {"unobserved", "compiled", "fast_path"}:
         missing.append(say("trouble.unlooked.parts"))
-    return " ".join([say("trouble.none"), *missing])
+    return join("join.sentences", [say("trouble.none"), *missing])
 
 
 def _shown(trace: TraceData) -> set[int]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hookviz.analysis.findings.causes import explain_cause
 from hookviz.analysis.findings.pass_statistics import CHANGING, Finding, PassStatistics
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trace.sentences import brief
 from hookviz.trace.values import Value
@@ -162,7 +162,9 @@ def _gradient(of: PassStatistics, index: int, row: StepRow, what: str) -> str:
     to = say("name.none") if place is None else of.trace.name(*place)
     after = brief(of.trace.value(sent[slot]))
     told = say("trouble.node", on=of.named(row.node), what=what, before=brief(step.before), after=after, to=to)
-    return " ".join([told, *saved(of, row.node, lambda index: of.bad(index) or _not_positive(of.value(index)))])
+    return join(
+        "join.sentences", [told, *saved(of, row.node, lambda index: of.bad(index) or _not_positive(of.value(index)))]
+    )
 
 
 def _not_positive(value: Value) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 from hookviz.analysis.findings.nonfinite import saved
 from hookviz.analysis.findings.pass_statistics import CHANGING, Finding, PassStatistics
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.trace import StepRow
 from hookviz.trace.sentences import brief
 
@@ -76,4 +76,4 @@ def _told(of: PassStatistics, index: int, leaves: list[int]) -> str:
     if step.kind != "compute":
         return say("trouble.zero.here", told=step.sentence, behind=behind)
     told = say("trouble.zero", on=of.named(step.node), before=brief(step.before), behind=behind)
-    return " ".join([told, *saved(of, step.node, lambda index: _zero(of, index))])
+    return join("join.sentences", [told, *saved(of, step.node, lambda index: _zero(of, index))])

@@ -16,7 +16,7 @@ from hookviz.analysis.formulas.evaluation import Missing, NoReading, NotRecorded
 from hookviz.analysis.formulas.formula_text import SUMMAND, Writer, text_of
 from hookviz.analysis.formulas.functions import TooLarge
 from hookviz.analysis.formulas.verification import agrees, rebuilt
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.support.table import Table
 from hookviz.trace import Step, StepRow, TraceData
 from hookviz.trace.rows import BACKWARD
@@ -223,7 +223,7 @@ def _explained(reason: Reason, found: Formula, shown: Mapping[str, Any]) -> Reas
             return replace(reason, verdict=UNEXPLAINED, note=say("why.failed", error=type(error).__name__))
         if summed is None:
             return replace(reason, verdict=UNEXPLAINED, note=say("why.differs", formula=reason.formula))
-        note = " ".join(filter(None, [reason.note, summed]))
+        note = join("join.sentences", [reason.note, summed])
         return replace(reason, filled=_filled(found, shown, names, reason), verdict=EXPLAINED, note=note)
 
 

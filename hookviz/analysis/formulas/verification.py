@@ -6,7 +6,7 @@ import torch
 
 from hookviz.analysis.formulas.bounded_values import BoundedValue, rounded, size_of, term
 from hookviz.analysis.formulas.evaluation import NotRecorded
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.trace.values import Value
 
 ROUNDINGS = 4
@@ -67,7 +67,7 @@ def agrees(found: Any, recorded: torch.Tensor) -> str | None:
     value = value.to(recorded.dtype)
     allowed = ROUNDINGS * (error + limits.smallest_normal * limits.eps)
     alike = (value == recorded) | (value.isnan() & recorded.isnan()) | (size_of(value - recorded) <= allowed)
-    return " ".join(notes) if bool(alike.all()) else None
+    return join("join.sentences", notes) if bool(alike.all()) else None
 
 
 def summed_over(shape: tuple[int, ...], into: tuple[int, ...]) -> list[int] | None:

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from hookviz.analysis.questions.answers import Numbers, are_near
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Part, Step, Values
 from hookviz.trace.sentences import brief, labelled, numeral, sends
 from hookviz.trace.values import flat, number
@@ -213,8 +213,8 @@ def _labels(step: Step, choices: list[_Choice]) -> list[str]:
         for hook, choice in zip(hooks, choices, strict=True)
         if hook is not None
     ]
-    plain = [say("ask.choice", hook=part["hook"], on=part["on"]) for part in parts]
-    return plain if len(set(plain)) == len(plain) else [say("ask.choice.kind", **part) for part in parts]
+    plain: list[str] = [say("ask.choice", hook=part["hook"], on=part["on"]) for part in parts]
+    return plain if len(set(plain)) == len(plain) else [*(say("ask.choice.kind", **part) for part in parts)]
 
 
 def _why_not(choice: _Choice, step: Step) -> str:
@@ -299,7 +299,7 @@ def _missent(given: Any, made: list[Any]) -> Iterator[tuple[Numbers, str]]:
 
 def _ways(parts: Sequence[Part], sent: Numbers) -> str:
     pairs = zip(parts, sent, strict=True)
-    return ", ".join(say("sentence.send", value=_written([value]), on=part.source) for part, value in pairs)
+    return join("join.list", (say("sentence.send", value=_written([value]), on=part.source) for part, value in pairs))
 
 
 def _hook(step: Step) -> str:

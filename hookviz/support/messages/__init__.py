@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from string import Formatter
 from typing import Any
+
+from hookviz.support.messages.text import Text
 
 
 @cache
@@ -31,14 +33,26 @@ def fill(text: str, /, **parts: Any) -> str:
     return text.format_map({name: str(part) for name, part in parts.items()})
 
 
-def say(key: str, **parts: Any) -> str:
+def say(key: str, **parts: Any) -> Text:
     """The text kept under ``key``, its places filled with ``parts``.
 
     >>> say("error.step", step=99, last=15)
     'There is no step 99: this trace has the steps 0 to 15.'
     """
-    # As ``fill``, which would be one more call for each of thousands of sentences.
-    return table()[key].format_map({name: str(part) for name, part in parts.items()})
+    arguments = {name: part if isinstance(part, str) else str(part) for name, part in parts.items()}
+    return Text.made(table()[key].format_map(arguments), key, arguments)
+
+
+def join(key: str, items: Iterable[str]) -> str:
+    """``items`` in a row, with the text kept under ``key`` between them; a single one is itself.
+
+    >>> join("join.sum", ["8", "4"])
+    '8 + 4'
+    """
+    found = tuple(item for item in items if item)
+    if len(found) < 2:
+        return found[0] if found else ""
+    return Text.made(table()[key].join(found), key, found)
 
 
 def parts_of(key: str, text: str) -> dict[str, str] | None:
