@@ -2,15 +2,12 @@
 
 import base64
 import hashlib
-from functools import cache
-from importlib.resources import files
 
 from hookviz.page.static_picture import State, static_picture
 from hookviz.picture.inline_svg import shown, text
-from hookviz.player.assets import BEGIN, length, script, style
+from hookviz.player.assets import BEGIN, bundle, length
 from hookviz.player.compression import pack
 from hookviz.player.large_trace import brief, state_of
-from hookviz.player.minifier import compact_script, compact_style
 from hookviz.support.messages import say
 from hookviz.support.version import VERSION
 from hookviz.trace import TraceData
@@ -33,8 +30,7 @@ def render_page(state: State, title: str | None = None) -> str:
     True
     """
     heading = text(say("page.title") if title is None else title)
-    large = "outline" in state
-    css, js = "\n".join([style(large=large), _css("still.css"), _css("page.css")]), _script(large)
+    css, js = "".join(map(bundle, ("player.css", "static_picture.css", "page.css"))), bundle("page.js")
     policy = (
         f"default-src 'none'; script-src '{_hash(js)}'; style-src '{_hash(css)}'; base-uri 'none'; form-action 'none'"
     )
@@ -71,9 +67,8 @@ def render_output(state: State) -> str:
 
     Where they do not, as in a notebook that is not trusted, the still picture is seen.
     """
-    large = "outline" in state
-    css = "\n".join([style(large=large), _css("still.css")])
-    inside = _body(state, _script(large), say("page.hint.notebook"), packed=True)
+    css = bundle("player.css") + bundle("static_picture.css")
+    inside = _body(state, bundle("page.js"), say("page.hint.notebook"), packed=True)
     # MathJax, which some notebooks load, leaves this class alone: a dollar sign in a hook is no formula.
     return f'<div class="hv-output tex2jax_ignore mathjax_ignore"><style>{css}</style>{inside}</div>'
 
@@ -102,22 +97,6 @@ def _body(state: State, js: str, hint: str, *, packed: bool) -> str:
     failed = text(say("page.failed", why="{why}"))
     data = f'<script type="text/plain" data-failed="{failed}" class="hv-state">{pack(values)}</script>'
     return f"{static_picture(state, hint, packed=packed)}{data}<script>{js}</script>"
-
-
-@cache
-def _script(large: bool) -> str:
-    """The player and what starts it, closed off from whatever else is in the page."""
-    player = script(large=large).replace("export default{render};", "")
-    return f'(() => {{\n"use strict";\n{player}\n{compact_script(_read("page.js"))}\n}})();'
-
-
-@cache
-def _css(name: str) -> str:
-    return compact_style(_read(name))
-
-
-def _read(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(source: str) -> str:

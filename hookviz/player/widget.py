@@ -7,7 +7,7 @@ import anywidget
 import ipywidgets
 import traitlets
 
-from hookviz.player.assets import length, script, style
+from hookviz.player.assets import bundle, length
 from hookviz.player.frames import state
 from hookviz.player.large_trace import Large, is_large
 from hookviz.trace import TraceData
@@ -110,8 +110,7 @@ class Player(anywidget.AnyWidget):
     @classmethod
     def showing(cls, state: Mapping[str, Any]) -> "Player":
         """The player of what ``frames`` or ``variants`` has made."""
-        large = "outline" in state
-        return cls(_esm=script(large=large), _css=style(large=large), steps=length(state), **state)
+        return cls(_esm=bundle("player.js"), _css=bundle("player.css"), steps=length(state), **state)
 
     def show(self, state: Mapping[str, Any]) -> None:
         """Show something else, at the same step; with the same hooks off and the same breakpoints, if it has such.

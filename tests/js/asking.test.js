@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import * as asking from "../../hookviz/player/asking.js";
+import * as asking from "../../hookviz/player/browser/asking.js";
 
 const number = { text: "What comes out?", answer: "10", reasons: [["8", "8 is the gradient before c_hook."]] };
 const choice = { text: "Which?", choices: ["c", "d", "e"], right: 1, reasons: ["later", "", "earlier"] };

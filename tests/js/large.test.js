@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { stateIn } from "../../hookviz/player/logic.js";
-import { arrivalsIn, colourAt, placeOf, scaleOf, shortNorm, spreadOf } from "../../hookviz/player/norms.js";
-import { svgOf } from "../../hookviz/player/parts.js";
-import { columnsOf, holding, placeAmong, stepsOf, zoomed } from "../../hookviz/player/zoom.js";
+import { stateIn } from "../../hookviz/player/browser/logic.js";
+import { arrivalsIn, colourAt, placeOf, scaleOf, shortNorm, spreadOf } from "../../hookviz/player/browser/norms.js";
+import { svgOf } from "../../hookviz/player/browser/parts.js";
+import { columnsOf, holding, placeAmong, stepsOf, zoomed } from "../../hookviz/player/browser/zoom.js";
 
 test("a box is to come, now while a step is inside, begun between, and done in the end", () => {
   const spans = [[3, 5], [9, 9]];

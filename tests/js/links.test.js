@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { stepOf } from "../../hookviz/player/links.js";
+import { stepOf } from "../../hookviz/player/browser/links.js";
 
 test("a link names its step as the screen does, from 1 on", () => {
   assert.deepEqual(["#step-1", "lesson.html#step-12"].map(stepOf), [0, 11]);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import * as logic from "../../hookviz/player/logic.js";
+import * as logic from "../../hookviz/player/browser/logic.js";
 
 const fixture = JSON.parse(readFileSync(new URL("./fixture.json", import.meta.url), "utf8"));
 const { frames, hooks, firings, svgs } = fixture;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { MOST, normsAsked, rankOf, readIndex, seek } from "../../hookviz/player/seek.js";
+import { MOST, normsAsked, rankOf, readIndex, seek } from "../../hookviz/player/browser/seek.js";
 
 const COLUMNS = {
   kind: ["module", "module", "hook", "node", "leaf", "node"],

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { chosen, flip, offAt, parted, rowsBeside } from "../../hookviz/player/variants.js";
-import { wasUnlike } from "../../hookviz/player/logic.js";
+import { chosen, flip, offAt, parted, rowsBeside } from "../../hookviz/player/browser/variants.js";
+import { wasUnlike } from "../../hookviz/player/browser/logic.js";
 
 const POOL = [{ title: "seed" }, { title: "hook" }, { title: "absent" }];
 const VARIANTS = [

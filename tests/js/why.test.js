@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { whyTitle } from "../../hookviz/player/why.js";
+import { whyTitle } from "../../hookviz/player/browser/why.js";
 
 const words = { why: "Why?", why_value: "Why {value}?" };
 const titleOf = (frame) => whyTitle({ parts: [], after: null, ...frame }, words);

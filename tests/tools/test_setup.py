@@ -433,7 +433,8 @@ def test_the_wheel_carries_everything_that_is_in_the_package(tmp_path: Path, mon
         there = {name for name in wheel.namelist() if name.startswith("hookviz/")}
         extra = {name.split("/")[0] for name in wheel.namelist()} - {"hookviz"}
     files = {path.relative_to(ROOT) for path in (ROOT / "hookviz").rglob("*") if path.is_file()}
-    assert there == {path.as_posix() for path in files if "__pycache__" not in path.parts and path.suffix != ".pyc"}
+    installed = {path for path in files if not {"__pycache__", "browser"} & {*path.parts} and path.suffix != ".pyc"}
+    assert there == {path.as_posix() for path in installed}
     assert {Path(name).suffix for name in there} >= {".py", ".js", ".css", ".json"}
     assert "hookviz/py.typed" in there
     assert extra == {f"hookviz-{project()['version']}.dist-info"}

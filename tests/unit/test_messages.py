@@ -55,7 +55,7 @@ def texts(path: Path) -> set[str]:
 
 TEXTS = set().union(*(texts(path) for path in PACKAGE.rglob("*.py")))
 USED = [pattern for _, call in calls() for pattern in patterns(call.args[0])]
-SCRIPT = "\n".join(path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "player").glob("*.js")))
+SCRIPT = "\n".join(path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "player" / "browser").glob("*.js")))
 
 
 def used_in_script(key: str) -> bool:

@@ -2,14 +2,13 @@
 
 import colorsys
 import re
-from importlib.resources import files
 from itertools import product
+from pathlib import Path
 
 import pytest
 
-CSS = "".join(
-    files("hookviz.player").joinpath(name).read_text(encoding="utf-8") for name in ("player.css", "large.css")
-)
+SOURCES = Path(__file__).parents[2] / "hookviz" / "player" / "browser"
+CSS = "".join((SOURCES / name).read_text(encoding="utf-8") for name in ("player.css", "large.css"))
 TEXTS = ("ink", "quiet", "purple", "red", "hook")
 GROUNDS = ("paper", "side", "sunk")
 Colour = tuple[float, ...]

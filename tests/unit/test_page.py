@@ -1,6 +1,7 @@
 """A page is whole in one file, plays nothing but itself, and keeps what people wrote as text."""
 
 import base64
+import gzip
 import hashlib
 import json
 import os
@@ -28,7 +29,6 @@ from hookviz.player.assets import SCRIPTS, script, style
 from hookviz.player.assets import _read as read_players
 from hookviz.player.compression import unpack
 from hookviz.player.frames import LONGEST, state
-from hookviz.player.minifier import compact_script, compact_style
 from hookviz.player.widget import Player
 from hookviz.trace import Note
 
@@ -189,33 +189,14 @@ def test_a_long_trace_says_that_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_page_of_the_first_picture_is_small() -> None:
     size = len(page(recorded()).encode())
-    print(f"{size} bytes, of which script {len(script().encode())} and style {len(style().encode())}")
+    print(f"{size} bytes, of which script {len(bundle('page.js').encode())} and style {len(bundle('player.css').encode())}")
     assert size <= 106_000  # the style for forced colours alone takes 2,000
 
 
-def test_our_own_part_is_small() -> None:
-    own = compact_script(read_own("page.js")) + compact_style(read_own("page.css") + read_own("still.css"))
-    assert len(own.encode()) <= 6_000
-
-
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_each_line_of_a_script_stands_for_itself(name: str) -> None:
-    """Indents are taken away: in a text of several lines that would change the text."""
-    for line in read_players(name).splitlines():
-        assert line.count("`") % 2 == 0, line
-
-
-def test_compacting_takes_comments_indents_and_modules_away() -> None:
-    code = '/* One\n   two */\nimport { a } from "./a.js";\n// No.\nexport const b = 1 // stays\n'
-    assert compact_script(f"{code}\n  /** Doc. */\n  b.c();\n") == "const b=1 // stays\nb.c();"
-
-
-@pytest.mark.parametrize(
-    "line",
-    ['say("a , b = c")', "say(`a , ${b} = c`)", 'text.replace(/ , "/g, "")', r'say("a \" , b")', "a - -b + +c in d"],
-)
-def test_compacting_leaves_texts_and_patterns_alone(line: str) -> None:
-    assert compact_script(line) == line
+def test_script_and_style_are_small_as_they_are_sent() -> None:
+    sent = {name: len(gzip.compress(bundle(name).encode(), 9)) for name in ("page.js", "player.css", "page.css")}
+    print(sent)
+    assert sum(sent.values()) <= 40_000
 
 
 # -- nothing from elsewhere, and nothing but what was put in
@@ -243,12 +224,12 @@ def test_the_policy_allows_the_style_and_the_script_that_are_there_and_nothing_e
 def test_nothing_is_loaded(make: Callable[[], hv.Trace]) -> None:
     for _, attributes, _ in Parsed(page(make())).found:
         assert not {"src", "href", "xlink:href", "srcset", "style", "onload", "onclick"} & set(attributes)
-    assert "@import" not in style() and "url(" not in style()
+    style = bundle("player.css") + bundle("page.css") + bundle("static_picture.css")
+    assert "@import" not in style and "url(" not in style
 
 
 def test_no_script_of_ours_ends_itself() -> None:
-    code = script() + read_own("page.js")
-    assert "</" not in code and "<!--" not in code and "export default" not in page(recorded())
+    assert "</script" not in bundle("page.js") and "<!--" not in bundle("page.js")
 
 
 def test_hostile_names_and_sources_stay_text() -> None:

@@ -197,4 +197,5 @@ function keepTime(now, put, onChange, signal) {
   arm();
 }
 
+export { render };
 export default { render };

@@ -1,5 +1,8 @@
 // The player without a kernel: a model that only remembers, and its place in a page.
 
+import { make, unpack } from "./dom.js";
+import { render } from "./widget.js";
+
 /** What anywidget hands to render, as far as the player asks for it. */
 function makeModel(values) {
   const heard = new Map();
