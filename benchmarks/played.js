@@ -16,7 +16,10 @@ async () => {
     await frame();
   }
   const { left, top, width } = pane.querySelector(".hv-track").getBoundingClientRect();
-  const point = (name, part) => pane.dispatchEvent(new PointerEvent(name, { pointerId: 1, bubbles: true, clientX: left + part * width, clientY: top + 9 }));
+  const point = (name, part) => {
+    const place = { clientX: left + part * width, clientY: top + 9 };
+    pane.dispatchEvent(new PointerEvent(name, { pointerId: 1, bubbles: true, ...place }));
+  };
   pane.setPointerCapture = () => {};
   pane.hasPointerCapture = () => true;
   point("pointerdown", 0);

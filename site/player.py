@@ -23,4 +23,4 @@ def two_hooks() -> None:
 
 def first_player() -> str:
     """What Jupyter would show for it."""
-    return render_output(hv.whatif(two_hooks).state())
+    return render_output(hv.whatif(two_hooks).content())

@@ -20,7 +20,7 @@ ENTRIES = {
     # anywidget loads a module; a page has a plain script, since some notebooks run the scripts of an output elsewhere.
     "player.js": ("widget.js", "--format=esm"),
     "page.js": ("page.js", "--format=iife"),
-    "player.css": ("player.css",),
+    "player.css": ("index.css",),
     "page.css": ("page.css",),
     "static_picture.css": ("static_picture.css",),
 }
@@ -64,7 +64,9 @@ def bundle(folder: Path | None = None) -> int:
     """Write the bundles into ``folder``, those that are committed if None."""
     for name, (entry, *options) in ENTRIES.items():
         target = f"--outfile={(folder or ROOT / BUNDLES) / name}"
-        status = run("esbuild", str(SOURCES / entry), "--bundle", "--minify", "--charset=utf8", TARGET, *options, target)
+        status = run(
+            "esbuild", str(SOURCES / entry), "--bundle", "--minify", "--charset=utf8", TARGET, *options, target
+        )
         if status:
             return status
     return 0
@@ -79,9 +81,7 @@ def fresh() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         status = bundle(folder)
-        stale = [
-            name for name in ENTRIES if (folder / name).read_bytes() != (ROOT / BUNDLES / name).read_bytes()
-        ]
+        stale = [name for name in ENTRIES if (folder / name).read_bytes() != (ROOT / BUNDLES / name).read_bytes()]
     if stale:
         print(f"{BUNDLES}: {', '.join(stale)} not made from these sources: run make bundle", file=sys.stderr)
     return status or int(bool(stale))

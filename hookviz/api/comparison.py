@@ -1,7 +1,7 @@
 """Two traces of one program side by side, as a person holds them: a table, and in Jupyter a player of both."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from hookviz.analysis.comparison.comparison import Difference, differences
 from hookviz.api.display import Displayed
@@ -10,6 +10,9 @@ from hookviz.support.table import Table
 from hookviz.trace import Step, TraceData
 from hookviz.trace.sentences import brief
 from hookviz.trace.values import number
+
+if TYPE_CHECKING:
+    from hookviz.player.payload import Content
 
 
 class Comparison(Displayed, Table[Difference]):
@@ -37,16 +40,19 @@ class Comparison(Displayed, Table[Difference]):
         head = [say(f"table.{name}") for name in ("on", "gradient", "this", "other", "difference", "step")]
         super().__init__(rows, head, _cells, nothing=sentence)
 
-    def state(self) -> dict[str, Any]:
-        """All that the player needs, as plain data."""
-        from hookviz.player.variants import Variant, variants
+    def content(self) -> "Content":
+        """All that the player shows, as plain data."""
+        from hookviz.player.several_runs import Variant, several_runs
+        from hookviz.player.wording import add_notes
 
         this, other = self.traces
         one = Variant(this, say("variant.this"), say("absent.this"))
         two = Variant(other, say("variant.other"), say("absent.other"), beside=0)
-        shown = variants([one, two])
-        mark = self._mark(shown)
-        return {**shown, "shown": 1, "split": True, "mark": mark, "notes": [self._begins(mark), *shown["notes"]]}
+        content = several_runs([one, two], shown=1)
+        content["mark"] = self._mark(content)
+        content["opening"]["split"] = True
+        add_notes(content, [self._begins(content["mark"])])
+        return content
 
     def _begins(self, mark: int) -> str:
         """The sentence, with the step counted as the player counts them."""
@@ -58,14 +64,14 @@ class Comparison(Displayed, Table[Difference]):
             [say("diff.begins" if self._caused else "diff.begun", count=len(self), **where), *self._more],
         )
 
-    def _mark(self, shown: Mapping[str, Any]) -> int:
+    def _mark(self, content: "Content") -> int:
         """The place on the common timeline of the first firing that differs; -1 if there is none."""
         if self.first is None:
             return -1
         side = 0 if self.first.trace is self.traces[0] else 1
         place = [step.index for step in self.first.trace.firings].index(self.first.index)
-        firings = shown["variants"][side]["firings"]  # of a long trace not all
-        return int(firings[place]["step"]) if place < len(firings) else -1
+        firings = content["runs"][side]["firings"]  # of a long trace not all
+        return firings[place]["step"] if place < len(firings) else -1
 
     def __repr__(self) -> str:
         return f"{self.sentence}\n{super().__repr__()}" if len(self) else self.sentence

@@ -11,6 +11,7 @@ from hookviz.trace import TraceData
 
 if TYPE_CHECKING:
     from hookviz.picture import Figure
+    from hookviz.player.payload import Content
     from hookviz.player.widget import Player
 
 
@@ -31,11 +32,11 @@ class Trace(TraceAnalyses, Displayed, TraceData):
 
         return figure(self, None if step is None else self.at(step), tensors=tensors)
 
-    def state(self) -> dict[str, Any]:
-        """All that the player needs, as plain data."""
-        from hookviz.player.large_trace import state_of
+    def content(self) -> "Content":
+        """All that the player shows, as plain data."""
+        from hookviz.player.trace_content import TraceContent
 
-        return state_of(self)
+        return TraceContent(self).whole()
 
     def player(self) -> "Player":
         """The widget; of a large trace it asks the kernel for what it shows next."""

@@ -1,32 +1,32 @@
-"""A player's state as one HTML file that plays, and as the output of a notebook's cell that does."""
+"""A player as one HTML file that plays, and as the output of a notebook's cell that does."""
 
 import base64
 import hashlib
 
-from hookviz.page.static_picture import State, static_picture
+from hookviz.page.static_picture import opened, static_picture
 from hookviz.picture.inline_svg import shown, text
-from hookviz.player.assets import BEGIN, bundle, length
+from hookviz.player.bundles import bundle
 from hookviz.player.compression import pack
-from hookviz.player.large_trace import brief, state_of
+from hookviz.player.payload import Content, page_state
+from hookviz.player.trace_content import TraceContent
 from hookviz.support.messages import say
 from hookviz.support.version import VERSION
 from hookviz.trace import TraceData
 from hookviz.trace.redaction import redacted
 
 
-def render_page(state: State, title: str | None = None) -> str:
-    """A page that plays ``state``, whole in one text: nothing is loaded from elsewhere, and nothing could be.
+def render_page(content: Content, title: str | None = None) -> str:
+    """A page that plays ``content``, whole in one text: nothing is loaded from elsewhere, and nothing could be.
 
     Args:
-        state: what a player shows, as ``hookviz.player.frames.state`` makes it; whatever else it holds is handed to
-            the player, too.
+        content: what a player shows, as ``hookviz.player.trace_content`` makes it.
         title: the heading; a general one if None.
 
     >>> import torch, hookviz
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> with hookviz.record() as trace:
     ...     (x * x).backward()
-    >>> "<h1>x &lt; 4</h1>" in render_page(state_of(trace), "x < 4")
+    >>> "<h1>x &lt; 4</h1>" in render_page(TraceContent(trace).whole(), "x < 4")
     True
     """
     heading = text(say("page.title") if title is None else title)
@@ -42,7 +42,7 @@ def render_page(state: State, title: str | None = None) -> str:
         f"<style>{css}</style>",
     ]
     how = f'<p class="hv-how">{say("page.how")}</p>'
-    inside = f"<h1>{heading}</h1>{how}{_body(state, js, say('page.hint'), packed=False)}"
+    inside = f"<h1>{heading}</h1>{how}{_body(content, js, say('page.hint'), packed=False)}"
     foot = f"<footer>{say('page.made', version=VERSION)}</footer>"
     body = f'<main class="hv-page">{inside}</main>{foot}'
     return f'<!DOCTYPE html>\n<html lang="en">\n<head>{"".join(head)}</head>\n<body>{body}</body>\n</html>\n'
@@ -56,19 +56,18 @@ def page(trace: TraceData, title: str | None = None, *, source: bool = True, val
     """
     if not trace.rows:
         raise ValueError(say("error.page.empty", why=repr(trace)))
-    state = state_of(redacted(trace, source=source, values=values))
-    if not values:  # nobody has looked
-        state["words"] = {**state["words"], "found_none": say("redacted.found_none")}
-    return render_page(state, title)
+    no_finding = None if values else say("redacted.found_none")  # nobody has looked
+    made = TraceContent(redacted(trace, source=source, values=values), no_finding=no_finding)
+    return render_page(made.whole(), title)
 
 
-def render_output(state: State) -> str:
-    """``state`` as the HTML of a cell's output: it plays where scripts run, and needs no kernel for it.
+def render_output(content: Content) -> str:
+    """``content`` as the HTML of a cell's output: it plays where scripts run, and needs no kernel for it.
 
     Where they do not, as in a notebook that is not trusted, the still picture is seen.
     """
     css = bundle("player.css") + bundle("static_picture.css")
-    inside = _body(state, bundle("page.js"), say("page.hint.notebook"), packed=True)
+    inside = _body(content, bundle("page.js"), say("page.hint.notebook"), packed=True)
     # MathJax, which some notebooks load, leaves this class alone: a dollar sign in a hook is no formula.
     return f'<div class="hv-output tex2jax_ignore mathjax_ignore"><style>{css}</style>{inside}</div>'
 
@@ -77,9 +76,10 @@ def mimebundle(trace: TraceData) -> dict[str, str]:
     """What Jupyter shows for a trace: a player that needs no kernel; else the picture of its end; else a line."""
     if not trace.rows:
         return {"text/plain": repr(trace)}
-    state = brief(trace)
-    last = state["svgs"][-1] if "outline" in state else _last(trace)
-    return {"text/html": render_output(state), "image/svg+xml": shown(last), "text/plain": repr(trace)}
+    made = TraceContent(trace)
+    content = made.brief()
+    last = content["svgs"][-1] if made.is_large else _last(trace)
+    return {"text/html": render_output(content), "image/svg+xml": shown(last), "text/plain": repr(trace)}
 
 
 def _last(trace: TraceData) -> str:
@@ -88,15 +88,15 @@ def _last(trace: TraceData) -> str:
     return figure(trace, len(trace.rows) - 1).svg()
 
 
-def _body(state: State, js: str, hint: str, *, packed: bool) -> str:
-    """The still picture, what the player needs beside it, and the script that puts the player in its place."""
-    values = {**BEGIN, **state, "steps": length(state)}
-    if not state.get("variants"):
-        del values["svgs"]  # they are in the still pictures
+def _body(content: Content, js: str, hint: str, *, packed: bool) -> str:
+    """The still picture, what the player is given, and the script that puts the player in its place."""
+    sent: Content = {**content}
+    if len(content["runs"]) == 1 and len(opened(content)["pictures"]) == len(content["svgs"]):
+        sent["svgs"] = []  # they are in the still pictures
     # The sentence is in the script's element, which goes where HTML is cleaned: there nothing tries to start.
     failed = text(say("page.failed", why="{why}"))
-    data = f'<script type="text/plain" data-failed="{failed}" class="hv-state">{pack(values)}</script>'
-    return f"{static_picture(state, hint, packed=packed)}{data}<script>{js}</script>"
+    data = f'<script type="text/plain" data-failed="{failed}" class="hv-state">{pack(page_state(sent))}</script>'
+    return f"{static_picture(content, hint, packed=packed)}{data}<script>{js}</script>"
 
 
 def _hash(source: str) -> str:

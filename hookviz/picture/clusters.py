@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import graphviz
 
+from hookviz.picture import element_ids as ids
 from hookviz.picture.html_labels import AMBER, FAINT, INK, Style, cell, kept, pin, row, small, words
 from hookviz.picture.module_boxes import CallBox
 from hookviz.picture.scene import Scene
@@ -49,7 +50,7 @@ def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, look: Style
                 _draw_call(inner, child, scene, look, draw)
             _stack(inner, box.inside)
             if not box.boxes and not box.inside:
-                inner.node(f"{box.id}-e", label="", style="invis", width="0.9", height="0.1")
+                inner.node(ids.filler(box.id), label="", style="invis", width="0.9", height="0.1")
 
 
 def _lower(figure: graphviz.Digraph, box: CallBox, scene: Scene) -> None:
@@ -74,7 +75,7 @@ def _stack(figure: graphviz.Digraph, boxes: list[CallBox]) -> None:
 def _nodes(box: CallBox) -> list[str]:
     """The ids of what is drawn in a box, as from the roots down: its own nodes, or those of the calls inside it."""
     inside = [spot for child in reversed(box.inside) for spot in _nodes(child)]
-    return [*box.boxes, *inside] or [f"{box.id}-e"]
+    return [*box.boxes, *inside] or [ids.filler(box.id)]
 
 
 def _outline(box: CallBox, look: Style) -> dict[str, str]:
@@ -87,15 +88,15 @@ def _outline(box: CallBox, look: Style) -> dict[str, str]:
 def _above(box: CallBox, scene: Scene, look: Style) -> str:
     """The name, what the module returns, and the hooks at its output."""
     name = f"<B>{words(box.name, point_size=16)}</B>" + small(f"  {box.kind}")
-    head = row(cell(f"{box.id}-t", name), kept(f"{box.id}-a", box.final, look, INK, align="RIGHT"))
-    return _plate(f"{box.id}-h", head + _pins(box, scene, look, output=True))
+    head = row(cell(ids.name(box.id), name), kept(ids.returned(box.id), box.final, look, INK, align="RIGHT"))
+    return _plate(ids.upper_plate(box.id), head + _pins(box, scene, look, output=True))
 
 
 def _below(box: CallBox, scene: Scene, look: Style) -> str:
     """The hooks at the inputs, and what the module is given; nothing where there is no such hook."""
     pins = _pins(box, scene, look, output=False)
-    given = kept(f"{box.id}-i", box.input, look, INK)
-    return _plate(f"{box.id}-f", pins + (row(given) if given else "")) if pins else ""
+    given = kept(ids.given(box.id), box.input, look, INK)
+    return _plate(ids.lower_plate(box.id), pins + (row(given) if given else "")) if pins else ""
 
 
 def _pins(box: CallBox, scene: Scene, look: Style, *, output: bool) -> str:

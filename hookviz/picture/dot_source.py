@@ -2,6 +2,7 @@
 
 import graphviz
 
+from hookviz.picture import element_ids as ids
 from hookviz.picture.clusters import draw_calls
 from hookviz.picture.edge_lengths import FAR, passed
 from hookviz.picture.graphviz import Rendered, tidy
@@ -111,12 +112,12 @@ def _around(table: str, color: str, border: int, padding: int) -> str:
 def _rows(box: Box, look: Style) -> list[str]:
     """Name, value and gradient in one row where they have room; then the op, and the pins."""
     heads = [
-        (f"{box.id}-t{k}", title(name, look.wide.get(f"{box.id}-d{k}", shown)))
+        (ids.name(box.id, k), title(name, look.wide.get(ids.held(box.id, k), shown)))
         for k, (name, shown) in enumerate(box.names)
     ]
-    heads.append((f"{box.id}-o", small(say("picture.leaf", op=box.op) if box.leaf else box.op)))
+    heads.append((ids.op(box.id), small(say("picture.leaf", op=box.op) if box.leaf else box.op)))
     beside = _has_room(box)
-    gradient = kept(f"{box.id}-g", box.final, look, PURPLE, **({"align": "RIGHT"} if beside else {"colspan": 2}))
+    gradient = kept(ids.gradient(box.id), box.final, look, PURPLE, **({"align": "RIGHT"} if beside else {"colspan": 2}))
     rows = [row(cell(*head, colspan=2)) for head in heads]
     if beside:
         rows[0] = row(cell(*heads[0]), gradient)
@@ -137,7 +138,7 @@ def _has_room(box: Box) -> bool:
 def _draw_arrow(figure: Figure, arrow: Arrow, look: Style) -> None:
     done = look.final or arrow.id in look.done
     color = PURPLE if look.final else look.outline(arrow.id)
-    shown = kept(f"{arrow.id}-v", arrow.final, look, PURPLE, ON_ARROWS)
+    shown = kept(ids.value(arrow.id), arrow.final, look, PURPLE, ON_ARROWS)
     label = {}
     if shown:
         label["label"] = f'<<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="3"><TR>{shown}</TR></TABLE>>'

@@ -1,6 +1,5 @@
 """Drawings that draw themselves through the Graphviz library that pygraphviz carries: no ``dot`` program is needed."""
 
-import re
 import xml.etree.ElementTree as ET
 from contextlib import suppress
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import graphviz
 
+from hookviz.picture import element_ids as ids
 from hookviz.picture.inline_svg import shown
 from hookviz.picture.layout import NoPictureError, draw_source, sentence_svg
 from hookviz.support.atomic_files import path_of, write_atomically
@@ -99,21 +99,6 @@ def render(drawing: graphviz.Digraph) -> Rendered:
     return rendered
 
 
-_CLASSES = {
-    "t": "hv-name",
-    "o": "hv-op",
-    "g": "hv-grad",
-    "v": "hv-pin-value",
-    "l": "hv-pin-label",
-    "k": "hv-key",
-    "x": "hv-text",
-    "a": "hv-activation",
-    "i": "hv-activation",
-    "c": "hv-hooked",
-}
-"""The last part of a cell's id says what stands in it."""
-
-
 def tidy(svg: bytes) -> bytes:
     """Graphviz's SVG with our ids and classes: links and titles become plain groups, colours can come from CSS.
 
@@ -176,7 +161,7 @@ def _raise_plates(root: ET.Element) -> None:
     if drawing is None:
         return
     for group in drawing.findall(f"{{{_SVG}}}g"):
-        for plate in [part for part in group if re.fullmatch(r"m\d+-[hf]", part.get("id", ""))]:
+        for plate in [part for part in group if ids.PLATE.fullmatch(part.get("id", ""))]:
             group.remove(plate)
             drawing.append(plate)
         if not len(group):
@@ -195,32 +180,39 @@ def _merge(group: ET.Element) -> None:
 
 def _classify(group: ET.Element) -> None:
     name = group.get("id", "")
-    texts = group.findall(f"{{{_SVG}}}text")
-    if re.fullmatch(r"e\d+-\d+-\d+|e[nmgo]\d+-[nmgo]\d+", name):
+    if ids.ARROW.fullmatch(name):
         _name(group.find(f"{{{_SVG}}}path"), "hv-line")
         _name(group.find(f"{{{_SVG}}}polygon"), "hv-head")
-    elif re.fullmatch(r"[nmg]\d+", name):
+    elif ids.BOX.fullmatch(name):
         _name(group.find(f"{{{_SVG}}}path"), "hv-box")
-    elif re.fullmatch(r"m\d+-[hf]", name):
+    elif ids.PLATE.fullmatch(name):
         group.set("class", "hv-plate")
         _name(group.find(f"{{{_SVG}}}path"), "hv-plate-box")
-    elif re.fullmatch(r"[nm]\d+-[pr]\d+", name):
-        retain = " hv-retain" if "-r" in name else ""
+    elif ids.PIN.fullmatch(name):
+        retain = " hv-retain" if ids.is_retained(name) else ""
         group.set("class", f"hv-pin{retain}")
         _name(group.find(f"{{{_SVG}}}path"), "hv-pin-box")
         _name(group.find(f"{{{_SVG}}}polygon"), "hv-pin-box")
+    elif ids.is_fact(name):
+        group.set("class", "hv-fact")
     else:
-        kind = _CLASSES.get(name.rpartition("-")[2].rstrip("0123456789"))
-        if kind is not None and name[:1] in "netmg":
-            del group.attrib["id"]
-            kind = "hv-edge-value" if name.startswith("e") else kind
-            for text in texts:
-                text.set("class", kind)
-            if kind == "hv-name" and len(texts) > 1:  # what a tensor holds stands behind its name
-                texts[1].set("class", "hv-data")
-                texts[1].set("id", name.replace("-t", "-d"))
-            if texts and name.endswith(("-v", "-g", "-a", "-i", "-c")):
-                texts[0].set("id", name)
+        _classify_texts(group, name)
+
+
+def _classify_texts(group: ET.Element, name: str) -> None:
+    """The texts of a cell get the class of their kind; those that steps write keep an id."""
+    kind = ids.text_kind(name)
+    if kind is None:
+        return
+    del group.attrib["id"]
+    texts = group.findall(f"{{{_SVG}}}text")
+    for text in texts:
+        text.set("class", kind.css_class)
+    if kind.css_class == "hv-name" and len(texts) > 1:  # what a tensor holds stands behind its name
+        texts[1].set("class", "hv-data")
+        texts[1].set("id", ids.held_by(name))
+    if texts and kind.written:
+        texts[0].set("id", name)
 
 
 def _name(element: ET.Element | None, kind: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hookviz.picture import element_ids as ids
 from hookviz.picture.grouping import Group, Member, View, label_of
 from hookviz.picture.grouping.activity import Activity, Of, Range, ranges
 from hookviz.picture.primitives import NAME_ROOM, Arrow, short, within
@@ -27,9 +28,9 @@ class GroupBox:
     steps: list[int]
     """Those that are about what is in it."""
 
-    def longest(self, kind: str) -> str:
+    def longest(self, spot: str) -> str:
         """The longest text in one of its places."""
-        return max(self.texts.get(f"{self.id}-{kind}", {}).values(), key=len, default="")
+        return max(self.texts.get(spot, {}).values(), key=len, default="")
 
 
 @dataclass
@@ -51,12 +52,12 @@ def group_box(trace: TraceData, fold: Group, happened: Activity, around: str) ->
 
 def box_about(id: str, name: str, about: str, of: Of, first: int) -> GroupBox:
     """A closed box in which ``of`` happened; from step ``first`` on it tells how many of its hooks have fired."""
-    texts = {f"{id}-g": {found.step: _range(found) for found in ranges(of.arrived)}}
+    texts = {ids.gradient(id): {found.step: _range(found) for found in ranges(of.arrived)}}
     if of.hooks:
         firings = {hook: step for step, hook in reversed(of.fired)}
         steps = sorted(firings.values())
         counts = {step: _fired(count, len(of.hooks)) for count, step in enumerate(steps, 1)}
-        texts[f"{id}-c"] = {first: _fired(0, len(of.hooks)), **counts}
+        texts[ids.fired(id)] = {first: _fired(0, len(of.hooks)), **counts}
     return GroupBox(id, name, about, texts, of.steps)
 
 
@@ -103,7 +104,7 @@ def count_of(kind: str, count: int) -> str:
 
 def spot(member: Member) -> str:
     """The id of a node's box, or of a closed one."""
-    return f"n{member}" if isinstance(member, int) else member.id
+    return ids.node(member) if isinstance(member, int) else member.id
 
 
 @dataclass
@@ -149,13 +150,13 @@ def _edges(view: View) -> Iterator[tuple[tuple[int, int], int]]:
 def _join(found: Ways, edge: tuple[int, int, int], at: Member, to: Member) -> None:
     start, slot, end = edge
     if isinstance(at, int) and isinstance(to, int):
-        found.single[start, slot] = Arrow(f"e{start}-{slot}-{end}", f"n{start}", f"n{end}")
+        found.single[start, slot] = Arrow(ids.edge(start, slot, end), ids.node(start), ids.node(end))
     elif at is not to:
         _bundle(found, spot(at), spot(to), {start})
 
 
 def _bundle(found: Ways, start: str, end: str, starts: set[int]) -> None:
-    name = f"e{start}-{end}"
+    name = ids.bundle(start, end)
     found.bundles.setdefault(name, Arrow(name, start, end))
     found.starts.setdefault(name, set()).update(starts)
 
@@ -186,7 +187,7 @@ def _open_ports(found: Ways, outside: dict[tuple[bool, str], dict[str, set[int]]
             there = {count_of("place", len(there)): joined}
         for label, near in there.items():
             said = say("fold.from" if above else "fold.to", where=label)
-            port = Port(f"o{len(found.ports)}", said, above, far.get(label))
+            port = Port(ids.port(len(found.ports)), said, above, far.get(label))
             found.ports.append(port)
             for one, starts in near.items():
                 _bundle(found, *((port.id, one) if above else (one, port.id)), starts)

@@ -6,6 +6,7 @@ from html import escape
 from math import ceil
 from typing import Any
 
+from hookviz.picture import element_ids as ids
 from hookviz.picture.primitives import SPACE, Pin
 from hookviz.picture.scene import Scene
 from hookviz.support.printable import truncate
@@ -100,10 +101,10 @@ def title(name: str, shown: str) -> str:
 
 def pin(shown: Pin, look: Style) -> str:
     """A hook's cell: its number and label, and what it did."""
-    spot = f"{shown.id}-v"
+    spot = ids.value(shown.id)
     fill = GLOW if shown.id in look.now else DONE if shown.id in look.done else PIN
     number = kept(spot, shown.final, look, INK, align="RIGHT")
-    label = cell(f"{shown.id}-l", words(shown.label, point_size=SIZE))
+    label = cell(ids.label(shown.id), words(shown.label, point_size=SIZE))
     inner = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2"><TR>{label}<TD WIDTH="14"></TD>'
     style = {"border": 1, "color": look.outline(shown.id), "bgcolor": fill, "style": "ROUNDED", "colspan": 2}
     return cell(shown.id, f"{inner}{number}</TR></TABLE>", **style)

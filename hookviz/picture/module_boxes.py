@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from hookviz.picture import element_ids as ids
 from hookviz.picture.primitives import NAME_ROOM, Arrow, Mark, Pin, change, short, tiny, within
 from hookviz.support.messages import say
 from hookviz.trace import MODULE_HOOK_KINDS, Step, TraceData
@@ -43,7 +44,7 @@ class CallBox:
     @property
     def boxes(self) -> list[str]:
         """The ids of the boxes that stand in it, outside of other calls."""
-        return [*(f"n{node}" for node in self.nodes), *self.folds]
+        return [*(ids.node(node) for node in self.nodes), *self.folds]
 
     def at(self, trace: TraceData, *, output: bool) -> list[Pin]:
         """Its hooks at one of its two sides."""
@@ -73,7 +74,7 @@ def call_boxes(
 def _box(trace: TraceData, call: int, around: str) -> CallBox:
     row = trace.calls[call]
     kind = trace.modules[row.module].kind if row.module >= 0 else ""
-    return CallBox(f"m{call}", call, within(trace.call(call), around), short(kind, NAME_ROOM), row.parent)
+    return CallBox(ids.call(call), call, within(trace.call(call), around), short(kind, NAME_ROOM), row.parent)
 
 
 def _hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:
@@ -96,26 +97,26 @@ def _pin(trace: TraceData, call: int, index: int) -> Pin:
     hook, row = trace.hook(index), trace.hook_rows[index]
     kind = say(f"picture.{row.kind}")
     label = f"{kind} {numeral(hook.place)} {short(hook.label, PIN_ROOM)}"
-    return Pin(f"m{call}-p{index}", label, hook.name, index)
+    return Pin(ids.pin(ids.call(call), index), label, hook.name, index)
 
 
 def mark_call(box: CallBox, step: Step, drawn: Container[int], arrows: Mapping[tuple[int, int], Arrow]) -> Mark:
     """What a step about a module call marks and writes."""
     on, texts = [box.id], {}
-    pin = f"{box.id}-p{step.row.hook}"
+    pin = ids.pin(box.id, step.row.hook)
     if step.hook is not None:
         on.insert(0, pin)
         raised = step.kind == "exception"
-        texts[f"{pin}-v"] = say("picture.raised") if raised else change(step.before, step.after)
+        texts[ids.value(pin)] = say("picture.raised") if raised else change(step.before, step.after)
     if step.node in drawn:
-        on.append(f"n{step.node}")
+        on.append(ids.node(step.node))
         if step.effect == "replaced":
             texts.update(_rewritten(step, arrows))
     if step.kind in ("call", "forward_pre_hook"):
-        texts[f"{box.id}-i"] = say("picture.input", value=tiny(step.after))
+        texts[ids.given(box.id)] = say("picture.input", value=tiny(step.after))
     elif step.kind in ("forward", "forward_hook"):
-        texts[f"{box.id}-a"] = say("picture.output", value=tiny(step.after))
-    near = tuple(f"n{node}" for node in box.made) if step.kind == "forward" else ()
+        texts[ids.returned(box.id)] = say("picture.output", value=tiny(step.after))
+    near = tuple(ids.node(node) for node in box.made) if step.kind == "forward" else ()
     return Mark(on, texts, near)
 
 
@@ -127,4 +128,4 @@ def _rewritten(step: Step, arrows: Mapping[tuple[int, int], Arrow]) -> Iterator[
         for slot, was, now in zip(sorted(slots), before, after, strict=True):
             arrow = arrows.get((step.node, slot))
             if arrow is not None and was != now:
-                yield f"{arrow.id}-v", change(was, now)
+                yield ids.value(arrow.id), change(was, now)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+from hookviz.picture import element_ids as ids
 from hookviz.picture.dot_source import Figure, empty_figure
 from hookviz.picture.group_boxes import draw_group
 from hookviz.picture.grouped_graph import GroupBox
@@ -21,11 +22,16 @@ class _Even(Style):
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene, None, final=True)
-        self.width = max(room_for(fold.longest(kind), SIZE) for fold in scene.folds for kind in "gc")
+        self.width = max(room_for(text, SIZE) for fold in scene.folds for text in _longest(fold))
         self.width = max(self.width, *(room_for(fold.name, 16) for fold in scene.folds))
 
     def room(self, text: str, size: int) -> int:
         return self.width
+
+
+def _longest(box: GroupBox) -> tuple[str, str]:
+    """The longest texts in the two places where steps write on a box."""
+    return box.longest(ids.gradient(box.id)), box.longest(ids.fired(box.id))
 
 
 def grid(trace: TraceData, boxes: Sequence[GroupBox]) -> Figure:

@@ -1,11 +1,12 @@
 """What a picture of one pass shows: boxes with pins, arrows between them, and what each step writes on them."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from hookviz.picture import element_ids as ids
 from hookviz.picture.grouped_graph import GroupBox, Port
 from hookviz.picture.module_boxes import CallBox, call_boxes, mark_call
 from hookviz.picture.primitives import (
@@ -83,7 +84,7 @@ class Scene:
         nodes, calls = _within(trace, below_roots, called(trace, pass_id), made, most)
         boxes = {node: box_of(trace, pass_id, node) for node in nodes}
         arrows = {
-            (start, slot): Arrow(f"e{start}-{slot}-{end}", f"n{start}", f"n{end}")
+            (start, slot): Arrow(ids.edge(start, slot, end), ids.node(start), ids.node(end))
             for start, slot, end in trace.lookup.ways(boxes)
             if end in boxes
         }
@@ -97,7 +98,8 @@ class Scene:
     def written(self, steps: Iterable[int], last: int) -> "Scene":
         """With the marks of ``steps``; what has not fired by step ``last`` did not fire."""
         self.fan.update(arrow.end for arrow in self.arrows.values())
-        self._spots = {f"{thing.id}-{kind}": thing for thing in self._things() for kind in "vgai"}
+        texts = (ids.value, ids.gradient, ids.returned, ids.given)
+        self._spots = {text(thing.id): thing for thing in self._things() for text in texts}
         for index in steps:
             self._write(index, self._mark(self.trace.steps[index]))
         self._silence(last)
@@ -139,9 +141,9 @@ class Scene:
 
     def holds(self) -> dict[str, str]:
         """What the named tensors hold: id of a text behind a name, or of one among a tensor's facts → the text."""
-        behind = {f"{box.id}-d{k}": shown for box in self.boxes.values() for k, (_, shown) in enumerate(box.names)}
+        behind = {ids.held(box.id, k): shown for box in self.boxes.values() for k, (_, shown) in enumerate(box.names)}
         rows = [(box.id, row) for box in self.boxes.values() for row in box.tensors if row.name]
-        return behind | {f"{box}-b{row.output}": tiny(self.trace.value(row.data)) + SPACE for box, row in rows}
+        return behind | {ids.data(box, row.output): tiny(self.trace.value(row.data)) + SPACE for box, row in rows}
 
     def tell(self, texts: Mapping[str, str]) -> None:
         """Let the first step write these texts."""
@@ -186,11 +188,12 @@ class Scene:
         yield from self.calls.values()
         yield from self.pins()
 
-    def unsay(self, spots: tuple[str, ...], text: str) -> None:
-        """Where an id ends in one of ``spots``, ``text`` stands instead of that a hook did not fire."""
+    def replace_silence(self, hooks: Collection[int], text: str) -> None:
+        """Write ``text`` on the pins of ``hooks`` instead of that they did not fire."""
         silent = say("picture.silent")
+        spots = {ids.value(pin.id) for pin in self.pins() if pin.hook in hooks}
         for index, mark in self.marks.items():
-            changed = {spot for spot, old in mark.texts.items() if old == silent and spot.endswith(spots)}
+            changed = {spot for spot, old in mark.texts.items() if old == silent and spot in spots}
             self.marks[index] = mark._replace(texts=mark.texts | dict.fromkeys(changed, text))
             for spot in changed:
                 self._spots[spot].final = text
@@ -205,7 +208,7 @@ class Scene:
 
     def _keep(self, spot: str, thing: Pin | Box | Arrow | CallBox, text: str) -> None:
         """Keep room for a text."""
-        longest = "input" if spot.endswith("-i") else "final"
+        longest = "input" if spot == ids.given(thing.id) else "final"
         if len(text) > len(getattr(thing, longest)):
             setattr(thing, longest, text)
 
@@ -215,7 +218,7 @@ class Scene:
             return
         end = self.marks.get(last, Mark([], {}))
         written = {spot for mark in self.marks.values() for spot in mark.texts}
-        silent = [f"{pin.id}-v" for pin in self.pins() if f"{pin.id}-v" not in written]
+        silent = [ids.value(pin.id) for pin in self.pins() if ids.value(pin.id) not in written]
         texts = {**end.texts, **dict.fromkeys(silent, say("picture.silent"))}
         self._write(last, end._replace(texts=texts))
 
@@ -246,7 +249,7 @@ def box_of(trace: TraceData, pass_id: int, node: int, around: str = "") -> Box:
     names = [(within(row.name, around), held(_data(trace, row))) for row in tensors if row.name]
     leaf = trace.ops[node] == "AccumulateGrad"
     op = trace.ops[node] if names or leaf else trace.name(node)  # with a number, where there are several
-    return Box(f"n{node}", node, op, leaf, tensors, names, list(_pins(trace, pass_id, node, tensors)))
+    return Box(ids.node(node), node, op, leaf, tensors, names, list(_pins(trace, pass_id, node, tensors)))
 
 
 def _data(trace: TraceData, row: TensorRow) -> str:
@@ -260,27 +263,28 @@ def _data(trace: TraceData, row: TensorRow) -> str:
 
 def _pins(trace: TraceData, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
     """Pins in the order in which they fire."""
-    mine = trace.lookup.hooks(pass_id).of_node.get(node, ())
+    mine, box = trace.lookup.hooks(pass_id).of_node.get(node, ()), ids.node(node)
     for kind in PINNED:
         if kind == "retain_grad":
             for row in tensors:
                 if row.retains_grad:
-                    yield Pin(f"n{node}-r{row.output}", say("picture.retain"), say("picture.retain"), None)
+                    label = say("picture.retain")
+                    yield Pin(ids.retained(box, row.output), label, label, None)
         for index in mine:
             if trace.hook_rows[index].kind == kind:
                 hook = trace.hook(index, trace.place(index, pass_id))
                 prefix = _PREFIXES.get(kind)
-                label = f"{say(prefix)} {hook.label}" if prefix else hook.label
-                yield Pin(f"n{node}-p{index}", f"{numeral(hook.place)} {short(label, LABEL_ROOM)}", hook.name, index)
+                named = short(f"{say(prefix)} {hook.label}" if prefix else hook.label, LABEL_ROOM)
+                yield Pin(ids.pin(box, index), f"{numeral(hook.place)} {named}", hook.name, index)
 
 
 def _mark(scene: Scene, box: Box, step: Step) -> Mark:
     on, texts = [box.id], {}
-    gradient = f"{box.id}-g"
+    gradient = ids.gradient(box.id)
     if step.kind in HOOK_KINDS:
-        pin = f"{box.id}-p{step.row.hook}"
+        pin = ids.pin(box.id, step.row.hook)
         on.append(pin)
-        texts[f"{pin}-v"] = change(step.before, step.after)
+        texts[ids.value(pin)] = change(step.before, step.after)
         if step.kind == "tensor_hook":
             texts[gradient] = say("picture.gradient", value=_arrived(scene, step))
         elif step.kind == "node_pre_hook":
@@ -288,15 +292,15 @@ def _mark(scene: Scene, box: Box, step: Step) -> Mark:
         elif step.kind == "post_accumulate_hook" and step.row.subject == "gradient":
             texts[gradient] = say("picture.grad", value=tiny(step.after))
     elif step.kind == "retain_grad":
-        on.append(f"{box.id}-r{step.output}")
-        texts[f"{box.id}-r{step.output}-v"] = say("picture.grad", value=tiny(step.after))
+        on.append(ids.retained(box.id, step.output))
+        texts[ids.value(ids.retained(box.id, step.output))] = say("picture.grad", value=tiny(step.after))
     elif step.kind in ("accumulate", "synchronise"):
         texts[gradient] = say("picture.grad", value=tiny(step.after))
     elif step.kind == "compute":
         _carry(scene, step, on, texts)
     elif step.kind == "exception" and step.row.hook is not None:
-        on.append(f"{box.id}-p{step.row.hook}")
-        texts[f"{box.id}-p{step.row.hook}-v"] = say("picture.raised")
+        on.append(ids.pin(box.id, step.row.hook))
+        texts[ids.value(ids.pin(box.id, step.row.hook))] = say("picture.raised")
     elif step.kind in ("seed", "arrive", "aliased", "unknown_hook", "returned"):
         texts[gradient] = say("picture.gradient", value=_arrived(scene, step))
         if step.kind in ("aliased", "unknown_hook"):
@@ -322,10 +326,10 @@ def _correct(scene: Scene, step: Step, on: list[str], texts: dict[str, str]) -> 
     for (start, slot), arrow in scene.arrows.items():
         if scene.trace.edges[start, slot] == end:
             on.append(arrow.id)
-            texts[f"{arrow.id}-v"] = change(step.before, step.after)
+            texts[ids.value(arrow.id)] = change(step.before, step.after)
     cause = None if step.row.cause is None else scene.trace.rows[step.row.cause]
     if cause is not None and cause.node in scene.boxes:
-        on.append(f"n{cause.node}-p{cause.hook}")
+        on.append(ids.pin(ids.node(cause.node), cause.hook))
 
 
 def _carry(scene: Scene, step: Step, on: list[str], texts: dict[str, str]) -> None:
@@ -337,4 +341,4 @@ def _carry(scene: Scene, step: Step, on: list[str], texts: dict[str, str]) -> No
             continue
         on.append(arrow.id)
         if scene.shown <= FEW or scene.fan[arrow.end] > 1:
-            texts[f"{arrow.id}-v"] = tiny(value)
+            texts[ids.value(arrow.id)] = tiny(value)

@@ -1,12 +1,13 @@
 """The layer of Python tensors: each stands on top of its node, and every hook stands where it is kept."""
 
-import re
 from collections.abc import Callable, Mapping
 
+from hookviz.picture import element_ids as ids
 from hookviz.picture.html_labels import QUIET, SMALL, Style, cell, pin, room_for, row, small, words
 from hookviz.picture.primitives import LABEL_ROOM, NAME_ROOM, SPACE, Box, Pin, short, tiny
 from hookviz.picture.scene import Scene
 from hookviz.support.messages import say
+from hookviz.support.messages.text import Text
 from hookviz.trace import TensorRow
 
 ON_TENSOR = ("tensor_hook", "post_accumulate_hook")
@@ -31,7 +32,7 @@ def _on_tensor(scene: Scene, shown: Pin, tensor: TensorRow) -> bool:
 
 def _node(scene: Scene, box: Box, pins: list[Pin], look: Style) -> str:
     """The node's op, its list of pre-hooks, and the hooks that it calls."""
-    rows = [row(cell(f"{box.id}-o", small(say("picture.node", op=box.op)), colspan=2))]
+    rows = [row(cell(ids.op(box.id), small(say("picture.node", op=box.op)), colspan=2))]
     rows.append(row(pre_hooks(scene, box)))
     return "".join([*rows, *(row(pin(shown, look)) for shown in pins)])
 
@@ -45,7 +46,7 @@ def pre_hooks(scene: Scene, box: Box) -> str:
     listed = [] if box.leaf else [f"{owner}._backward_hooks" for owner in sorted(owners)]
     listed += [short(hook.name, LABEL_ROOM) for hook in hooks if hook.kind == "node_pre_hook"]
     text = say("picture.pre_hooks", hooks=", ".join(listed)) if listed else say("picture.no_pre_hooks")
-    return cell(f"{box.id}-x", small(text), colspan=2)
+    return cell(ids.pre_hooks(box.id), small(text), colspan=2)
 
 
 def _tensor(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], look: Style) -> str:
@@ -55,7 +56,7 @@ def _tensor(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], look: St
     facts = [
         _fact("data", *_data(scene, box, tensor)),
         # The player begins with the first value, and writes the others by itself.
-        _fact("grad", before, room, f"{box.id}-f{tensor.output}")
+        _fact("grad", before, room, ids.grad(box.id, tensor.output))
         if look.final
         else _fact("grad", _grad(box, tensor, look) or before, room),
         _fact("grad_fn", say("name.none") if tensor.leaf else box.op),
@@ -64,7 +65,7 @@ def _tensor(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], look: St
         _fact("_backward_hooks", _hooks(scene, tensor)),
     ]
     name = words(say("picture.tensor", name=short(tensor.name, NAME_ROOM)), point_size=17)
-    rows = [row(cell(f"{box.id}-t", f"<B>{name}</B>", colspan=2))]
+    rows = [row(cell(ids.name(box.id), f"<B>{name}</B>", colspan=2))]
     rows += [row(left, right) for left, right in zip(facts[::2], facts[1::2], strict=True)]
     rows += [row(pin(shown, look)) for shown in pins]
     return f'<TABLE BORDER="1" COLOR="{QUIET}" CELLBORDER="0" CELLSPACING="2" CELLPADDING="1">{"".join(rows)}</TABLE>'
@@ -72,7 +73,7 @@ def _tensor(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], look: St
 
 def _data(scene: Scene, box: Box, tensor: TensorRow) -> tuple[str, int, str]:
     """What a tensor holds. Where that is other in another variant, the player writes it, and needs room for both."""
-    shown, spot = tiny(scene.trace.value(tensor.data)), f"{box.id}-b{tensor.output}"
+    shown, spot = tiny(scene.trace.value(tensor.data)), ids.data(box.id, tensor.output)
     return (shown, room_for(scene.wide[spot]), spot) if spot in scene.wide else (shown, 0, "")
 
 
@@ -98,23 +99,23 @@ def _grad(box: Box, tensor: TensorRow, look: Style) -> str | None:
 
 def _grads(box: Box, tensor: TensorRow) -> list[tuple[str, str]]:
     """The spots that tell of a tensor's ``.grad``, each with the longest text that it shows."""
-    retained = [(f"{p.id}-v", p.final) for p in box.pins if p.id == f"{box.id}-r{tensor.output}"]
-    return [*retained, (f"{box.id}-g", box.final)] if box.leaf else retained
+    mine = ids.retained(box.id, tensor.output)
+    retained = [(ids.value(mine), pin.final) for pin in box.pins if pin.id == mine]
+    return [*retained, (ids.gradient(box.id), box.final)] if box.leaf else retained
 
 
 def grads(texts: Mapping[str, str]) -> dict[str, str]:
     """What the texts of a step say of ``.grad``: id of the tensor's fact → its value from now on.
 
-    >>> grads({"n1-r0-v": ".grad = 10", "n1-p0-v": "8 → 10", "n2-g": "gradient 12"})
+    >>> grads({"n1-r0-v": say("picture.grad", value="10"), "n1-p0-v": "8 → 10"})
     {'n1-f0': '10'}
     """
-    told = (
-        (re.sub(r"-g$|-r(\d+)-v$", lambda end: f"-f{end[1] or 0}", spot), _written(text))
-        for spot, text in texts.items()
-    )
-    return {spot: text for spot, text in told if text is not None}
+    found = ((ids.grad_of(spot), _written(text)) for spot, text in texts.items())
+    return {spot: value for spot, value in found if value is not None}
 
 
 def _written(text: str) -> str | None:
-    mark = say("picture.grad", value="")
-    return text.removeprefix(mark) if text.startswith(mark) else None
+    """The value that a text gives to ``.grad``; None where it speaks of something else."""
+    if isinstance(text, Text) and text.key == "picture.grad" and isinstance(text.arguments, Mapping):
+        return text.arguments["value"]
+    return None

@@ -1,11 +1,13 @@
-"""What can be searched for in a large trace: what each thing is called, and where and when it is seen."""
+"""What can be searched for in a trace: what each thing is called, and where and when it is seen."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import Activity
+from hookviz.player.payload import IndexPart
+from hookviz.player.wording import Wording
 from hookviz.support.source_code import Source
 from hookviz.trace import HOOK_KINDS, TraceData
 
@@ -14,7 +16,7 @@ class Entry(NamedTuple):
     """A thing that has a name."""
 
     kind: str
-    """``node``, ``leaf``, ``module`` or ``hook``."""
+    """``node``, ``leaf``, ``module``, ``hook`` or ``pass``."""
     label: str
     note: str
     """What else it goes by: an op, a class, what a hook is on."""
@@ -26,14 +28,22 @@ class Entry(NamedTuple):
     """When gradients arrive at a node; when a module or hook first has its turn; none where nothing happens."""
 
 
-def columns(entries: Iterable[Entry]) -> dict[str, list[Any]]:
+def index_part(entries: Iterable[Entry], wording: Wording) -> IndexPart:
     """``entries`` as a column for each of their fields.
 
-    >>> columns([Entry("leaf", "x", "AccumulateGrad", 3, "0/", [7])])["label"]
+    >>> index_part([Entry("leaf", "x", "AccumulateGrad", 3, "0/", [7])], Wording())["label"]
     ['x']
     """
     rows = list(entries)
-    return {name: [row[place] for row in rows] for place, name in enumerate(Entry._fields)}
+    return {
+        "kind": [row.kind for row in rows],
+        "label": [wording(row.label) for row in rows],
+        "note": [wording(row.note) for row in rows],
+        "number": [row.number for row in rows],
+        "view": [row.view for row in rows],
+        "steps": [row.steps for row in rows],
+        "words": wording.words,
+    }
 
 
 def entries(trace: TraceData, views: Views, happened: Activity) -> Iterator[Entry]:

@@ -1,19 +1,19 @@
-"""The player as an anywidget: a trace's frames go to the browser once, and stepping needs no kernel."""
+"""The player as an anywidget: its content goes to the browser once, and stepping needs no kernel."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import anywidget
 import ipywidgets
 import traitlets
 
-from hookviz.player.assets import bundle, length
-from hookviz.player.frames import state
-from hookviz.player.large_trace import Large, is_large
+from hookviz.player.bundles import bundle
+from hookviz.player.compression import pack
+from hookviz.player.payload import INITIAL, Content, HookText, PartReply, PartRequest, empty_content
+from hookviz.player.trace_content import TraceContent
+from hookviz.player.wording import screen_words
 from hookviz.trace import TraceData
-
-_SHOWN = ("svgs", "frames", "hooks", "firings", "variants", "layers", "outline", "parts")
-"""The traits that take memory."""
 
 
 class Player(anywidget.AnyWidget):
@@ -22,7 +22,7 @@ class Player(anywidget.AnyWidget):
     ``step`` is counted from 0; ``playing`` and ``speed`` (steps per 1.2 s) can be set and linked like it:
     ``ipywidgets.jslink((player, "step"), (slider, "value"))``. So can ``predict``, with ``right`` and ``asked``, the
     score; ``breakpoints``, by the places of hooks in ``hooks``; and what is shown: ``large``, ``tensors``, ``nodes``,
-    and ``norms``, by which the boxes of a large trace are coloured.
+    and ``norms``, by which boxes are coloured.
 
     >>> from hookviz import Trace
     >>> Player.of(Trace()).steps
@@ -31,37 +31,25 @@ class Player(anywidget.AnyWidget):
 
     _esm = traitlets.Unicode().tag(sync=True)
     _css = traitlets.Unicode().tag(sync=True)
-    svgs = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    frames = traitlets.List(traitlets.Dict()).tag(sync=True)
-    hooks = traitlets.List(traitlets.Dict()).tag(sync=True)
-    firings = traitlets.List(traitlets.Dict()).tag(sync=True)
-    notes = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    layers = traitlets.Unicode().tag(sync=True)
-    words = traitlets.Dict().tag(sync=True)
-    outline = traitlets.Unicode().tag(sync=True)
-    parts = traitlets.Dict().tag(sync=True)
-    count = traitlets.Int(0).tag(sync=True)
-    variants = traitlets.List(traitlets.Dict()).tag(sync=True)
-    switches = traitlets.List(traitlets.Dict()).tag(sync=True)
-    combinations = traitlets.Dict().tag(sync=True)
-    shown = traitlets.Int(0).tag(sync=True)
-    flipped = traitlets.Bool(False).tag(sync=True)
-    split = traitlets.Bool(False).tag(sync=True)
-    mark = traitlets.Int(-1).tag(sync=True)
-    twin = traitlets.Unicode().tag(sync=True)
-    step = traitlets.Int(0).tag(sync=True)
+    content = traitlets.Dict().tag(sync=True)
+    """All that is shown: a ``payload.Content``."""
     steps = traitlets.Int(0).tag(sync=True)
-    playing = traitlets.Bool(False).tag(sync=True)
-    speed = traitlets.Float(1.0).tag(sync=True)
-    predict = traitlets.Bool(False).tag(sync=True)
-    answered = traitlets.Dict().tag(sync=True)
-    asked = traitlets.Int(0).tag(sync=True)
-    right = traitlets.Int(0).tag(sync=True)
-    breakpoints = traitlets.List(traitlets.Int()).tag(sync=True)
-    large = traitlets.Bool(False).tag(sync=True)
-    tensors = traitlets.Bool(False).tag(sync=True)
-    nodes = traitlets.Bool(False).tag(sync=True)
-    norms = traitlets.Bool(True).tag(sync=True)
+    step = traitlets.Int(INITIAL["step"]).tag(sync=True)
+    playing = traitlets.Bool(INITIAL["playing"]).tag(sync=True)
+    speed = traitlets.Float(INITIAL["speed"]).tag(sync=True)
+    predict = traitlets.Bool(INITIAL["predict"]).tag(sync=True)
+    answered = traitlets.Dict(default_value=INITIAL["answered"]).tag(sync=True)
+    asked = traitlets.Int(INITIAL["asked"]).tag(sync=True)
+    right = traitlets.Int(INITIAL["right"]).tag(sync=True)
+    breakpoints = traitlets.List(traitlets.Int(), default_value=INITIAL["breakpoints"]).tag(sync=True)
+    large = traitlets.Bool(INITIAL["large"]).tag(sync=True)
+    tensors = traitlets.Bool(INITIAL["tensors"]).tag(sync=True)
+    nodes = traitlets.Bool(INITIAL["nodes"]).tag(sync=True)
+    norms = traitlets.Bool(INITIAL["norms"]).tag(sync=True)
+    shown = traitlets.Int(INITIAL["shown"]).tag(sync=True)
+    flipped = traitlets.Bool(INITIAL["flipped"]).tag(sync=True)
+    split = traitlets.Bool(INITIAL["split"]).tag(sync=True)
+    twin = traitlets.Unicode(INITIAL["twin"]).tag(sync=True)
 
     _own_layout: ipywidgets.Layout | None = None
     """The layout that was made for this player alone."""
@@ -80,8 +68,7 @@ class Player(anywidget.AnyWidget):
         """
         super().close()
         # A variable, or Jupyter's ``Out``, may keep a closed player. It has no connection any more, so nothing is sent.
-        for name in _SHOWN:
-            self.set_trait(name, type(getattr(self, name))())
+        self.set_trait("content", {})
         if self._answering is not None:
             self.on_msg(self._answering, remove=True)
             self._answering = None
@@ -91,44 +78,57 @@ class Player(anywidget.AnyWidget):
     @classmethod
     def of(cls, trace: TraceData) -> "Player":
         """The player of ``trace``; of a large one it asks for what it does not have yet."""
-        if not is_large(trace):
-            return cls.showing(state(trace))
-        large = Large(trace)
-        player = cls.showing(large.state())
-        player._answering = lambda _, asked, __: player.answer(large, asked)
-        player.on_msg(player._answering)
+        if not trace.rows:
+            return cls.showing({**empty_content(screen_words()), "notes": list(trace.notes)})
+        made = TraceContent(trace)
+        player = cls.showing(made.content())
+        if made.is_large:
+            player._answering = lambda _, request, __: player.answer(made, request)
+            player.on_msg(player._answering)
         return player
 
-    def answer(self, large: Large, asked: Mapping[str, Any]) -> None:
-        """Send the browser a part that it asks for: words of steps, or the picture of a box that somebody enters."""
-        name = str(asked.get("part"))
-        try:
-            self.send({"part": name, "packed": large.part(name)})
-        except (KeyError, ValueError):
-            self.send({"part": name, "packed": None})
+    def answer(self, made: TraceContent, request: PartRequest) -> None:
+        """Send the browser the part that it asks for."""
+        name = str(request.get("part"))
+        reply: PartReply = {"part": name, "packed": None}
+        with suppress(KeyError, ValueError):  # where there is no such part, the player says so
+            reply["packed"] = pack(made.part(name))
+        self.send(reply)
 
     @classmethod
-    def showing(cls, state: Mapping[str, Any]) -> "Player":
-        """The player of what ``frames`` or ``variants`` has made."""
-        return cls(_esm=bundle("player.js"), _css=bundle("player.css"), steps=length(state), **state)
+    def showing(cls, content: Content) -> "Player":
+        """The player of what ``trace_content`` or ``several_runs`` has made."""
+        code = {"_esm": bundle("player.js"), "_css": bundle("player.css")}
+        return cls(**code, content=content, steps=_steps(content), **content["opening"])
 
-    def show(self, state: Mapping[str, Any]) -> None:
+    @property
+    def hooks(self) -> list[HookText]:
+        """The hooks that ``breakpoints`` names by their places."""
+        hooks: list[HookText] = self.content.get("hooks", [])
+        return hooks
+
+    def show(self, content: Content) -> None:
         """Show something else, at the same step; with the same hooks off and the same breakpoints, if it has such.
 
         Its questions are others: the score begins anew.
         """
+        before: Mapping[str, Any] = self.content
         with self.hold_sync():
-            if state["frames"] != self.frames:
+            if content["parts"] != before["parts"]:
                 self.answered, self.asked, self.right = {}, 0, 0
-            if state.get("switches", []) != self.switches:
+            if content["switches"] != before["switches"]:
                 self.shown = 0
-            if state["hooks"] != self.hooks:
+            if content["hooks"] != before["hooks"]:
                 self.breakpoints = []
-            self.steps, self.flipped = length(state), False
-            for name, value in state.items():
-                setattr(self, name, value)
+            self.steps, self.flipped = _steps(content), False
+            self.content = dict(content)
             self.step = min(self.step, max(self.steps - 1, 0))
 
     @traitlets.validate("step")
     def _in_range(self, proposal: Any) -> int:
         return max(0, min(int(proposal["value"]), max(self.steps - 1, 0)))
+
+
+def _steps(content: Content) -> int:
+    """How many steps the timeline has."""
+    return content["runs"][0]["steps"] if content["runs"] else 0

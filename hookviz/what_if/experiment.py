@@ -17,7 +17,8 @@ from hookviz.what_if.runs import ALL, MOST, Run, fixed_rng, run_once, subsets
 from hookviz.what_if.switches import HookId
 
 if TYPE_CHECKING:
-    from hookviz.player.variants import Variant
+    from hookviz.player.payload import Content
+    from hookviz.player.several_runs import Variant
 
 Range = tuple[float, float]
 Off = frozenset[int]
@@ -142,21 +143,19 @@ class WhatIf(Displayed):
             raise ValueError(say("error.whatif.hook", hook=hook, names=names or say("name.none")))
         return found
 
-    def state(self) -> dict[str, Any]:
-        """All that the player needs, as plain data."""
-        from hookviz.player.variants import variants
+    def content(self) -> "Content":
+        """All that the player shows, as plain data."""
+        from hookviz.player.several_runs import several_runs
+        from hookviz.player.wording import add_notes
 
-        shown = variants([*self._variants()], dict(zip(self._signs, self.hooks, strict=False)))
-        combinations = {",".join(map(str, sorted(off))): place for place, off in enumerate(self._runs)}
-        return {
-            **shown,
-            "combinations": combinations,
-            "notes": [*self.notes, *shown["notes"]],
-        }
+        content = several_runs([*self._variants()], dict(zip(self._signs, self.hooks, strict=False)))
+        content["combinations"] = {",".join(map(str, sorted(off))): place for place, off in enumerate(self._runs)}
+        add_notes(content, self.notes)
+        return content
 
     def _variants(self) -> Iterator["Variant"]:
         """The passes as they are, and behind them those before the last change, if they have the same hooks."""
-        from hookviz.player.variants import Variant
+        from hookviz.player.several_runs import Variant
 
         changed = self.before.keys() == self._runs.keys()
         for place, (off, run) in enumerate(self._runs.items()):

@@ -64,7 +64,7 @@ def sliders(whatif: WhatIf, player: Player, show: Show = _nowhere) -> list[ipywi
             whatif.change(**{change.owner.description: change.new})
             if going_on:
                 whatif.before = last.before
-            player.show(whatif.state())
+            player.show(whatif.content())
         last = _Move(change.owner, time.monotonic(), whatif.before)
 
     for slider in made:
@@ -83,8 +83,8 @@ def show(whatif: WhatIf) -> None:
 
     The player is one that needs no kernel, for the time after; the living one takes its place.
     """
-    state = whatif.state()
-    player = Player.showing(state)
+    content = whatif.content()
+    player = Player.showing(content)
     player.twin = uuid.uuid4().hex
     again = say("whatif.again")
     line = ipywidgets.Label()  # beside the sliders, so that it moves nothing
@@ -94,7 +94,7 @@ def show(whatif: WhatIf) -> None:
     live = {"application/vnd.jupyter.widget-view+json": view, "text/html": f"<p>{again}</p>"}
     css = _CSS % {"height": _HEIGHT * len(whatif.ranges), "again": json.dumps(again, ensure_ascii=False)}
     twin = (
-        f'<div class="hv-again"><style>{css}</style><div data-twin="{player.twin}">{render_output(state)}</div></div>'
+        f'<div class="hv-again"><style>{css}</style><div data-twin="{player.twin}">{render_output(content)}</div></div>'
     )
     _close_earlier(box)
     for shown in (live, {"text/html": twin, "text/plain": repr(whatif)}):

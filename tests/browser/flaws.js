@@ -29,7 +29,10 @@
     return boxes.find((part) => box(part).top <= middle && middle <= box(part).bottom);
   });
   // A mixed colour comes in parts of 1; a blend of several is test_tints.py's.
-  const rgb = (color) => (color.startsWith("url") ? [] : [...color.matchAll(/(?<![\w-])[\d.]+/g)].map((part) => part * (color.startsWith("color(") ? 255 : 1)));
+  const rgb = (color) => {
+    const unit = color.startsWith("color(") ? 255 : 1;
+    return color.startsWith("url") ? [] : [...color.matchAll(/(?<![\w-])[\d.]+/g)].map((part) => part * unit);
+  };
   // The luminance and the contrast of WCAG.
   const linear = (part) => (part <= .04045 ? part / 12.92 : ((part + .055) / 1.055) ** 2.4);
   const light = (color) => color.reduce((sum, part, i) => sum + linear(part / 255) * [.2126, .7152, .0722][i], 0);

@@ -13,7 +13,6 @@ from scenes import c_hook, leaf, recorded
 
 import hookviz as hv
 from hookviz.page import render_output
-from hookviz.player.frames import state
 from tests.browser.conftest import SIZES
 from tests.browser.test_screen import PIXEL
 from tests.proof.mutants import hostile, saved
@@ -216,7 +215,7 @@ ELSEWHERE = """(html) => {
 def test_outputs_play_each_once_wherever_their_scripts_are_run(chrome: Browser) -> None:
     page = chrome.new_page()
     for _ in range(2):
-        page.evaluate(ELSEWHERE, render_output(state(recorded())))
+        page.evaluate(ELSEWHERE, render_output(recorded().content()))
     players = page.locator(".hv-player")
     expect(players).to_have_count(2)
     players.nth(0).press("End")
@@ -226,7 +225,7 @@ def test_outputs_play_each_once_wherever_their_scripts_are_run(chrome: Browser) 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_where_no_script_runs_the_picture_is_as_dark_as_the_page_around_it(chrome: Browser, scheme: str) -> None:
-    shown = render_output(state(recorded()))
+    shown = render_output(recorded().content())
     with closing(chrome.new_page()) as page:
         page.set_content(f'<body style="color-scheme: {scheme}">{shown[: shown.index("<script")]}')
         shot = base64.b64encode(page.locator(".hv-still img").screenshot()).decode()
@@ -239,7 +238,7 @@ def test_where_no_script_runs_the_picture_is_as_dark_as_the_page_around_it(chrom
 
 def test_one_that_was_cleaned_does_not_keep_another_from_playing(chrome: Browser) -> None:
     page = chrome.new_page()
-    shown = render_output(state(recorded()))
+    shown = render_output(recorded().content())
     page.evaluate("html => { document.body.innerHTML = html; }", shown[: shown.index("<script")])
     page.evaluate(ELSEWHERE, shown)
     expect(page.locator(".hv-player")).to_have_count(1)

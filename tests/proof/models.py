@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 import hookviz as hv
 from hookviz.picture import layout
-from hookviz.player.large_trace import state_of
+from hookviz.player.trace_content import TraceContent
 
 from .pictures import way_of_drawn
 
@@ -209,7 +209,7 @@ def show(library: str, name: str) -> dict[str, Any]:
             out = first_tensor(run())
             assert out is not None
             out.sum().backward()
-        state_of(trace)
+        TraceContent(trace).whole()
     finally:
         layout._draw = draw
     return {"steps": len(trace.rows), "drawn": drawn}

@@ -31,8 +31,7 @@ from torch.utils.checkpoint import checkpoint
 import hookviz as hv
 from hookviz.page import page
 from hookviz.picture import figure, graphviz, layout_cache
-from hookviz.player.frames import state
-from hookviz.player.large_trace import Large, is_large
+from hookviz.player.trace_content import TraceContent
 from hookviz.player.widget import Player
 from hookviz.storage.decoding import decode
 from hookviz.storage.files import encode
@@ -476,8 +475,8 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
         lambda: (repr(trace.troubles), trace.troubles._repr_html_()),
         lambda: [repr(trace.why(index)) + trace.why(index)._repr_html_() for index in steps],
         lambda: _asked(trace),
-        lambda: state(trace),
-        lambda: Large(trace).whole(),
+        lambda: trace.content(),
+        lambda: TraceContent(trace, grouped=True).whole(),
         lambda: _answered(trace),
         lambda: page(trace, "A file that is not ours") if trace.rows else None,
         lambda: trace._repr_mimebundle_(),
@@ -503,15 +502,15 @@ def _some(trace: hv.Trace) -> list[int | None]:
 def _answered(trace: hv.Trace) -> None:
     """The widget, and what it asks the kernel for."""
     player = trace.player()
-    if is_large(trace):
-        large = Large(trace)
-        for name in (*large.names(), "chunk999", "x", "7/y"):
-            Player.answer(player, large, {"part": name})
+    made = TraceContent(trace)
+    if made.is_large:
+        for name in (*made.names(), "steps999", "x", "7/y"):
+            Player.answer(player, made, {"part": name})
 
 
 def _compared(trace: hv.Trace, other: hv.Trace) -> None:
     found = trace.diff(other)
-    found.state()
+    found.content()
     found._repr_html_()
 
 

@@ -23,7 +23,7 @@ from hookviz.picture import layout
 from hookviz.picture.dot_source import Figure, dot
 from hookviz.picture.graphviz_client import Job
 from hookviz.picture.scene import Scene
-from hookviz.player.large_trace import LargePass
+from hookviz.player.grouped_views import PassPictures
 
 MODULE_HOOKS = ("forward_pre", "forward", "full_backward_pre", "full_backward")
 LEAVES = ("linear", "norm", "relu", "drop", "softmax", "weighted")
@@ -144,7 +144,7 @@ def recorded(seed: int) -> hv.Trace:
 def figures(trace: hv.Trace, most: int = 12) -> Iterator[Figure]:
     """The pictures of ``trace``: whole, with each layer, at a step, and of each box that one can enter."""
     for pass_id in sorted({row.pass_id for row in trace.rows}):
-        own = LargePass(trace, pass_id)
+        own = PassPictures(trace, pass_id)
         for view in own.views.all()[:most]:
             yield dot(own.scene(view), None, final=True)
         scene = Scene.of(trace, pass_id)

@@ -49,4 +49,4 @@ def test_each_time_is_that_of_a_process_that_has_shown_nothing_yet(monkeypatch: 
 def test_what_is_sent_is_counted_without_the_script() -> None:
     trace = recorded()
     state = trace.player().get_state()
-    assert 0 < bench.sent(trace) < len(state["_esm"]) and "frames" in state
+    assert 0 < bench.sent(trace) < len(state["_esm"]) and state["content"]["runs"]

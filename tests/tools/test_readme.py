@@ -12,7 +12,8 @@ from hookviz.analysis.questions import answers
 from hookviz.autograd import graph, tensor_statistics
 from hookviz.page import page
 from hookviz.picture.grouping import MANY
-from hookviz.player.large_trace import BOXES, CHUNK, CHUNKS, LONG
+from hookviz.player.payload import CHUNK
+from hookviz.player.trace_content import BOXES, CHUNKS, LONG
 from hookviz.player.widget import Player
 from hookviz.recorder import pass_observer, saved_tensors
 from hookviz.support import progress

@@ -10,6 +10,7 @@ import torch
 import torch.nn.modules.module as torch_modules
 import torch.optim.optimizer as torch_optimizer
 from scenes import BACKWARD, Doubled, SumNet, firings, leaf, line, plain, silent, told, written
+from shown import shown_steps
 from torch import nn
 from torch.autograd.graph import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
@@ -147,7 +148,7 @@ def test_module_register_backward_hook() -> None:
     with hv.record(net) as trace:
         net(x).backward()
     assert told(trace, *BACKWARD) == [("backward_hook", "net", (2, 3), (2, 3))]
-    frame = trace.player().frames[trace.firings[0].index]
+    frame = shown_steps(trace.player().content)[trace.firings[0].index]
     assert frame["title"] == "legacy backward hook ① on net"
     assert "sees only what that node sends" in frame["kept"]
 
@@ -276,7 +277,7 @@ def test_a_multi_grad_hook_shows_all_the_gradients_that_it_is_given() -> None:
     assert first.sentence.endswith("was given the gradients of its tensors: a=36, c=12, tensor 3=None, b=24.")
     assert second.sentence.endswith("a=5, tensor 2=None, tensor 3=None, tensor 4=None.")
     assert first.effect == "kept"
-    frame = trace.state()["frames"][first.index]
+    frame = shown_steps(trace.content())[first.index]
     assert frame["parts"] == [["of a", "36"], ["of c", "12"], ["of tensor 3", "None"], ["of b", "24"]]
 
 

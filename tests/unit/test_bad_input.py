@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import leaf, scene
+from shown import said
 
 import hookviz as hv
 
@@ -205,7 +206,7 @@ def test_a_hook_without_source_is_recorded_and_shown(hook: Any, name: str, label
     (fired,) = trace.firings
     assert (fired.hook.name, fired.hook.label) == (name, label)
     assert label in fired.sentence
-    assert label in trace.player().svgs[0]
+    assert label in trace.player().content["svgs"][0]
     assert label in repr(trace.firings)
 
 
@@ -213,7 +214,7 @@ def test_a_hook_without_source_is_recorded_and_shown(hook: Any, name: str, label
 def test_the_player_says_that_python_has_no_source(hook: Any) -> None:
     (shown,) = recorded(hook).player().hooks
     assert shown["source"] is None
-    assert shown["missing"].startswith("There is no source text of ")
+    assert said(shown["missing"]).startswith("There is no source text of ")
 
 
 @pytest.mark.parametrize("act", [lambda trace: trace.save(3), lambda trace: trace.to_html(3), lambda _: hv.load(3)])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from shown import shown_steps
 from torch import nn
 from torch.backends import mha
 
@@ -237,7 +238,7 @@ def test_only_what_is_handed_on_is_said_to_come_next() -> None:
             net(torch.ones(2))
         opt.step()
     assert [step.kind for step in trace.steps][:3] == ["call", "forward", "step_pre_hook"]
-    assert [frame["next"] for frame in trace.state()["frames"]] == [""] * len(trace.steps)
+    assert [frame["next"] for frame in shown_steps(trace.content())] == [""] * len(trace.steps)
 
 
 def test_two_traces_of_nothing_are_compared() -> None:

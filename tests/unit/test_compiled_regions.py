@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import Doubled, Net, Waits, leaf, plain, silent, steps_of, told, written
+from shown import shown_steps
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -146,7 +147,7 @@ def test_a_compiled_region_is_saved_and_played(tmp_path: Path) -> None:
     with hv.record() as trace:
         fast(leaf(3.0)).backward()
     trace.save(tmp_path / "trace.json")
-    frame = hv.load(tmp_path / "trace.json").player().frames[0]
+    frame = shown_steps(hv.load(tmp_path / "trace.json").player().content)[0]
     assert (frame["title"], frame["glyph"]) == ("a compiled region", "note")
 
 
@@ -231,7 +232,7 @@ def test_where_checkpointing_has_enough_the_pass_goes_on() -> None:
     [cut] = steps_of(trace, "cut_short")
     assert cut.sentence.startswith("net.2 (call 2) is cut short: checkpointing has computed again all")
     assert trace.steps[-1].kind == "accumulate"
-    assert [frame["glyph"] for frame in trace.state()["frames"] if frame["kind"] == "cut_short"] == ["module"]
+    assert [frame["glyph"] for frame in shown_steps(trace.content()) if frame["kind"] == "cut_short"] == ["module"]
 
 
 @pytest.mark.parametrize("use_reentrant", [True, False])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import leaf
+from shown import shown_notes, shown_steps
 
 import hookviz as hv
 from hookviz.storage.decoding import decode
@@ -66,8 +67,8 @@ def test_a_trace_knows_its_rank_and_says_so(ranks: Told, run: str) -> None:
 
 def test_the_player_shows_the_rank_and_both_gradients(ranks: Told) -> None:
     player = decode(ranks[1]["ddp"]["file"], hv.Trace).player()
-    assert any("rank 1 of 2" in note for note in player.notes)
-    frame = next(frame for frame in player.frames if frame["kind"] == "synchronise")
+    assert any("rank 1 of 2" in note for note in shown_notes(player.content))
+    frame = next(frame for frame in shown_steps(player.content) if frame["kind"] == "synchronise")
     assert frame["before"] != frame["after"] and frame["title"].endswith(" is synchronised")
 
 
@@ -135,7 +136,7 @@ def test_the_gathered_parameters_of_fsdp_stand_in_their_modules_and_show_their_s
     held = {row.name: (trace.call(trace.owners[row.node]), str(trace.value(row.data))) for row in trace.tensors}
     assert held["model.2.weight"][0] == "model.2" and held["model.0.bias"][0] == "model.0"
     assert all("(" in shown and "Error" not in shown for _, shown in held.values())
-    assert "RuntimeError" not in trace.player().svgs[0]
+    assert "RuntimeError" not in trace.player().content["svgs"][0]
 
 
 def test_the_flat_parameter_of_the_older_fsdp_is_cut(ranks: Told) -> None:

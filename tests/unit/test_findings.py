@@ -2,18 +2,17 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
 from scenes import calls, leaf, recorded
+from shown import shown_findings, shown_notes
 from torch import nn
 
 import hookviz as hv
 from benchmarks.resnet import ResNet18
 from hookviz.analysis.findings import TIMES, Trouble
 from hookviz.page.html_page import page
-from hookviz.player.large_trace import state_of
 from hookviz.trace import Note
 from tests.unit.test_grouping import chain, fan
 
@@ -312,17 +311,16 @@ def test_where_nothing_was_recorded_nothing_is_called_right() -> None:
     assert str(hv.Trace().troubles) == "This trace holds no gradients to look at."
 
 
-def test_findings_stand_first_among_the_notes_of_a_large_trace() -> None:
+def test_findings_are_open_in_a_large_trace_and_stand_in_its_page() -> None:
     trace = passed(mlp(Log(), *layers(20, nn.Tanh)))
     trace.remarks.append(Note.verbatim("Something else."))
-    state: dict[str, Any] = state_of(trace)
-    found = trace.troubles[0]
-    assert state["notes"][0] == f"Step {found.step + 1}, {found.severity}: {found.sentence}\n#step-{found.step + 1}"
-    assert state["notes"][-1] == "Something else." and f"{found.step + 1} of" in str(trace.troubles)
+    content, found = trace.content(), trace.troubles[0]
+    told = (f"Step {found.step + 1}, {found.severity}: {found.sentence}", found.step)
+    assert shown_findings(content)[0] == told and content["findings_open"]
+    assert shown_notes(content) == ["Something else."] and f"{found.step + 1} of" in str(trace.troubles)
     small = passed(mlp(Log(), *layers(3, nn.Tanh)))
-    assert small.state()["notes"] == [
-        f"Step {row.step + 1}, {row.severity}: {row.sentence}\n#step-{row.step + 1}" for row in small.troubles
-    ]
+    expected = [(f"Step {row.step + 1}, {row.severity}: {row.sentence}", row.step) for row in small.troubles]
+    assert shown_findings(small.content()) == expected and not small.content()["findings_open"]
     assert found.sentence in page(trace).partition("<script")[0].replace("\n", " ")
 
 

@@ -297,7 +297,7 @@ def test_where_nothing_can_be_drawn_a_sentence_says_so(monkeypatch: pytest.Monke
         trace.figure(3).pipe("svg")
     assert "There is no picture" in " ".join(str(trace.figure(3)._repr_mimebundle_()["image/svg+xml"]).split("</text>"))
     player = trace.player()
-    assert "There is no picture" in player.svgs[0] and player.steps == len(trace.steps)
+    assert "There is no picture" in player.content["svgs"][0] and player.steps == len(trace.steps)
     bundle = trace._repr_mimebundle_()
     assert "There is no picture" in bundle["image/svg+xml"] and "hv-state" in bundle["text/html"]
 
@@ -704,8 +704,8 @@ def test_a_full_disk_is_no_fault_of_the_graph_and_is_not_remembered(monkeypatch:
         patch.setattr(graphviz_client, "draw", lambda job: full)
         with pytest.raises(NoPictureError, match="No space left on device"):
             trace.figure().pipe("svg")
-        assert "No space left" in " ".join(re.findall(">([^<]*)</text>", trace.player().svgs[0]))
-    assert "AccumulateGrad" in trace.player().svgs[0]
+        assert "No space left" in " ".join(re.findall(">([^<]*)</text>", trace.player().content["svgs"][0]))
+    assert "AccumulateGrad" in trace.player().content["svgs"][0]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says that no file can be written like this")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import Net, leaf, plain, steps_of
+from shown import shown_notes, shown_steps
 from torch import nn
 
 import hookviz as hv
@@ -117,8 +118,8 @@ def test_gradients_below_a_scaled_loss_are_named_as_scaled() -> None:
     assert rest and all(step.scale == 65536 and step.sentence.endswith(" Scaled by 65,536.") for step in rest)
     assert steps_of(trace, "accumulate")[0].sentence == "w.grad is written: 393216. Scaled by 65,536."
     player = trace.player()
-    assert player.frames[2]["sentence"] == arrives.sentence
-    assert trace.notes == player.notes and "A GradScaler scaled losses" in repr(trace)
+    assert shown_steps(player.content)[2]["sentence"] == arrives.sentence
+    assert trace.notes == shown_notes(player.content) and "A GradScaler scaled losses" in repr(trace)
 
 
 def test_hooks_are_told_that_they_see_scaled_gradients_and_changed_data_is_not() -> None:
@@ -149,7 +150,7 @@ def test_after_unscale_it_is_said_that_they_are_not_scaled_any_more() -> None:
     (step,) = steps_of(trace, "unscale", "opt")
     assert step.sentence == "The GradScaler divides the gradients of opt by 1024: from here on they are not scaled."
     assert (plain(step.before), plain(step.after)) == (1024, 1)
-    frame = trace.player().frames[-2]
+    frame = shown_steps(trace.player().content)[-2]
     assert (frame["title"], frame["before"], frame["after"]) == ("the gradients of opt are unscaled", "1024", "1")
 
 

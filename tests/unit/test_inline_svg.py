@@ -72,7 +72,7 @@ def test_every_picture_goes_to_jupyter_like_this() -> None:
 def test_a_file_and_the_player_have_neither_size_nor_style() -> None:
     """A style inside the page of the player would be one for the whole page."""
     trace = recorded()
-    for svg in (trace.figure().pipe("svg", encoding="utf-8"), trace.player().svgs[0]):
+    for svg in (trace.figure().pipe("svg", encoding="utf-8"), trace.player().content["svgs"][0]):
         assert "<style" not in svg
         assert size(svg) == (None, None)
 

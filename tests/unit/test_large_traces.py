@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import torch
 from scenes import calls, leaf, recorded
+from shown import opened, outline, plain, said, shown_notes
 from torch import nn
 
 import hookviz as hv
 from hookviz.page.html_page import mimebundle, page
-from hookviz.player.assets import script
-from hookviz.player.compression import unpack
-from hookviz.player.frames import state
-from hookviz.player.large_trace import BOXES, CHUNK, CHUNKS, FIRINGS, LONG, Large, brief, is_large, state_of
+from hookviz.player.compression import pack
+from hookviz.player.payload import CHUNK
+from hookviz.player.trace_content import BOXES, CHUNKS, FIRINGS, LONG, TraceContent, is_large
 from hookviz.player.widget import Player
 from hookviz.support.messages import say
 from hookviz.trace.traversal import UNREACHED
@@ -53,35 +53,37 @@ def layers(count: int = 30, hook: Callable[..., Any] | None = None) -> hv.Trace:
 
 
 @pytest.fixture(scope="module")
-def large() -> Large:
-    return Large(layers(hook=lambda module, grad_input, grad_output: None))
+def large() -> TraceContent:
+    return TraceContent(layers(hook=lambda module, grad_input, grad_output: None))
 
 
-def views_of(large: Large) -> dict[str, Any]:
-    return {name: unpack(large.part(name)) for name in large.names() if "/" in name}
+def views_of(large: TraceContent) -> dict[str, Any]:
+    return {name: large.part(name) for name in large.names() if "/" in name}
 
 
 def test_only_what_is_large_is_sent_in_parts() -> None:
     assert not is_large(recorded()) and is_large(layers()) and is_large(passed(chain(LONG)))
-    assert state_of(recorded()) == state(recorded()) == brief(recorded())
+    small = TraceContent(recorded())
+    assert set(small.names()) == {"steps0", "0/", "index"} == small.content()["parts"].keys()
+    assert small.whole() == small.content() == small.brief()
 
 
-def test_the_words_of_all_steps_are_those_of_the_trace(large: Large) -> None:
-    chunks = [unpack(large.part(name)) for name in large.names() if name.startswith("chunk")]
+def test_the_words_of_all_steps_are_those_of_the_trace(large: TraceContent) -> None:
+    chunks = [large.part(name)["steps"] for name in large.names() if name.startswith("steps")]
     assert [len(chunk) for chunk in chunks[:-1]] == [CHUNK] * (len(chunks) - 1)
-    told = [frame["sentence"] for chunk in chunks for frame in chunk]
+    told = [said(words["sentence"]) for chunk in chunks for words in chunk]
     assert told == [step.sentence for step in large.trace.steps]
 
 
-def test_the_outline_has_every_step(large: Large) -> None:
-    outline = unpack(large.state()["outline"])
-    assert outline["kind"] == [row.kind for row in large.trace.rows]
-    assert outline["glyph"].count("hook") == len(large.trace.firings) == 2
-    arrived = [norm for kind, norm in zip(outline["kind"], outline["norm"], strict=True) if kind == "arrive"]
+def test_the_outline_has_every_step(large: TraceContent) -> None:
+    known = outline(large.content())
+    assert known["kind"] == [row.kind for row in large.trace.rows]
+    assert known["glyph"].count("hook") == len(large.trace.firings) == 2
+    arrived = [norm for kind, norm in zip(known["kind"], known["norm"], strict=True) if kind == "arrive"]
     assert arrived and all(isinstance(norm, float) for norm in arrived)
 
 
-def test_every_step_of_a_node_or_call_is_marked_in_exactly_one_view(large: Large) -> None:
+def test_every_step_of_a_node_or_call_is_marked_in_exactly_one_view(large: TraceContent) -> None:
     views = views_of(large)
     told = [
         step
@@ -92,30 +94,31 @@ def test_every_step_of_a_node_or_call_is_marked_in_exactly_one_view(large: Large
     assert set(told) >= set(about)
 
 
-def test_a_closed_box_holds_the_steps_of_what_is_inside(large: Large) -> None:
+def test_a_closed_box_holds_the_steps_of_what_is_inside(large: TraceContent) -> None:
     views = views_of(large)
-    for name, view in views.items():
+    for view in views.values():
         for box, spans in view["spans"].items():
-            assert views[f"{name.partition('/')[0]}/{box}"]["own"] == spans
+            assert views[view["doors"][box]]["own"] == spans
 
 
-def test_the_trail_leads_from_the_whole_to_the_box(large: Large) -> None:
+def test_the_trail_leads_from_the_whole_to_the_box(large: TraceContent) -> None:
     for name, view in views_of(large).items():
-        assert view["trail"][0] == ["0/", "the whole pass"] and view["trail"][-1][0] == name
+        (first, title), *_ = view["trail"]
+        assert (first, said(title)) == ("0/", "the whole pass") and view["trail"][-1][0] == name
 
 
-def test_a_box_tells_how_many_hooks_are_in_it_and_how_many_fired(large: Large) -> None:
-    top = unpack(large.part("0/"))
+def test_a_box_tells_how_many_hooks_are_in_it_and_how_many_fired(large: TraceContent) -> None:
+    top = large.part("0/")
     counts = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
-    told = sorted([text for _, text in texts] for texts in counts)
+    told = sorted([said(text) for _, text in texts] for texts in counts)
     assert told == [["1 hook, 0 fired", "1 hook, 1 fired"]] * 2
 
 
 def test_a_box_tells_the_range_of_the_norms_in_it() -> None:
     trace = passed(fan(50) * 3)
-    top = unpack(Large(trace).part("0/"))
+    top = TraceContent(trace).part("0/")
     (texts,) = [texts for spot, texts in top["texts"].items() if spot == "g0-g"]
-    assert texts[-1][1] == "gradient norm 3"
+    assert said(texts[-1][1]) == "gradient norm 3"
 
 
 def test_a_box_tells_how_many_gradients_are_none() -> None:
@@ -123,55 +126,59 @@ def test_a_box_tells_how_many_gradients_are_none() -> None:
     y = x.log()
     for _ in range(60):
         y = y * 1.1
-    top = unpack(Large(passed(y.sum() * float("nan"))).part("0/"))
-    ends = [texts[-1][1] for spot, texts in top["texts"].items() if spot.endswith("-g") and spot.startswith("g")]
+    top = TraceContent(passed(y.sum() * float("nan"))).part("0/")
+    ends = [said(texts[-1][1]) for spot, texts in top["texts"].items() if spot.endswith("-g") and spot.startswith("g")]
     assert ends and all("with NaN or Inf" in end for end in ends)
 
 
-def test_a_port_says_what_lies_outside(large: Large) -> None:
-    top = unpack(large.part("0/"))
+def test_a_port_says_what_lies_outside(large: TraceContent) -> None:
+    top = large.part("0/")
     box = list(top["spans"])[2]
     svg = picture(large, f"0/{box}")
     assert "from " in svg and "to " in svg and "hv-port" in svg
 
 
-def test_what_lies_inside_goes_by_its_name_there(large: Large) -> None:
-    box = next(iter(unpack(large.part("0/"))["spans"]))
+def test_what_lies_inside_goes_by_its_name_there(large: TraceContent) -> None:
+    box = next(iter(large.part("0/")["spans"]))
     svg = picture(large, f"0/{box}")
     assert ">weight<" in svg and ">bias<" in svg and "AccumulateGrad" in svg
 
 
-def test_a_part_that_is_not_there_is_an_error_and_the_player_says_so(large: Large) -> None:
+def test_a_part_that_is_not_there_is_an_error_and_the_player_says_so(large: TraceContent) -> None:
     with pytest.raises(KeyError):
         large.part("0/m999")
-    player = Answers.showing(large.state())
-    for asked in ("0/m999", "chunkx", "chunk999", "9/"):
+    player = Answers.showing(large.content())
+    for asked in ("0/m999", "stepsx", "steps999", "9/"):
         player.answer(large, {"part": asked})
     assert [sent["packed"] for sent in player.sent] == [None] * 4  # type: ignore[attr-defined]
 
 
-def test_the_player_answers_with_the_part_that_it_is_asked_for(large: Large) -> None:
-    player = Answers.showing(large.state())
-    player.answer(large, {"part": "chunk0"})
-    assert player.sent == [{"part": "chunk0", "packed": large.part("chunk0")}]  # type: ignore[attr-defined]
+def test_the_player_answers_with_the_part_that_it_is_asked_for(large: TraceContent) -> None:
+    player = Answers.showing(large.content())
+    player.answer(large, {"part": "steps0"})
+    assert player.sent == [{"part": "steps0", "packed": pack(large.part("steps0"))}]  # type: ignore[attr-defined]
     assert player.steps == len(large.trace.rows)
 
 
-def index_of(large: Large) -> list[dict[str, Any]]:
-    columns = unpack(large.part("index"))
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+def index_of(large: TraceContent) -> list[dict[str, Any]]:
+    index = large.part("index")
+    names = ("kind", "label", "note", "number", "view", "steps")
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*(index[name] for name in names), strict=True)]
+    return [{**row, "label": said(row["label"]), "note": said(row["note"])} for row in rows]
 
 
-def picture(large: Large, name: str) -> str:
+def picture(large: TraceContent, name: str) -> str:
     """The SVG of a view, as the player puts it together."""
-    sent = unpack(large.part(name))["svg"]
+    sent = large.part(name)["svg"]
+    if isinstance(sent, int):
+        return large.content()["svgs"][sent]
     if isinstance(sent, str):
         return sent
-    pieces = sent["pieces"] if "pieces" in sent else unpack(large.part(sent["like"]))["svg"]["pieces"]
+    pieces = sent["pieces"] if "pieces" in sent else large.part(sent["like"])["svg"]["pieces"]
     return "".join(sent["fill"][piece] if isinstance(piece, int) else piece for piece in pieces)
 
 
-def drawn(large: Large, name: str) -> set[str]:
+def drawn(large: TraceContent, name: str) -> set[str]:
     """The ids in the picture of a view."""
     return set(re.findall(r'id="([^"]+)"', picture(large, name)))
 
@@ -195,7 +202,7 @@ def print_nothing(grad: torch.Tensor) -> None:
 
 @pytest.mark.parametrize("make", [nested, lambda: passed(chain(1000)), lambda: passed(fan(300))])
 def test_whatever_the_index_names_is_drawn_in_the_view_that_it_names(make: Callable[[], hv.Trace]) -> None:
-    large = Large(make())
+    large = TraceContent(make())
     views = views_of(large)
     ids = {name: drawn(large, name) for name in views}
     for entry in index_of(large):
@@ -207,7 +214,7 @@ def test_whatever_the_index_names_is_drawn_in_the_view_that_it_names(make: Calla
 
 @pytest.mark.parametrize("make", [nested, lambda: passed(chain(1000))])
 def test_the_index_has_every_node_module_call_and_hook(make: Callable[[], hv.Trace]) -> None:
-    large = Large(make())
+    large = TraceContent(make())
     found = index_of(large)
     nodes = {entry["number"] for entry in found if entry["kind"] in ("node", "leaf")}
     assert nodes == set(range(len(large.trace.ops))) - large.trace.outside
@@ -218,14 +225,14 @@ def test_the_index_has_every_node_module_call_and_hook(make: Callable[[], hv.Tra
     assert first == set(fired.values())
 
 
-def test_the_steps_of_a_node_are_those_at_which_a_gradient_arrives(large: Large) -> None:
-    norms = unpack(large.state()["outline"])["norm"]
+def test_the_steps_of_a_node_are_those_at_which_a_gradient_arrives(large: TraceContent) -> None:
+    norms = outline(large.content())["norm"]
     told = sorted(step for entry in index_of(large) if entry["number"] >= 0 for step in entry["steps"])
     assert told == [step for step, norm in enumerate(norms) if norm is not None]
 
 
 def test_things_are_found_under_the_names_that_a_person_knows_them_by() -> None:
-    found = {(entry["kind"], entry["label"], entry["note"]) for entry in index_of(Large(nested()))}
+    found = {(entry["kind"], entry["label"], entry["note"]) for entry in index_of(TraceContent(nested()))}
     assert {
         ("hook", "print_nothing", "model.4.0.weight"),
         ("module", "model.4.0", "Linear"),
@@ -242,49 +249,39 @@ def test_a_hook_that_does_not_fire_is_found_without_a_step() -> None:
         y = y * 1.1
     with hv.record() as trace:
         y.backward(inputs=[x])
-    (hook,) = [entry for entry in index_of(Large(trace)) if entry["kind"] == "hook"]
+    (hook,) = [entry for entry in index_of(TraceContent(trace)) if entry["kind"] == "hook"]
     assert (hook["label"], hook["note"], hook["steps"]) == ("print_nothing", "w", [])
 
 
 def test_the_index_is_sent_only_when_it_is_asked_for() -> None:
-    large = Large(passed(chain(10_000)))
-    state = large.state()
-    assert "index" not in state["parts"] and "index" in large.brief()["parts"]
-    assert len(large.part("index")) < 150_000
+    large = TraceContent(passed(chain(10_000)))
+    assert "index" not in large.content()["parts"] and "index" in large.brief()["parts"]
+    assert len(pack(large.part("index"))) < 150_000
 
 
 def test_the_index_of_four_times_the_steps_takes_four_times_the_work() -> None:
-    some, more = (calls(partial(Large(passed(chain(count))).part, "index")) for count in (1000, 4000))
-    assert some < 100 * 1000 and more < 4.1 * some
+    some, more = (calls(partial(TraceContent(passed(chain(count))).part, "index")) for count in (1000, 4000))
+    assert some < 115 * 1000 and more < 4.1 * some
 
 
 def test_a_port_knows_the_view_of_what_lies_there() -> None:
-    views = views_of(Large(nested()))
-    ports = [(name, to) for name, view in views.items() for to in view["ports"].values()]
+    views = views_of(TraceContent(nested()))
+    ports = [(name, to) for name, view in views.items() for spot, to in view["doors"].items() if spot.startswith("o")]
     assert ports and all(to in views and to != name for name, to in ports)
 
 
-def test_a_page_has_all_parts_and_an_output_the_first(large: Large) -> None:
+def test_a_page_has_all_parts_and_an_output_the_first(large: TraceContent) -> None:
     whole = large.whole()
     assert set(whole["parts"]) == set(large.names())
-    many = Large(passed(chain(3000)))
+    many = TraceContent(passed(chain(3000)))
     some = many.brief()
-    assert sum(name.startswith("chunk") for name in some["parts"]) == CHUNKS
+    assert sum(name.startswith("steps") for name in some["parts"]) == CHUNKS
     assert sum("/" in name for name in some["parts"]) == BOXES
-    assert f"the first {BOXES} boxes" in some["notes"][-1] and Large(passed(chain(100))).brief()["notes"] == []
+    assert f"the first {BOXES} boxes" in shown_notes(some)[-1]
+    assert TraceContent(passed(chain(100))).brief()["notes"] == []
 
 
-def test_a_page_of_a_small_trace_does_not_carry_what_a_large_one_needs() -> None:
-    assert "makeLongTimeline({" in script() and "function makeLongTimeline" not in script(large=False)
-    assert "function makeViews" not in page(recorded()) and "function makeViews" in page(layers())
-    assert "function makeSearch" not in script(large=False) and "function makeSwitches" in script(large=False)
-
-
-def test_a_page_of_a_large_trace_does_not_carry_what_only_a_small_one_needs() -> None:
-    assert not re.search(r"function (makeSwitches|makeGraphs|makeTimeline)\b", script())
-
-
-def test_the_still_picture_is_the_end_of_the_pass(large: Large) -> None:
+def test_the_still_picture_is_the_end_of_the_pass(large: TraceContent) -> None:
     html = page(large.trace)
     assert "1 hook, 1 fired" in html and "1 hook, 0 fired" not in html.partition("<script")[0]
     assert set(mimebundle(large.trace)) == {"text/html", "image/svg+xml", "text/plain"}
@@ -297,13 +294,14 @@ def test_a_table_of_very_many_firings_says_how_many_there_are() -> None:
             x = x * 1.0
             x.register_hook(lambda grad: None)
         x.backward()
-    shown = Large(trace).state()
-    assert len(shown["firings"]) == FIRINGS and shown["notes"] == ["1,001 hooks fired; the table has the first 1,000."]
+    shown = TraceContent(trace).content()
+    assert len(shown["runs"][0]["firings"]) == FIRINGS
+    assert shown_notes(shown) == ["1,001 hooks fired; the table has the first 1,000."]
 
 
 @pytest.mark.parametrize(("loss", "most"), [(lambda: chain(10_000), 1_500_000), (lambda: fan(10_000), 1_500_000)])
 def test_what_is_sent_to_open_ten_thousand_nodes_is_small(loss: Callable[[], torch.Tensor], most: int) -> None:
-    assert len(json.dumps(Large(passed(loss())).state())) <= most
+    assert len(json.dumps(TraceContent(passed(loss())).content())) <= most
 
 
 def test_several_passes_have_a_picture_each() -> None:
@@ -311,17 +309,18 @@ def test_several_passes_have_a_picture_each() -> None:
     with hv.record(model) as trace:
         for _ in range(3):
             model(torch.ones(1, 2)).sum().backward()
-    shown = Large(trace).state()
+    shown = TraceContent(trace).content()
     assert list(shown["parts"])[:3] == ["0/", "1/", "2/"] and len(shown["svgs"]) == 3
-    assert unpack(shown["parts"]["1/"])["trail"] == [["1/", "Pass 2"]]
+    assert [(name, said(title)) for name, title in opened(shown, "1/")["trail"]] == [("1/", "Pass 2")]
 
 
 def test_a_gradient_sent_to_ten_thousand_places_is_told_in_a_few_lines() -> None:
     trace = passed(fan(10_000))
-    (frame,) = [frame for frame in unpack(Large(trace).part("chunk0")) if frame["title"] == "StackBackward0 computes"]
-    assert len(json.dumps(frame)) < 10_000
-    assert frame["parts"][-1] == ["", "… 9,976 more"]
-    assert "… 9,992 more" in frame["sentence"]
+    told = map(plain, TraceContent(trace).part("steps0")["steps"])
+    (words,) = [words for words in told if words["title"] == "StackBackward0 computes"]
+    assert len(json.dumps(words)) < 10_000
+    assert words["parts"][-1] == ["", "… 9,976 more"]
+    assert "… 9,992 more" in words["sentence"]
 
 
 def passes_of_a_large_graph(count: int) -> hv.Trace:
@@ -336,11 +335,11 @@ def passes_of_a_large_graph(count: int) -> hv.Trace:
 
 
 def test_a_pass_through_a_part_of_a_large_graph_has_a_picture_of_that_part_and_says_so() -> None:
-    few, more = (Large(passes_of_a_large_graph(count)) for count in (2, 8))
-    assert say("trace.unreached", most=UNREACHED) in few.state()["notes"]
-    views = few._pass(0).views
+    few, more = (TraceContent(passes_of_a_large_graph(count)) for count in (2, 8))
+    assert say("trace.unreached", most=UNREACHED) in shown_notes(few.content())
+    views = few._pictures._pass(0).views
     reached = {row.node for row in few.trace.rows if row.pass_id == 0} - {-1}
     assert reached < set(views.tree.below) and len(views.tree.below) == len(reached) + UNREACHED
     pages = [sum(len(str(large.part(name))) for name in large.names()) for large in (few, more)]
     assert pages[1] < 5 * pages[0]
-    assert say("trace.unreached", most=UNREACHED) not in Large(layers()).state()["notes"]
+    assert say("trace.unreached", most=UNREACHED) not in shown_notes(TraceContent(layers()).content())

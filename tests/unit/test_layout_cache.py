@@ -12,7 +12,7 @@ import hookviz as hv
 from benchmarks.resnet import ResNet18
 from hookviz.picture.dot_source import Figure, dot
 from hookviz.picture.layout_cache import Layouts, Structure
-from hookviz.player.large_trace import LargePass
+from hookviz.player.grouped_views import PassPictures
 
 NAMES = ("plain", "<b>&amp;\"'", "back\\slash", "1 & 2", "损失")
 
@@ -28,7 +28,7 @@ def encoder(names: list[str]) -> hv.Trace:
 
 
 def figures(trace: hv.Trace) -> Iterator[Figure]:
-    own = LargePass(trace, 0)
+    own = PassPictures(trace, 0)
     return (dot(own.scene(view), None, final=True) for view in own.views.all())
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import calls, leaf
+from shown import opened, said, shown_notes
 from torch import nn
 
 import hookviz as hv
@@ -19,9 +20,8 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.page.html_page import page
 from hookviz.picture.dot_source import dot
 from hookviz.picture.grouping import MANY, Tree
-from hookviz.player.compression import unpack
-from hookviz.player.large_trace import Large, is_large, state_of
-from hookviz.player.overview import PREFIX
+from hookviz.player.pass_views import PREFIX
+from hookviz.player.trace_content import TraceContent, is_large
 from hookviz.trace.lookup import Lookup
 from hookviz.trace.naming import Naming
 from hookviz.trace.rows import TensorRow
@@ -96,8 +96,8 @@ kept = cache(lambda make, count: make(count))
 """A recording that several tests look at."""
 
 SHOWN: dict[str, Callable[[hv.Trace], object]] = {
-    "player": lambda trace: Large(trace).state(),
-    "output": lambda trace: Large(trace).brief(),
+    "player": lambda trace: TraceContent(trace).content(),
+    "output": lambda trace: TraceContent(trace).brief(),
     "troubles": lambda trace: trace.troubles,
     "quiz": lambda trace: trace.quiz(),
     "diff": lambda trace: trace.diff(trace),
@@ -230,8 +230,8 @@ def test_a_page_makes_the_tree_of_each_pass_once(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.fixture(scope="module")
-def large() -> Large:
-    return Large(kept(over_one_graph, 200))
+def large() -> TraceContent:
+    return TraceContent(kept(over_one_graph, 200))
 
 
 def test_a_recording_of_more_passes_than_are_seen_at_once_is_large() -> None:
@@ -239,17 +239,17 @@ def test_a_recording_of_more_passes_than_are_seen_at_once_is_large() -> None:
     assert len(many.rows) < 400 and is_large(many) and not is_large(few)
 
 
-def test_what_is_sent_has_one_picture_however_many_passes_there_are(large: Large) -> None:
-    state = large.state()
-    assert len(state["svgs"]) == 1 and set(state["parts"]) == {PREFIX, "chunk0"}
-    (note,) = [note for note in state["notes"] if "200 passes" in note]
+def test_what_is_sent_has_one_picture_however_many_passes_there_are(large: TraceContent) -> None:
+    content = large.content()
+    assert len(content["svgs"]) == 1 and set(content["parts"]) == {PREFIX, "steps0"}
+    (note,) = [note for note in shown_notes(content) if "200 passes" in note]
     assert "shown in groups" in note and "record(keep=" in note
 
 
-def test_every_pass_is_behind_a_box_of_a_picture_that_one_can_take_in(large: Large) -> None:
+def test_every_pass_is_behind_a_box_of_a_picture_that_one_can_take_in(large: TraceContent) -> None:
     waiting, passes = [PREFIX], []
     for name in waiting:  # grows while it is read
-        view = unpack(large.part(name))
+        view = large.part(name)
         assert 0 < len(view["doors"]) <= MANY and view["doors"].keys() == view["spans"].keys()
         waiting += [to for to in view["doors"].values() if to.startswith(PREFIX)]
         passes += [to for to in view["doors"].values() if not to.startswith(PREFIX)]
@@ -257,36 +257,37 @@ def test_every_pass_is_behind_a_box_of_a_picture_that_one_can_take_in(large: Lar
     assert set(waiting) == {name for name in large.names() if name.startswith(PREFIX)}
 
 
-def test_a_group_holds_the_steps_of_its_passes_and_says_how_large_their_gradients_are(large: Large) -> None:
-    top = unpack(large.part(PREFIX))
-    assert top["own"] == [[0, len(large.trace.rows) - 1]]
+def test_a_group_holds_the_steps_of_its_passes_and_says_how_large_their_gradients_are(large: TraceContent) -> None:
+    top = large.part(PREFIX)
+    assert top["own"] == [(0, len(large.trace.rows) - 1)]
     (box, to), *_ = top["doors"].items()
-    assert unpack(large.part(to))["own"] == top["spans"][box]
-    assert top["texts"][f"{box}-g"][-1][1].startswith("gradient norm ")
+    assert large.part(to)["own"] == top["spans"][box]
+    assert said(top["texts"][f"{box}-g"][-1][1]).startswith("gradient norm ")
     svg = picture(large, PREFIX)
     assert "Passes 1 – 10" not in svg and re.findall(r"Passes \d+ – \d+", svg)[0] == "Passes 1 – 20"
 
 
-def test_the_trail_leads_from_all_passes_to_the_pass(large: Large) -> None:
-    trail = unpack(large.part("25/"))["trail"]
-    assert [title for _, title in trail] == ["All 200 passes", "Passes 21 – 40", "Pass 26"]
+def test_the_trail_leads_from_all_passes_to_the_pass(large: TraceContent) -> None:
+    trail = large.part("25/")["trail"]
+    assert [said(title) for _, title in trail] == ["All 200 passes", "Passes 21 – 40", "Pass 26"]
     assert [name for name, _ in trail] == [PREFIX, trail[1][0], "25/"]
-    assert unpack(large.part(trail[1][0]))["trail"] == trail[:2]
+    assert large.part(trail[1][0])["trail"] == trail[:2]
 
 
-def test_passes_can_be_searched_for(large: Large) -> None:
-    columns = unpack(large.part("index"))
-    rows = list(zip(columns["kind"], columns["label"], columns["view"], columns["steps"], strict=True))
+def test_passes_can_be_searched_for(large: TraceContent) -> None:
+    columns = large.part("index")
+    labels = map(said, columns["label"])
+    rows = list(zip(columns["kind"], labels, columns["view"], columns["steps"], strict=True))
     assert ("pass", "Pass 26", "25/", [large.trace.lookup.steps(25)[0]]) in rows
 
 
 def test_a_hook_that_fires_in_every_pass_is_counted_once() -> None:
-    top = unpack(Large(kept(trained, COUNTS[1])).part(PREFIX))
+    top = TraceContent(kept(trained, COUNTS[1])).part(PREFIX)
     (texts, *_) = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
-    assert [text for _, text in texts] == ["1 hook, 0 fired", "1 hook, 1 fired"]
+    assert [said(text) for _, text in texts] == ["1 hook, 0 fired", "1 hook, 1 fired"]
 
 
-def test_a_group_that_is_not_there_is_an_error(large: Large) -> None:
+def test_a_group_that_is_not_there_is_an_error(large: TraceContent) -> None:
     for name in (f"{PREFIX}g999", "200/", "-1/"):
         with pytest.raises(KeyError):
             large.part(name)
@@ -304,21 +305,22 @@ def written(svg: str) -> tuple[list[str], list[str]]:
 
 
 def test_each_pass_has_its_own_ids_and_texts_in_the_picture_that_it_shares() -> None:
-    large = Large(kept(trained, COUNTS[0]))
+    large = TraceContent(kept(trained, COUNTS[0]))
     for pass_id in (0, 1, 44):
-        own = large._pass(pass_id)
-        alone = dot(own.scene(own.views.of(own.folds[""])), None, final=True).svg()
+        own = large._pictures._pass(pass_id)
+        alone = dot(own.scene(own.views.of(own.groups[""])), None, final=True).svg()
         assert written(picture(large, f"{pass_id}/")) == written(alone)
 
 
 def test_a_page_has_the_picture_of_passes_of_equal_structure_once() -> None:
-    parts = state_of(kept(over_one_graph, COUNTS[0]))["parts"]
-    sent: list[Any] = [unpack(part)["svg"] for name, part in parts.items() if re.fullmatch(r"\d+/", name)]
+    content = TraceContent(kept(over_one_graph, COUNTS[0])).whole()
+    parts = content["parts"]
+    sent: list[Any] = [opened(content, name)["svg"] for name in parts if re.fullmatch(r"\d+/", name)]
     assert sum("pieces" in svg for svg in sent) == 1 and all("fill" in svg for svg in sent)
     assert max(len(part) for name, part in parts.items() if re.fullmatch(r"[1-9]\d*/", name)) < 2_500
 
 
 def test_where_a_view_is_asked_for_again_the_first_of_its_structure_still_has_the_picture() -> None:
-    large = Large(kept(over_one_graph, COUNTS[0]))
-    assert unpack(large.part("7/"))["svg"].keys() == unpack(large.part("7/"))["svg"].keys() == {"pieces", "fill"}
-    assert unpack(large.part("0/"))["svg"]["like"] == "7/"
+    large = TraceContent(kept(over_one_graph, COUNTS[0]))
+    assert large.part("7/")["svg"].keys() == large.part("7/")["svg"].keys() == {"pieces", "fill"}
+    assert large.part("0/")["svg"]["like"] == "7/"

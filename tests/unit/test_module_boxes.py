@@ -9,11 +9,11 @@ import pytest
 import torch
 import torch.nn.modules.module as torch_modules
 from scenes import Doubled, Net, SumNet
+from shown import content_of, shown_steps_of
 from torch import nn
 
 import hookviz as hv
 from hookviz.picture.scene import FEW, Scene
-from hookviz.player.frames import state
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -227,7 +227,7 @@ def test_an_optimizer_step_has_a_glyph_of_its_own() -> None:
     with hv.record(net) as stepped:
         net(torch.tensor(3.0)).backward()
         optimizer.step()
-    assert state(stepped)["frames"][-1]["glyph"] == "optimizer"
+    assert shown_steps_of(stepped)[-1]["glyph"] == "optimizer"
 
 
 def test_a_node_of_several_outputs_tells_all_the_gradients_that_arrived() -> None:
@@ -259,7 +259,7 @@ def test_no_step_moves_anything(trace: hv.Trace) -> None:
 
 
 def test_the_player_tells_activations_from_gradients(trace: hv.Trace) -> None:
-    frames = state(trace)["frames"]
+    frames = shown_steps_of(trace)
     forward = [frame["kind"] for frame in frames if frame["forward"]]
     assert set(forward) == {"call", "forward", "forward_pre_hook", "forward_hook"}
     assert {frame["glyph"] for frame in frames if frame["kind"] in ("call", "forward")} == {"module"}
@@ -274,7 +274,7 @@ def test_a_forward_without_gradients_is_drawn_too() -> None:
     with torch.no_grad(), hv.record(net) as trace:
         net(torch.tensor(3.0))
     root = parsed(trace.figure())
-    assert len(state(trace)["svgs"]) == 1 and {frame["picture"] for frame in state(trace)["frames"]} == {0}
+    assert len(content_of(trace)["svgs"]) == 1 and {frame["picture"] for frame in shown_steps_of(trace)} == {0}
     assert all(holds(with_id(root, "m0"), with_id(root, f"m{call}")) for call in (1, 2))
     assert corners(with_id(root, "m2"))[3] < corners(with_id(root, "m1"))[1]  # the later call stands on the earlier
     assert "output 12" in words_in(root) and not [i for i in map(id_of, root.iter()) if i.startswith("n")]
@@ -297,7 +297,7 @@ def test_a_forward_after_the_last_backward_has_a_picture_of_its_own() -> None:
         net(torch.tensor(3.0)).backward()
         with torch.no_grad():
             net(torch.tensor(4.0))
-    assert [len(state(trace)["svgs"]), state(trace)["frames"][-1]["picture"]] == [2, 1]
+    assert [len(content_of(trace)["svgs"]), shown_steps_of(trace)[-1]["picture"]] == [2, 1]
     assert "output 16" in words_in(parsed(trace.figure()))
 
 

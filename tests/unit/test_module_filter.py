@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import Doubled, Net, leaf, plain, steps_of, told, written
+from shown import shown_notes
 from torch import nn
 
 import hookviz as hv
@@ -158,7 +159,7 @@ def test_what_is_left_out_is_said_on_screen(tmp_path: Path) -> None:
         "Of the 25 nodes of the last backward pass 4 were observed, as record(only=...) asked for.",
     ]
     player = trace.player()
-    assert player.notes == trace.notes and "(not recorded)" in player.svgs[0]
+    assert shown_notes(player.content) == trace.notes and "(not recorded)" in player.content["svgs"][0]
     trace.save(tmp_path / "trace.json")
     assert hv.load(tmp_path / "trace.json") == trace and trace.outside
 

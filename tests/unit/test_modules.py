@@ -17,10 +17,10 @@ import pytest
 import torch
 import torch.nn.modules.module as torch_modules
 from scenes import BACKWARD, Doubled, Net, SumNet, leaf, plain, told
+from shown import content_of, shown_firings, shown_steps, shown_steps_of
 from torch import nn
 
 import hookviz as hv
-from hookviz.player.frames import state
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.module_registry import ModuleRegistry
 
@@ -362,7 +362,7 @@ def test_the_player_shows_a_forward_without_a_backward() -> None:
         net(leaf(3.0))
     player = trace.player()
     assert player.steps == len(trace.steps) == 6
-    assert player.frames[0]["title"] == "net is called"
+    assert shown_steps(player.content)[0]["title"] == "net is called"
 
 
 @pytest.mark.parametrize("thing", [3, "net", nn.Linear, None, [nn.Linear(1, 1)]])
@@ -454,7 +454,7 @@ def test_a_full_backward_hook_that_runs_early_says_why() -> None:
     net.l2.register_full_backward_hook(lambda *given: None)
     with warnings.catch_warnings(action="ignore"), hv.record(net) as trace:
         net(torch.tensor(3.0)).backward()
-    kept = {frame["title"]: frame["kept"] for frame in state(trace)["frames"] if frame["hook"] is not None}
+    kept = {frame["title"]: frame["kept"] for frame in shown_steps_of(trace) if frame["hook"] is not None}
     early = {title: "so it ran early" in text for title, text in kept.items()}
     assert early == {"full backward hook ① on net.l2": False, "full backward hook ① on net.l1": True}
     assert "kept it: (None,)." in trace.firings[1].sentence
@@ -470,7 +470,7 @@ def test_a_hook_after_grad_is_written_is_told_from_one_before() -> None:
         "λ None on w looked at the gradient and kept it: 3.",
         "λ None looked at w.grad after it was written, and kept it: 3.",
     ]
-    assert [row["kind"] for row in state(trace)["firings"]] == ["tensor hook", "post-accumulate hook"]
+    assert [row["kind"] for row in shown_firings(content_of(trace))] == ["tensor hook", "post-accumulate hook"]
 
 
 @pytest.mark.parametrize("followed", [True, False])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parents[2] / "hookviz" / "player" / "browser"
-CSS = "".join((SOURCES / name).read_text(encoding="utf-8") for name in ("player.css", "large.css"))
+CSS = "".join((SOURCES / name).read_text(encoding="utf-8") for name in ("player.css", "navigation.css"))
 TEXTS = ("ink", "quiet", "purple", "red", "hook")
 GROUNDS = ("paper", "side", "sunk")
 Colour = tuple[float, ...]

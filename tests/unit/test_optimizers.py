@@ -11,6 +11,7 @@ import pytest
 import torch
 import torch.optim.optimizer as torch_optimizer
 from scenes import leaf, silent
+from shown import shown_firings, shown_steps
 from torch.optim import SGD, Optimizer
 
 import hookviz as hv
@@ -377,7 +378,7 @@ def test_steps_are_saved_loaded_and_played(tmp_path: Path) -> None:
     trace.save(tmp_path / "trace.json")
     loaded = hv.load(tmp_path / "trace.json")
     assert loaded == trace
-    titles = [frame["title"] for frame in loaded.player().frames[-2:]]
+    titles = [frame["title"] for frame in shown_steps(loaded.content())[-2:]]
     assert titles == ["step pre-hook ① on opt", "opt takes a step"]
-    assert loaded.player().firings[0]["change"] == ""
-    assert "_optimizer_step_pre_hooks, first of 1" in loaded.player().frames[-2]["kept"]
+    assert shown_firings(loaded.content())[0]["change"] == ""
+    assert "_optimizer_step_pre_hooks, first of 1" in shown_steps(loaded.content())[-2]["kept"]

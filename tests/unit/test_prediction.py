@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import Net, SumNet, hook_everything, leaf, recorded, scene, silent
+from shown import shown_steps
 
 import hookviz as hv
 from hookviz.analysis.questions.answers import are_near
@@ -310,7 +311,7 @@ def test_a_wrong_way_to_send_is_told_what_it_is() -> None:
 def test_what_a_node_sends_is_asked_at_the_step_in_which_it_computes() -> None:
     trace = without_hooks(0.0)
     assert [trace.steps[index].kind for index in asked(trace)] == ["compute"] * len(asked(trace))
-    frames = without_hooks().player().frames
+    frames = shown_steps(without_hooks().player().content)
     assert [index for index, frame in enumerate(frames) if "ask" in frame] == [1, 5]
 
 
@@ -366,13 +367,13 @@ def test_numbers_that_nobody_can_type_are_none() -> None:
 
 
 def test_questions_stand_in_the_frames_as_plain_data() -> None:
-    frames = recorded().player().frames
+    frames = shown_steps(recorded().player().content)
     assert [index for index, frame in enumerate(frames) if "ask" in frame] == [1, 4, 8, 9]
     assert len(json.dumps([frame["ask"] for frame in frames if "ask" in frame])) <= 5_000
 
 
 def test_an_answer_stands_in_nothing_that_the_player_shows_before_its_step() -> None:
-    frames = recorded().player().frames
+    frames = shown_steps(recorded().player().content)
     for index in (1, 8, 9):
         known = {frames[index]["ask"]["answer"]}
         shown = [text for frame in frames[:index] for text in frame["texts"].values()]

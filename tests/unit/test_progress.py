@@ -103,7 +103,7 @@ def counted(lines: list[str]) -> list[str]:
 def test_a_what_if_counts_its_passes_and_then_what_the_player_is_made_of(at_once: None) -> None:
     lines: list[str] = []
     with shown_by(lines.append):
-        whatif(a_to_e).state()
+        whatif(a_to_e).content()
     assert counted(lines) == COUNTED
     assert lines.count("") == 2 and lines[-1] == ""
 
@@ -142,7 +142,7 @@ def test_of_what_is_small_nothing_is_shown(at_once: None, tmp_path: Path) -> Non
 
 def test_a_slider_shows_it_beside_itself(at_once: None) -> None:
     both, lines = whatif(a_to_e, a=(-3, 3)), list[str]()
-    (slider,) = sliders(both, Player.showing(both.state()), lines.append)
+    (slider,) = sliders(both, Player.showing(both.content()), lines.append)
     slider.value = 1.5
     assert counted(lines)[:15] == COUNTED[:15]
     assert counted(lines)[15:] == [f"Preparing the player: {n} of 32" for n in range(1, 33)]

@@ -17,7 +17,7 @@ from torch import nn
 import hookviz as hv
 from hookviz.__main__ import main
 from hookviz.page import page
-from hookviz.player import large_trace
+from hookviz.player import trace_content
 from hookviz.trace import Note
 from hookviz.trace.redaction import redacted
 
@@ -74,9 +74,9 @@ def held(text: str, what: list[str]) -> list[str]:
     return [marker for marker in what if marker in text]
 
 
-@pytest.fixture(params=[large_trace.LONG, 10], ids=["small", "large"])
+@pytest.fixture(params=[trace_content.LONG, 10], ids=["small", "large"])
 def long(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_trace, "LONG", request.param)
+    monkeypatch.setattr(trace_content, "LONG", request.param)
 
 
 def test_a_page_holds_source_and_numbers_but_no_path_of_the_machine(trace: hv.Trace, long: None) -> None:

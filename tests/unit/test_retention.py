@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import Doubled, Net, c_hook, leaf, plain, scene, steps_of
+from shown import shown_notes, shown_steps
 from torch import nn
 
 import hookviz as hv
@@ -82,7 +83,7 @@ def test_the_trace_says_what_was_let_go_of() -> None:
         "Of the passes, the last 2 are kept, as record(keep=...) asked for; "
         "the 18 before them were let go of, with their forward steps."
     ]
-    assert trace.notes[0] in repr(trace) and trace.notes[0] in trace.player().notes
+    assert trace.notes[0] in repr(trace) and trace.notes[0] in shown_notes(trace.player().content)
 
 
 def test_nothing_is_said_where_nothing_was_let_go_of() -> None:
@@ -100,10 +101,10 @@ def test_a_trimmed_trace_is_saved_loaded_drawn_and_played(tmp_path: Path) -> Non
     loaded = hv.load(tmp_path / "trace.json")
     assert loaded == trace and loaded.dropped == 5
     player = loaded.player()
-    assert len(player.svgs) == 2 and player.steps == len(trace.steps)
-    assert {frame["picture"] for frame in player.frames} == {0, 1}
+    assert len(player.content["svgs"]) == 2 and player.steps == len(trace.steps)
+    assert {frame["picture"] for frame in shown_steps(player.content)} == {0, 1}
     assert trace.figure(0).pipe("svg") and trace.figure().pipe("svg")
-    assert "c_hook" in player.svgs[1]
+    assert "c_hook" in player.content["svgs"][1]
 
 
 def test_calls_go_on_counting() -> None:

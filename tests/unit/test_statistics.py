@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import leaf
+from shown import shown_notes, shown_steps
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -81,9 +82,9 @@ def test_a_file_and_a_page_keep_it_and_say_it(tmp_path: Any) -> None:
     trace.save(tmp_path / "trace.json")
     loaded = hv.load(tmp_path / "trace.json")
     assert (loaded.statistics, loaded.values, loaded.rows) == ("norm", trace.values, trace.rows)
-    state = loaded.state()
-    assert NOTE in " ".join(state["notes"])
-    assert "(only the norm was read)" in repr(state)
+    content = loaded.content()
+    assert NOTE in " ".join(shown_notes(content))
+    assert any("(only the norm was read)" in (step["after"] or "") for step in shown_steps(content))
 
 
 @pytest.mark.parametrize(("which", "error"), [("max", ValueError), ("", ValueError), (None, TypeError), (2, TypeError)])

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 import torch
 from scenes import c_hook, leaf, scene
+from shown import all_words, content_of, opened, outline, said, shown_notes, shown_steps, shown_steps_of
 
 import hookviz as hv
-from hookviz.player.frames import LONGEST, state
-from hookviz.player.variants import Variant, variants
+from hookviz.player.compression import pack
+from hookviz.player.payload import Content
+from hookviz.player.several_runs import LONGEST, Variant, several_runs
 from hookviz.player.widget import Player
 from hookviz.what_if import WhatIf, slider_panel, whatif
 from hookviz.what_if.slider_panel import show, sliders
 from tests.unit.test_whatif import a_to_e
-
-State = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +26,8 @@ def both() -> WhatIf:
 
 
 @pytest.fixture(scope="module")
-def shown(both: WhatIf) -> State:
-    return both.state()
-
-
-def frames_of(shown: State, place: int) -> list[Any]:
-    return [shown["frames"][number] for number in shown["variants"][place]["frames"]]
+def shown(both: WhatIf) -> Content:
+    return both.content()
 
 
 def told(frames: list[Any]) -> list[tuple[Any, ...]]:
@@ -39,37 +35,40 @@ def told(frames: list[Any]) -> list[tuple[Any, ...]]:
     return [(frame["kind"], frame["title"], frame["sentence"], frame["before"], frame["after"]) for frame in there]
 
 
-def test_every_variant_tells_what_its_own_player_would_tell(both: WhatIf, shown: State) -> None:
+def test_every_variant_tells_what_its_own_player_would_tell(both: WhatIf, shown: Content) -> None:
     for place, trace in enumerate(both.traces.values()):
-        assert told(frames_of(shown, place)) == told(state(trace)["frames"])
+        assert told(shown_steps(shown, place)) == told(shown_steps_of(trace))
 
 
-def test_all_variants_share_one_timeline_and_one_picture(shown: State) -> None:
+def test_all_variants_share_one_timeline_and_one_picture(shown: Content) -> None:
     assert len(shown["svgs"]) == 1
-    assert {len(variant["frames"]) for variant in shown["variants"]} == {16}
-    titles = [[frame["title"].split(" on ")[-1] for frame in frames_of(shown, place)] for place in range(16)]
+    assert {run["steps"] for run in shown["runs"]} == {16}
+    titles = [[frame["title"].split(" on ")[-1] for frame in shown_steps(shown, place)] for place in range(16)]
     assert all(there == titles[0] for there in titles)
 
 
-def test_a_step_that_is_not_there_says_why(shown: State) -> None:
+def test_a_step_that_is_not_there_says_why(shown: Content) -> None:
     place = shown["combinations"]["0,2"]
-    missing = [frame for frame in frames_of(shown, place) if frame["kind"] == "absent"]
+    missing = [frame for frame in shown_steps(shown, place) if frame["kind"] == "absent"]
     assert [frame["sentence"] for frame in missing] == ["This step is not there without c_hook, plus_hundred."] * 2
     assert [frame["glyph"] for frame in missing] == ["hook", "hook"]
-    assert shown["variants"][place]["label"] == "Without c_hook, plus_hundred"
-    assert shown["variants"][0]["label"] == "With every hook on"
+    assert said(shown["runs"][place]["label"]) == "Without c_hook, plus_hundred"
+    assert said(shown["runs"][0]["label"]) == "With every hook on"
 
 
-def test_switches_know_their_pins(shown: State) -> None:
+def test_switches_know_their_pins(shown: Content) -> None:
     assert [switch["label"] for switch in shown["switches"]] == ["c_hook", "look", "plus_hundred", "times_two"]
-    pins = {row: f"-p{row}" for switch in shown["switches"] for row in switch["rows"]}
-    assert len(pins) == 4
-    assert all(f'{pin}"' in shown["svgs"][0] for pin in pins.values())
+    switched = {hook for switch in shown["switches"] for hook in switch["hooks"]}
+    assert len(switched) == 4
+    for run in range(16):
+        pins = opened(shown, outline(shown, run)["views"][0])["pins"]
+        assert {pin["hook"] for pin in pins.values()} - {-1} == switched
+        assert all(f'id="{spot}"' in shown["svgs"][0] for spot in pins)
 
 
-def test_every_combination_has_its_variant(shown: State) -> None:
+def test_every_combination_has_its_variant(shown: Content) -> None:
     assert sorted(shown["combinations"].values()) == list(range(16))
-    assert [variant["beside"] for variant in shown["variants"]] == [None] + [0] * 15
+    assert [run["beside"] for run in shown["runs"]] == [None] + [0] * 15
 
 
 def test_a_step_that_only_others_have_is_said_to_be_missing_with_every_hook_on() -> None:
@@ -79,35 +78,35 @@ def test_a_step_that_only_others_have_is_said_to_be_missing_with_every_hook_on()
         net.register_forward_hook(lambda module, args, output: output.detach().requires_grad_())
         net(x * 1).backward()
 
-    missing = {frame["sentence"] for frame in frames_of(whatif(run).state(), 0) if frame["kind"] == "absent"}
+    missing = {frame["sentence"] for frame in shown_steps(whatif(run).content(), 0) if frame["kind"] == "absent"}
     assert missing == {"This step is not there with every hook on."}
 
 
-def test_frames_are_there_once_and_few(shown: State) -> None:
-    texts = [json.dumps(frame, sort_keys=True) for frame in shown["frames"]]
+def test_the_words_of_a_step_are_there_once_and_few(shown: Content) -> None:
+    texts = [json.dumps(words, sort_keys=True) for words in all_words(shown)]
     assert len(set(texts)) == len(texts) < 110
-    assert len(json.dumps(shown)) < 80_000
+    assert len(json.dumps(shown)) < 160_000 and len(pack(shown)) < 25_000
 
 
 def test_texts_that_differ_have_room_beside_each_other(both: WhatIf) -> None:
     def width(svg: str) -> float:
         return float(svg.partition('viewBox="')[2].split('"')[0].split()[2])
 
-    alone = state(next(iter(both.traces.values())))["svgs"][0]
-    assert width(both.state()["svgs"][0]) > width(alone)
+    alone = content_of(next(iter(both.traces.values())))["svgs"][0]
+    assert width(both.content()["svgs"][0]) > width(alone)
 
 
 def test_after_a_change_each_variant_is_compared_with_what_it_was() -> None:
     both = whatif(a_to_e, a=(-3, 3))
-    before = both.state()
+    before = both.content()
     both.change(a=1.5)
-    after = both.state()
-    assert len(after["variants"]) == 32
-    assert [variant["beside"] for variant in after["variants"]] == [*range(16, 32), *[None] * 16]
+    after = both.content()
+    assert len(after["runs"]) == 32
+    assert [run["beside"] for run in after["runs"]] == [*range(16, 32), *[None] * 16]
     for place in range(16):
-        assert told(frames_of(after, place + 16)) == told(frames_of(before, place))
+        assert told(shown_steps(after, place + 16)) == told(shown_steps(before, place))
     assert len(after["svgs"]) == 1, "what was is only compared with, and needs no picture"
-    now, then = (frames_of(after, place)[0]["texts"] for place in (0, 16))
+    now, then = (shown_steps(after, place)[0]["texts"] for place in (0, 16))
     changed = {spot: (then[spot].strip(), now[spot].strip()) for spot in now if then.get(spot) != now[spot]}
     behind_the_names = {("= 2", "= 1.5"), ("= 6", "= 4.5"), ("= 24", "= 18")}  # a, c and e
     among_the_facts = {(old.removeprefix("= "), new.removeprefix("= ")) for old, new in behind_the_names}
@@ -116,8 +115,10 @@ def test_after_a_change_each_variant_is_compared_with_what_it_was() -> None:
     assert len(changed) == 6
 
 
-def test_a_value_that_no_variant_changes_is_part_of_the_picture_and_not_of_the_frames(shown: State) -> None:
-    assert not any(re.search("-[bd]0$", spot) for frame in shown["frames"] for spot in frame["texts"])
+def test_a_value_that_no_variant_changes_is_part_of_the_picture_and_not_of_the_frames(shown: Content) -> None:
+    assert not any(
+        re.search("-[bd]0$", spot) for run in range(16) for step in shown_steps(shown, run) for spot in step["texts"]
+    )
     assert "= 24<" in shown["svgs"][0].replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -131,17 +132,17 @@ def test_sliders_record_afresh_and_tell_the_player() -> None:
     second.value = 5.0
     assert both.values == {"a": 2.0, "d": 5.0}
     assert player.step == 12
-    assert len(player.variants) == 32
+    assert len(player.content["runs"]) == 32
 
 
 def test_the_score_is_of_what_is_shown() -> None:
     both = whatif(a_to_e, d=(0, 10))
     player = both.player()
     player.answered, player.asked, player.right = {1: 1, 5: 0}, 2, 1
-    player.show(both.state())
+    player.show(both.content())
     assert (player.answered, player.asked, player.right) == ({1: 1, 5: 0}, 2, 1), "nothing has changed"
     both.change(d=5)
-    player.show(both.state())
+    player.show(both.content())
     assert (player.answered, player.asked, player.right) == ({}, 0, 0)
 
 
@@ -184,20 +185,20 @@ def passed(hook: Callable[[torch.Tensor], Any] | None, *, on: str = "c") -> hv.T
 
 def test_a_comparison_shows_both_traces_and_where_they_part() -> None:
     this, other = passed(None), passed(c_hook)
-    shown = this.diff(other).state()
-    assert told(frames_of(shown, 0)) == told(state(this)["frames"])
-    assert told(frames_of(shown, 1)) == told(state(other)["frames"])
-    assert (shown["shown"], shown["split"]) == (1, True)
-    assert frames_of(shown, 1)[shown["mark"]]["sentence"] == "c_hook on c replaced the gradient: 4 → 6."
-    assert frames_of(shown, 0)[shown["mark"]]["sentence"] == "This step is only in the other trace."
+    shown = this.diff(other).content()
+    assert told(shown_steps(shown, 0)) == told(shown_steps_of(this))
+    assert told(shown_steps(shown, 1)) == told(shown_steps_of(other))
+    assert shown["opening"] == {"shown": 1, "split": True}
+    assert shown_steps(shown, 1)[shown["mark"]]["sentence"] == "c_hook on c replaced the gradient: 4 → 6."
+    assert shown_steps(shown, 0)[shown["mark"]]["sentence"] == "This step is only in the other trace."
     step = shown["mark"] + 1
-    assert shown["notes"] == [f"Gradients that differ: 2. The difference begins at step {step}, with c_hook on c."]
+    assert shown_notes(shown) == [f"Gradients that differ: 2. The difference begins at step {step}, with c_hook on c."]
 
 
 def test_a_comparison_the_other_way_round_marks_the_same_firing() -> None:
-    shown = passed(c_hook).diff(passed(None)).state()
-    assert frames_of(shown, 0)[shown["mark"]]["sentence"] == "c_hook on c replaced the gradient: 4 → 6."
-    assert frames_of(shown, 1)[shown["mark"]]["sentence"].startswith("This step is only in this trace;")
+    shown = passed(c_hook).diff(passed(None)).content()
+    assert shown_steps(shown, 0)[shown["mark"]]["sentence"] == "c_hook on c replaced the gradient: 4 → 6."
+    assert shown_steps(shown, 1)[shown["mark"]]["sentence"].startswith("This step is only in this trace;")
 
 
 def test_where_another_seed_makes_the_difference_the_note_says_so() -> None:
@@ -208,7 +209,7 @@ def test_where_another_seed_makes_the_difference_the_note_says_so() -> None:
             tensors.e.backward(torch.tensor(seed))
         return trace
 
-    [note] = seeded(1.0).diff(seeded(2.0)).state()["notes"]
+    [note] = shown_notes(seeded(1.0).diff(seeded(2.0)).content())
     assert "They differ before any hook that was seen has changed one; the first of those that " in note
     assert "sees the difference is c_hook on c, step" in note
 
@@ -224,8 +225,8 @@ def test_a_hook_that_only_the_other_has_has_no_pin_and_one_that_did_not_fire_say
             torch.autograd.grad(z, [z])
         return trace
 
-    shown = unreached(hooked=False).diff(unreached(hooked=True)).state()
-    pins = [[text for spot, text in frames_of(shown, place)[-1]["texts"].items() if "-p" in spot] for place in (0, 1)]
+    shown = unreached(hooked=False).diff(unreached(hooked=True)).content()
+    pins = [[text for spot, text in shown_steps(shown, place)[-1]["texts"].items() if "-p" in spot] for place in (0, 1)]
     assert pins == [["did not fire"], ["did not fire", "did not fire"]]
 
 
@@ -238,16 +239,16 @@ def test_each_side_of_a_comparison_lists_and_counts_its_own_hooks() -> None:
             (x * x).backward()
         return trace
 
-    shown = kept(lambda grad: grad + 100, c_hook).diff(kept(c_hook)).state()
-    pictures = [shown["svgs"][frames_of(shown, place)[0]["picture"]] for place in (0, 1)]
+    shown = kept(lambda grad: grad + 100, c_hook).diff(kept(c_hook)).content()
+    pictures = [shown["svgs"][shown_steps(shown, place)[0]["picture"]] for place in (0, 1)]
     listed = [re.findall("[①②] [^<]*", picture) for picture in pictures]
     assert listed == [["① λ grad + 100", "② c_hook"], ["① c_hook"]]
-    titles = [[f["title"] for f in frames_of(shown, place) if f["kind"] == "tensor_hook"] for place in (0, 1)]
+    titles = [[f["title"] for f in shown_steps(shown, place) if f["kind"] == "tensor_hook"] for place in (0, 1)]
     assert titles == [["tensor hook ① on x", "tensor hook ② on x"], ["tensor hook ① on x"]]
 
 
 def test_equal_traces_have_no_mark() -> None:
-    shown = passed(c_hook).diff(passed(c_hook)).state()
+    shown = passed(c_hook).diff(passed(c_hook)).content()
     assert shown["mark"] == -1
     assert isinstance(passed(c_hook).diff(passed(c_hook)).player(), Player)
 
@@ -259,9 +260,9 @@ def test_a_graph_that_a_hook_changes_gets_a_picture_of_its_own() -> None:
         y = net(x * 1)
         y.backward()
 
-    shown = whatif(run).state()
+    shown = whatif(run).content()
     assert len(shown["svgs"]) == 2
-    pictures = [{frame["picture"] for frame in frames_of(shown, place)} for place in (0, 1)]
+    pictures = [{frame["picture"] for frame in shown_steps(shown, place)} for place in (0, 1)]
     assert pictures == [{0}, {1}]
 
 
@@ -274,10 +275,10 @@ def test_the_pin_of_a_module_hook_that_is_off_stays_as_a_switch(*, backward: boo
         if backward:
             y.backward()
 
-    shown = whatif(run).state()
+    shown = whatif(run).content()
     assert len(shown["svgs"]) == (2 if backward else 1)
     assert [set(re.findall(r'id="(m0-p\d+)"', svg)) for svg in shown["svgs"]] == [{"m0-p0"}] * len(shown["svgs"])
-    ends = [frames_of(shown, place)[-1]["texts"].get("m0-p0-v") for place in (0, 1)]
+    ends = [shown_steps(shown, place)[-1]["texts"].get("m0-p0-v") for place in (0, 1)]
     assert ends == ([None, "off"] if backward else ["2 → 6", "off"])
 
 
@@ -289,9 +290,9 @@ def test_passes_over_one_graph_keep_their_pictures_apart() -> None:
         y.backward(retain_graph=True)
         y.backward()
 
-    shown = whatif(run).state()
+    shown = whatif(run).content()
     assert len(shown["svgs"]) == 2
-    assert {frame["picture"] for frame in frames_of(shown, 1)} == {0, 1}
+    assert {frame["picture"] for frame in shown_steps(shown, 1)} == {0, 1}
 
 
 def test_more_steps_than_are_shown_are_said() -> None:
@@ -301,6 +302,6 @@ def test_more_steps_than_are_shown_are_said() -> None:
         y = y * 1
     with hv.record() as trace:
         y.backward()
-    shown = variants([Variant(trace, "this", "", "")])
-    assert len(shown["variants"][0]["frames"]) == LONGEST
+    shown = several_runs([Variant(trace, "this", "", "")])
+    assert shown["runs"][0]["steps"] == LONGEST
     assert len(shown["notes"]) == 1

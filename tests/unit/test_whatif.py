@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import Doubled
+from shown import said, shown_steps
 from torch import nn
 from torch.autograd.graph import register_multi_grad_hook
 from torch.nn.modules import module as torch_modules
@@ -228,8 +229,8 @@ def test_a_hook_that_registers_another_is_not_mistaken_for_the_function() -> Non
     assert [step.on for step in both.without(0, 1).firings] == ["z"]
     assert [step.on for step in both.without(0, 2).firings] == []
     both.change()
-    assert {hook["name"] for hook in both.state()["hooks"]} == {hook.label for hook in both.hooks}
-    assert len(both.state()["hooks"]) == 3
+    assert {hook["name"] for hook in both.content()["hooks"]} == {hook.label for hook in both.hooks}
+    assert len(both.content()["hooks"]) == 3
 
 
 def test_what_the_function_leaves_registered_is_removed() -> None:
@@ -402,11 +403,11 @@ def test_the_switch_of_such_a_hook_is_its_pin() -> None:
         net[0].register_forward_hook(fails)
         net(x).backward()
 
-    shown = whatif(run).state()
-    [rows] = [switch["rows"] for switch in shown["switches"] if switch["label"] == "times_two"]
-    frames = [frame for frame in shown["frames"] if frame["sentence"].startswith("times_two")]
-    [spot] = {spot for frame in frames for spot in frame["texts"] if "-p" in spot}
-    assert [spot.endswith(f"-p{row}-v") for row in rows] == [True]
+    shown = whatif(run).content()
+    [hooks] = [switch["hooks"] for switch in shown["switches"] if switch["label"] == "times_two"]
+    runs = [shown_steps(shown, run) for run in range(len(shown["runs"]))]
+    ran = {step["hook"] for steps in runs for step in steps if step["sentence"].startswith("times_two")}
+    assert hooks == [*ran]
 
 
 def test_other_values_are_recorded_afresh() -> None:
@@ -427,7 +428,7 @@ def test_hooks_of_one_name_are_told_apart_in_words() -> None:
         x.register_hook(look)
         (x * y).backward()
 
-    shown = [variant["label"] for variant in whatif(run).state()["variants"]]
+    shown = [said(one["label"]) for one in whatif(run).content()["runs"]]
     assert shown[1:5] == ["Without times_two on x", "Without times_two on y", "Without look", shown[4]]
     assert shown[4] == "Without times_two on x, times_two on y"
 
@@ -487,9 +488,9 @@ def test_other_values_with_which_there_are_other_hooks() -> None:
     (slider,) = sliders(both, player)
     player.shown, player.breakpoints = 3, [1]
     slider.value = 1.5
-    assert (len(player.variants), player.shown, player.breakpoints) == (8, 3, [1])
+    assert (len(player.content["runs"]), player.shown, player.breakpoints) == (8, 3, [1])
     slider.value = 2.5
-    assert (len(player.variants), player.shown, player.breakpoints) == (2, 0, [])
+    assert (len(player.content["runs"]), player.shown, player.breakpoints) == (2, 0, [])
 
 
 @pytest.mark.parametrize(("pause", "before"), [(1.0, 5.0), (0.0, 6.0)])
@@ -565,4 +566,4 @@ def test_without_hooks_the_pass_is_called_after_what_changed_it() -> None:
 
     slid = whatif(square, x=(0, 10))
     slid.change(x=3)
-    assert [one["label"] for one in slid.state()["variants"]] == ["After the change", "Before the change"]
+    assert [said(one["label"]) for one in slid.content()["runs"]] == ["After the change", "Before the change"]

@@ -10,7 +10,7 @@ from ipywidgets.widgets import widget as room
 from scenes import c_hook, leaf, recorded
 
 import hookviz as hv
-from hookviz.player import large_trace
+from hookviz.player import trace_content
 from hookviz.player.widget import Player
 from hookviz.what_if import slider_panel
 
@@ -41,19 +41,19 @@ def test_a_closed_player_leaves_no_model_and_none_of_what_it_showed(what: str) -
     assert len(models()) == len(before) + 2  # it and its layout
     player.close()
     assert models() == before
-    assert len(repr([player.svgs, player.frames, player.variants, player.firings])) < 20
+    assert player.content == {}
     player.close()
 
 
 def test_a_closed_player_of_a_large_trace_lets_go_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_trace, "LONG", 5)
+    monkeypatch.setattr(trace_content, "LONG", 5)
     trace = recorded()
     player, kept = trace.player(), weakref.ref(trace)
-    assert player.outline and player.parts
+    assert player.content["parts"] and player._answering is not None
     del trace
     player.close()
     gc.collect()
-    assert kept() is None and not player.parts
+    assert kept() is None and player.content == {}
 
 
 def test_a_layout_that_somebody_gave_stays_open() -> None:

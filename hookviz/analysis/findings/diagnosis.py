@@ -113,12 +113,3 @@ def _shown(trace: TraceData) -> set[int]:
     for kept in (kept for row in trace.rows if row.node >= 0 for kept in (row.before, row.after)):
         found.update(kept if isinstance(kept, tuple) else (kept,))
     return found
-
-
-def noted(trace: TraceData) -> list[str]:
-    """The findings as notes of the player; in a line of its own each says to which step it links."""
-    return [
-        say("trouble.note", severity=say(f"trouble.severity.{row.severity}"), step=row.step + 1, told=row.sentence)
-        + f"\n#step-{row.step + 1}"
-        for row in troubles(trace)
-    ]

@@ -5,6 +5,7 @@ from itertools import count
 from math import ceil, sqrt
 from typing import Any
 
+from hookviz.picture import element_ids as ids
 from hookviz.picture.grouping.tree import MANY, Group, Member, Tree, label_of, nodes_of
 
 FEWEST = 3
@@ -19,7 +20,7 @@ def collapse(tree: Tree) -> None:
     numbers = count()
 
     def fresh(kind: str, inside: list[Member]) -> Group:
-        fold = Group(f"g{next(numbers)}", kind, inside)
+        fold = Group(ids.group(next(numbers)), kind, inside)
         tree.folds.append(fold)
         return fold
 

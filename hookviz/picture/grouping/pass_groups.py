@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import count
 
+from hookviz.picture import element_ids as ids
 from hookviz.picture.grouping.activity import Of, merged, of_pass
 from hookviz.picture.grouping.collapsing import parted
 from hookviz.picture.grouping.tree import MANY, Group, Member
@@ -25,7 +26,7 @@ class Overview:
         numbers = count()
 
         def fresh(kind: str, inside: list[Member]) -> Group:
-            fold = Group(f"g{next(numbers)}", kind, inside)
+            fold = Group(ids.group(next(numbers)), kind, inside)
             self.folds[fold.id] = fold
             return fold
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
+from hookviz.picture import element_ids as ids
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import called, chain, is_cut, makers, pictured
 
@@ -104,7 +105,9 @@ class Tree:
         needed = {outer for call in {*self.made.values(), *held} for outer in chain(self.trace, call)}
         for call in sorted(needed):
             outer = self.trace.calls[call].parent
-            self.calls[call] = Group(f"m{call}", "call", [], self.root if outer is None else self.calls[outer], call)
+            self.calls[call] = Group(
+                ids.call(call), "call", [], self.root if outer is None else self.calls[outer], call
+            )
         for node in self.below:
             (self.calls[self.made[node]] if node in self.made else self.root).inside.append(node)
         first: dict[str, float] = {}

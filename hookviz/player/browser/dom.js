@@ -1,10 +1,18 @@
 // Small helpers to make elements. Text is always text: nothing but the picture is ever parsed as markup.
 
-import { isDark } from "./logic.js";
-
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element that holds text. */
+/** @typedef {{ [name: string]: string | number | boolean }} Attributes */
+
+/**
+ * An element that holds text.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {string} [name] its classes
+ * @param {string} [text]
+ * @param {Attributes} [attributes]
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
 export function make(tag, name = "", text = "", attributes = {}) {
   const element = document.createElement(tag);
   if (name) element.className = name;
@@ -13,14 +21,26 @@ export function make(tag, name = "", text = "", attributes = {}) {
   return element;
 }
 
-/** What would turn a line around is shown as �, so that it reads as it was written. */
+/**
+ * Characters that would turn a line around are shown as �, so that it reads as it was written.
+ * @param {string} text
+ */
 export const legible = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 
+/**
+ * Sets attributes.
+ * @param {Element} element
+ * @param {Attributes} attributes
+ */
 export function mark(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
 }
 
-/** A small picture that only repeats what words beside it say. */
+/**
+ * A small picture that only repeats what the words beside it say.
+ * @param {string} d its path
+ * @param {string} name its classes
+ */
 export function shape(d, name) {
   const svg = document.createElementNS(SVG, "svg");
   const path = document.createElementNS(SVG, "path");
@@ -30,63 +50,96 @@ export function shape(d, name) {
   return svg;
 }
 
+/**
+ * @param {string} text
+ * @param {(event: Event) => void} act
+ * @param {AbortSignal} signal
+ */
 export function textButton(text, act, signal) {
   const button = make("button", "hv-button", text, { type: "button" });
   listen(button, "click", act, signal);
   return button;
 }
 
-/** A button that says which key does the same. */
+/**
+ * A button that says which key does the same.
+ * @template {HTMLElement} Element
+ * @param {Element} button
+ * @param {string | number} key
+ */
 export function keyed(button, key) {
   mark(button, { "aria-keyshortcuts": key });
   button.append(make("kbd", "", String(key)));
   return button;
 }
 
-/** What has the keyboard, also where the page keeps the player in a tree of its own. */
-export const focused = (root) => root.getRootNode().activeElement;
+/**
+ * The element that a selector finds, which must be there.
+ * @param {ParentNode} parent
+ * @param {string} selector
+ * @returns {HTMLElement}
+ */
+export function find(parent, selector) {
+  const found = parent.querySelector(selector);
+  if (!found) throw new Error(`There is no ${selector}.`);
+  return /** @type {HTMLElement} */ (found);
+}
 
-/** How to scroll: not gliding for whom motion disturbs. */
+/**
+ * The nearest element of a selector around the target of an event.
+ * @param {Event} event
+ * @param {string} selector
+ */
+export function closest(event, selector) {
+  return event.target instanceof Element ? /** @type {HTMLElement | null} */ (event.target.closest(selector)) : null;
+}
+
+/**
+ * The element that has the keyboard, also where the page keeps the player in a tree of its own.
+ * @param {Element} root
+ * @returns {HTMLElement | null}
+ */
+export function focused(root) {
+  const tree = root.getRootNode();
+  if (!(tree instanceof Document || tree instanceof ShadowRoot)) return null;
+  return /** @type {HTMLElement | null} */ (tree.activeElement);
+}
+
+/**
+ * How to scroll: not gliding where motion disturbs.
+ * @returns {ScrollBehavior}
+ */
 export const gliding = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
 
-/** Listen until the signal ends it. */
+/**
+ * Listens until the signal ends it.
+ * @param {EventTarget} target
+ * @param {string} type
+ * @param {(event: any) => void} act
+ * @param {AbortSignal} signal
+ */
 export function listen(target, type, act, signal) {
   target.addEventListener(type, act, { signal });
 }
 
-/** Tell the page around that the player could not be drawn: what fails later than render reaches nobody else. */
+/**
+ * Tidies up in the end. Not through listen: a signal drops its listeners before it tells them.
+ * @param {AbortSignal} signal
+ * @param {() => void} act
+ */
+export function atEnd(signal, act) {
+  signal.addEventListener("abort", act);
+}
+
+/**
+ * Tells the page around that the player could not be drawn: what fails later than render reaches nobody else.
+ * @param {Element} root
+ * @param {unknown} error
+ */
 export function fail(root, error) {
   console.error(error);
   root.dispatchEvent(new CustomEvent("hv-failed", { bubbles: true, detail: error }));
 }
 
-/** Tidy up in the end. Not through listen: a signal drops its listeners before it tells them. */
-export function atEnd(signal, act) {
-  signal.addEventListener("abort", act);
-}
-
-/** What packed.py has packed. */
-export async function unpack(text) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
-}
-
-/** Show the theme of the page around us, now and whenever it changes. */
-export function followTheme(root, signal) {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const { body, documentElement } = document;
-  const paint = () => root.classList.toggle("hv-dark", isDark({
-    jupyter: body.dataset.jpThemeLight,
-    editor: body.className,
-    colab: documentElement.getAttribute("theme"),
-    furo: body.dataset.theme,
-    system: system.matches,
-  }));
-  const observer = new MutationObserver(paint);
-  observer.observe(body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "data-theme"] });
-  observer.observe(documentElement, { attributes: true, attributeFilter: ["theme"] });
-  listen(system, "change", paint, signal);
-  atEnd(signal, () => observer.disconnect());
-  paint();
-}
+/** An id that no other element of the page has. */
+export const newId = () => `hv-${Math.random().toString(36).slice(2)}`;

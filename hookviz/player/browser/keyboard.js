@@ -1,25 +1,40 @@
 // Who has the keyboard: the player, or the notebook or page around it.
 
-import { actionOf, say } from "./logic.js";
-import { listen } from "./dom.js";
-import { isFull } from "./view.js";
+import { closest, listen } from "./dom.js";
+import { actionOf } from "./keys.js";
+import { isFull } from "./view_menu.js";
 
-/** Escape: the first one only says that another gives the keys away, so that none that follows it is a surprise. */
-export function makeKeyboard({ root, words, panel, signal }) {
+/** @import { Panel } from "./panel.js" */
+/** @import { Actions, Context } from "./types" */
+
+/**
+ * Escape: the first one only says that another gives the keys away, so that none that follows it is a surprise.
+ * @param {Context} context
+ * @param {Panel} panel
+ */
+export function makeEscape({ root, language, signal }, panel) {
   let warned = false;
+  /** @param {string} key */
   const note = (key) => {
-    panel.keys.textContent = key && say(words, key);
-    if (key) panel.say(say(words, key));
+    const text = key && language.say(key);
+    panel.keys.textContent = text;
+    if (text) panel.say(text);
   };
   const leave = () => {
     giveAway(root);
-    note("esc_leaves");
+    note("player.esc_leaves");
   };
   const escape = () => {
-    if (isFull(root)) return document.exitFullscreen();
-    if (warned) return leave();
+    if (isFull(root)) {
+      document.exitFullscreen();
+      return;
+    }
+    if (warned) {
+      leave();
+      return;
+    }
     warned = true;
-    note("esc_stays");
+    note("player.esc_stays");
   };
   const begin = () => {
     warned = false;
@@ -28,27 +43,38 @@ export function makeKeyboard({ root, words, panel, signal }) {
   listen(root, "focusin", begin, signal);
   listen(root, "pointerdown", begin, signal);
   listen(root, "keydown", (event) => event.key === "Escape" || begin(), signal);
-  return { actions: { escape, leave } };
+  /** @type {Actions} */
+  const actions = { escape, leave };
+  return { actions };
 }
 
-/** To the notebook around the player, or to the page. */
+/**
+ * Gives the keyboard to the notebook around the player, or to the page.
+ * @param {HTMLElement} root
+ */
 function giveAway(root) {
-  document.activeElement?.blur();
-  root.closest(".jp-Notebook")?.focus();
+  if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+  /** @type {HTMLElement | null} */ (root.closest(".jp-Notebook"))?.focus();
 }
 
-/** What the player's keys do; all but Tab are kept from the notebook. */
+/**
+ * Carries out the player's keys; all but Tab are kept from the notebook.
+ * @param {HTMLElement} root
+ * @param {HTMLDialogElement} dialog
+ * @param {(action: string) => void} act
+ * @param {AbortSignal} signal
+ */
 export function listenToKeys(root, dialog, act, signal) {
   listen(root, "keydown", (event) => {
     if (event.key === "Tab") return;
     event.stopPropagation();
-    const action = actionOf(event, Boolean(event.target.closest("button, summary, a, input, select")));
+    const action = actionOf(event, Boolean(closest(event, "button, summary, a, input, select")));
     if (!action || (dialog.open && action !== "help")) return;
     event.preventDefault();
     // Held down, Escape would leave at once.
     if (action === "escape" && event.repeat) return;
     act(action);
     // Running a cell is the notebook's business: it gets the key that we have kept from it.
-    if (event.key === "Enter") document.activeElement.dispatchEvent(new KeyboardEvent("keydown", event));
+    if (event.key === "Enter") document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", event));
   }, signal);
 }

@@ -1,17 +1,31 @@
 // The player without a kernel: a model that only remembers, and its place in a page.
 
-import { make, unpack } from "./dom.js";
-import { render } from "./widget.js";
+import { unpack } from "./compression.js";
+import { make } from "./dom.js";
+import { livingPlayers, render } from "./widget.js";
 
-/** What anywidget hands to render, as far as the player asks for it. */
-function makeModel(values) {
+/** @import { PageState } from "./payload" */
+/** @import { Model } from "./types" */
+
+/**
+ * What anywidget hands to render, as far as the player asks for it.
+ * @param {PageState} state
+ * @returns {Model}
+ */
+function makeModel(state) {
+  /** @type {Map<string, Set<() => void>>} */
   const heard = new Map();
-  const listeners = (event) => heard.get(event) ?? heard.set(event, new Set()).get(event);
+  /** @param {string} event */
+  const listeners = (event) => {
+    const known = heard.get(event) ?? new Set();
+    heard.set(event, known);
+    return known;
+  };
   return {
-    get: (name) => values[name],
+    get: (name) => state[name],
     set: (name, value) => {
-      if (values[name] === value) return;
-      values[name] = value;
+      if (state[name] === value) return;
+      state[name] = value;
       for (const act of [...listeners(`change:${name}`)]) act();
     },
     on: (event, act) => listeners(event).add(act),
@@ -20,9 +34,12 @@ function makeModel(values) {
   };
 }
 
-/** The pictures are in the page already, for where no script runs: drawn, or packed into an image. */
+/**
+ * The pictures are in the page already, for where no script runs: drawn, or packed into an image.
+ * @param {Element} shown
+ */
 function pictureOf(shown) {
-  if (!shown.matches("img")) return shown.outerHTML;
+  if (!(shown instanceof HTMLImageElement)) return shown.outerHTML;
   const bytes = Uint8Array.from(atob(shown.src.split(",")[1]), (byte) => byte.charCodeAt(0));
   // How an image gets dark would hold for every drawing of the page; the player does so by itself.
   return new TextDecoder().decode(bytes).replace(/<style>.*?<\/style>/, "");
@@ -34,49 +51,75 @@ function pictureOf(shown) {
  */
 function isKeyboardFree() {
   if (globalThis.top !== globalThis.self || document.querySelector("[autofocus]")) return false;
-  return [null, document.body, document.documentElement].includes(document.activeElement);
+  const holder = document.activeElement;
+  return holder === null || holder === document.body || holder === document.documentElement;
 }
 
-/** When the player shows its first picture, which a large trace unpacks before; what it throws meanwhile rejects. */
+/**
+ * When the player shows its first picture, which may have to be unpacked before; what it throws meanwhile rejects.
+ * @param {Element} live
+ * @returns {Promise<void>}
+ */
 function firstPicture(live) {
-  return live.querySelector(".hv-picture") ? Promise.resolve() : new Promise((done, fail) => {
-    live.addEventListener("hv-drawn", done, { once: true });
-    live.addEventListener("hv-failed", (event) => fail(event.detail), { once: true });
+  return new Promise((resolve, reject) => {
+    if (live.querySelector(".hv-picture")) resolve();
+    live.addEventListener("hv-drawn", () => resolve(), { once: true });
+    live.addEventListener("hv-failed", (event) => reject(/** @type {CustomEvent} */ (event).detail), { once: true });
   });
 }
 
-/** The still picture stays until the player shows its own, and if that fails, below a sentence that says so. */
+/**
+ * The still picture stays until the player shows its own, and if that fails, below a sentence that says so.
+ * @param {Element} still
+ */
 async function play(still) {
   const root = still.parentElement;
-  const twin = root.closest("[data-twin]");
-  const state = root.querySelector(".hv-state");
+  const data = /** @type {HTMLElement | null} */ (root?.querySelector(".hv-state"));
+  if (!root || !data) return;
+  giveToLiving(root);
   // Jupyter dresses the tables, code and pictures in such an output for reading; the player dresses its own.
   const dress = root.closest(".jp-RenderedHTMLCommon")?.classList;
   dress?.remove("jp-RenderedHTMLCommon");
-  globalThis.hookvizLive?.get(twin?.dataset.twin)?.(twin);
   // At once, before another output's script looks for what does not play yet.
   root.classList.add("hv-starts");
   const live = make("div", "hv-live");
   try {
-    await start(still, live, await unpack(state.textContent));
+    await start(still, live, await unpack(data.textContent ?? ""));
   } catch (error) {
     live.remove();
     dress?.add("jp-RenderedHTMLCommon");
-    still.before(make("p", "hv-failed", state.dataset.failed.replace("{why}", () => String(error)), { role: "alert" }));
+    const sentence = (data.dataset.failed ?? "").replace("{why}", () => String(error));
+    still.before(make("p", "hv-failed", sentence, { role: "alert" }));
     console.error(error);
     return;
   }
   root.classList.add("hv-plays");
+  const player = live.firstElementChild;
   // In a page of its own the keys are the player's from the start, unless somebody types elsewhere by now.
-  if (root.matches("main") && isKeyboardFree()) live.firstChild.focus({ preventScroll: true });
+  if (root.matches("main") && isKeyboardFree() && player instanceof HTMLElement) player.focus({ preventScroll: true });
 }
 
-/** Until it plays, the player has its place and size, but is not seen. */
-function start(still, live, values) {
-  values.svgs ??= [...still.querySelectorAll("svg, img")].map(pictureOf);
+/**
+ * Where a kernel has a living player for this place, that takes it.
+ * @param {Element} root
+ */
+function giveToLiving(root) {
+  const place = /** @type {HTMLElement | null} */ (root.closest("[data-twin]"));
+  if (place) livingPlayers().get(place.dataset.twin ?? "")?.(place);
+}
+
+/**
+ * Until it plays, the player has its place and size, but is not seen.
+ * @param {Element} still
+ * @param {HTMLElement} live
+ * @param {PageState} state
+ */
+function start(still, live, state) {
+  if (!state.content.svgs.length) state.content.svgs = [...still.querySelectorAll("svg, img")].map(pictureOf);
   still.before(live);
-  render({ model: makeModel(values), el: live });
-  return firstPicture(live);
+  const ready = firstPicture(live);
+  render({ model: makeModel(state), el: live });
+  return ready;
 }
 
 // Not by the place of this script: some notebooks take scripts out of an output and run them elsewhere.

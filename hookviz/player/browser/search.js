@@ -1,80 +1,111 @@
-// The search field of a large trace, with the hits below it.
+// Searching a trace: what a query asks for, and what answers it. The node tests run this file.
 
-import { isComposing, say } from "./logic.js";
-import { focused, keyed, listen, make, mark, textButton } from "./dom.js";
-import { readIndex, seek } from "./seek.js";
+import { plain } from "./keys.js";
 
-/** A button that opens the field; arrows choose a hit, Enter leads there, Escape gives the keyboard back. */
-export function makeSearch({ root, words, frames, large, enter, go, signal }) {
-  const id = `hv-${Math.random().toString(36).slice(2)}`;
-  const pane = make("div", "hv-search", "", { role: "search" });
-  const field = make("input", "hv-field", "", { ...COMBOBOX, "aria-label": say(words, "search"), "aria-controls": id, "aria-describedby": `${id}-told` });
-  const told = make("p", "hv-hint", "", { id: `${id}-told`, role: "status" });
-  const list = make("ul", "hv-hits", "", { id, role: "listbox", "aria-label": say(words, "hits") });
-  pane.append(field, told, list);
-  pane.hidden = true;
-  let [rows, hits, at, before] = [null, [], 0, null];
-  const open = async () => {
-    if (pane.hidden) before = focused(root);
-    pane.hidden = false;
-    field.focus();
-    field.select();
-    if (rows) return;
-    const index = await large.part("index");
-    rows = index && readIndex(index);
-    if (rows) search();
-    else told.textContent = say(words, "no_part");
-  };
-  const close = (holder) => {
-    pane.hidden = true;
-    (holder?.isConnected ? holder : root).focus({ preventScroll: true });
-  };
-  const search = () => {
-    if (!rows) return;
-    const found = seek(rows, frames, field.value);
-    hits = found.hits;
-    list.replaceChildren(...hits.map((hit, i) => hitOf(hit, `${id}-${i}`, words)));
-    told.textContent = say(words, field.value.trim() ? tellingOf(found) : "search_hint", { shown: hits.length, count: found.count });
-    mark(field, { "aria-expanded": hits.length > 0 });
-    choose(0);
-  };
-  const choose = (place) => {
-    at = (place + hits.length) % hits.length || 0;
-    [...list.children].forEach((hit, i) => mark(hit, { "aria-selected": i === at }));
-    if (hits.length) mark(field, { "aria-activedescendant": `${id}-${at}` });
-    else field.removeAttribute("aria-activedescendant");
-    list.children[at]?.scrollIntoView({ block: "nearest" });
-  };
-  const lead = (place) => {
-    if (!hits[place]) return;
-    close(root);
-    if (hits[place].step !== undefined) go(hits[place].step);
-    enter(hits[place].view);
-  };
-  const keys = { ArrowDown: () => choose(at + 1), ArrowUp: () => choose(at - 1), Enter: () => lead(at), Escape: () => close(before) };
-  listen(field, "input", search, signal);
-  listen(field, "keydown", (event) => {
-    // Shift+Enter runs the cell, and Tab goes on, as everywhere.
-    if ((event.key === "Enter" && event.shiftKey) || event.key === "Tab") return;
-    event.stopPropagation();
-    // While letters are composed, keys choose among those.
-    if (isComposing(event) || !Object.hasOwn(keys, event.key)) return;
-    event.preventDefault();
-    keys[event.key]();
-  }, signal);
-  listen(list, "click", (event) => lead([...list.children].indexOf(event.target.closest(".hv-hit"))), signal);
-  return { pane, button: keyed(textButton(say(words, "search"), open, signal), "/"), open };
+/** @import { Language } from "./language.js" */
+/** @import { IndexPart, Norm } from "./payload" */
+/** @import { Step } from "./types" */
+
+/** No more hits than this are listed. */
+export const MOST = 12;
+
+/**
+ * @typedef {object} Entry a thing that has a name
+ * @property {string} kind
+ * @property {string} label
+ * @property {string} note
+ * @property {number} number a node's; else -1
+ * @property {string} view the picture in which it is seen
+ * @property {number[]} steps
+ * @property {string} name what a query is compared with
+ * @property {string} text
+ */
+/** @typedef {Entry & { step?: number, norm?: Norm }} Hit */
+
+/** @type {{ [query: string]: (norm: number) => boolean }} */
+const NORMS = { nan: Number.isNaN, inf: (norm) => norm === Infinity, zero: (norm) => norm === 0 };
+/** @type {{ [sign: string]: (norm: number, limit: number) => boolean }} */
+const COMPARED = {
+  "<": (norm, limit) => norm < limit,
+  "<=": (norm, limit) => norm <= limit,
+  ">": (norm, limit) => norm > limit,
+  ">=": (norm, limit) => norm >= limit,
+  "=": (norm, limit) => norm === limit,
+};
+
+/**
+ * The entries of an index, with what a query is compared with.
+ * @param {IndexPart} part
+ * @param {Language} language
+ * @returns {Entry[]}
+ */
+export function readIndex(part, language) {
+  return part.kind.map((kind, i) => {
+    const [label, note] = [part.label[i], part.note[i]].map((message) => language.read(message));
+    const [number, view, steps] = [part.number[i], part.view[i], part.steps[i]];
+    return { kind, label, note, number, view, steps, name: label.toLowerCase(), text: `${label} ${note}`.toLowerCase() };
+  });
 }
 
-const tellingOf = ({ hits, count }) => (hits.length < count ? "hits_some" : `hits_${Math.min(count, 2)}`);
-
-const COMBOBOX = { type: "text", role: "combobox", autocomplete: "off", spellcheck: false, "aria-autocomplete": "list", "aria-expanded": false };
-
-function hitOf({ kind, label, note, step, norm }, id, words) {
-  const hit = make("li", "hv-hit", "", { id, role: "option" });
-  const more = norm === undefined ? note : say(words, "norm", { norm });
-  const when = step === undefined ? say(words, "no_step") : say(words, "at_step", { step: step + 1 });
-  const parts = [make("span", "", say(words, `kind_${kind}`)), make("strong", "", label), make("span", "", more), make("span", "", when)];
-  hit.append(...parts.flatMap((part) => [part, " "]));
-  return hit;
+/**
+ * Which norms are asked for; undefined where a query is no such question.
+ * @param {string} query
+ * @returns {((norm: number) => boolean) | undefined}
+ */
+export function normsAsked(query) {
+  const bare = plain(query).replace(/\s/g, "");
+  const [, sign, limit] = /^norm([<>]=?|=)((?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)$/.exec(bare) ?? [];
+  if (sign) return (norm) => COMPARED[sign](norm, Number(limit));
+  return Object.hasOwn(NORMS, bare) ? NORMS[bare] : undefined;
 }
+
+/**
+ * How well an entry answers: 0 is its name or number, 1 begins with the query, 2 has a part that does, 3 holds it; else
+ * -1.
+ * @param {Pick<Entry, "name" | "text" | "number">} entry
+ * @param {string} query
+ */
+export function rankOf({ name, text, number }, query) {
+  if (name === query || query.replace(/^#/, "") === String(number)) return 0;
+  if (!query.split(" ").every((word) => text.includes(word))) return -1;
+  if (name.startsWith(query)) return 1;
+  return [".", " ", "(", "_", "#"].some((before) => text.includes(before + query)) ? 2 : 3;
+}
+
+/**
+ * The first hits, gradients before names and the better names before others, and how many there are in all.
+ * @param {Entry[]} entries
+ * @param {Step[]} steps
+ * @param {string} typed
+ * @returns {{ hits: Hit[], count: number }}
+ */
+export function search(entries, steps, typed) {
+  const query = typed.toLowerCase().trim().replace(/\s+/g, " ");
+  if (!query) return { hits: [], count: 0 };
+  const asked = normsAsked(query);
+  const gradients = asked ? entries.flatMap((entry) => gradientsIn(entry, steps, asked)) : [];
+  gradients.sort((one, other) => one.step - other.step);
+  /** @type {Entry[][]} */
+  const ranks = [[], [], [], []];
+  for (const entry of entries) ranks[rankOf(entry, query)]?.push(entry);
+  const named = ranks.flat().map((entry) => ({ ...entry, step: entry.steps[0] }));
+  return { hits: [...gradients, ...named].slice(0, MOST), count: gradients.length + named.length };
+}
+
+/**
+ * The gradients that arrive at a node, of those that are asked for.
+ * @param {Entry} entry
+ * @param {Step[]} steps
+ * @param {(norm: number) => boolean} asked
+ */
+function gradientsIn(entry, steps, asked) {
+  if (entry.number < 0) return [];
+  const found = entry.steps.filter((step) => steps[step].norm !== null && asked(numberOf(steps[step].norm)));
+  return found.map((step) => ({ ...entry, kind: "value", step, norm: steps[step].norm }));
+}
+
+/**
+ * In an outline a norm that is no finite number is in words.
+ * @param {Norm} norm
+ */
+const numberOf = (norm) => (typeof norm === "number" ? norm : norm === "inf" ? Infinity : NaN);

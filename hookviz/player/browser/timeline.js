@@ -1,9 +1,31 @@
-// What every timeline has: a shape for each kind of thing, and a pointer that is dragged along.
+// The timeline: a shape for each step where they have room, else bars for the gradients; click or drag to go there.
 
-import { kindsOf, say } from "./logic.js";
-import { listen, make, mark, shape } from "./dom.js";
+import { listen, make, shape } from "./dom.js";
+import { legendsOf } from "./stepping.js";
+import { makeBars } from "./timeline_bars.js";
+import { makeTicks } from "./timeline_ticks.js";
+
+/** @import { Actions, Band, Context } from "./types" */
+
+/** With more steps than this, shapes would be too many to be told apart. */
+const TICKS = 120;
+
+/**
+ * @typedef {object} Timeline
+ * @property {HTMLElement} pane
+ * @property {(step: number) => void} paint
+ * @property {(bands: Band[]) => void} show shows where the boxes of a picture are
+ * @property {Actions} actions
+ */
+
+/**
+ * @param {Context} context
+ * @returns {Timeline}
+ */
+export const makeTimeline = (context) => (context.run.steps.length > TICKS ? makeBars(context) : makeTicks(context));
 
 const ROUND = "M-5,0a5,5 0 1 0 10,0a5,5 0 1 0 -10,0z";
+/** @type {{ [glyph: string]: string }} */
 export const GLYPHS = {
   node: ROUND,
   seed: ROUND,
@@ -16,13 +38,24 @@ export const GLYPHS = {
   note: "M0,-5.5L6,5H-6z",
 };
 
+/**
+ * @param {string} glyph
+ * @param {string} name its classes
+ */
 export function glyphShape(glyph, name) {
   const known = glyph in GLYPHS ? glyph : "note";
   return shape(GLYPHS[known], `${name} hv-glyph-${known}`);
 }
 
-/** Reports where on the track the pointer is, from 0 to 1, while it is down. */
+/**
+ * Reports where on the track the pointer is, from 0 to 1, while it is down.
+ * @param {HTMLElement} pane
+ * @param {HTMLElement} track
+ * @param {(place: number) => void} at
+ * @param {AbortSignal} signal
+ */
 export function dragOn(pane, track, at, signal) {
+  /** @param {PointerEvent} event */
   const move = (event) => {
     const { left, width } = track.getBoundingClientRect();
     at(Math.max(0, Math.min(0.9999, (event.clientX - left) / width)));
@@ -35,12 +68,37 @@ export function dragOn(pane, track, at, signal) {
   listen(pane, "pointermove", (event) => pane.hasPointerCapture(event.pointerId) && move(event), signal);
 }
 
-/** The shapes that occur. */
-export function makeLegend({ frames, words }) {
+/**
+ * A slider for a screen reader: one stop for the Tab key, however many steps.
+ * @param {Context} context
+ * @param {string} [name] more classes
+ */
+export function makeSlider({ language, run }, name = "") {
+  const range = { "aria-valuemin": 1, "aria-valuemax": run.steps.length };
+  const label = language.say("player.timeline");
+  return make("div", `hv-timeline ${name}`.trim(), "", { role: "slider", tabindex: 0, "aria-label": label, ...range });
+}
+
+/**
+ * The value of such a slider, as a screen reader says it.
+ * @param {Context} context
+ * @param {number} step
+ */
+export function sliderValue({ language, run }, step) {
+  const { words } = run.steps[step];
+  const count = language.say("player.step_of", { step: step + 1, steps: run.steps.length });
+  return { "aria-valuenow": step + 1, "aria-valuetext": `${count}: ${words ? language.read(words.title) : ""}` };
+}
+
+/**
+ * The shapes that occur.
+ * @param {Context} context
+ */
+export function makeLegend({ language, run }) {
   const list = make("ul", "hv-legend");
-  for (const glyph of kindsOf(frames)) {
+  for (const glyph of legendsOf(run.steps)) {
     const entry = make("li");
-    entry.append(glyphShape(glyph, "hv-tick hv-done"), make("span", "", say(words, `legend_${glyph}`)));
+    entry.append(glyphShape(glyph, "hv-tick hv-done"), make("span", "", language.say(`player.legend_${glyph}`)));
     list.append(entry);
   }
   return list;

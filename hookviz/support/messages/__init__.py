@@ -40,7 +40,10 @@ def say(key: str, **parts: Any) -> Text:
     'There is no step 99: this trace has the steps 0 to 15.'
     """
     arguments = {name: part if isinstance(part, str) else str(part) for name, part in parts.items()}
-    return Text.made(table()[key].format_map(arguments), key, arguments)
+    # As ``Text.made``, which would be one more call for each of thousands of sentences.
+    text = Text(table()[key].format_map(arguments))
+    text.key, text.arguments = key, arguments
+    return text
 
 
 def join(key: str, items: Iterable[str]) -> str:

@@ -1,8 +1,9 @@
 """Sentences that remember what they were made of, so that a reader in another language can be shown them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
+from typing import Any
 
-Message = str | list["str | dict[str, Message] | list[Message]"]
+Message = str | list[Any]
 """A sentence as it travels to the browser: a text that reads the same in every language, or ``[key, arguments]``.
 
 The arguments are a dict where the text under ``key`` has named places, and a list where that text stands between them.
@@ -29,37 +30,6 @@ class Text(str):
         return text
 
 
-def message(text: str) -> Message:
-    """``text`` as it travels to the browser.
-
-    >>> message(Text.made("8 of 9", "table.count", {"step": "8", "steps": "9"}))
-    ['table.count', {'step': '8', 'steps': '9'}]
-    >>> message("c_hook")
-    'c_hook'
-    """
-    if not isinstance(text, Text):
-        return text
-    if isinstance(text.arguments, tuple):
-        return [text.key, [message(item) for item in text.arguments]]
-    return [text.key, {name: message(part) for name, part in text.arguments.items()}]
-
-
-def keys_in(sent: Message) -> Iterator[str]:
-    """The keys that a message needs texts for.
-
-    >>> [*keys_in(["value.change", {"before": "8", "after": ["name.none", {}]}])]
-    ['value.change', 'name.none']
-    """
-    if isinstance(sent, str):
-        return
-    key, arguments = sent
-    assert isinstance(key, str)
-    yield key
-    parts: Iterable[Message] = arguments.values() if isinstance(arguments, dict) else arguments
-    for part in parts:
-        yield from keys_in(part)
-
-
 def read(sent: Message, texts: Mapping[str, str]) -> str:
     """A message in the language of ``texts``, as the browser reads it.
 
@@ -69,7 +39,6 @@ def read(sent: Message, texts: Mapping[str, str]) -> str:
     if isinstance(sent, str):
         return sent
     key, arguments = sent
-    assert isinstance(key, str)
     if isinstance(arguments, dict):
         return texts[key].format_map({name: read(part, texts) for name, part in arguments.items()})
     return texts[key].join(read(part, texts) for part in arguments)

@@ -1,0 +1,13 @@
+// Plain data that Python has packed into a short text: see compression.py.
+
+export const canUnpack = () => Boolean(globalThis.DecompressionStream);
+
+/**
+ * @param {string} text
+ * @returns {Promise<any>}
+ */
+export async function unpack(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}

@@ -1,0 +1,68 @@
+// Boxes in the colours of the gradients that have arrived in them.
+
+import { mark, newId } from "./dom.js";
+import { arrivalsIn, colourAt, placeOf, spreadOf } from "./norm_scale.js";
+
+/** @import { Picture } from "./picture.js" */
+/** @import { Arrival } from "./norm_scale.js" */
+/** @import { Scale, Step } from "./types" */
+
+/**
+ * Colours the boxes of a picture at a step; a box in which norms differ goes from the colour of the smallest, at its
+ * left, to that of the largest.
+ * @param {Picture} picture
+ * @param {Step[]} steps
+ * @param {Scale | null} scale
+ * @returns {(step: number, isOn: boolean) => void}
+ */
+export function makeNormColors(picture, steps, scale) {
+  if (!scale) return () => {};
+  const arrivals = arrivalsIn(steps, picture.view, (id) => Boolean(picture.elements.get(id)?.matches(".hv-node")));
+  const painters = [...arrivals].flatMap(([id, there]) => {
+    const box = picture.elements.get(id);
+    return box ? [boxPainter(box, picture.svg, there, scale)] : [];
+  });
+  return (step, isOn) => painters.forEach((paint) => paint(step, isOn));
+}
+
+/**
+ * @param {Element} box
+ * @param {SVGSVGElement} svg
+ * @param {Arrival[]} arrivals
+ * @param {Scale} scale
+ */
+function boxPainter(box, svg, arrivals, scale) {
+  const { id, stops } = gradientIn(svg);
+  const outline = /** @type {SVGElement | null} */ (box.querySelector(":scope > .hv-box"));
+  let before = "";
+  return (/** @type {number} */ step, /** @type {boolean} */ isOn) => {
+    const { low, high, zero, bad } = spreadOf(isOn ? arrivals : [], step);
+    const shown = [low, high, zero, bad].join();
+    if (shown === before || !outline) return;
+    before = shown;
+    const some = low <= high && !bad;
+    box.classList.toggle("hv-bad", bad);
+    box.classList.toggle("hv-zero", zero && low > high && !bad);
+    if (some) stops.forEach((stop, i) => { stop.style.stopColor = colourAt(placeOf([low, high][i], scale), "tint"); });
+    outline.style.fill = some ? `url(#${id})` : "";
+  };
+}
+
+/**
+ * A colour gradient of two stops.
+ * @param {SVGSVGElement} svg
+ */
+function gradientIn(svg) {
+  // Ids are the document's: it must be nobody else's.
+  const id = newId();
+  const blend = document.createElementNS("http://www.w3.org/2000/svg", "linearGradient");
+  const stops = [0.25, 0.75].map((offset) => {
+    const stop = document.createElementNS("http://www.w3.org/2000/svg", "stop");
+    mark(stop, { offset });
+    return stop;
+  });
+  mark(blend, { id });
+  blend.append(...stops);
+  svg.prepend(blend);
+  return { id, stops };
+}

@@ -1,0 +1,93 @@
+// Norms of gradients as colours, on a scale of powers of ten. The node tests run this file.
+
+/** @import { Norm, View } from "./payload" */
+/** @import { Scale, Step } from "./types" */
+
+/** The scale has at least this many powers of ten: where all norms are alike, none stands out. */
+const DECADES = 4;
+
+/** @typedef {[step: number, norm: number | string]} Arrival */
+
+/**
+ * The ends of the scale of all norms above 0; null where there are none.
+ * @param {{ norm: Norm }[]} steps
+ * @returns {Scale | null}
+ */
+export function scaleOf(steps) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const { norm } of steps) {
+    if (typeof norm === "number" && norm > 0) [low, high] = [Math.min(low, norm), Math.max(high, norm)];
+  }
+  if (low > high) return null;
+  const [from, to] = [low, high].map(Math.log10);
+  const room = Math.max(0, (DECADES - (to - from)) / 2);
+  return { low, high, from: from - room, to: to + room };
+}
+
+/**
+ * A norm in two digits: none is longer than `2.6e-18`.
+ * @param {number} norm
+ */
+export function shortNorm(norm) {
+  const short = Number(norm.toPrecision(2));
+  return short < 1e5 ? `${short}` : short.toExponential();
+}
+
+/**
+ * Where a norm stands between the ends: from 0 to 1.
+ * @param {number} norm
+ * @param {Scale} scale
+ */
+export const placeOf = (norm, { from, to }) => Math.min(1, Math.max(0, (Math.log10(norm) - from) / (to - from)));
+
+/**
+ * The colour of a place on the scale: `tint` for what has text on it, `tone` for what has none.
+ * @param {number} place
+ * @param {"tint" | "tone"} kind
+ */
+export function colourAt(place, kind) {
+  const end = place < 0.5 ? "small" : "large";
+  return `color-mix(in srgb, var(--hv-${end}-${kind}) ${Math.round(Math.abs(place - 0.5) * 200)}%, var(--hv-middle-${kind}))`;
+}
+
+/**
+ * Box → the gradients that arrive in it, each with its step: a node's own, or all that arrive inside a closed box.
+ * @param {Step[]} steps
+ * @param {Pick<View, "steps" | "spans">} view
+ * @param {(id: string) => boolean} isNode
+ * @returns {Map<string, Arrival[]>}
+ */
+export function arrivalsIn(steps, view, isNode) {
+  /** @param {[number, number][]} spans */
+  const inside = (spans) => spans.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
+  /** @type {[string, number[]][]} */
+  const boxes = Object.entries(view.spans).map(([id, spans]) => [id, inside(spans)]);
+  const nodes = Object.entries(view.steps).filter(([id]) => isNode(id));
+  return new Map([...nodes, ...boxes].map(([id, all]) => [id, all.flatMap((step) => arrivalAt(steps, step))]));
+}
+
+/**
+ * @param {Step[]} steps
+ * @param {number} step
+ * @returns {Arrival[]}
+ */
+function arrivalAt(steps, step) {
+  const { norm } = steps[step];
+  return norm === null ? [] : [[step, norm]];
+}
+
+/**
+ * What has arrived up to a step: the smallest and largest norm, and whether some were zero, NaN or infinite.
+ * @param {Arrival[]} arrivals
+ * @param {number} now
+ */
+export function spreadOf(arrivals, now) {
+  const spread = { low: Infinity, high: -Infinity, zero: false, bad: false };
+  for (const [step, norm] of arrivals) {
+    if (step > now) break;
+    if (typeof norm === "string") spread.bad = true;
+    else if (norm > 0) [spread.low, spread.high] = [Math.min(spread.low, norm), Math.max(spread.high, norm)];
+    else spread.zero = true;
+  }
+  return spread;
+}

@@ -1,0 +1,241 @@
+// A picture: which elements are to come, now and done, and what each text says by now.
+
+import { strike } from "./comparison.js";
+import { make, mark } from "./dom.js";
+import { nextOf, stateAt, stateIn, textAt, wasUnlike } from "./stepping.js";
+
+/** @import { Language } from "./language.js" */
+/** @import { View } from "./payload" */
+/** @import { State } from "./stepping.js" */
+/** @import { OpenContent, Step } from "./types" */
+
+/** Texts that steps write: until then they are empty, though the layout has room for them. */
+const WRITTEN = ".hv-pin-value, .hv-grad, .hv-edge-value, .hv-activation, .hv-hooked";
+/** Elements that are faint until a step is about them. */
+const FAINT = ".hv-node, .hv-edge, .hv-pin, .hv-module";
+
+/**
+ * @typedef {object} PictureOptions
+ * @property {string} label what a screen reader calls it
+ * @property {Language} language
+ * @property {View | null} beside the same view of the run that is compared with
+ * @property {boolean} struck whether old texts stand in it, struck through, or only mark the new ones
+ * @property {(hook: number) => boolean} isSwitch
+ * @property {(hook: number) => boolean} isOff
+ */
+
+export class Picture {
+  /**
+   * @param {string} markup
+   * @param {View} view
+   * @param {PictureOptions} options
+   */
+  constructor(markup, view, options) {
+    this.view = view;
+    this.holder = make("div", "hv-picture");
+    this.holder.innerHTML = markup;
+    const svg = this.holder.querySelector("svg");
+    if (!svg) throw new Error("The picture is no SVG.");
+    this.svg = svg;
+    mark(svg, { role: "img", "aria-label": options.label });
+    this.elements = takeIds(svg);
+    this.size = sizeOf(svg);
+    svg.querySelectorAll(".hv-node, .hv-edge, .hv-module, .hv-fold").forEach(addOutlines);
+    this.#markPins(options);
+    this.#paint = painter(this, options);
+    this.#unaligned = [...svg.querySelectorAll(".hv-pin, .hv-node")];
+  }
+
+  /** @type {(step: number) => void} */
+  #paint;
+  /** @type {Element[]} */
+  #unaligned;
+
+  /** @param {PictureOptions} options */
+  #markPins({ isSwitch, isOff }) {
+    for (const [id, { hook }] of Object.entries(this.view.pins)) {
+      const pin = this.elements.get(id);
+      if (!pin || hook < 0) continue;
+      pin.setAttribute("data-hook", String(hook));
+      pin.classList.toggle("hv-switch-pin", isSwitch(hook));
+      pin.classList.toggle("hv-off", isOff(hook));
+    }
+  }
+
+  /**
+   * Shows a step; what stands at the right of a label is lined up once the picture can be seen.
+   * @param {number} step
+   */
+  paint(step) {
+    this.#paint(step);
+    if (!this.#unaligned.length || !this.svg.getBoundingClientRect().width) return;
+    this.#unaligned.splice(0).forEach(alignRight);
+  }
+
+  /** @param {number} scale pixels a point */
+  resize(scale) {
+    this.svg.style.width = `${this.size.width * scale}px`;
+    this.svg.style.height = `${this.size.height * scale}px`;
+  }
+
+  /** The box that a step is about: a node's, a closed one, or a module's; else what else is marked. */
+  get current() {
+    const selectors = [".hv-node.hv-now", ".hv-fold.hv-now", ".hv-module.hv-now", ".hv-now"];
+    return selectors.map((selector) => this.svg.querySelector(selector)).find(Boolean);
+  }
+
+  /**
+   * The step that a click leads to; undefined where it leads nowhere.
+   * @param {Element} target
+   * @param {number} step
+   */
+  stepAt(target, step) {
+    const { clicks, steps } = this.view;
+    for (let at = target.closest("[data-id]"); at; at = at.parentElement?.closest("[data-id]") ?? null) {
+      const id = at.getAttribute("data-id") ?? "";
+      const there = clicks[id] ?? steps[id];
+      if (there) return nextOf(there, step);
+    }
+    return undefined;
+  }
+}
+
+/**
+ * Element by its id. Ids would clash where a page holds several players.
+ * @param {SVGSVGElement} svg
+ */
+function takeIds(svg) {
+  /** @type {Map<string, Element>} */
+  const elements = new Map();
+  for (const element of svg.querySelectorAll("[id]")) {
+    // The value of a fact about a tensor is its last text.
+    elements.set(element.id, (element.matches(".hv-fact") && element.lastElementChild) || element);
+    element.setAttribute("data-id", element.id);
+    element.removeAttribute("id");
+  }
+  return elements;
+}
+
+/**
+ * The halo, a leaf's second outline and a wide target for the pointer are copies of the outline.
+ * @param {Element} element
+ */
+function addOutlines(element) {
+  const outline = element.querySelector(":scope > .hv-box, :scope > .hv-line");
+  if (!outline) return;
+  /** @param {string} name */
+  const copy = (name) => {
+    const layer = /** @type {Element} */ (outline.cloneNode());
+    mark(layer, { class: name });
+    return layer;
+  };
+  outline.before(copy("hv-halo"));
+  if (element.matches(".hv-leaf")) outline.after(copy("hv-inner"));
+  if (element.matches(".hv-edge")) outline.after(copy("hv-target"));
+  if (element.matches(".hv-fold")) outline.before(copy("hv-pile"));
+}
+
+/**
+ * Paints a picture; what is shown already is not touched.
+ * @param {Picture} picture
+ * @param {PictureOptions} options
+ * @returns {(step: number) => void}
+ */
+function painter({ view, elements }, options) {
+  const states = [statePainter(elements, view), nearPainter(elements, view.near), textPainter(elements, view, options)];
+  return (step) => states.forEach((paint) => paint(step));
+}
+
+/**
+ * @param {Map<string, Element>} elements
+ * @param {View} view
+ */
+function statePainter(elements, view) {
+  // An element that no step is about never has its turn: it stays faint.
+  for (const [id, element] of elements) {
+    if (!(id in view.steps) && element.matches(FAINT)) element.classList.add("hv-todo");
+  }
+  /** @type {Map<string, State>} */
+  const shown = new Map();
+  /**
+   * @param {string} id
+   * @param {State} state
+   */
+  const show = (id, state) => {
+    const before = shown.get(id);
+    if (before === state) return;
+    const element = elements.get(id);
+    if (before) element?.classList.remove(`hv-${before}`);
+    element?.classList.add(`hv-${state}`);
+    shown.set(id, state);
+  };
+  return (/** @type {number} */ step) => {
+    for (const [id, steps] of Object.entries(view.steps)) show(id, stateAt(steps, step));
+    for (const [id, spans] of Object.entries(view.spans)) show(id, stateIn(spans, step));
+  };
+}
+
+/**
+ * @param {Map<string, Element>} elements
+ * @param {View["near"]} near
+ */
+function nearPainter(elements, near) {
+  /** @type {string[]} */
+  let marked = [];
+  return (/** @type {number} */ step) => {
+    for (const id of marked) elements.get(id)?.classList.remove("hv-near");
+    marked = near[step] ?? [];
+    for (const id of marked) elements.get(id)?.classList.add("hv-near");
+  };
+}
+
+/**
+ * @param {Map<string, Element>} elements
+ * @param {View} view
+ * @param {PictureOptions} options
+ */
+function textPainter(elements, view, { language, beside, struck, isOff }) {
+  const offTexts = new Set(Object.values(view.pins).filter(({ hook }) => isOff(hook)).map(({ value }) => value));
+  const texts = [...elements].filter(([id, element]) => element.matches(WRITTEN) || id in view.texts);
+  const first = new Map(texts.map(([id, element]) => [id, element.matches(WRITTEN) ? "" : (element.textContent ?? "")]));
+  /** @type {Map<string, string>} */
+  const shown = new Map();
+  /**
+   * @param {View | null} of
+   * @param {string} id
+   * @param {number} step
+   */
+  const read = (of, id, step) => language.read(textAt(of?.texts[id] ?? [], step));
+  return (/** @type {number} */ step) => {
+    for (const [id, element] of texts) {
+      const text = offTexts.has(id) ? language.say("player.off") : read(view, id, step) || (first.get(id) ?? "");
+      const was = wasUnlike(read(beside, id, step), text);
+      if (shown.get(id) === `${was} ${text}`) continue;
+      shown.set(id, `${was} ${text}`);
+      element.textContent = text;
+      element.classList.toggle("hv-changed", Boolean(was));
+      if (was && struck) strike(element, was, text);
+    }
+  };
+}
+
+/**
+ * Lines up what stands at the right of a label: the layout measured with another font.
+ * @param {Element} element
+ */
+function alignRight(element) {
+  const value = element.querySelector(element.matches(".hv-pin") ? ".hv-pin-value" : ".hv-grad");
+  const box = /** @type {SVGGraphicsElement | null} */ (element.querySelector(".hv-pin-box, .hv-box"));
+  const y = Number(element.querySelector("text")?.getAttribute("y"));
+  // A gradient that has a row of its own stays where it is.
+  if (!value || !box || Math.abs(Number(value.getAttribute("y")) - y) > 8) return;
+  const { x, width } = box.getBBox();
+  mark(value, { "text-anchor": "end", x: x + width - 8, y });
+}
+
+/** @param {SVGSVGElement} svg */
+function sizeOf(svg) {
+  const { width, height } = svg.viewBox.baseVal;
+  const sizes = [...svg.querySelectorAll("text")].map((text) => parseFloat(text.getAttribute("font-size") ?? "") || 16);
+  return { width, height, smallest: Math.min(16, ...sizes) };
+}

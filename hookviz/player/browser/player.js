@@ -1,0 +1,209 @@
+// The player: its parts, put together and kept in step with the model.
+
+import { Breakpoints } from "./breakpoints.js";
+import { besideOf } from "./comparison.js";
+import { openContent } from "./content.js";
+import { makeControls } from "./controls.js";
+import { atEnd, fail, focused, make } from "./dom.js";
+import { MOVEMENTS, makeDriver } from "./driver.js";
+import { makeFindings, makeNotes } from "./findings.js";
+import { makeFiringsTable } from "./firings_table.js";
+import { makeHelpDialog } from "./help_dialog.js";
+import { listenToKeys, makeEscape } from "./keyboard.js";
+import { Language } from "./language.js";
+import { Panel } from "./panel.js";
+import { makePictures } from "./pictures.js";
+import { Predict } from "./predict.js";
+import { followLinks } from "./step_links.js";
+import { makeSwitches } from "./switches.js";
+import { followTheme } from "./theme.js";
+import { makeLegend, makeTimeline } from "./timeline.js";
+import { makeViewMenu } from "./view_menu.js";
+
+/** @import { Actions, Context, Model, OpenContent } from "./types" */
+
+/** When one of these changes, the player is filled anew. */
+const FILLED = ["content", "shown", "split"];
+/** What to say where a movement leads nowhere. @type {{ [action: string]: string }} */
+const NOWHERE = { nextHook: "player.no_next_hook", previousHook: "player.no_previous_hook" };
+
+/**
+ * Shows a model in an element; returns what takes it away again.
+ * @param {Model} model
+ * @param {HTMLElement} el
+ */
+export function showPlayer(model, el) {
+  const life = new AbortController();
+  const root = makeRoot(model);
+  followTheme(root, life.signal);
+  el.replaceChildren(root);
+  let filling = fill(root, model);
+  const refill = once(() => {
+    if (life.signal.aborted) return;
+    filling.abort();
+    filling = fill(root, model);
+  });
+  for (const name of FILLED) model.on(`change:${name}`, refill);
+  const close = () => {
+    for (const name of FILLED) model.off(`change:${name}`, refill);
+    life.abort();
+    filling.abort();
+    root.remove();
+  };
+  return { root, close };
+}
+
+/**
+ * Several traits may change at once: acts when all have.
+ * @param {() => void} act
+ */
+function once(act) {
+  let isDue = false;
+  return () => {
+    if (!isDue) queueMicrotask(() => { isDue = false; act(); });
+    isDue = true;
+  };
+}
+
+/** @param {Model} model */
+function makeRoot(model) {
+  const label = new Language(model.get("content").words).say("player.player");
+  // JupyterLab listens in the capture phase, where nothing can be stopped: only this keeps its shortcuts away.
+  const quiet = { "data-lm-suppress-shortcuts": true };
+  return make("div", "hv-player", "", { tabindex: 0, role: "region", "aria-label": label, ...quiet });
+}
+
+/**
+ * Puts everything into the root, and the keyboard back to where it was; returns what ends it.
+ * @param {HTMLElement} root
+ * @param {Model} model
+ */
+function fill(root, model) {
+  const ending = new AbortController();
+  const { signal } = ending;
+  openContent(model, signal).then((open) => {
+    if (signal.aborted) return;
+    const holder = focused(root);
+    const key = root.contains(holder) ? (holder?.dataset.key ?? "") : null;
+    root.replaceChildren();
+    if (open.runs.length) fillRoot(root, model, open, signal);
+    else root.append(make("p", "hv-empty", open.language.say("player.empty")), makeNotes(notesOf(open)));
+    const next = key === null ? null : (root.querySelector(`[data-key="${key}"]`) ?? root);
+    /** @type {HTMLElement | null} */ (next)?.focus({ preventScroll: true });
+  }).catch((error) => fail(root, error));
+  return ending;
+}
+
+/**
+ * @param {OpenContent} open
+ * @param {number} [shown]
+ */
+function notesOf({ content, language, runs }, shown = 0) {
+  return [...content.notes, ...(runs[shown]?.notes ?? [])].map((note) => language.read(note));
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {Model} model
+ * @param {OpenContent} open
+ * @param {AbortSignal} signal
+ */
+function fillRoot(root, model, open, signal) {
+  const [shown, language] = [Math.min(model.get("shown"), open.runs.length - 1), open.language];
+  const place = besideOf(open.content, shown, model.get("flipped"));
+  const [run, beside] = [open.runs[shown], place === null ? null : open.runs[place]];
+  const driver = makeDriver(model, run.steps, Boolean(beside && model.get("split")), signal);
+  /** @type {Context} */
+  const context = { model, open, language, run, beside, root, driver, signal };
+  const panel = new Panel(context);
+  const timeline = makeTimeline(context);
+  const pictures = makePictures(context, { tell: (text) => panel.tell(text), onShow: timeline.show });
+  const firings = makeFiringsTable(context);
+  const [predict, breakpoints] = [new Predict(context, panel), new Breakpoints(context, panel)];
+  const switches = makeSwitches(context, panel);
+  const [menu, findings, help] = [makeViewMenu(context, panel), makeFindings(context, panel), makeHelpDialog(context)];
+  const actions = {
+    ...movementsOf(context),
+    help: help.toggle,
+    ...makeEscape(context, panel).actions,
+    ...[predict, breakpoints, menu, switches, pictures, timeline, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
+  };
+  const act = actor(context, actions, (key) => predict.isAsking || panel.tell(language.say(key)));
+  const controls = makeControls(context, act, [makeLegend(context), predict.score], [predict.button, menu.pane]);
+  driver.rules.push(predict, breakpoints);
+  help.fill(actions);
+  root.append(layOut(pictures, panel, firings, [switches, timeline, controls], signal), findings.pane);
+  root.append(makeNotes(notesOf(open, shown)), help.dialog);
+  listenToKeys(root, help.dialog, act, signal);
+  followLinks(root, driver.go, signal);
+  keepPainted(context, { told: [panel, firings, breakpoints], always: [pictures, timeline], predict, panel, controls });
+  switches.greet();
+}
+
+/**
+ * @param {Context} context
+ * @returns {Actions}
+ */
+const movementsOf = ({ driver }) => Object.fromEntries(MOVEMENTS.map((action) => [action, () => driver.act(action)]));
+
+/**
+ * Carries out actions by their names, and says where a movement leads nowhere.
+ * @param {Context} context
+ * @param {Actions} actions
+ * @param {(key: string) => void} tell
+ */
+function actor({ driver }, actions, tell) {
+  return (/** @type {string} */ action) => {
+    const before = driver.position().step;
+    actions[action]?.();
+    if (action in NOWHERE && driver.position().step === before) tell(NOWHERE[action]);
+  };
+}
+
+/** @typedef {{ paint: (step: number) => void }} Painted */
+
+/**
+ * Paints the step whenever the model moves. The words of a step may have to come first: until then the picture and the
+ * timeline go ahead.
+ * @param {Context} context
+ * @param {{ told: Painted[], always: Painted[], predict: Predict, panel: Panel, controls: ReturnType<typeof makeControls> }} parts
+ */
+function keepPainted({ driver, run, language, signal }, { told, always, predict, panel, controls }) {
+  const paintControls = () => controls.paint(driver.position());
+  const paintStep = () => {
+    const { step } = driver.position();
+    if (predict.holds(step)) return;
+    const isTold = run.steps[step].words !== null;
+    const [pictures, timeline] = always;
+    const parts = isTold ? [pictures, told[0], told[1], timeline, predict, told[2]] : always;
+    for (const part of parts) part.paint(step);
+    paintControls();
+    if (isTold) return;
+    run.fetchWords(step).then((come) => {
+      if (signal.aborted || driver.position().step !== step) return;
+      if (come) paintStep();
+      else panel.tell(language.say("player.no_part"));
+    });
+  };
+  driver.onChange("change:step", paintStep);
+  driver.onChange("change:playing", paintControls);
+  paintStep();
+}
+
+/**
+ * @param {{ pane: HTMLElement }} pictures
+ * @param {Panel} panel
+ * @param {{ pane: HTMLElement }} firings
+ * @param {{ pane: HTMLElement }[]} below
+ * @param {AbortSignal} signal
+ */
+function layOut(pictures, panel, firings, below, signal) {
+  const [frame, bar] = [make("div", "hv-frame"), make("div", "hv-bar")];
+  bar.append(...below.map((part) => part.pane));
+  frame.append(pictures.pane, panel.pane, bar, firings.pane, panel.heard);
+  // The picture leaves as much room on the screen as the bar takes, however many switches and shapes are in it.
+  const measured = new ResizeObserver(() => frame.style.setProperty("--hv-bar", `${bar.offsetHeight}px`));
+  measured.observe(bar);
+  atEnd(signal, () => measured.disconnect());
+  return frame;
+}

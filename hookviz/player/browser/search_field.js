@@ -1,0 +1,143 @@
+// The search field, with the hits below it.
+
+import { closest, focused, keyed, listen, make, mark, newId, textButton } from "./dom.js";
+import { isComposing } from "./keys.js";
+import { readIndex, search } from "./search.js";
+
+/** @import { Language } from "./language.js" */
+/** @import { IndexPart } from "./payload" */
+/** @import { Entry, Hit } from "./search.js" */
+/** @import { Context } from "./types" */
+
+const COMBOBOX = {
+  type: "text",
+  role: "combobox",
+  autocomplete: "off",
+  spellcheck: false,
+  "aria-autocomplete": "list",
+  "aria-expanded": false,
+};
+
+/** A button that opens the field; arrows choose a hit, Enter leads there, Escape gives the keyboard back. */
+export class SearchField {
+  /**
+   * @param {Context} context
+   * @param {(view: string) => void} enter shows a picture
+   */
+  constructor(context, enter) {
+    const { language, signal } = context;
+    this.context = context;
+    this.enter = enter;
+    this.pane = make("div", "hv-search", "", { role: "search" });
+    this.button = keyed(textButton(language.say("player.search"), () => this.open(), signal), "/");
+    const [list, count] = [this.#id, `${this.#id}-count`];
+    const links = { "aria-label": language.say("player.search"), "aria-controls": list, "aria-describedby": count };
+    this.field = make("input", "hv-field", "", { ...COMBOBOX, ...links });
+    this.count = make("p", "hv-hint", "", { id: count, role: "status" });
+    this.list = make("ul", "hv-hits", "", { id: list, role: "listbox", "aria-label": language.say("player.hits") });
+    this.pane.append(this.field, this.count, this.list);
+    this.pane.hidden = true;
+    listen(this.field, "input", () => this.#update(), signal);
+    listen(this.field, "keydown", (event) => this.#press(event), signal);
+    listen(this.list, "click", (event) => {
+      const hit = closest(event, ".hv-hit");
+      if (hit) this.#lead([...this.list.children].indexOf(hit));
+    }, signal);
+  }
+
+  #id = newId();
+  /** @type {Entry[] | null} */
+  #entries = null;
+  /** @type {Hit[]} */
+  #hits = [];
+  /** The place of the hit that is chosen. */
+  #at = 0;
+  /** What had the keyboard before. @type {HTMLElement | null} */
+  #before = null;
+
+  async open() {
+    const { root, language, open: content } = this.context;
+    if (this.pane.hidden) this.#before = focused(root);
+    this.pane.hidden = false;
+    this.field.focus();
+    this.field.select();
+    if (this.#entries) return;
+    const part = /** @type {IndexPart | null} */ (await content.part("index"));
+    this.#entries = part && readIndex(part, language);
+    if (this.#entries) this.#update();
+    else this.count.textContent = language.say("player.no_part");
+  }
+
+  /** @param {HTMLElement | null} holder what gets the keyboard */
+  #close(holder) {
+    this.pane.hidden = true;
+    (holder?.isConnected ? holder : this.context.root).focus({ preventScroll: true });
+  }
+
+  #update() {
+    if (!this.#entries) return;
+    const { language, run } = this.context;
+    const found = search(this.#entries, run.steps, this.field.value);
+    this.#hits = found.hits;
+    this.list.replaceChildren(...found.hits.map((hit, i) => hitItem(hit, `${this.#id}-${i}`, language)));
+    const key = this.field.value.trim() ? countKey(found) : "player.search_hint";
+    this.count.textContent = language.say(key, { shown: found.hits.length, count: found.count });
+    mark(this.field, { "aria-expanded": found.hits.length > 0 });
+    this.#choose(0);
+  }
+
+  /** @param {number} place */
+  #choose(place) {
+    const { length } = this.#hits;
+    this.#at = (place + length) % length || 0;
+    [...this.list.children].forEach((hit, i) => mark(hit, { "aria-selected": i === this.#at }));
+    if (length) mark(this.field, { "aria-activedescendant": `${this.#id}-${this.#at}` });
+    else this.field.removeAttribute("aria-activedescendant");
+    this.list.children[this.#at]?.scrollIntoView({ block: "nearest" });
+  }
+
+  /** @param {number} place */
+  #lead(place) {
+    const hit = this.#hits[place];
+    if (!hit) return;
+    this.#close(this.context.root);
+    if (hit.step !== undefined) this.context.driver.go(hit.step);
+    this.enter(hit.view);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #press(event) {
+    /** @type {{ [key: string]: () => void }} */
+    const keys = {
+      ArrowDown: () => this.#choose(this.#at + 1),
+      ArrowUp: () => this.#choose(this.#at - 1),
+      Enter: () => this.#lead(this.#at),
+      Escape: () => this.#close(this.#before),
+    };
+    // Shift+Enter runs the cell, and Tab goes on, as everywhere.
+    if ((event.key === "Enter" && event.shiftKey) || event.key === "Tab") return;
+    event.stopPropagation();
+    // While letters are composed, keys choose among those.
+    if (isComposing(event) || !Object.hasOwn(keys, event.key)) return;
+    event.preventDefault();
+    keys[event.key]();
+  }
+}
+
+/** @param {{ hits: Hit[], count: number }} found */
+const countKey = ({ hits, count }) => (hits.length < count ? "player.hits_some" : `player.hits_${Math.min(count, 2)}`);
+
+/**
+ * @param {Hit} hit
+ * @param {string} id
+ * @param {Language} language
+ */
+function hitItem({ kind, label, note, step, norm }, id, language) {
+  const hit = make("li", "hv-hit", "", { id, role: "option" });
+  const more = norm === undefined || norm === null ? note : language.say("player.norm", { norm });
+  const when = step === undefined ? language.say("player.no_step") : language.say("player.at_step", { step: step + 1 });
+  const kindName = make("span", "", language.say(`player.kind_${kind}`));
+  const parts = [kindName, make("strong", "", label), make("span", "", more), make("span", "", when)];
+  hit.append(...parts.flatMap((part) => [part, " "]));
+  return hit;
+}

@@ -1,0 +1,37 @@
+// Light or dark, as the page around the player is.
+
+import { atEnd, listen } from "./dom.js";
+
+/**
+ * Jupyter's word counts, then an editor's, Colab's or Furo's (the theme of our site), then the system's.
+ * @param {{ jupyter?: string, editor?: string, colab?: string | null, furo?: string, system: boolean }} page
+ */
+export function isDark({ jupyter, editor = "", colab, furo = "auto", system }) {
+  if (jupyter) return jupyter === "false";
+  if (/\bvscode-(dark|light|high-contrast)/.test(editor)) return !editor.includes("light");
+  if (colab) return colab === "dark";
+  return furo === "auto" ? system : furo === "dark";
+}
+
+/**
+ * Shows the theme of the page, now and whenever it changes.
+ * @param {HTMLElement} root
+ * @param {AbortSignal} signal
+ */
+export function followTheme(root, signal) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const { body, documentElement } = document;
+  const paint = () => root.classList.toggle("hv-dark", isDark({
+    jupyter: body.dataset.jpThemeLight,
+    editor: body.className,
+    colab: documentElement.getAttribute("theme"),
+    furo: body.dataset.theme,
+    system: system.matches,
+  }));
+  const observer = new MutationObserver(paint);
+  observer.observe(body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "data-theme"] });
+  observer.observe(documentElement, { attributes: true, attributeFilter: ["theme"] });
+  listen(system, "change", paint, signal);
+  atEnd(signal, () => observer.disconnect());
+  paint();
+}

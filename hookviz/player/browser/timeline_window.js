@@ -1,0 +1,103 @@
+// What of a long timeline is shown: which steps, and which part of them. The node tests run this file.
+
+import { legendOf } from "./stepping.js";
+
+/** @import { Norm } from "./payload" */
+
+/** @typedef {{ glyph: string, norm: Norm }} Known what is known of every step */
+/** @typedef {[from: number, to: number]} Range places among the steps that are shown, the second not included */
+
+/** How steps are chosen and ordered: all of them, with modules or kinds below, or only some. */
+export const GROUPS = ["all", "modules", "kinds", "hooks", "problems"];
+
+/** @type {{ [group: string]: (step: Known) => boolean }} */
+const CHOSEN = {
+  hooks: ({ glyph }) => glyph === "hook",
+  problems: ({ glyph, norm }) => glyph === "exception" || norm === 0 || typeof norm === "string",
+};
+
+/**
+ * The steps that a group shows.
+ * @param {Known[]} steps
+ * @param {string} [group]
+ */
+export function stepsOf(steps, group = "all") {
+  const isChosen = CHOSEN[group] ?? (() => true);
+  return steps.flatMap((known, step) => (isChosen(known) ? [step] : []));
+}
+
+/**
+ * The place of the last of these steps that is not after `step`; 0 before the first.
+ * @param {number[]} steps
+ * @param {number} step
+ */
+export function placeAmong(steps, step) {
+  let [low, high] = [0, steps.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (steps[middle] <= step) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(0, low - 1);
+}
+
+/** No closer than this. */
+const LEAST = 20;
+/**
+ * @param {number} number
+ * @param {number} low
+ * @param {number} high
+ */
+const within = (number, low, high) => Math.max(low, Math.min(high, number));
+
+/**
+ * The range that is `by` times as long, with `at` where it was; at most as long as all there is.
+ * @param {Range} range
+ * @param {number} at
+ * @param {number} by
+ * @param {number} count
+ * @returns {Range}
+ */
+export function zoomed([from, to], at, by, count) {
+  const size = within(Math.round((to - from) * by), Math.min(LEAST, count), count);
+  const start = within(Math.round(at - ((at - from) * size) / (to - from)), 0, count - size);
+  return [start, start + size];
+}
+
+/**
+ * The range, moved so far that `at` is in its middle, if it is not in it.
+ * @param {Range} range
+ * @param {number} at
+ * @param {number} count
+ * @returns {Range}
+ */
+export function holding([from, to], at, count) {
+  if (from <= at && at < to) return [from, to];
+  const start = within(Math.round(at - (to - from) / 2), 0, Math.max(0, count - (to - from)));
+  return [start, start + to - from];
+}
+
+/** @typedef {{ low: number, high: number, kinds: Set<string>, bad: boolean, zero: boolean }} Column */
+
+/**
+ * The columns of a timeline: what is to be seen of the steps that share a column of pixels.
+ * @param {Known[]} steps
+ * @param {number[]} chosen
+ * @param {number} count
+ * @returns {Column[]}
+ */
+export function columnsOf(steps, chosen, count) {
+  const columns = Array.from({ length: count }, newColumn);
+  chosen.forEach((step, i) => {
+    const { glyph, norm } = steps[step];
+    const column = columns[Math.floor((i * count) / chosen.length)];
+    column.kinds.add(legendOf(steps[step]));
+    column.bad ||= glyph === "exception" || typeof norm === "string";
+    if (norm === 0) column.zero = true;
+    else if (typeof norm === "number") [column.low, column.high] = [Math.min(column.low, norm), Math.max(column.high, norm)];
+  });
+  return columns;
+}
+
+/** @returns {Column} */
+const newColumn = () => ({ low: Infinity, high: -Infinity, kinds: new Set(), bad: false, zero: false });

@@ -1,0 +1,192 @@
+"""What the panel shows of a step: sentences, values, reasons, and the question before it."""
+
+from collections.abc import Sequence
+
+from hookviz.analysis.formulas.reasons import Explainer
+from hookviz.analysis.questions.prediction import Question as Asked
+from hookviz.analysis.questions.prediction import questions
+from hookviz.player.payload import Glyph, Question, Reason, StepWords
+from hookviz.player.wording import Wording
+from hookviz.support.messages import say
+from hookviz.support.messages.text import Message
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
+from hookviz.trace.sentences import brief, numeral, sends, sentence, title
+from hookviz.trace.values import Value
+
+_GLYPHS: dict[str, Glyph] = {
+    "call": "module",
+    "forward": "module",
+    "cut_short": "module",
+    "seed": "seed",
+    "retain_grad": "retain",
+    "accumulate": "grad",
+    "optimizer_step": "optimizer",
+    "exception": "exception",
+}
+_NOTES = ("aliased", "unknown_hook", "compiled", "fast_path", "unobserved")
+
+PARTS = 24
+"""The panel lists no more gradients of a step than this, one by one."""
+
+_UNTOLD = (*STEP_HOOK_KINDS, "forward_pre_hook", "exception")
+"""Kinds of step that do not just see what came before: nothing is handed to an optimizer's hook, and without
+``with_kwargs`` a pre-hook sees a part of the inputs."""
+
+_ONE_CARD = ("call", "forward", "seed", "arrive", "retain_grad", "accumulate", "returned", "optimizer_step")
+"""Kinds in which there is no before to compare with, unless something was there already."""
+
+
+class StepTexts:
+    """Writes the words of a trace's steps, with the reasons for their gradients and the questions about them."""
+
+    def __init__(
+        self, trace: TraceData, steps: Sequence[Step], *, asks: bool, fired: Sequence[Step] | None = None
+    ) -> None:
+        self._steps = steps
+        self._explainer = Explainer(trace)
+        self._asked = questions(steps, fired) if asks else {}
+
+    def words(self, step: Step, wording: Wording) -> StepWords:
+        """What the panel shows of ``step``."""
+        before, after = _cards(step)
+        words: StepWords = {
+            "title": wording(title(step)),
+            "sentence": wording(sentence(step)),
+            "forward": step.kind in ("call", "forward", *FORWARD_HOOK_KINDS),
+            "before": None if before is None else wording(before),
+            "after": None if after is None else wording(after),
+            "before_label": wording(say("card.takes" if step.kind == "compute" else "card.before")),
+            "after_label": wording(_label(step)),
+            "parts": _ways(step, _parts(step), wording),
+            "kept": wording(_kept(step)),
+            "next": wording(_next(step, self._steps)),
+        }
+        why = self._reasons(step, wording)
+        if why:
+            words["why"] = why
+        return words
+
+    def _reasons(self, step: Step, wording: Wording) -> list[Reason]:
+        """The reasons for what a node computes, or for what arrives; of several that are sent, each with its target."""
+        reasons = self._explainer.reasons(step.index, PARTS) if step.kind in ("compute", "arrive") else []
+        named = step.kind == "compute" and len(reasons) > 1
+        texts = [say("part.why", on=reason.on, why=reason.text) if named else reason.text for reason in reasons]
+        return [
+            {"text": wording(text), "source": reason.source or "", "note": wording(reason.note)}
+            for text, reason in zip(texts, reasons, strict=True)
+        ]
+
+    def questions(self, wording: Wording) -> dict[str, Question]:
+        """Step → the question that is asked before it."""
+        return {str(index): _question(asked, wording) for index, asked in self._asked.items()}
+
+
+def _question(asked: Asked, wording: Wording) -> Question:
+    if "answer" in asked:
+        mistakes = [(wrong, wording(why)) for wrong, why in asked["reasons"]]
+        return {"text": wording(asked["text"]), "answer": asked["answer"], "mistakes": mistakes}
+    return {
+        "text": wording(asked["text"]),
+        "choices": wording.all(asked["choices"]),
+        "right": asked["right"],
+        "reasons": wording.all(asked["reasons"]),
+        "shows_source": "source" in asked,
+    }
+
+
+def glyph_of(kind: str) -> Glyph:
+    """The shape on the timeline of a step of this kind."""
+    if kind in HOOK_KINDS:
+        return "hook"
+    return "note" if kind in _NOTES else _GLYPHS.get(kind, "node")
+
+
+def _cards(step: Step) -> tuple[str | None, str | None]:
+    if (
+        step.kind in ("exception", "cut_short", "compiled", "fast_path", "unobserved")
+        or step.before == () == step.after
+    ):
+        return None, None
+    if step.kind == "compute":
+        return _block(step.before), None
+    has_before = (step.before is not None or step.kind in (*HOOK_KINDS, *_NOTES)) and not _told_once(step)
+    return _block(step.before) if has_before else None, _block(step.after)
+
+
+def _told_once(step: Step) -> bool:
+    """Whether one card will do: a hook has kept what takes many lines to tell, and twice that is more than fits."""
+    return step.effect == "kept" and "\n" in _block(step.after)
+
+
+def _label(step: Step) -> str:
+    if _told_once(step):
+        return say("card.kept")
+    return say(f"card.{step.kind}" if step.kind in _ONE_CARD else "card.after")
+
+
+def _block(values: Values) -> str:
+    return values.block() if isinstance(values, Value) else brief(values, room=48)
+
+
+def _parts(step: Step) -> list[tuple[str, Values]]:
+    if step.kind == "multi_grad_hook" and isinstance(step.after, tuple):
+        return list(zip(step.row.labels[1], step.after, strict=False))
+    if step.kind != "compute" and len(step.parts) < 2 and step.kind != "full_backward_hook":
+        return []
+    return [(part.source, part.value) for part in (sends(step) if step.kind == "compute" else step.parts)]
+
+
+def _ways(step: Step, parts: list[tuple[str, Values]], wording: Wording) -> list[tuple[Message, Message]]:
+    """Where from or where to, and what; of very many the first."""
+    ways = [(wording(_way(step, source)), wording(_block(value))) for source, value in parts[:PARTS]]
+    if len(parts) > PARTS:
+        ways.append(("", wording(say("many.more", count=f"{len(parts) - PARTS:,}"))))
+    return ways
+
+
+def _way(step: Step, source: str) -> str:
+    if step.kind == "full_backward_hook":
+        return say("part.grad_output")
+    if step.kind == "multi_grad_hook":
+        return say("part.of", on=source)
+    if not source:
+        return say("part.seed")
+    return say("part.to" if step.kind == "compute" else "part.from", on=source)
+
+
+def _kept(step: Step) -> str:
+    hook = step.hook
+    if hook is None:
+        return ""
+    kind = step.trace.hook_rows[step.row.hook or 0].kind
+    if step.kind == "full_backward_hook" and not _flat(step.before):
+        kind += ".early"
+    op = step.trace.ops[step.node] if step.node >= 0 else ""
+    leaf = ".leaf" if kind == "tensor_hook" and op == "AccumulateGrad" else ""
+    place = {
+        "op": op,
+        "on": step.on,
+        "place": say(f"place.{hook.place}" if hook.place < 4 else "place.n", n=hook.place + 1),
+    }
+    return say(f"kept.{kind}{leaf}", dict=hook.kept_in, total=hook.total, **place)
+
+
+def _flat(values: Values) -> list[Value]:
+    """The gradients that there are."""
+    return [value for value in (values if isinstance(values, tuple) else (values,)) if value is not None]
+
+
+def _next(step: Step, steps: Sequence[Step]) -> str:
+    """Who sees this gradient next, when another hook of the same tensor or node does."""
+    following = steps[step.index + 1] if step.index + 1 < len(steps) else None
+    if following is None or following.hook is None or following.kind in _UNTOLD:
+        return ""
+    if _place(following.row) != _place(step.row):
+        return ""
+    label = f"{numeral(following.hook.place)} {following.hook.label}"
+    return say("next.hook", hook=label, on=following.on, value=brief(following.before))
+
+
+def _place(row: StepRow) -> tuple[int, int]:
+    """Where a step is: at a node, or in a module's forward."""
+    return row.node, -1 if row.node >= 0 else row.call

@@ -1,0 +1,73 @@
+// Which key asks for what.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import * as keys from "../../hookviz/player/browser/keys.js";
+
+test("keys ask for what the list of keys says", () => {
+  const asked = ["ArrowLeft", "ArrowRight", "[", "]", "Home", "End", " ", "?"].map((key) => keys.actionOf({ key }, false));
+  assert.deepEqual(asked, ["previous", "next", "previousHook", "nextHook", "first", "last", "play", "help"]);
+  assert.deepEqual(["a", "Enter", "Tab", "toString"].map((key) => keys.actionOf({ key }, false)), [null, null, null, null]);
+  const letters = ["p", "b", "t", "n", "l", "f"].map((key) => keys.actionOf({ key }, true));
+  assert.deepEqual(letters, ["predict", "breakpoint", "tensors", "nodes", "large", "full"]);
+  assert.equal(keys.actionOf({ key: "P", shiftKey: true }, false), "predict");
+  assert.equal(keys.actionOf({ key: "Escape" }, false), "escape");
+  assert.equal(keys.actionOf({ key: "Enter", shiftKey: true }, true), "leave");
+});
+
+test("a key that an input method or another script hides is known by its place", () => {
+  const hidden = [
+    [{ key: "Process", code: "KeyP" }, "predict"],
+    [{ key: "Process", code: "BracketRight" }, "nextHook"],
+    [{ key: "Process", code: "Slash", shiftKey: true }, "help"],
+    [{ key: "Process", code: "ArrowLeft" }, "previous"],
+    [{ key: "Process", code: "Space" }, "play"],
+    [{ key: "\u0437", code: "KeyP" }, "predict"],
+    [{ key: "\u0417", code: "KeyP", shiftKey: true }, "predict"],
+    [{ key: "\u30bb", code: "KeyP" }, "predict"],
+    [{ key: "\u3010", code: "BracketLeft" }, "previousHook"],
+    [{ key: "\uff50", code: "KeyP" }, "predict"],
+    [{ key: "\uff1f", code: "Slash", shiftKey: true }, "help"],
+    [{ key: "Unidentified", code: "KeyF" }, "full"],
+    [{ key: "\u3000", code: "Space" }, "play"],
+  ];
+  for (const [event, action] of hidden) assert.equal(keys.actionOf(event, false), action);
+});
+
+test("a key that types a Latin letter or a sign is that letter, wherever it is on the keyboard", () => {
+  const dvorak = [{ key: "p", code: "KeyR" }, { key: "l", code: "KeyP" }, { key: "[", code: "Minus" }, { key: "r", code: "KeyO" }];
+  assert.deepEqual(dvorak.map((event) => keys.actionOf(event, false)), ["predict", "large", "previousHook", null]);
+  const azerty = { "\u00e9": "Digit2", "\u00b2": "Backquote", "\u00b5": "Backslash", "&": "Digit1" };
+  const qwertz = { "\u00fc": "BracketLeft", Dead: "BracketLeft" };
+  const others = [...Object.entries(azerty), ...Object.entries(qwertz)];
+  for (const [key, code] of others) assert.equal(keys.actionOf({ key, code }, false), null, key);
+});
+
+test("while letters are composed, keys are the input method's", () => {
+  assert.equal(keys.actionOf({ key: "p", code: "KeyP", isComposing: true }, false), null);
+  assert.ok(keys.isComposing({ key: "Enter", keyCode: 229 }), "the end of a composition in Safari");
+  assert.ok(!keys.isComposing({ key: "Enter", keyCode: 13 }));
+});
+
+test("a focused button keeps its Space", () => {
+  assert.equal(keys.actionOf({ key: " " }, true), null);
+  assert.equal(keys.actionOf({ key: "ArrowRight" }, true), "next");
+});
+
+test("combinations are the browser's, but brackets may be typed through AltGr", () => {
+  for (const held of ["ctrlKey", "metaKey", "altKey"]) assert.equal(keys.actionOf({ key: "ArrowLeft", [held]: true }, false), null);
+  assert.equal(keys.actionOf({ key: "[", ctrlKey: true, altKey: true }, false), "previousHook");
+  assert.equal(keys.actionOf({ key: "]", altKey: true }, false), "nextHook");
+  assert.equal(keys.actionOf({ key: "[", metaKey: true }, false), null);
+});
+
+test("a digit is an answer or a switch", () => {
+  assert.deepEqual(["1", "9", "0", "p"].map((key) => keys.digitOf(keys.actionOf({ key }))), [1, 9, 0, 0]);
+  assert.equal(keys.digitOf(null), 0);
+});
+
+test("each entry of the list of keys belongs to an action that some key asks for", () => {
+  const actions = new Set(Object.values(keys.KEYS));
+  assert.deepEqual(keys.HELP.filter(([, action]) => !actions.has(action)), []);
+});

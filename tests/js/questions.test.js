@@ -1,0 +1,105 @@
+// Predicting: which question is in the way, how answers are read and judged, and the score.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import * as questions from "../../hookviz/player/browser/questions.js";
+
+const number = { text: "What comes out?", answer: "10", mistakes: [["8", "8 is the gradient before c_hook."]] };
+const choice = { text: "Which?", choices: ["c", "d", "e"], right: 1, reasons: ["later", "", "earlier"] };
+const steps = [null, number, null, null, choice, number].map((question) => ({ question }));
+
+test("the first open question up to a step is in the way", () => {
+  const between = (from, to, answered = {}) => questions.questionBetween(steps, answered, from, to);
+  assert.equal(between(0, 1), 1);
+  assert.equal(between(0, 5), 1);
+  assert.equal(between(1, 5), 4, "the step where one stands has been seen");
+  assert.equal(between(2, 3), -1);
+  assert.equal(between(0, 5, { 1: 0 }), 4, "an answered one is not, right or wrong");
+  assert.equal(between(0, 5, { 1: 1, 4: 1, 5: 0 }), -1);
+  assert.equal(between(5, 0), -1, "nor is any on the way back");
+});
+
+test("numbers are read as Python and people write them", () => {
+  assert.deepEqual(questions.readNumbers(" 10 "), [10]);
+  assert.deepEqual(questions.readNumbers("tensor([1., -2.5e-3])"), [1, -0.0025]);
+  assert.deepEqual(questions.readNumbers("1, 2;3 4"), [1, 2, 3, 4]);
+  assert.deepEqual(questions.readNumbers("−.5, +3"), [-0.5, 3]);
+  assert.deepEqual(questions.readNumbers("NaN, inf, -Infinity, -∞, None"), [NaN, Infinity, -Infinity, -Infinity, null]);
+  assert.deepEqual(questions.readNumbers("ten, 1"), [undefined, 1]);
+  assert.deepEqual(questions.readNumbers("-, 1.2.3, 1x"), [undefined, undefined, undefined]);
+  assert.deepEqual(questions.readNumbers("  "), []);
+});
+
+test("answers are judged by the table that holds for Python too", () => {
+  const unread = { ask_unread: "unread", ask_count: "count" };
+  for (const [recorded, wanted, answers] of JSON.parse(readFileSync(new URL("verdicts.json", import.meta.url)))) {
+    for (const given of answers) {
+      const found = questions.judgeNumbers({ answer: recorded }, given);
+      assert.equal(unread[found.unread] ?? (found.right ? "right" : "wrong"), wanted, `${JSON.stringify(given)} for ${recorded}`);
+    }
+  }
+});
+
+test("what can be in a number is typed into the field, and any other letter is a key of the player", () => {
+  const typed = (keys) => keys.filter((key) => questions.isTyped({ key }));
+  const numbers = [..."0123456789+-−.,;eE() ∞", ..."nan", ..."None", ..."infinity"];
+  assert.deepEqual(typed(numbers), numbers);
+  const named = ["ArrowLeft", "Home", "End", "Backspace", "Delete", "Enter"];
+  assert.deepEqual(typed(named), named, "they move in the text and change it");
+  assert.deepEqual(typed([..."pP[]sS?lLbB"]), []);
+  assert.ok(!questions.isTyped({ key: "Enter", shiftKey: true }), "it runs the cell");
+  const wide = [..."\uff11\uff10\uff0d\uff0e\u3002\uff4e\u30fc"];
+  assert.deepEqual(typed(wide), wide, "full-width characters");
+});
+
+test("what an input method has for itself is typed into the field; a letter that is not Latin is the key at its place", () => {
+  const process = { key: "Process", code: "KeyP", keyCode: 229 };
+  assert.ok(questions.isTyped(process) && questions.isTyped({ key: "p", isComposing: true }));
+  assert.ok(questions.isTyped({ key: "Enter", shiftKey: true, isComposing: true }));
+  assert.ok(!questions.isTyped({ key: "\u0437", code: "KeyP" }) && questions.isTyped({ key: "\u0443", code: "KeyE" }));
+});
+
+test("three digits are enough, and two are not", () => {
+  assert.ok(questions.isNear(0.333, 1 / 3));
+  assert.ok(questions.isNear(0.667, 2 / 3));
+  assert.ok(questions.isNear(1.23e-9, 1.2345e-9));
+  assert.ok(!questions.isNear(0.33, 1 / 3));
+  assert.ok(!questions.isNear(8, 8.02));
+  assert.ok(!questions.isNear(-10, 10));
+});
+
+test("0 is -0, NaN is NaN, and None is nothing else", () => {
+  assert.ok(questions.isNear(0, -0) && questions.isNear(-0, 0));
+  assert.ok(!questions.isNear(1e-12, 0) && !questions.isNear(0, 1e-12));
+  assert.ok(questions.isNear(NaN, NaN) && !questions.isNear(NaN, 0) && !questions.isNear(0, NaN));
+  assert.ok(questions.isNear(Infinity, Infinity) && !questions.isNear(-Infinity, Infinity) && !questions.isNear(1e300, Infinity));
+  assert.ok(questions.isNear(null, null) && !questions.isNear(null, 0) && !questions.isNear(0, null));
+});
+
+test("a number is right, or wrong with the reason that the trace gives", () => {
+  assert.equal(questions.judgeNumbers(number, "10.0").right, true);
+  assert.deepEqual(questions.judgeNumbers(number, "8"), { right: false, reason: "8 is the gradient before c_hook." });
+  assert.deepEqual(questions.judgeNumbers(number, "7"), { right: false, reason: undefined });
+});
+
+test("what is no answer is not judged", () => {
+  for (const given of ["", " ", "ten"]) assert.deepEqual(questions.judgeNumbers(number, given), { unread: "ask_unread", count: 1 });
+  assert.deepEqual(questions.judgeNumbers(number, "1, 2"), { unread: "ask_count", count: 1 });
+  assert.equal(questions.judgeNumbers({ ...number, answer: "1, None" }, "1").unread, "ask_count");
+});
+
+test("a choice is right in its place", () => {
+  assert.deepEqual([0, 1, 2].map((given) => questions.judgeChoice(choice, given)), [
+    { right: false, reason: "later" }, { right: true, reason: "" }, { right: false, reason: "earlier" },
+  ]);
+});
+
+test("the score counts what was right at once, and each question once", () => {
+  const one = questions.answeredWith({}, 1, true);
+  assert.deepEqual(one, { answered: { 1: 1 }, asked: 1, right: 1 });
+  const two = questions.answeredWith(one.answered, 4, false);
+  assert.deepEqual(two, { answered: { 1: 1, 4: 0 }, asked: 2, right: 1 });
+  assert.deepEqual(questions.answeredWith(two.answered, 4, true), two);
+});

@@ -1,0 +1,76 @@
+// Searching a large trace: what is asked for, and what is found first.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Language } from "../../hookviz/player/browser/language.js";
+import { MOST, normsAsked, rankOf, readIndex, search } from "../../hookviz/player/browser/search.js";
+
+const COLUMNS = {
+  kind: ["module", "module", "hook", "node", "leaf", "node"],
+  label: ["model.layers.1", "model.layers.12", "λ grad * 2", "MulBackward0 (loss)", "model.layers.1.weight", "AddBackward0 #12"],
+  note: ["Linear", "Linear", "model.layers.1.weight", "", "AccumulateGrad", ""],
+  number: [-1, -1, -1, 3, 7, 12],
+  view: ["0/m1", "0/m12", "0/m1", "0/", "0/m1", "0/g0"],
+  steps: [[1], [2], [9], [0], [8, 6], []],
+};
+const entries = readIndex(COLUMNS, new Language({}));
+const steps = Array.from({ length: 10 }, () => ({ norm: null }));
+[steps[0].norm, steps[6].norm, steps[8].norm] = [1, 250, "nan"];
+const labels = (query) => search(entries, steps, query).hits.map(({ label }) => label);
+
+test("a query may ask for values, in words or by size", () => {
+  const asks = (query) => [0, 1e-7, 100, 101, Infinity, NaN].filter((norm) => normsAsked(query)(norm));
+  assert.deepEqual(asks("NaN"), [NaN]);
+  assert.deepEqual(asks("inf"), [Infinity]);
+  assert.deepEqual(asks("zero"), [0]);
+  assert.deepEqual(asks("norm > 100"), [101, Infinity]);
+  assert.deepEqual(asks("norm>=1e2"), [100, 101, Infinity]);
+  assert.deepEqual(asks("norm<1e-6"), [0, 1e-7]);
+  assert.deepEqual(asks("norm<=.0"), [0]);
+  assert.deepEqual(asks("norm=100"), [100]);
+});
+
+test("a size may be asked for in full-width characters", () => {
+  const asked = normsAsked("\uff4e\uff4f\uff52\uff4d\uff1e\uff11\uff0e\uff15");
+  assert.deepEqual([1, 1.5, 2].map(asked), [false, false, true]);
+});
+
+test("whatever else is typed asks for names", () => {
+  const others = ["norm", "norm>", "norm>x", "nan_layer", "toString", "100", "norm>1.2.3"];
+  for (const query of others) assert.equal(normsAsked(query), undefined, query);
+});
+
+test("gradients of that value come with their step and norm, in the order of steps", () => {
+  const { hits, count } = search(entries, steps, "norm>0.5");
+  assert.deepEqual(hits.map(({ kind, step, norm, view }) => [kind, step, norm, view]), [["value", 0, 1, "0/"], ["value", 6, 250, "0/m1"]]);
+  assert.equal(count, 2);
+  assert.deepEqual(search(entries, steps, "nan").hits.map(({ step, norm }) => [step, norm]), [[8, "nan"]]);
+  assert.deepEqual(labels("zero"), []);
+});
+
+test("a name, an op, a class, a function and a number are found, in any case and order of words", () => {
+  assert.deepEqual(labels("MULBACK"), ["MulBackward0 (loss)"]);
+  assert.deepEqual(labels("loss"), ["MulBackward0 (loss)"]);
+  assert.deepEqual(labels("linear 12"), ["model.layers.12"]);
+  assert.deepEqual(labels("grad *"), ["λ grad * 2"]);
+  assert.deepEqual(labels("#3"), ["MulBackward0 (loss)"]);
+  assert.deepEqual(labels("7"), ["model.layers.1.weight"]);
+});
+
+test("the thing itself comes before what begins with its name, and that before what holds it", () => {
+  assert.deepEqual(labels("model.layers.1"), ["model.layers.1", "model.layers.12", "model.layers.1.weight", "λ grad * 2"]);
+  assert.deepEqual(["addbackward0 #12", "12", "add", "backward", "nothing"].map((query) => rankOf(entries[5], query)), [0, 0, 1, 3, -1]);
+  assert.equal(rankOf(entries[4], "weight"), 2);
+});
+
+test("nothing typed finds nothing, and of many the first are given with the number of all", () => {
+  assert.deepEqual(search(entries, steps, "  "), { hits: [], count: 0 });
+  const many = Array.from({ length: 100 }, () => entries[0]);
+  const { hits, count } = search(many, steps, "layers");
+  assert.deepEqual([hits.length, count], [MOST, 100]);
+});
+
+test("what never happened leads to no step", () => {
+  assert.equal(search(entries, steps, "add").hits[0].step, undefined);
+});

@@ -1,0 +1,19 @@
+// Light or dark.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { isDark } from "../../hookviz/player/browser/theme.js";
+
+test("Jupyter's theme wins over an editor's, Colab's, Furo's and the system's", () => {
+  assert.equal(isDark({ jupyter: "true", system: true }), false);
+  assert.equal(isDark({ jupyter: "false", system: false }), true);
+  assert.equal(isDark({ editor: "vscode-dark", system: false }), true);
+  assert.equal(isDark({ editor: "vscode-high-contrast", system: false }), true);
+  assert.equal(isDark({ editor: "vscode-light", system: true }), false);
+  assert.equal(isDark({ colab: "dark", system: false }), true);
+  assert.equal(isDark({ furo: "dark", system: false }), true);
+  assert.equal(isDark({ furo: "light", system: true }), false);
+  assert.equal(isDark({ furo: "auto", system: true }), true);
+  assert.equal(isDark({ system: true }), true);
+});
