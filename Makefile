@@ -11,13 +11,14 @@ VENV_PYTHON = .venv/bin/python
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab check test lint lessons site slides images bench peers clean python ready ready-site ready-bench ready-peers
+.PHONY: help lab check test lint bundle lessons site slides images bench peers clean python ready ready-site ready-bench ready-peers
 
 help:
 	@echo "make lab      open the lessons in JupyterLab  (LAB_ARGS='--no-browser --port=8899')"
 	@echo "make check    format, lint, types and the quick tests, in a minute"
 	@echo "make test     run every test                  (PYTEST_ARGS='-k trace')"
 	@echo "make lint     check style, types and imports"
+	@echo "make bundle   bundle the player's JavaScript and CSS, which needs Node"
 	@echo "make lessons  make the students' lessons from those with solutions"
 	@echo "make site     make the course as a static site in build/site"
 	@echo "make slides   make slides of lessons in build/slides  (LESSONS='01 02')"
@@ -42,6 +43,11 @@ lint: ready-site
 	@$(VENV_PYTHON) -m ruff format --check
 	@$(VENV_PYTHON) -m mypy
 	@.venv/bin/lint-imports --no-cache --no-logo
+	@$(VENV_PYTHON) tools/javascript.py lint fresh
+
+bundle: ready
+	@$(VENV_PYTHON) -m tools.payload_types
+	@$(VENV_PYTHON) tools/javascript.py bundle
 
 lessons: ready
 	@$(VENV_PYTHON) tools/lessons.py
@@ -62,7 +68,7 @@ peers: ready-peers
 	@.venv-peers/bin/python -m benchmarks.peers $(PEERS_ARGS)
 
 clean:
-	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venv-peers node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
 

@@ -235,6 +235,8 @@ class Content(TypedDict):
     parts: dict[str, Part | Packed]
     """The parts that are there from the start: ``steps0`` …, the views by their names, and ``index``."""
     svgs: list[str]
+    grouped: bool
+    """Whether boxes are put together into groups, which can be entered."""
     layers: Packed
     """The same pictures with the nodes' lists of pre-hooks, and with the tensors; empty where there are none."""
     hooks: list[HookText]
@@ -244,8 +246,6 @@ class Content(TypedDict):
     mark: int
     """The step where a difference begins; -1 for none."""
     findings: list[Finding]
-    findings_open: bool
-    """Whether the list of findings is open; in a small trace one may want to find out oneself."""
     no_finding: Message
     """What to say where nothing was found."""
     notes: list[Message]
@@ -325,13 +325,13 @@ def empty_content(words: Words) -> Content:
         "chunk": CHUNK,
         "parts": {},
         "svgs": [],
+        "grouped": False,
         "layers": "",
         "hooks": [],
         "switches": [],
         "combinations": {},
         "mark": -1,
         "findings": [],
-        "findings_open": False,
         "no_finding": "",
         "notes": [],
         "words": words,

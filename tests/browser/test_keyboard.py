@@ -197,7 +197,7 @@ def test_in_an_answer_letters_are_composed_and_the_enter_that_ends_it_sends_noth
     page = at("index")
     session = page.context.new_cdp_session(page)
     press(page, "p", "ArrowRight")
-    field = page.locator(".hv-field")
+    field = page.locator(".hv-ask .hv-field")
     session.send("Input.imeSetComposition", {"text": "\uff12", "selectionStart": 1, "selectionEnd": 1})
     through_method(session, "KeyL")
     expect(page.locator(".hv-large")).to_have_count(0)

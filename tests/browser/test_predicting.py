@@ -109,7 +109,7 @@ def test_what_was_answered_is_not_asked_again(page: Page, player: Locator) -> No
 @pytest.mark.parametrize("key", ["ArrowRight", "]", "End", " "])
 def test_no_way_leads_past_a_question(page: Page, player: Locator, key: str) -> None:
     press(page, key)
-    expect(player.locator(".hv-field")).to_be_focused()
+    expect(player.locator(".hv-ask .hv-field")).to_be_focused()
     is_at(player, 1)
     expect(player.locator(".hv-play")).to_have_text("Play")
 
@@ -125,7 +125,7 @@ def test_escape_leaves_the_field_and_an_arrow_comes_back(page: Page, player: Loc
     press(page, "ArrowRight", "Escape")
     expect(player).to_be_focused()
     press(page, "ArrowRight")
-    expect(player.locator(".hv-field")).to_be_focused()
+    expect(player.locator(".hv-ask .hv-field")).to_be_focused()
     is_at(player, 1)
     press(page, "Escape", "p")
     expect(player.locator(".hv-ask")).to_have_count(0)
@@ -134,7 +134,7 @@ def test_escape_leaves_the_field_and_an_arrow_comes_back(page: Page, player: Loc
 
 
 def test_in_the_field_a_key_that_is_in_no_number_does_what_it_does_elsewhere(page: Page, player: Locator) -> None:
-    field = player.locator(".hv-field")
+    field = player.locator(".hv-ask .hv-field")
     press(page, "ArrowRight")
     for _ in range(2):
         before = player.evaluate("player => player.matches('.hv-large')")
@@ -186,10 +186,10 @@ def test_a_step_back_closes_the_question_and_keeps_the_keyboard(page: Page, play
 def test_what_cannot_be_read_is_no_try(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
     for given, told in (("ten", "Type numbers such as 1.5"), ("1, 2", "How many numbers are asked for: 1.")):
-        page.locator(".hv-field").first.fill("")
+        page.locator(".hv-ask .hv-field").first.fill("")
         answer(page, given)
         expect(player.locator(".hv-reason")).to_contain_text(told)
-    page.locator(".hv-field").first.fill("")
+    page.locator(".hv-ask .hv-field").first.fill("")
     answer(page, "2")
     expect(player.locator(".hv-score")).to_contain_text("Right at once: 1 of 1")
 
@@ -233,7 +233,7 @@ def test_axe_finds_nothing_serious_in_a_question(page: Page, player: Locator) ->
 def test_a_question_is_whole_on_a_small_projector(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
     answer(page, "1")
-    for part in (".hv-question", ".hv-reason", ".hv-field", ".hv-row"):
+    for part in (".hv-question", ".hv-reason", ".hv-ask .hv-field", ".hv-row"):
         low = player.locator(part).evaluate("part => part.getBoundingClientRect().bottom")
         assert low <= player.locator(".hv-panel").evaluate("panel => panel.getBoundingClientRect().bottom")
     expect(player.locator(".hv-count")).to_have_text(re.compile("Step 1 "))

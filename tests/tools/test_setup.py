@@ -22,6 +22,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from tools import payload_types
+
 ROOT = Path(__file__).resolve().parents[2]
 CONDA_NAMES = {"torch": "pytorch-cpu", "graphviz": "python-graphviz", "matplotlib": "matplotlib-base"}
 
@@ -37,6 +39,7 @@ def load(name: str) -> ModuleType:
 
 setup = load("setup")
 suite = load("suite")
+javascript = load("javascript")
 
 
 def project() -> dict[str, Any]:
@@ -320,25 +323,50 @@ def test_an_environment_that_was_moved_is_installed_again(root: Path, tmp_path: 
     assert setup.fingerprint(elsewhere) != before
 
 
-# -- node's tests
+# -- the player's JavaScript
 
 
 def test_missing_node_is_said_and_is_a_failure_only_where_it_is_required(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(suite, "node_tests", lambda: ["tests/js/logic.test.js"])
-    monkeypatch.setattr(suite.shutil, "which", lambda name: None)
+    monkeypatch.setattr(javascript.shutil, "which", lambda name: None)
     monkeypatch.delenv("HOOKVIZ_REQUIRE", raising=False)
-    assert suite.run_node_tests() == 0
-    assert capsys.readouterr().out.startswith("The tests in tests/js were left out: node is not installed")
+    assert javascript.main(["lint", "test"]) == 0
+    assert capsys.readouterr().out == (
+        "Left out, for the player's JavaScript: lint, test. Node is not installed; 20.19 or newer is needed.\n"
+    )
     monkeypatch.setenv("HOOKVIZ_REQUIRE", "browser,node")
-    assert suite.run_node_tests() == 1
+    assert javascript.main(["test"]) == 1
 
 
-def test_an_old_node_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suite, "node_tests", lambda: ["tests/js/logic.test.js"])
+def test_an_old_node_is_said(tmp_path: Path) -> None:
     node = executable(tmp_path / "node", "#!/bin/sh\necho v16.20.0\n")
-    assert suite.why_not_node(str(node)) == "node is v16.20.0 and 20.19 or newer is needed"
+    assert javascript.why_not_node(str(node)) == "Node is v16.20.0 and 20.19 or newer is needed"
+
+
+def test_where_npm_reaches_nothing_its_own_words_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "package-lock.json").touch()
+    npm = executable(tmp_path / "npm", "#!/bin/sh\necho 'npm error network' >&2\nexit 1\n")
+    monkeypatch.setattr(javascript, "ROOT", tmp_path)
+    monkeypatch.setattr(javascript.shutil, "which", lambda name: str(npm))
+    assert javascript.why_no_tools() == "npm could not install its tools (npm error network)"
+
+
+def test_tools_are_installed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "package-lock.json").touch()
+    npm = executable(tmp_path / "npm", "#!/bin/sh\nmkdir node_modules && touch node_modules/.package-lock.json\n")
+    monkeypatch.setattr(javascript, "ROOT", tmp_path)
+    monkeypatch.setattr(javascript.shutil, "which", lambda name: str(npm))
+    assert [javascript.why_no_tools(), javascript.why_no_tools()] == [None, None]  # mkdir would fail the second time
+
+
+def test_the_lockfile_names_no_registry() -> None:
+    lock = (ROOT / "package-lock.json").read_text(encoding="utf-8")
+    assert '"resolved"' not in lock and '"integrity"' in lock
+
+
+def test_the_types_of_the_javascript_are_made_from_those_of_the_python() -> None:
+    assert payload_types.TARGET.read_text(encoding="utf-8") == payload_types.typescript()
 
 
 @pytest.mark.parametrize(("node", "tests", "ended"), [(0, 0, 0), (1, 0, 1), (0, 2, 2), (1, 2, 2)])
@@ -352,7 +380,7 @@ def test_both_parts_of_the_suite_run_and_each_may_fail(
         ran.append(arguments)
         return [sys.executable, "-c", f"raise SystemExit({tests})"]
 
-    monkeypatch.setattr(suite, "run_node_tests", lambda: node)
+    monkeypatch.setattr(suite, "JAVASCRIPT", [sys.executable, "-c", f"raise SystemExit({node})"])
     monkeypatch.setattr(suite, "pytest", command)
     assert suite.main([]) == ended
     assert suite.main(["-k", "trace"]) == ended

@@ -316,11 +316,11 @@ def test_findings_are_open_in_a_large_trace_and_stand_in_its_page() -> None:
     trace.remarks.append(Note.verbatim("Something else."))
     content, found = trace.content(), trace.troubles[0]
     told = (f"Step {found.step + 1}, {found.severity}: {found.sentence}", found.step)
-    assert shown_findings(content)[0] == told and content["findings_open"]
+    assert shown_findings(content)[0] == told and content["grouped"]
     assert shown_notes(content) == ["Something else."] and f"{found.step + 1} of" in str(trace.troubles)
     small = passed(mlp(Log(), *layers(3, nn.Tanh)))
     expected = [(f"Step {row.step + 1}, {row.severity}: {row.sentence}", row.step) for row in small.troubles]
-    assert shown_findings(small.content()) == expected and not small.content()["findings_open"]
+    assert shown_findings(small.content()) == expected and not small.content()["grouped"]
     assert found.sentence in page(trace).partition("<script")[0].replace("\n", " ")
 
 

@@ -14,7 +14,7 @@ export function makeFindings({ model, language, open: { content } }, panel) {
   const pane = make("details", "hv-found");
   pane.hidden = !findings.length;
   // In a small trace one may want to find out oneself.
-  pane.open = content.findings_open;
+  pane.open = content.grouped;
   const list = make("ul", "hv-notes");
   for (const { text, step } of findings) {
     const item = make("li");

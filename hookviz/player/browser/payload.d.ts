@@ -207,6 +207,8 @@ export interface Content {
   /** The parts that are there from the start: ``steps0`` …, the views by their names, and ``index``. */
   parts: { [key: string]: StepsPart | ViewPart | IndexPart | string };
   svgs: string[];
+  /** Whether boxes are put together into groups, which can be entered. */
+  grouped: boolean;
   /** The same pictures with the nodes' lists of pre-hooks, and with the tensors; empty where there are none. */
   layers: string;
   hooks: HookText[];
@@ -216,8 +218,6 @@ export interface Content {
   /** The step where a difference begins; -1 for none. */
   mark: number;
   findings: Finding[];
-  /** Whether the list of findings is open; in a small trace one may want to find out oneself. */
-  findings_open: boolean;
   /** What to say where nothing was found. */
   no_finding: Message;
   notes: Message[];

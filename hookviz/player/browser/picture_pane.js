@@ -72,7 +72,7 @@ export class PicturePane {
 
   /** @returns {Actions} */
   get actions() {
-    return { enter: () => this.approach(), leaveBox: () => this.leave() };
+    return this.context.open.content.grouped ? { enter: () => this.approach(), leaveBox: () => this.leave() } : {};
   }
 
   /**

@@ -16,9 +16,8 @@ export function makePictures(context, { tell, onShow }) {
   const isSplit = Boolean(beside && model.get("split"));
   root.classList.toggle("hv-split", isSplit);
   const main = new PicturePane(context, { run, beside, struck: !isSplit, tell, onShow, ...switchState(context) });
-  const search = new SearchField(context, (name) => main.enter(name));
+  const search = new SearchField(context, main.head, (name) => main.enter(name));
   main.head.append(search.button);
-  main.head.after(search.pane);
   /** @type {Actions} */
   const actions = { ...main.actions, search: () => search.open() };
   if (!isSplit || !beside) return { pane: main.pane, paint: (/** @type {number} */ step) => main.paint(step), actions };

@@ -22,11 +22,13 @@ const COMBOBOX = {
 export class SearchField {
   /**
    * @param {Context} context
+   * @param {Element} place behind which the field appears
    * @param {(view: string) => void} enter shows a picture
    */
-  constructor(context, enter) {
+  constructor(context, place, enter) {
     const { language, signal } = context;
     this.context = context;
+    this.place = place;
     this.enter = enter;
     this.pane = make("div", "hv-search", "", { role: "search" });
     this.button = keyed(textButton(language.say("player.search"), () => this.open(), signal), "/");
@@ -36,7 +38,6 @@ export class SearchField {
     this.count = make("p", "hv-hint", "", { id: count, role: "status" });
     this.list = make("ul", "hv-hits", "", { id: list, role: "listbox", "aria-label": language.say("player.hits") });
     this.pane.append(this.field, this.count, this.list);
-    this.pane.hidden = true;
     listen(this.field, "input", () => this.#update(), signal);
     listen(this.field, "keydown", (event) => this.#press(event), signal);
     listen(this.list, "click", (event) => {
@@ -57,8 +58,10 @@ export class SearchField {
 
   async open() {
     const { root, language, open: content } = this.context;
-    if (this.pane.hidden) this.#before = focused(root);
-    this.pane.hidden = false;
+    if (!this.pane.isConnected) {
+      this.#before = focused(root);
+      this.place.after(this.pane);
+    }
     this.field.focus();
     this.field.select();
     if (this.#entries) return;
@@ -70,7 +73,7 @@ export class SearchField {
 
   /** @param {HTMLElement | null} holder what gets the keyboard */
   #close(holder) {
-    this.pane.hidden = true;
+    this.pane.remove();
     (holder?.isConnected ? holder : this.context.root).focus({ preventScroll: true });
   }
 
