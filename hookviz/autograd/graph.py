@@ -13,6 +13,7 @@ import torch
 from torch.autograd.graph import GradientEdge, Node
 
 from hookviz.autograd.module_tree import named_parameters
+from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
 
@@ -98,10 +99,11 @@ _SAVED: dict[type, tuple[tuple[str, str], ...]] = {}
 def _saved_names(kind: type) -> tuple[tuple[str, str], ...]:
     """(attribute with a saved tensor, attribute with what it is packed in) of a kind of node."""
     if kind not in _SAVED:
-        if hasattr(kind, "_forward_cls"):  # a Function of one's own saves under no name, and must not be kept here
+        if hasattr(kind, FUNCTION_OF_NODE):  # a Function of one's own saves under no name, and must not be kept here
             return ()
-        names = [name for name in dir(kind) if name.startswith("_saved_") and not name.startswith("_saved_result")]
-        _SAVED[kind] = tuple((name, f"_raw{name}") for name in names if hasattr(kind, f"_raw{name}"))
+        names = [name for name in dir(kind) if name.startswith(SAVED) and not name.startswith(f"{SAVED}result")]
+        pairs = [(name, f"{RAW_SAVED}{name.removeprefix(SAVED)}") for name in names]
+        _SAVED[kind] = tuple((name, raw) for name, raw in pairs if hasattr(kind, raw))
     return _SAVED[kind]
 
 

@@ -6,7 +6,6 @@ from contextlib import suppress
 from typing import Any, TypeAlias, cast
 
 import torch
-from torch._subclasses import FakeTensor
 from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
@@ -14,6 +13,7 @@ from hookviz.autograd import graph
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbers import NodeNumbers
 from hookviz.autograd.tensor_statistics import address, append_value, shape_only
+from hookviz.autograd.torch_internals import FakeTensor
 from hookviz.support.source_code import describe
 from hookviz.trace import HookRow, Place, TensorRow, TraceData
 from hookviz.trace.value_rows import FEW
@@ -50,11 +50,11 @@ class GraphSnapshot:
         """``id(leaf)`` → the number of its AccumulateGrad."""
         self.leaves: dict[int, weakref.ref[torch.Tensor]] = {}
         """The number of an AccumulateGrad → its leaf."""
-        self.ways: dict[int, tuple[Place | None, ...]] = {}
+        self.out_edges: dict[int, tuple[Place | None, ...]] = {}
         """The number of a node that is looked at → where each of its edges leads."""
-        self.blind: set[Place] = set()
+        self.partly_observed: set[Place] = set()
         """Places to which nodes lead that are not looked at."""
-        self.summed: set[int] = set()
+        self.summing: set[int] = set()
         """The nodes to which several edges lead."""
         self.retained: dict[Place, tuple[weakref.ref[torch.Tensor], int | None]] = {}
         """The tensors that keep their gradient, and its value before the pass."""
@@ -94,8 +94,10 @@ class GraphSnapshot:
         self._add_outside()
         self._add_tensors(names)
         places = [self.place_of(*edge) for edge in edges]
-        inside = [place if place is not None and place[0] in self.ways else None for place in places]
-        self.trace.roots[self.pass_id] = [place for place in (*inside, *sorted(self.blind)) if place is not None]
+        inside = [place if place is not None and place[0] in self.out_edges else None for place in places]
+        self.trace.roots[self.pass_id] = [
+            place for place in (*inside, *sorted(self.partly_observed)) if place is not None
+        ]
         return inside
 
     def _near(self) -> list[Node]:
@@ -110,13 +112,13 @@ class GraphSnapshot:
         """Name the nodes near by that are not looked at, and note to where such nodes lead."""
         for node in self.walked if len(self.nodes) < len(self.walked) else ():
             number = self.numbers.get(id(node))
-            if number in self.ways:
+            if number in self.out_edges:
                 continue
             if number is not None:
                 self._name(node, number)
                 self.trace.outside.add(number)
             ends = (self.place_of(*following) for following in node.next_functions)
-            self.blind.update(place for place in ends if place is not None and place[0] in self.ways)
+            self.partly_observed.update(place for place in ends if place is not None and place[0] in self.out_edges)
 
     @property
     def oldest(self) -> int:
@@ -152,8 +154,8 @@ class GraphSnapshot:
         places at which gradients were asked for, if only some were: what leads to none does not run. -1 where no node
         is ready, or where several have the same number, as leaves have.
         """
-        needed = self.ways.keys() if targets is None else self._leading_to(targets)
-        waited = {place[0] for node in needed if node not in ran for place in self.ways[node] if place is not None}
+        needed = self.out_edges.keys() if targets is None else self._leading_to(targets)
+        waited = {place[0] for node in needed if node not in ran for place in self.out_edges[node] if place is not None}
         ready = [
             (node._sequence_nr(), number)
             for node in self.nodes
@@ -167,7 +169,7 @@ class GraphSnapshot:
         """The nodes of which an edge leads to one of ``targets``, or to such a node."""
         wanted = {node for node, _ in targets}
         above: dict[int, list[int]] = {}
-        for node, ways in self.ways.items():
+        for node, ways in self.out_edges.items():
             for place in ways:
                 if place is not None:
                     above.setdefault(place[0], []).append(node)
@@ -180,7 +182,7 @@ class GraphSnapshot:
                 queue += above.get(node, ())
         return found
 
-    def begun(self) -> None:
+    def pass_begins(self) -> None:
         """The pass is about to run: what was read of a tensor may not be so for long."""
         self._known = None
         self._seen.clear()
@@ -212,20 +214,20 @@ class GraphSnapshot:
                 leaf = self._name(node, number)
                 if leaf is not None:
                     self.leaves[number] = weakref.ref(leaf)
-                self.ways[number] = ()
+                self.out_edges[number] = ()
                 continue
             ops[number] = op
             ways = tuple([None if n is None else (numbers[id(n)], output) for n, output in node.next_functions])
-            self.ways[number] = ways
+            self.out_edges[number] = ways
             for slot, place in enumerate(ways):
                 if place is not None:
                     edges[number, slot] = place
                     if place[0] in reached:
-                        self.summed.add(place[0])
+                        self.summing.add(place[0])
                     else:
                         reached.add(place[0])
         if self.trace.outside:
-            self.trace.outside.difference_update(self.ways)
+            self.trace.outside.difference_update(self.out_edges)
 
     def _add_tensors(self, names: Mapping[str, torch.Tensor]) -> None:
         """A row for each tensor of this graph that has a name, and for each leaf."""

@@ -58,7 +58,7 @@ class Instrumented:
     def __init__(self, function: Any, watcher: Watcher) -> None:
         self.function: FunctionType = function
         self.watcher = watcher
-        self._theirs = function.__code__
+        self._theirs: CodeType | None = None
         self._ours: CodeType | None = None
 
     def put(self) -> None:
@@ -71,7 +71,7 @@ class Instrumented:
 
     def take_back(self) -> None:
         """Put the old code back; calls that are running still tell."""
-        if self.function.__code__ is self._ours:
+        if self._theirs is not None and self.function.__code__ is self._ours:
             self.function.__code__ = self._theirs
 
 

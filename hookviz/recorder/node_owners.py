@@ -12,6 +12,7 @@ from torch.autograd.graph import Node
 
 from hookviz.autograd import graph
 from hookviz.autograd.node_marks import NodeMarks
+from hookviz.autograd.torch_internals import next_sequence_number
 
 Call = tuple[int, int]
 """(thread, number of the first node of the outermost call) of the call that returned a node."""
@@ -35,7 +36,7 @@ class NodeOwners:
     def note(self, call: int) -> int:
         """From now on ``call`` is the innermost one of this thread (-1: none); the number of its next node."""
         numbers, calls = self._made.setdefault(self._thread(), ([], []))
-        number: int = torch.autograd._get_sequence_nr()  # type: ignore[attr-defined]
+        number: int = next_sequence_number()
         numbers.append(number)
         calls.append(call)
         return number

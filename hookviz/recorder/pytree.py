@@ -25,7 +25,7 @@ class Leaf(NamedTuple):
     """A thing in a structure at one moment, seen without holding it."""
 
     label: str
-    glimpse: Fingerprint | None
+    fingerprint: Fingerprint | None
     """Of a tensor; None for anything else."""
     identity: int
     value: int

@@ -2,11 +2,17 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol
 
-from hookviz.recorder.session import Session
 
-Here = Callable[[], Session | None]
+class Guarded(Protocol):
+    """A recording, as far as a replaced function knows of it."""
+
+    def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
+        """Call one of our own functions; a fault in it must not reach the user."""
+
+
+Here = Callable[[], Guarded | None]
 """Gives the recording that wants to know what the calling thread does."""
 Tell = Callable[..., None]
 """Is called with the recording, what the function returned, and what it was given."""
@@ -85,7 +91,7 @@ def notify_after(function: Callable[..., Any], here: Here, tell: Tell) -> Callab
             raise
         recording = here()
         if recording is not None:
-            recording.carefully(tell, recording, result, *given, *options.values())
+            recording.guard(tell, recording, result, *given, *options.values())
         return result
 
     return telling
