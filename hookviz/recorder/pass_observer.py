@@ -4,6 +4,7 @@ from typing import Any
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import current_task
+from hookviz.recorder.engine_order import next_node
 from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.fingerprint import Fingerprint, Gradients, one, value_of
 from hookviz.recorder.gradient_flow import GradientFlow
@@ -152,7 +153,7 @@ class PassObserver(GradientFlow):
         ran = {row.node for row in self.trace.rows[self._snapshot.first_row :] if self._is_run(row)}
         if not (ran or self._incoming):  # the engine has not begun
             return -1
-        node = self._snapshot.next_of(ran, {node for node, _ in self._sent}, self.targets)
+        node = next_node(self._snapshot, ran, {node for node, _ in self._sent}, self.targets)
         for place in sorted(place for place in self._sent if place[0] == node):
             sent = self._sent.pop(place)
             if len(sent) == 1 and sent[0][0] >= 0:  # a seed that arrives alone has had its step
