@@ -3,7 +3,7 @@
 A declaration names the internal, the release of torch since which it exists in this form, and what hookviz uses it
 for. Releases 2.0 to 2.15 were looked at: "2.0" means 2.0 or earlier. There are three kinds:
 
-- ``_function``, ``_class``, ``_dict``, ``_module``: looked up once, when hookviz is imported. Other modules import the
+- ``_function``, ``_class``, ``_dict``: looked up once, when hookviz is imported. Other modules import the
   object from here, so that using it costs what using torch's own name costs.
 - ``_attribute``: a name that is read on an object (a tensor, a module), or in the code of a function. Where it is read
   thousands of times, or along with others, the files that do so write the name itself and are listed here.
@@ -25,7 +25,7 @@ Use = Literal[
 ]  # fmt: skip
 """What hookviz uses an internal for; ``check.use.*`` and ``check.loss.*`` among the messages say it in words."""
 
-Kind = Literal["function", "class", "dict", "module", "attribute", "later"]
+Kind = Literal["function", "class", "dict", "attribute", "later"]
 
 TESTED = ("2.10", "2.13")
 """The first and the last release of torch that hookviz was tested with."""
@@ -123,10 +123,6 @@ def _dict(path: str, since: str, use: Use) -> Any:
     return _declare(path, since, use, "dict")
 
 
-def _module(path: str, since: str, use: Use) -> Any:
-    return _declare(path, since, use, "module")
-
-
 def _attribute(owner: str, name: str, since: str, use: Use, *files: str) -> str:
     INTERNALS.append(Internal(f"{owner}.{name}", since, use, "attribute", files))
     return name
@@ -146,8 +142,9 @@ current_task = _function("torch._C._current_graph_task_id", "2.0", "passes")
 next_sequence_number = _function("torch.autograd._get_sequence_nr", "2.1", "passes")
 """The number of the node that this thread makes next: tells which module call made a node."""
 _attribute(
-    "torch.autograd.graph.Node", "_sequence_nr", "2.1", "passes",
-    "autograd/graph.py", "autograd/graph_snapshot.py", "autograd/node_numbers.py", "recorder/node_owners.py",
+    "torch._C._functions.AccumulateGrad", "_sequence_nr", "2.1", "passes",
+    "autograd/graph.py", "autograd/graph_snapshot.py", "autograd/node_numbers.py", "recorder/engine_order.py",
+    "recorder/node_owners.py",
 )  # fmt: skip
 run_engine = _function("torch.autograd.graph._engine_run_backward", "2.3", "passes")
 """All of ``backward`` and ``autograd.grad`` go through it: instrumented, its first argument are the roots."""
@@ -168,7 +165,8 @@ remove_handle = _function("torch.utils.hooks.RemovableHandle.remove", "2.0", "no
 """Public; instrumented, to know that a hook was taken out of its dict."""
 _attribute(
     "torch.Tensor", "_backward_hooks", "2.0", "tensor_hooks",
-    "autograd/graph_snapshot.py", "recorder/torch_patches.py", "hook_listing/unreachable_hooks.py",
+    "autograd/graph_snapshot.py", "autograd/graph_tensors.py", "hook_listing/unreachable_hooks.py",
+    "picture/tensor_layer.py", "recorder/torch_patches.py",
 )  # fmt: skip
 _attribute(
     "torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks",
@@ -177,7 +175,7 @@ _attribute(
 TENSOR_HOOKS = {"tensor_hook": "_backward_hooks", "post_accumulate_hook": "_post_accumulate_grad_hooks"}
 """Kind of hook → the attribute of a tensor that keeps the hooks of this kind."""
 _attribute("torch.Tensor", "_version", "2.0", "values",
-           "autograd/graph_snapshot.py", "recorder/fingerprint.py", "recorder/parameter_values.py")  # fmt: skip
+           "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/parameter_values.py")  # fmt: skip
 
 # -- hooks that torch registers on a person's behalf
 
@@ -186,7 +184,7 @@ ModuleBackwardHook = _class("torch.utils.hooks.BackwardHook", "2.0", "full_hooks
 _attribute("torch.utils.hooks.BackwardHook", "user_hooks", "2.0", "full_hooks")
 _attribute("torch.utils.hooks.BackwardHook", "user_pre_hooks", "2.0", "full_hooks")
 OUTPUT_HOOK = _attribute("torch.utils.hooks.BackwardHook", "setup_output_hook", "2.0", "full_hooks")
-"""In this method torch makes the hook at a module's output; the one at its input comes from elsewhere in the class."""
+"""The method in which torch makes the hook at a module's output; that at its input is made elsewhere in the class."""
 LegacyModuleHook = _class("torch.nn.modules.module._WrappedHook", "2.0", "full_hooks")
 """What torch registers for a legacy backward hook: it holds the person's function, and the module weakly."""
 MULTI_GRAD = "torch.autograd.graph.register_multi_grad_hook"
@@ -207,7 +205,9 @@ call_module = _function(f"{MODULE}._wrapped_call_impl", "2.1", "calls")
 CALL_FRAME = "_wrapped_call_impl"
 MODULE_HOOKS = {
     "forward_pre_hook": _attribute(MODULE, "_forward_pre_hooks", "2.0", "calls"),
-    "forward_hook": _attribute(MODULE, "_forward_hooks", "2.0", "calls", "course/lesson05.py"),
+    "forward_hook": _attribute(
+        MODULE, "_forward_hooks", "2.0", "calls", "course/lesson05.py", "recorder/module_hooks.py"
+    ),
     "full_backward_pre_hook": _attribute(MODULE, "_backward_pre_hooks", "2.0", "full_hooks"),
     "full_backward_hook": _attribute(MODULE, "_backward_hooks", "2.0", "full_hooks", "course/lesson05.py"),
 }
@@ -317,6 +317,7 @@ FakeTensor = _class("torch._subclasses.FakeTensor", "2.0", "values")
 _attribute("torch.autograd.graph.Node", "metadata", "2.0", "formulas")
 SAVED, RAW_SAVED = "_saved_", "_raw_saved_"
 """Before the name in the formulas: what a node saved, and the same packed, which tells whether a hook unpacks it."""
+_attribute("torch._C._autograd.SavedTensor", "unpack_hook", "2.7", "formulas")
 FUNCTION_OF_NODE = _attribute("torch.autograd.function.BackwardCFunction", "_forward_cls", "2.0", "formulas")
 """On the class of a node whose backward is written in Python: the ``Function`` that it belongs to."""
 saved_tensor_hooks = _function("torch._C._autograd._top_saved_tensors_default_hooks", "2.8", "saved_hooks")
@@ -335,12 +336,10 @@ tracing_state = _function("torch._C._get_tracing_state", "2.0", "compiled")
 TracingContext = _class("torch._guards.TracingContext", "2.0", "compiled")
 """``try_get()``, since 2.2, is None unless ``torch.compile`` is at work in this thread."""
 _attribute("torch._guards.TracingContext", "try_get", "2.2", "compiled")
-symbolic_trace = _module("torch.fx._symbolic_trace", "2.0", "compiled")
-_attribute("torch.fx._symbolic_trace.is_fx_tracing", "_is_fx_tracing_flag", "2.0", "compiled",
-           "recorder/compiled_regions.py")  # fmt: skip
-COMPILED_CALL = _attribute(MODULE, "_compiled_call_impl", "2.1", "compiled", "recorder/module_hooks.py",
+fx_is_tracing = _function("torch.fx._symbolic_trace.is_fx_symbolic_tracing", "2.9", "compiled")
+"""Whether ``torch.fx`` traces in this thread, and the compiler does not."""
+_attribute(MODULE, "_compiled_call_impl", "2.1", "compiled", "recorder/module_hooks.py",
                            "recorder/call_tracker.py")  # fmt: skip
-"""What a module that was compiled in place runs instead of its own call, else None."""
 DYNAMO = "torch._dynamo.eval_frame"
 """The module that runs compiled functions; it is loaded when it is first needed."""
 COMPILE_SWITCH = _later(f"{DYNAMO}._maybe_set_eval_frame", "2.5", "compiled")
@@ -349,7 +348,7 @@ COMPILE_WRAPPER = _attribute(f"{DYNAMO}._TorchDynamoContext.__call__", "compile_
 """The function that calls a compiled one."""
 COMPILE_BEGINS = _attribute(f"{DYNAMO}._TorchDynamoContext.__call__", "_callback_from_stance", "2.6", "compiled")
 """What the wrapper asks for the argument with which it switches to compiled code, and not when it switches back."""
-COMPILED_MODULE = _later(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
+_later(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
 _attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorder/call_tracker.py")
 TRACE_RULES = "torch._dynamo.trace_rules"
 _later(f"{TRACE_RULES}.SKIP_DIRS", "2.3", "compiled")
@@ -360,7 +359,7 @@ StopRecomputation = _class("torch.utils.checkpoint._StopRecomputationError", "2.
 """What checkpointing raises, and catches again, once it has computed all that backward needs."""
 RECOMPUTING_FRAMES = (
     _attribute("torch.utils.checkpoint.CheckpointFunction", "backward", "2.0", "checkpoint"),
-    _attribute("torch.utils.checkpoint._checkpoint_without_reentrant_generator", "recompute_fn", "2.1", "checkpoint"),
+    _attribute("torch.utils.checkpoint._CheckpointFrame", "recompute_fn", "2.1", "checkpoint"),
 )
 """The functions in ``torch/utils/checkpoint.py`` that compute something a second time."""
 
@@ -371,7 +370,7 @@ _attribute(DDP, "_active_ddp_module", "2.0", "ranks", "recorder/distributed.py")
 _attribute(DDP, "_comm_hooks", "2.0", "ranks", "recorder/distributed.py")
 FULLY_SHARD = "torch.distributed.fsdp._fully_shard._fully_shard"
 """The module of torch with ``fully_shard``; where it is not loaded, nobody uses that."""
-FSDP_MODULE = _later(f"{FULLY_SHARD}.FSDPModule", "2.6", "ranks")
+_later(f"{FULLY_SHARD}.FSDPModule", "2.6", "ranks")
 _SHARD = "torch.distributed.fsdp._fully_shard"
 _attribute(f"{FULLY_SHARD}.FSDPModule", "_get_fsdp_state", "2.6", "ranks", "recorder/distributed.py")
 _attribute(f"{_SHARD}._fsdp_state.FSDPState", "_fsdp_param_group", "2.6", "ranks", "recorder/distributed.py")

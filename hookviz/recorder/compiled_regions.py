@@ -21,7 +21,7 @@ from hookviz.autograd.torch_internals import (
     RECOMPUTING_FRAMES,
     TRACE_RULES,
     TracingContext,
-    symbolic_trace,
+    fx_is_tracing,
     tracing_state,
 )
 
@@ -33,7 +33,7 @@ _COMPILERS = tuple(os.path.join(os.path.dirname(torch.__file__), name, "") for n
 
 def is_compiling() -> bool:
     """Whether torch is compiling or tracing in this thread, so that nothing which seems to run is real."""
-    if torch.compiler.is_compiling() or symbolic_trace._is_fx_tracing_flag:
+    if torch.compiler.is_compiling() or fx_is_tracing():
         return True
     return tracing_state() is not None or TracingContext.try_get() is not None
 
@@ -75,14 +75,14 @@ def switched(frame: FrameType) -> str | None:
     """
     if frame.f_code.co_name != COMPILE_WRAPPER:
         return None
-    last = max((place for place in _switches(frame.f_code) if place <= frame.f_lasti), default=None)
-    if last is None or not _switches(frame.f_code)[last]:
+    last = max((place for place in switches(frame.f_code) if place <= frame.f_lasti), default=None)
+    if last is None or not switches(frame.f_code)[last]:
         return ""
     return getattr(frame.f_locals.get("fn"), "__name__", None) or COMPILE_WRAPPER
 
 
 @functools.cache
-def _switches(code: CodeType) -> dict[int, bool]:
+def switches(code: CodeType) -> dict[int, bool]:
     """Where in ``code`` ``COMPILE_SWITCH`` is called, and whether a compiled function begins there."""
     loaded = [(one.offset, one.argval) for one in dis.get_instructions(code) if one.opname.startswith("LOAD_")]
     return {

@@ -82,15 +82,32 @@ def instrumented(function: FunctionType, watcher: Watcher) -> CodeType:
     """
     theirs = function.__code__
     try:
-        lines, first = inspect.getsourcelines(theirs)
-        made = _with_watcher("".join(lines), first, theirs)
-    except (OSError, SyntaxError, StopIteration):
+        made = _from_source(theirs)
+    except _UNREADABLE:
         plain = FunctionType(theirs, function.__globals__, theirs.co_name, function.__defaults__, function.__closure__)
         plain.__kwdefaults__ = function.__kwdefaults__
         source = f"def {theirs.co_name}(*args, **kwargs):\n    return {_PLAIN!r}.__call__(*args, **kwargs)"
         made = _with_watcher(source, theirs.co_firstlineno, theirs)
         made = _constants(made, {_PLAIN: plain})
     return _constants(made, {_WATCHER: watcher}).replace(co_qualname=theirs.co_qualname)
+
+
+def has_readable_source(function: Any) -> bool:
+    """Whether ``function`` can be instrumented in its own frame, rather than in a second one."""
+    try:
+        _from_source(function.__code__)
+    except _UNREADABLE:
+        return False
+    return True
+
+
+_UNREADABLE = (OSError, SyntaxError, StopIteration)
+"""What is raised where the source of a function cannot be had, or is not that of its code."""
+
+
+def _from_source(theirs: CodeType) -> CodeType:
+    lines, first = inspect.getsourcelines(theirs)
+    return _with_watcher("".join(lines), first, theirs)
 
 
 def _constants(code: CodeType, things: dict[str, Any]) -> CodeType:

@@ -25,13 +25,13 @@ Hook = Callable[..., Any]
 COMPARED = 4096
 """Parameters and gradients of up to so many numbers in all are compared number by number around each hook."""
 
-_STEP = profile_step(print).__code__ if profile_step else None
+STEP_CODE = profile_step(print).__code__ if profile_step else None
 """The code that torch puts around the step of every optimizer, and that runs the hooks."""
 
 
 def in_step() -> bool:
     """Whether the caller of our caller is torch, running an optimizer's step."""
-    return sys._getframe(2).f_code is _STEP and not torch.compiler.is_compiling()
+    return sys._getframe(2).f_code is STEP_CODE and not torch.compiler.is_compiling()
 
 
 class OptimizerStep:

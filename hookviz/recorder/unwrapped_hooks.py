@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from hookviz.autograd.torch_internals import LegacyModuleHook, ModuleBackwardHook
+from hookviz.autograd.torch_internals import OUTPUT_HOOK, LegacyModuleHook, ModuleBackwardHook
 
 
 class UnwrappedHook(NamedTuple):
@@ -32,7 +32,7 @@ def unwrap_hook(hook: Any) -> UnwrappedHook | None:
     name = getattr(getattr(hook, "__code__", None), "co_qualname", "")
     if name.startswith("BackwardHook."):
         owner = closure(hook).get("self")
-        at_output = name.startswith("BackwardHook.setup_output_hook")
+        at_output = name.startswith(f"BackwardHook.{OUTPUT_HOOK}")
         return (
             UnwrappedHook("module", owner, owner.module, at_output=at_output)
             if isinstance(owner, ModuleBackwardHook)
