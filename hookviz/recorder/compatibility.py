@@ -113,14 +113,15 @@ def _mentions(owner: Any, name: str) -> bool:
 
     >>> _mentions(Internal, "since"), _mentions(resolve, "path"), _mentions(resolve, "nothing")
     (True, True, False)
+    >>> _mentions(int, "since")
+    False
     """
-    if hasattr(owner, name):
-        return True
     bases = owner.__mro__ if isinstance(owner, type) else ()
-    if any(name in vars(base).get("__annotations__", ()) for base in bases):
+    if hasattr(owner, name) or any(name in vars(base).get("__annotations__", ()) for base in bases):
         return True
-    functions = [part for base in bases for part in vars(base).values() if isinstance(part, FunctionType)]
-    return any(name in _names(inspect.unwrap(one).__code__) for one in functions or [owner])
+    parts = [part for base in bases for part in vars(base).values()] or [owner]
+    functions = (inspect.unwrap(part) for part in parts if isinstance(part, FunctionType))
+    return any(name in _names(function.__code__) for function in functions)
 
 
 def _names(code: CodeType) -> set[str]:
