@@ -92,7 +92,7 @@ def saved_tensors(node: Node) -> Iterator[tuple[torch.Tensor | None, Any]]:
 
 
 _NEVER = object()
-"""What is saved is no tensor, and has no hook."""
+"""What is saved is not a tensor, and has no hook."""
 _SAVED: dict[type, tuple[tuple[str, str], ...]] = {}
 
 
@@ -150,7 +150,7 @@ def checked_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.T
     """``names`` as it was given, once it is seen to be name → tensor.
 
     Raises:
-        TypeError: it is no dict, a name is no text, or what is named is no tensor.
+        TypeError: it is not a dict, a name is not a text, or what is named is not a tensor.
         ValueError: a name is empty or longer than ``LONGEST_NAME``.
     """
     if names is None:

@@ -27,7 +27,7 @@ def checked_statistics(which: object) -> Which:
     """``which`` as it was given, once it is seen to be a choice of statistics.
 
     Raises:
-        TypeError: it is no text.
+        TypeError: it is not a text.
         ValueError: it is another text.
     """
     known: dict[object, Which] = {"all": "all", "norm": "norm"}

@@ -25,7 +25,7 @@ class ArgumentProbe:
     def measure(self, things: Iterable[tuple[str, Any]], *, again: bool = False) -> list[Leaf]:
         """What is there now; a tensor that nobody wrote to since it was seen is measured ``again`` only if asked for.
 
-        A hook may write past torch, through ``.data`` or numpy, and then no version tells.
+        A hook may write past torch, through ``.data`` or numpy, and then its version stays the same.
         """
         return [self._leaf(label, thing, again) for label, thing in things]
 

@@ -49,7 +49,7 @@ class CallLog:
         self.step(kind, call, hook=hook, error=exception_text(error))
 
     def unobserved(self, call: int, hooks: Sequence[Hook]) -> None:
-        """Hooks have run that were added without a sign, and what each of them did cannot be told."""
+        """Hooks have run that were added without a sign: what each of them did is unknown."""
         on = self.trace.call(call)
         for hook in hooks:
             self.step("unobserved", call, note=Note.of("trace.unseen", hook=describe(hook)[0], on=on))

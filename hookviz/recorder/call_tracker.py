@@ -128,7 +128,7 @@ class CallTracker:
         """Whether a call is running, in any thread."""
         return any(self._running.values())
 
-    # -- what happens meanwhile
+    # -- what happens while calls run
 
     def hook_registered(self, module: Module | None) -> None:
         """A forward hook was added to a module, or to all: a call that is running may be about to run it."""

@@ -104,8 +104,8 @@ def _of_behaviour(behaviour: Behaviour) -> Iterator[Difference]:
         if not behaviour.holds():
             yield Difference(behaviour.use, say("torch.untrue", relies=relies, loss=loss))
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        yield Difference(behaviour.use, say("torch.raised", relies=relies, error=told, loss=loss))
+        raised = f"{type(error).__name__}: {error}"
+        yield Difference(behaviour.use, say("torch.raised", relies=relies, error=raised, loss=loss))
 
 
 def _mentions(owner: Any, name: str) -> bool:

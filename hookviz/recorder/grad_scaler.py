@@ -114,5 +114,5 @@ def replacements(here: Here, after: Here) -> Iterator[Replacement]:
     def updated(recording: _Scaling, _: None, scaler: GradScaler, *__: Any) -> None:
         recording.scales.updated(scaler)
 
-    for name, where, tell in (("scale", here, scaled), ("unscale_", after, unscaled), ("update", after, updated)):
-        yield Replacement(GradScaler, name, notifier(where, tell))
+    for name, where, notify in (("scale", here, scaled), ("unscale_", after, unscaled), ("update", after, updated)):
+        yield Replacement(GradScaler, name, notifier(where, notify))

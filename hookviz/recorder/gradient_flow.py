@@ -25,7 +25,7 @@ class GradientFlow:
         self.checks_each = True
         """Whether each gradient of few numbers is looked at where it is sent as well as where it arrives. Where no code
         of a person's runs, nobody can change one on its way, and in a large graph without any known hook that is left
-        out, too: if an unknown hook does change one, its version or its place in memory tells."""
+        out, too: if an unknown hook does change one, its version or its place in memory shows it."""
         self.observed_in_front: set[int] = set()
         """The nodes that have an observer in front of them, which sees what they are given."""
         self.written: set[int] = set()
@@ -43,7 +43,7 @@ class GradientFlow:
         self._edits: list[tuple[int, int]] = []
         """(memory that a hook wrote to in place, the step in which it did)."""
         self._computing: int | None = None
-        """The node that computes now, as far as an observer in front of it tells."""
+        """The node that computes now, as far as an observer in front of it knows."""
 
     def seed(self, place: Place, gradient: torch.Tensor | None) -> None:
         """Backward starts: ``gradient`` goes in at ``place``."""

@@ -27,7 +27,7 @@ from hookviz.support.messages import say
 Dict = dict[Any, Callable[..., Any]]
 
 CENSUS_KINDS = (*SAVING_HOOKS, "step_pre_hook", "step_post_hook", *REGISTRATION_HOOKS)
-"""Kinds of hooks that are counted here, beside those that fire in a pass."""
+"""Kinds of hooks that the census counts in addition to those that fire in a pass."""
 
 
 class Kept(NamedTuple):
@@ -85,6 +85,6 @@ def _dicts(
 
 
 def _exact(kind: str, holder: Any) -> str:
-    """A module keeps full and legacy backward hooks in one dict, and notes in a flag of which kind they are."""
+    """A module keeps full and legacy backward hooks in one dict, and a flag says of which kind they are."""
     full = getattr(holder, IS_FULL, getattr(holder, GLOBAL_IS_FULL, None))
     return "backward_hook" if kind == "full_backward_hook" and full is False else kind

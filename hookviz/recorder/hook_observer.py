@@ -120,7 +120,7 @@ class HookDictObserver:
         self.dict[observer] = observer
 
     def uninstall(self) -> None:
-        """Take all observers out; what the user has put in meanwhile stays, in its order."""
+        """Take all observers out; what the user has put in since stays, in its order."""
         for key in [key for key, hook in self.dict.items() if self._own(hook)]:
             del self.dict[key]
 

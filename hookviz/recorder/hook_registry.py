@@ -1,4 +1,4 @@
-"""The hooks that a pass meets, whatever torch has put around a user's function."""
+"""The rows of the hooks on the graph of a pass, found behind what torch puts around a user's function."""
 
 from typing import Any
 
@@ -94,7 +94,7 @@ class HookRegistry:
         found = unwrap_hook(hook)
         if found is None or found.kind == "backward_hook":
             return True
-        if found.kind == "module":  # the observers in its lists have told of each function
+        if found.kind == "module":  # the observers in its lists have reported each function
             return False
         if found.waits:
             return current_task() not in found.state  # after the last gradient it forgets the count

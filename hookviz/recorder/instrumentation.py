@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 
 class Watcher(Protocol):
-    """What is told of each call of a function. None of this may raise but for an interrupt."""
+    """Is called at the beginning and the end of each call of a function. It may raise nothing but an interrupt."""
 
     def enter(self, *given: Any) -> Any:
-        """The function is called with these; gives what the other three are told, too."""
+        """The function is called with these; what it returns is the first argument of the other three."""
 
     def answer(self, seen: Any, result: Any) -> Any:
         """It is about to return ``result``, which is handed back."""
@@ -27,7 +27,7 @@ class Watcher(Protocol):
         """An exception leaves it."""
 
     def leave(self, seen: Any) -> None:
-        """It is over; after an interrupt this may be told twice."""
+        """It is over; after an interrupt this may be called twice."""
 
 
 _WATCHER, _PLAIN = "the watcher of hookviz", "the function as it was"
@@ -70,13 +70,13 @@ class Instrumented:
             self.function.__code__ = self._ours
 
     def take_back(self) -> None:
-        """Put the old code back; calls that are running still tell."""
+        """Put the old code back; calls that are running still reach the watcher."""
         if self._theirs is not None and self.function.__code__ is self._ours:
             self.function.__code__ = self._theirs
 
 
 def instrumented(function: FunctionType, watcher: Watcher) -> CodeType:
-    """The code of ``function`` that tells ``watcher`` of each call.
+    """The code of ``function`` with calls of ``watcher`` in it.
 
     Where the source cannot be had (a frozen program), the old code runs in a second frame below the first.
     """
@@ -128,7 +128,7 @@ def _with_watcher(source: str, first: int, theirs: CodeType) -> CodeType:
 
 
 def _surround(function: ast.FunctionDef) -> None:
-    """Let what ``function`` does tell the watcher, on the lines that it has."""
+    """Put calls of the watcher into ``function``, on the lines that it has."""
     given = [ast.Name(one.arg, ast.Load()) for one in _parameters(function.args)]
     enter, around = ast.parse(_AROUND).body
     assert isinstance(enter, ast.Assign) and isinstance(enter.value, ast.Call) and isinstance(around, ast.Try)
@@ -152,8 +152,8 @@ class _Answers(ast.NodeTransformer):
     def visit_Return(self, node: ast.Return) -> ast.Return:
         result = node.value or ast.Constant(None)
         answer = ast.Attribute(ast.Constant(_WATCHER), "answer", ast.Load())
-        told = ast.Call(answer, [ast.Name("_hookviz", ast.Load()), result], [])
-        return ast.copy_location(ast.Return(ast.copy_location(told, node)), node)
+        answered = ast.Call(answer, [ast.Name("_hookviz", ast.Load()), result], [])
+        return ast.copy_location(ast.Return(ast.copy_location(answered, node)), node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         return node

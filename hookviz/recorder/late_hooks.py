@@ -40,7 +40,7 @@ class LateHooks:
     def on_dict(self, hooks: Any) -> None:
         """A hook was added to a dict: observers in it are installed anew. Stages already running are unaffected.
 
-        If none stand there, it is that of a node, in front of it or behind it: which one, torch does not tell.
+        If none stand there, it is that of a node, in front of it or behind it: torch does not show which one.
         """
         self._on_nodes[id(hooks)] = weakref.ref(hooks)
         if self.registry.is_observed(hooks):
@@ -49,7 +49,7 @@ class LateHooks:
             self.registry.registered(hooks)
 
     def unexplained(self, found: Iterable[Any]) -> bool:
-        """Whether a node got hooks of which those that were ``found`` behind the nodes of a graph are not all."""
+        """Whether a node got hooks that are not among those ``found`` behind the nodes of a graph."""
         known = {id(hooks) for hooks in found}
         self._on_nodes = {key: reference for key, reference in self._on_nodes.items() if reference()}
         return not self._on_nodes.keys() <= known
@@ -76,7 +76,7 @@ class LateHooks:
             self.dicts.put(tensor.grad_fn, (*known, (tensor.output_nr, weakref.ref(hooks))))
 
     def forget(self) -> None:
-        """Passes were let go of: hooks that are gone with their tensors need no mark any more."""
+        """Passes were dropped: hooks that are gone with their tensors need no mark any more."""
         self.dicts.keep(key for key, known in self.dicts.items() if any(hooks() is not None for _, hooks in known))
 
     def sweep(self) -> None:

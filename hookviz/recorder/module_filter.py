@@ -19,14 +19,14 @@ Module = torch.nn.Module
 Only = str | Sequence[str] | None
 
 NEAR = 3
-"""So many names are told where a pattern matches none."""
+"""How many names the message lists where a pattern matches none."""
 
 
 def checked_only(only: Only, models: Sequence[Module]) -> tuple[str, ...] | None:
     """``only`` as patterns, each of which matches a module; None for all modules.
 
     Raises:
-        TypeError: it holds something that is no text.
+        TypeError: it holds something that is not a text.
         ValueError: it is empty, there is no model to choose from, or a pattern matches no module in it.
 
     >>> checked_only("0", [torch.nn.Sequential(torch.nn.ReLU())])

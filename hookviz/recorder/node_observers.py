@@ -28,7 +28,7 @@ class Probed(Exception):
 
 
 class _Probe:
-    """Registered on a node, it makes torch tell which hooks are there."""
+    """To register it on a node shows which hooks are there."""
 
     def __call__(self, *_: Any) -> None:
         """Never called."""
@@ -70,7 +70,7 @@ class NodeObservers:
     the node has computed, and of one that fails it sees nothing. So another one stands in front of a node that runs a
     person's code, or sums up several gradients, or at which the pass begins; and of all nodes where one that fails
     cannot be found by elimination (several devices compute at once; not all nodes are looked at) or may have hooks that
-    nobody told of. It does not hold the pass, which holds it: what a pass holds is let go of as soon as it is over.
+    nobody reported. It does not hold the pass, which holds it: a pass is freed as soon as it is over.
     """
 
     def __init__(self, session: Session, registry: ObserverRegistry, late: LateHooks) -> None:
@@ -124,7 +124,7 @@ class NodeObservers:
         return hooked
 
     def wake(self, running_pass: RunningPass) -> None:
-        """Put an observer in front of every node: hooks may be there, or come, that nobody tells of."""
+        """Put an observer in front of every node: hooks may be there, or come, that nobody reports."""
         if not self._awake:
             self._awake = running_pass.observer.checks_each = True
             running_pass.wake()
@@ -148,7 +148,7 @@ class NodeObservers:
         self.registry.observe(running_pass, "node_post_hook", hooks, number, -1)
 
     def registered(self, running_pass: RunningPass, hooks: Dict) -> None:
-        """A hook was added to a node during the pass, behind it or in front: whether of this graph, nobody knows."""
+        """A hook was added to a node during the pass, behind it or in front: it may be on another graph."""
         if self.observer in hooks:
             if not self._numbers:
                 numbers = running_pass.snapshot.numbers

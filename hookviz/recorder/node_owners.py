@@ -25,7 +25,7 @@ class NodeOwners:
 
     def __init__(self, marking: bool) -> None:
         self.marking = marking
-        """Whether other threads may make calls, so that nodes have to tell in which thread they were made."""
+        """Whether other threads may make calls, so that the thread in which a node was made has to be noted."""
         self._made: dict[int, tuple[list[int], list[int]]] = {}
         """For each thread, which call was the innermost one from which sequence number of nodes on."""
         self._here = threading.local()  # a thread's own number may be that of one that has ended
@@ -96,7 +96,7 @@ class NodeOwners:
     def _threads(self, nodes: Mapping[int, Node]) -> dict[int, set[int]]:
         """The threads that may have made each node.
 
-        A call's nodes lie between what it returned and what it was given, and were made in its thread meanwhile.
+        A call's nodes lie between what it returned and what it was given, and were made in its thread.
         """
         returned = {key: call for key, node in nodes.items() if (call := self._returned.get(node)) is not None}
         found: dict[int, set[int]] = {}

@@ -74,7 +74,7 @@ class ObserverRegistry:
             running_pass.observer.checks_each = True
             running_pass.observer.hooks.add(stage, entry)
 
-    # -- hooks that are registered meanwhile
+    # -- hooks that are registered during a pass
 
     def is_observed(self, hooks: Any) -> bool:
         """Whether observers stand in the dict ``hooks``."""

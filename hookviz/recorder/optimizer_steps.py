@@ -141,7 +141,7 @@ def _seen(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
 
 
 def _setting(value: Any) -> Any:
-    """What can be told of a setting without running anybody's code, and differs once it is changed."""
+    """What a setting shows without running anybody's code; it differs once the setting is changed."""
     if isinstance(value, torch.Tensor):
         return id(value), fingerprint_of(value).mark, _numbers([value])
     if isinstance(value, (tuple, list)):

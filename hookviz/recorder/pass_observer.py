@@ -17,7 +17,7 @@ from hookviz.trace import Place, StepRow, TraceData
 from hookviz.trace.rows import Subject
 
 SMALL = 256
-"""In graphs with no more nodes than this hooks are expected that nobody has told of."""
+"""In graphs with no more nodes than this hooks are expected that were registered unseen."""
 
 
 class PassObserver(GradientFlow):
@@ -67,9 +67,8 @@ class PassObserver(GradientFlow):
         gradients = handed(stage, arguments)
         count = len(arguments[1]) if stage.kind == "full_backward_hook" else len(gradients)
         now, effect = self._look.compare(run.last[:count], gradients[:count])
-        beside, written = self._look.compare(
-            run.last[count:], gradients[count:]
-        )  # grad_output, which nobody may change
+        # Behind the gradients comes grad_output, which nobody may change.
+        outputs, written = self._look.compare(run.last[count:], gradients[count:])
         if not self.hooks.ran(entry[1]):
             return now
         hook = self.hooks.row(stage, entry)
@@ -83,7 +82,7 @@ class PassObserver(GradientFlow):
                 self._refused = hook
         if (effect, written) == ("kept", "edited"):
             subject, effect = "grad_output", written
-            before, after = [value_of(g) for g in run.last[count:]], [value_of(g) for g in beside]
+            before, after = [value_of(g) for g in run.last[count:]], [value_of(g) for g in outputs]
         labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         if row.kind == "multi_grad_hook" and self._received is not None:
             before, after, others = self._received.since(before[0], after[0])
@@ -99,14 +98,14 @@ class PassObserver(GradientFlow):
             before=one(before),
             after=one(after),
             effect=effect,
-            parts=tuple((-1, 0, value_of(g)) for g in beside),
+            parts=tuple((-1, 0, value_of(g)) for g in outputs),
             subject=subject,
             call=self.hooks.call(stage, entry),
             labels=labels,
         )
-        edited = (now if effect == "edited" else []) + (beside if written == "edited" else [])
+        edited = (now if effect == "edited" else []) + (outputs if written == "edited" else [])
         self._edits += [(g.storage, step) for g in edited if g is not None and g.storage]
-        return now + beside
+        return now + outputs
 
     def ran(self, node: int, made: Gradients, given: Gradients) -> None:
         """A node behind which no hook of a person's stands has made these gradients of those that it was given."""

@@ -120,7 +120,7 @@ class PassTracker:
         return running_pass
 
     def _uncollected(self, running_pass: RunningPass) -> AbstractContextManager[None]:
-        """Keeps the collector from running where a pass begins through many nodes, as far as their numbers tell."""
+        """Keeps the collector from running where a pass begins through many nodes, judged by their numbers."""
         made: int = next_sequence_number()
         running_pass.large, self._made = made - self._made > SMALL, made
         return gc_paused() if running_pass.large else nullcontext()
@@ -231,7 +231,7 @@ class PassTracker:
             marks.sweep()
 
     def renumber(self, nodes: Mapping[int, int]) -> None:
-        """Passes were let go of: the nodes that are left have new numbers (old → new)."""
+        """Passes were dropped: the nodes that are left have new numbers (old → new)."""
         self.saved_tensors.room = ROOM
         self.numbering.renumber(nodes)
         self.late_hooks.forget()

@@ -78,7 +78,7 @@ class Recording:
         if call is not None:
             self.session.attempt(self.retention.check)
 
-    # -- what was seen is no longer so
+    # -- what was seen is outdated
 
     def forget(self, tensors: Iterable[torch.Tensor]) -> None:
         """Refer to none of ``tensors`` any longer: what they are to hold next is not what was seen."""
@@ -91,7 +91,7 @@ class Recording:
         return not self.session.passes and not self.calls.busy()
 
     def _renumber(self, moved: Renumbered) -> None:
-        """Passes were let go of: what is left has new numbers."""
+        """Passes were dropped: what is left has new numbers."""
         self.passes.renumber(moved.nodes)
         self.calls.renumber(moved.calls, moved.hooks)
 

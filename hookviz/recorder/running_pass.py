@@ -1,4 +1,4 @@
-"""A pass that is running, and all that has to be let go of when it ends."""
+"""A pass that is running, and all that has to be released when it ends."""
 
 import threading
 from typing import Any, Protocol
@@ -29,7 +29,7 @@ class OnNodes(Protocol):
 
 
 class RunningPass:
-    """A pass that is running, and all that has to be let go of when it ends."""
+    """A pass that is running, and all that has to be released when it ends."""
 
     def __init__(self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: OnNodes) -> None:
         self.snapshot = GraphSnapshot(trace, numbering)

@@ -15,7 +15,7 @@ class PassWithTask(Protocol):
 
 
 class OnePass(Protocol):
-    """A pass, as far as it is told from others."""
+    """A pass, as far as it is distinguished from others."""
 
     thread: int
     observer: Any

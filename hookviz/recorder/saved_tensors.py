@@ -16,7 +16,7 @@ from hookviz.trace.rows import BACKWARD
 from hookviz.trace.value_rows import FEW
 
 ROOM = 1_024
-"""No more numbers than this are kept for formulas in one recording, beside those that it keeps anyway."""
+"""No more numbers than this are kept for formulas in one recording, in addition to those that it keeps anyway."""
 
 _PLAIN = (bool, int, float, complex, str, type(None))
 _UNSIGNED = 2**63

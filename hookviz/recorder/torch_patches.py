@@ -38,7 +38,7 @@ from hookviz.recorder.instrumentation import Instrumented
 from hookviz.recorder.node_observers import PROBE, Probed
 from hookviz.recorder.optimizer_steps import Between, OnOptimizer, OptimizerTracker, in_step
 from hookviz.recorder.recursion_limit import ROOM
-from hookviz.recorder.replacement import Live, Replacement, Tell, notifier
+from hookviz.recorder.replacement import Live, Notify, Replacement, notifier
 from hookviz.recorder.running_passes import engine_thread
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def stepping_here() -> OptimizerTracker | None:
     return recording.optimizers if recording is not None and recording.optimizers.follows() else None
 
 
-# For good, since a handle made meanwhile points to these: to everybody but a step they are the dicts that torch made.
+# For good, since a handle made during a recording points to these: outside of steps they are the dicts of torch.
 _all_pre = Between("step_pre_hook", global_step_pre_hooks, stepping_here, shared=True)
 _all_post = Between("step_post_hook", global_step_post_hooks, stepping_here, shared=True)
 _own_pre = OnOptimizer(OPTIMIZER_HOOKS["step_pre_hook"], "step_pre_hook", stepping_here)
@@ -141,7 +141,7 @@ def _recording_of(module: Module) -> "Recording | None":
 
 
 class _CallWatcher:
-    """Tells the recording of a module of each call: what goes in, what comes out, what is raised."""
+    """Notifies the recording of a module of each call: what goes in, what comes out, what is raised."""
 
     def enter(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Followed:
         """``module`` is called; None where nobody follows it."""
@@ -176,7 +176,7 @@ class _CallWatcher:
 
 
 class _PassWatcher:
-    """Tells the recording of a thread of each backward pass."""
+    """Notifies the recording of a thread of each backward pass."""
 
     def enter(self, roots: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _Running:
         """The engine is about to run; None where the pass is not recorded."""
@@ -238,7 +238,7 @@ class _Listener:
 
 
 class _SavingWatcher(_Listener):
-    """Tells all recordings that what nodes save is packed by hooks from now on, for as long as such a node lives."""
+    """Notifies all recordings that what nodes save is packed by hooks from now on, for as long as such a node lives."""
 
     def enter(self, _: Any) -> None:
         """``saved_tensors_hooks`` begins."""
@@ -247,7 +247,7 @@ class _SavingWatcher(_Listener):
 
 
 class _RemovalWatcher(_Listener):
-    """Tells all recordings that a hook was removed from a dict."""
+    """Notifies all recordings that a hook was removed from a dict."""
 
     def enter(self, handle: RemovableHandle) -> Any:
         """``handle.remove`` is called; gives the dict that the handle is for."""
@@ -260,7 +260,7 @@ class _RemovalWatcher(_Listener):
 
 
 class _ExchangeWatcher(_Listener):
-    """Tells all recordings that two tensors change places, which torch refuses where anybody refers to one weakly."""
+    """Notifies all recordings that two tensors change places, which torch refuses if weak references lead to one."""
 
     def enter(self, one: torch.Tensor, other: torch.Tensor) -> None:
         """``swap_tensors`` is called, as by ``module.to`` where parameters are of a subclass."""
@@ -280,13 +280,13 @@ def recording_after_pass() -> "Recording | None":
     return recording if recording is not None and recording.sampler.after() else None
 
 
-def _notifying(tell: Callable[..., None]) -> Callable[[Any, Live], Any]:
-    """Of a function of torch that registers something: one that also tells the recording on whose it did."""
-    return notifier(recording_before_pass, _on_first(tell))
+def _notifying(notify: Callable[..., None]) -> Callable[[Any, Live], Any]:
+    """Makes a function of torch's that registers something notify the recording of what it registers on."""
+    return notifier(recording_before_pass, _on_first(notify))
 
 
-def _on_first(tell: Callable[..., None]) -> Tell:
-    return lambda recording, _, *given: tell(recording, *given[:1])
+def _on_first(notify: Callable[..., None]) -> Notify:
+    return lambda recording, _, *given: notify(recording, *given[:1])
 
 
 def _on_tensor(recording: "Recording", tensor: torch.Tensor) -> None:
