@@ -1,7 +1,7 @@
 """Everything in PyTorch that is private or undocumented and that hookviz uses: one declaration for each.
 
-A declaration names the internal, the release of torch since which it exists in this form, and what hookviz uses it
-for. Releases 2.0 to 2.15 were looked at: "2.0" means 2.0 or earlier. There are three kinds:
+A declaration names the internal, the first release of torch that has it in this place, and what hookviz uses it for.
+One wheel of each release from 2.0 to 2.15 was searched: "2.0" means 2.0 or earlier. There are three kinds:
 
 - ``_function``, ``_class``, ``_dict``: looked up once, when hookviz is imported. Other modules import the
   object from here, so that using it costs what using torch's own name costs.
@@ -23,7 +23,7 @@ Use = Literal[
     "passes", "node_hooks", "tensor_hooks", "calls", "full_hooks", "multi_grad", "optimizers", "values", "formulas",
     "saved_hooks", "compiled", "checkpoint", "ranks", "scaler", "listing",
 ]  # fmt: skip
-"""What hookviz uses an internal for; ``check.use.*`` and ``check.loss.*`` among the messages say it in words."""
+"""What hookviz uses an internal for; ``torch.use.*`` and ``torch.loss.*`` among the messages say it in words."""
 
 Kind = Literal["function", "class", "dict", "attribute", "later"]
 
@@ -37,7 +37,7 @@ class Internal(NamedTuple):
     path: str
     """Where it is: ``torch._C._current_autograd_node``, or of an attribute its owner and its name."""
     since: str
-    """The release since which it exists in this form."""
+    """The first release that has it in this place."""
     use: Use
     kind: Kind
     files: tuple[str, ...] = ()
