@@ -58,7 +58,7 @@ BEHAVIOURS: list[Behaviour] = []
 
 def _relied_on(use: Use) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
     def add(holds: Callable[[], bool]) -> Callable[[], bool]:
-        BEHAVIOURS.append(Behaviour(holds.__name__, use, holds))
+        BEHAVIOURS.append(Behaviour(holds.__name__.removeprefix("_"), use, holds))
         return holds
 
     return add
@@ -72,7 +72,7 @@ def _leaf() -> Any:  # torch's methods carry no types
 
 
 @_relied_on("passes")
-def hooks_know_their_node_and_pass() -> bool:
+def _hooks_know_their_node_and_pass() -> bool:
     seen: list[Any] = []
     out = _leaf() * 3
     node = out.grad_fn
@@ -82,7 +82,7 @@ def hooks_know_their_node_and_pass() -> bool:
 
 
 @_relied_on("passes")
-def nodes_are_numbered_in_order() -> bool:
+def _nodes_are_numbered_in_order() -> bool:
     first: int = next_sequence_number()
     out = (_leaf() * 3).exp()
     below = graph.walk([node for node, _ in [graph.edge_of(out)] if node is not None])
@@ -91,7 +91,7 @@ def nodes_are_numbered_in_order() -> bool:
 
 
 @_relied_on("node_hooks")
-def hooks_run_by_kind() -> bool:
+def _hooks_run_by_kind() -> bool:
     ran: list[str] = []
 
     def says(name: str) -> Callable[..., None]:
@@ -113,7 +113,7 @@ def hooks_run_by_kind() -> bool:
 
 
 @_relied_on("node_hooks")
-def a_node_shares_one_hook_dict() -> bool:
+def _a_node_shares_one_hook_dict() -> bool:
     out = _leaf() * 3
     node: Any = out.grad_fn
     hooks = node.register_hook(print).hooks_dict_ref()
@@ -122,7 +122,7 @@ def a_node_shares_one_hook_dict() -> bool:
 
 
 @_relied_on("tensor_hooks")
-def hook_dicts_are_read_live() -> bool:
+def _hook_dicts_are_read_live() -> bool:
     ran: list[str] = []
     out = _leaf() * 3
     out.register_hook(lambda _: ran.append("theirs"))
@@ -136,7 +136,7 @@ def hook_dicts_are_read_live() -> bool:
 
 
 @_relied_on("values")
-def versions_count_edits() -> bool:
+def _versions_count_edits() -> bool:
     tensor = torch.zeros(2)
     before = tensor._version
     tensor.data.add_(1)
@@ -146,7 +146,7 @@ def versions_count_edits() -> bool:
 
 
 @_relied_on("passes")
-def the_engine_can_be_instrumented() -> bool:
+def _the_engine_can_be_instrumented() -> bool:
     return has_readable_source(run_engine)
 
 
@@ -154,17 +154,17 @@ def the_engine_can_be_instrumented() -> bool:
 
 
 @_relied_on("calls")
-def module_calls_can_be_instrumented() -> bool:
+def _module_calls_can_be_instrumented() -> bool:
     return torch.nn.Module.__call__ is call_module and has_readable_source(call_module)
 
 
 @_relied_on("calls")
-def listened_functions_can_be_instrumented() -> bool:
+def _listened_functions_can_be_instrumented() -> bool:
     return all(map(has_readable_source, (remove_handle, begin_saving, swap_tensors)))
 
 
 @_relied_on("calls")
-def forward_hooks_are_read_in_each_call() -> bool:
+def _forward_hooks_are_read_in_each_call() -> bool:
     ran: list[str] = []
     module = torch.nn.Identity()
     module.register_forward_hook(lambda *_: ran.append("theirs"))
@@ -179,7 +179,7 @@ def forward_hooks_are_read_in_each_call() -> bool:
 
 
 @_relied_on("full_hooks")
-def full_backward_hooks_are_found_behind_nodes() -> bool:
+def _full_backward_hooks_are_found_behind_nodes() -> bool:
     module = torch.nn.Identity()
     module.register_full_backward_hook(lambda *_: None)
     out = module(_leaf() * 3)
@@ -189,7 +189,7 @@ def full_backward_hooks_are_found_behind_nodes() -> bool:
 
 
 @_relied_on("multi_grad")
-def multi_grad_hooks_show_what_they_collect() -> bool:
+def _multi_grad_hooks_show_what_they_collect() -> bool:
     seen: list[Any] = []
     a, b = _leaf(), _leaf()
     register_multi_grad_hook([a, b], lambda _: None)
@@ -206,7 +206,7 @@ def multi_grad_hooks_show_what_they_collect() -> bool:
 
 
 @_relied_on("optimizers")
-def step_hooks_are_called_by_the_step() -> bool:
+def _step_hooks_are_called_by_the_step() -> bool:
     callers: list[CodeType] = []
     parameter = torch.nn.Parameter(torch.ones(1))
     optimizer = torch.optim.SGD([parameter])
@@ -220,7 +220,7 @@ def step_hooks_are_called_by_the_step() -> bool:
 
 
 @_relied_on("formulas")
-def nodes_show_what_they_saved() -> bool:
+def _nodes_show_what_they_saved() -> bool:
     a, b = _leaf(), torch.tensor(5.0)
     out = a * b
     node = out.grad_fn
@@ -239,13 +239,13 @@ class _Own(torch.autograd.Function):
 
 
 @_relied_on("formulas")
-def a_node_knows_its_function() -> bool:
+def _a_node_knows_its_function() -> bool:
     out: Any = _Own.apply(_leaf())  # type: ignore[no-untyped-call]
     return getattr(type(out.grad_fn), FUNCTION_OF_NODE, None) is _Own
 
 
 @_relied_on("saved_hooks")
-def saved_tensor_hooks_are_seen() -> bool:
+def _saved_tensor_hooks_are_seen() -> bool:
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         return tensor
 
@@ -258,7 +258,7 @@ def saved_tensor_hooks_are_seen() -> bool:
 
 
 @_relied_on("values")
-def dispatch_modes_can_be_kept_out() -> bool:
+def _dispatch_modes_can_be_kept_out() -> bool:
     heard: list[Any] = []
 
     def hears(self: Any, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -275,7 +275,7 @@ def dispatch_modes_can_be_kept_out() -> bool:
 
 
 @_relied_on("compiled")
-def compiled_functions_are_switched_to() -> bool:
+def _compiled_functions_are_switched_to() -> bool:
     wrapper = _inner(resolve(f"{DYNAMO}._TorchDynamoContext.__call__").__code__, COMPILE_WRAPPER)
     return wrapper is not None and {*switches(wrapper).values()} == {True, False}
 
@@ -286,7 +286,7 @@ def _inner(code: CodeType, name: str) -> CodeType | None:
 
 
 @_relied_on("checkpoint")
-def checkpointing_is_recognised() -> bool:
+def _checkpointing_is_recognised() -> bool:
     found: dict[bool, list[bool]] = {}
     for reentrant in (True, False):
         seen = found.setdefault(reentrant, [])
@@ -319,7 +319,7 @@ def _program() -> list[float]:
 
 
 @_relied_on("passes")
-def a_program_is_recorded_and_unchanged() -> bool:
+def _a_program_is_recorded_and_unchanged() -> bool:
     plain = _program()
     with record() as trace, warnings.catch_warnings():
         warnings.simplefilter("error")
