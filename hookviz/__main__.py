@@ -1,8 +1,8 @@
-"""The command line: ``python -m hookviz page trace.json -o page.html``."""
+"""The command line: ``python -m hookviz page trace.json -o page.html``, and ``python -m hookviz check``."""
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hookviz.api.loading import load
@@ -17,12 +17,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     1
     """
     given = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = given.run
     try:
-        _page(given)
+        return run(given)
     except (OSError, ValueError) as error:
         print(f"hookviz: {error}", file=sys.stderr)
         return 1
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -34,18 +34,36 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--title", help=say("cli.page.title"))
     command.add_argument("--no-source", action="store_false", dest="source", help=say("cli.page.no_source"))
     command.add_argument("--no-values", action="store_false", dest="values", help=say("cli.page.no_values"))
+    command.set_defaults(run=_page)
+    command = commands.add_parser("check", help=say("cli.check"), description=say("cli.check"))
+    command.set_defaults(run=_check)
     return parser
 
 
-def _page(given: argparse.Namespace) -> None:
+def _page(given: argparse.Namespace) -> int:
     trace = load(given.trace)
     kept = {"source": given.source, "values": given.values}
     if given.output == "-":
         sys.stdout.buffer.write(page(trace, given.title, **kept).encode())
-        return
+        return 0
     path = given.trace.with_suffix(".html") if given.output is None else Path(given.output)
     trace.to_html(path, given.title, **kept)
     print(say("cli.page.written", path=path))
+    return 0
+
+
+def _check(_: argparse.Namespace) -> int:
+    """Print how the installed PyTorch compares with what hookviz relies on."""
+    try:
+        import torch  # noqa: F401
+    except ModuleNotFoundError:
+        print(say("torch.not_installed"))
+        return 1
+    from hookviz.recorder.compatibility import compare
+
+    report = compare()
+    print("\n".join(report.lines()))
+    return 1 if report.differences else 0
 
 
 if __name__ == "__main__":

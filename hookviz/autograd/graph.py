@@ -13,6 +13,7 @@ import torch
 from torch.autograd.graph import GradientEdge, Node
 
 from hookviz.autograd.module_tree import named_parameters
+from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
 
@@ -91,17 +92,18 @@ def saved_tensors(node: Node) -> Iterator[tuple[torch.Tensor | None, Any]]:
 
 
 _NEVER = object()
-"""What is saved is no tensor, and has no hook."""
+"""What is saved is not a tensor, and has no hook."""
 _SAVED: dict[type, tuple[tuple[str, str], ...]] = {}
 
 
 def _saved_names(kind: type) -> tuple[tuple[str, str], ...]:
     """(attribute with a saved tensor, attribute with what it is packed in) of a kind of node."""
     if kind not in _SAVED:
-        if hasattr(kind, "_forward_cls"):  # a Function of one's own saves under no name, and must not be kept here
+        if hasattr(kind, FUNCTION_OF_NODE):  # a Function of one's own saves under no name, and must not be kept here
             return ()
-        names = [name for name in dir(kind) if name.startswith("_saved_") and not name.startswith("_saved_result")]
-        _SAVED[kind] = tuple((name, f"_raw{name}") for name in names if hasattr(kind, f"_raw{name}"))
+        names = [name for name in dir(kind) if name.startswith(SAVED) and not name.startswith(f"{SAVED}result")]
+        pairs = [(name, f"{RAW_SAVED}{name.removeprefix(SAVED)}") for name in names]
+        _SAVED[kind] = tuple((name, raw) for name, raw in pairs if hasattr(kind, raw))
     return _SAVED[kind]
 
 
@@ -148,7 +150,7 @@ def checked_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.T
     """``names`` as it was given, once it is seen to be name → tensor.
 
     Raises:
-        TypeError: it is no dict, a name is no text, or what is named is no tensor.
+        TypeError: it is not a dict, a name is not a text, or what is named is not a tensor.
         ValueError: a name is empty or longer than ``LONGEST_NAME``.
     """
     if names is None:

@@ -2,21 +2,18 @@
 
 import weakref
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeAlias, cast
 
 import torch
-from torch._subclasses import FakeTensor
 from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import graph
+from hookviz.autograd.graph_tensors import GraphTensors, HookDictAt
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbers import NodeNumbers
-from hookviz.autograd.tensor_statistics import address, append_value, shape_only
 from hookviz.support.source_code import describe
-from hookviz.trace import HookRow, Place, TensorRow, TraceData
-from hookviz.trace.value_rows import FEW
+from hookviz.trace import HookRow, Place, TraceData
 
 HookDicts: TypeAlias = NodeMarks[tuple[tuple[int, Any], ...]]
 """For a node: (which of its outputs, a weak reference to that tensor's dict of hooks), for tensors that may be gone."""
@@ -24,20 +21,15 @@ HookDicts: TypeAlias = NodeMarks[tuple[tuple[int, Any], ...]]
 Only = Callable[[Sequence[Node]], Container[int]]
 """Says by their ``id`` which of the nodes of a graph are looked at."""
 
-HookDictAt = tuple[str, Any, int, int]
-"""(kind of hook, the dict it is kept in, number of the node, output of the node or -1)"""
-
 
 class GraphSnapshot:
     """One graph, looked at once. Holds its nodes until ``release``, its tensors until the pass has begun."""
 
     def __init__(self, trace: TraceData, numbering: NodeNumbers) -> None:
         self.trace, self.pass_id = trace, len(trace.roots)
-        self.first_row, self.first_tensor = 0, len(trace.tensors)
-        """Where the rows of this pass can begin among ``trace.rows``, and where they do among ``trace.tensors``.
-
-        Between them come those of passes that begin inside this one.
-        """
+        self.first_row = 0
+        """Where the rows of this pass can begin among ``trace.rows``; between them come those of passes inside it."""
+        self.tensors = GraphTensors(trace, self.pass_id)
         self.nodes: list[Node] = []
         """Those that are looked at: of a pass of which a part is recorded, not all."""
         self.walked: list[Node] = []
@@ -50,25 +42,14 @@ class GraphSnapshot:
         """``id(leaf)`` → the number of its AccumulateGrad."""
         self.leaves: dict[int, weakref.ref[torch.Tensor]] = {}
         """The number of an AccumulateGrad → its leaf."""
-        self.ways: dict[int, tuple[Place | None, ...]] = {}
+        self.out_edges: dict[int, tuple[Place | None, ...]] = {}
         """The number of a node that is looked at → where each of its edges leads."""
-        self.blind: set[Place] = set()
+        self.partly_observed: set[Place] = set()
         """Places to which nodes lead that are not looked at."""
-        self.summed: set[int] = set()
+        self.summing: set[int] = set()
         """The nodes to which several edges lead."""
-        self.retained: dict[Place, tuple[weakref.ref[torch.Tensor], int | None]] = {}
-        """The tensors that keep their gradient, and its value before the pass."""
-        self.unread: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
-        """The number of an AccumulateGrad whose leaf is too large to be read → the leaf, and its version."""
         self.unpack_hooks: dict[int, Any] = {}
         """``id`` → hook: those that will unpack what the nodes saved; known once ``hooks_of_tensors`` has gone by."""
-        self.grads: dict[int, int | None] = {}
-        """The number of an AccumulateGrad → the value of its leaf's ``.grad`` before the pass."""
-        self._named: list[HookDictAt] = []
-        self._seen: dict[int, tuple[torch.Tensor, int]] = {}
-        """``id`` → a tensor, held so that no other gets its ``id``, and the number of its value; until it has begun."""
-        self._known: dict[Any, int] | None = {}
-        """What a tensor shows → the number of its value; None as soon as something runs that could write to it."""
         self._numbering = numbering
         trace.roots.append([])
         trace.hooked.append([])
@@ -94,8 +75,10 @@ class GraphSnapshot:
         self._add_outside()
         self._add_tensors(names)
         places = [self.place_of(*edge) for edge in edges]
-        inside = [place if place is not None and place[0] in self.ways else None for place in places]
-        self.trace.roots[self.pass_id] = [place for place in (*inside, *sorted(self.blind)) if place is not None]
+        inside = [place if place is not None and place[0] in self.out_edges else None for place in places]
+        self.trace.roots[self.pass_id] = [
+            place for place in (*inside, *sorted(self.partly_observed)) if place is not None
+        ]
         return inside
 
     def _near(self) -> list[Node]:
@@ -110,13 +93,13 @@ class GraphSnapshot:
         """Name the nodes near by that are not looked at, and note to where such nodes lead."""
         for node in self.walked if len(self.nodes) < len(self.walked) else ():
             number = self.numbers.get(id(node))
-            if number in self.ways:
+            if number in self.out_edges:
                 continue
             if number is not None:
                 self._name(node, number)
                 self.trace.outside.add(number)
             ends = (self.place_of(*following) for following in node.next_functions)
-            self.blind.update(place for place in ends if place is not None and place[0] in self.ways)
+            self.partly_observed.update(place for place in ends if place is not None and place[0] in self.out_edges)
 
     @property
     def oldest(self) -> int:
@@ -145,46 +128,6 @@ class GraphSnapshot:
         except RuntimeError:
             return None
 
-    def next_of(self, ran: Container[int], sent: Container[int], targets: Sequence[Place] | None) -> int:
-        """The node that the engine takes after those that ``ran``: of the ready ones, that with the highest number.
-
-        ``sent`` are those to which a gradient is on its way: to a leaf's node at least one is. ``targets`` are the
-        places at which gradients were asked for, if only some were: what leads to none does not run. -1 where no node
-        is ready, or where several have the same number, as leaves have.
-        """
-        needed = self.ways.keys() if targets is None else self._leading_to(targets)
-        waited = {place[0] for node in needed if node not in ran for place in self.ways[node] if place is not None}
-        ready = [
-            (node._sequence_nr(), number)
-            for node in self.nodes
-            if (number := self.numbers[id(node)]) in needed and number not in ran and number not in waited
-            if number in sent or number not in self.leaves
-        ]
-        first = max(ready, default=(0, -1))
-        return first[1] if sum(number == first[0] for number, _ in ready) == 1 else -1
-
-    def _leading_to(self, targets: Sequence[Place]) -> set[int]:
-        """The nodes of which an edge leads to one of ``targets``, or to such a node."""
-        wanted = {node for node, _ in targets}
-        above: dict[int, list[int]] = {}
-        for node, ways in self.ways.items():
-            for place in ways:
-                if place is not None:
-                    above.setdefault(place[0], []).append(node)
-        found: set[int] = set()
-        queue = [node for target in wanted for node in above.get(target, ())]
-        while queue:
-            node = queue.pop()
-            if node not in found:
-                found.add(node)
-                queue += above.get(node, ())
-        return found
-
-    def begun(self) -> None:
-        """The pass is about to run: what was read of a tensor may not be so for long."""
-        self._known = None
-        self._seen.clear()
-
     def release(self) -> None:
         """Let go of the nodes, and of what only a running pass needs."""
         self.trace.forget_noted(self.pass_id)
@@ -212,20 +155,20 @@ class GraphSnapshot:
                 leaf = self._name(node, number)
                 if leaf is not None:
                     self.leaves[number] = weakref.ref(leaf)
-                self.ways[number] = ()
+                self.out_edges[number] = ()
                 continue
             ops[number] = op
             ways = tuple([None if n is None else (numbers[id(n)], output) for n, output in node.next_functions])
-            self.ways[number] = ways
+            self.out_edges[number] = ways
             for slot, place in enumerate(ways):
                 if place is not None:
                     edges[number, slot] = place
                     if place[0] in reached:
-                        self.summed.add(place[0])
+                        self.summing.add(place[0])
                     else:
                         reached.add(place[0])
         if self.trace.outside:
-            self.trace.outside.difference_update(self.ways)
+            self.trace.outside.difference_update(self.out_edges)
 
     def _add_tensors(self, names: Mapping[str, torch.Tensor]) -> None:
         """A row for each tensor of this graph that has a name, and for each leaf."""
@@ -235,64 +178,13 @@ class GraphSnapshot:
             place = self.find(tensor)
             if place is not None and place not in taken:
                 taken.add(place)
-                self._add_tensor(name, tensor, place)
-
-    def _add_tensor(self, name: str, tensor: torch.Tensor, place: Place) -> None:
-        leaf, retains = tensor.is_leaf, tensor.retains_grad
-        grad = tensor.grad if leaf or retains else None
-        value = None if grad is None else self.value(grad)
-        if leaf:
-            self.grads[place[0]] = value
-        row = TensorRow(self.pass_id, *place, name, leaf, retains, self._data(tensor, leaf, place[0]), value)
-        self.trace.tensors.append(row)
-        if retains:
-            self.retained[place] = (weakref.ref(tensor), value)
-        if not leaf and tensor._backward_hooks is not None:
-            self._named.append(("tensor_hook", tensor._backward_hooks, *place))
-
-    def _data(self, tensor: torch.Tensor, leaf: bool, node: int) -> int:
-        """The number of a tensor's own value.
-
-        A large leaf's is its shape: to read all parameters costs too much. So is that of one whose numbers are let go
-        of between forward and backward, as FSDP does.
-        """
-        if not tensor.is_nested and tensor.numel() <= FEW and not (leaf and has_no_memory(tensor)):
-            return self.known(tensor)
-        if not leaf or tensor.is_nested:
-            return self.value(tensor)
-        with suppress(RuntimeError, NotImplementedError):  # functorch, inference: no version to tell a change by
-            self.unread[node] = weakref.ref(tensor), tensor._version
-        self.trace.values.append(shape_only(tensor))
-        return len(self.trace.values) - 1
+                self.tensors.add(name, tensor, place)
 
     def retains(self, tensor: torch.Tensor | None) -> None:
         """Note that ``tensor``, which may have no name, keeps its gradient."""
         place = None if tensor is None or tensor.is_leaf else self.find(tensor)
-        if tensor is not None and place is not None and place not in self.retained:
-            self._add_tensor("", tensor, place)
-
-    def value(self, tensor: torch.Tensor) -> int:
-        """The number of the value of ``tensor`` in the trace."""
-        return append_value(self.trace.values, tensor, self.trace.statistics)
-
-    def known(self, tensor: torch.Tensor) -> int:
-        """As ``value``, for a tensor that the graph or the caller holds; the same numbers are kept once."""
-        if self._known is None:
-            return self.value(tensor)
-        seen = self._seen.get(id(tensor))
-        if seen is None:
-            seen = self._seen[id(tensor)] = tensor, self._known_by_place(self._known, tensor)
-        return seen[1]
-
-    def _known_by_place(self, known: dict[Any, int], tensor: torch.Tensor) -> int:
-        try:
-            place = (tensor.device, address(tensor), tensor.shape, tensor.stride())
-            key = (*place, tensor.dtype, tensor.is_conj(), tensor.is_neg(), type(tensor))
-        except (RuntimeError, NotImplementedError):  # sparse, functorch: no place in memory to tell it by
-            return self.value(tensor)
-        if key not in known:
-            known[key] = self.value(tensor)
-        return known[key]
+        if tensor is not None and place is not None and place not in self.tensors.retained:
+            self.tensors.add("", tensor, place)
 
     def hooks_of_tensors(self, remembered: HookDicts, *, search: bool) -> Iterator[HookDictAt]:
         """The dicts with hooks of tensors: named ones, leaves, and those that only nodes still hold.
@@ -300,7 +192,7 @@ class GraphSnapshot:
         Of the last, those are ``remembered`` that got hooks while something was recorded. A ``search`` finds others by
         what the nodes saved, and the hooks that will unpack it.
         """
-        yield from self._named
+        yield from self.tensors.hook_dicts
         for number, reference in self.leaves.items():
             leaf = reference()
             if leaf is not None:
@@ -315,14 +207,6 @@ class GraphSnapshot:
                     yield "tensor_hook", tensor._backward_hooks, *place
             for output, reference in remembered.get(node) or ():
                 yield "tensor_hook", reference(), number, output
-
-
-def has_no_memory(tensor: torch.Tensor) -> bool:
-    """Whether a tensor of some numbers has no memory that holds them, though it is of a kind that has."""
-    try:
-        return tensor.numel() > 0 and not tensor.is_meta and address(tensor) == 0 and type(tensor) is not FakeTensor
-    except (RuntimeError, NotImplementedError):  # sparse, functorch: no place in memory at all
-        return False
 
 
 def shared_dict(handle: RemovableHandle) -> dict[Any, Callable[..., Any]]:

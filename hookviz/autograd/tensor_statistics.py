@@ -7,11 +7,17 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
-from torch._subclasses import FakeTensor
-from torch.autograd import _enable_record_function, _profiler_enabled  # type: ignore[attr-defined]
-from torch.utils._python_dispatch import _disable_current_modes
 
 from hookviz.autograd.deferred_values import defer_norm, defer_statistics, defer_values, fetch_all, parts_of
+from hookviz.autograd.torch_internals import (
+    DisableTorchFunction,
+    FakeTensor,
+    disable_dispatch_modes,
+    dispatch_modes,
+    is_functorch_tensor,
+    profiler_is_on,
+    switch_profiler,
+)
 from hookviz.support.messages import say
 from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import FEW, Deferred, Row, Statistics, Which, as_stored
@@ -21,7 +27,7 @@ def checked_statistics(which: object) -> Which:
     """``which`` as it was given, once it is seen to be a choice of statistics.
 
     Raises:
-        TypeError: it is no text.
+        TypeError: it is not a text.
         ValueError: it is another text.
     """
     known: dict[object, Which] = {"all": "all", "norm": "norm"}
@@ -54,12 +60,11 @@ _FINE = 1e-15
 
 # Looked up once: of thousands of single numbers each takes a few microseconds as a whole.
 _TENSOR, _FLOAT, _DENSE = torch.Tensor, torch.float32, torch.strided
-_modes, _is_wrapped = torch._C._len_torch_dispatch_stack, torch._C._functorch.is_functorch_wrapped_tensor
 
 
 def hidden_from_tools() -> AbstractContextManager[Any]:
     """Within this, neither a ``TorchDispatchMode`` of the user's nor a profiler sees what is done."""
-    return _hidden() if _modes() or _profiler_enabled() else nullcontext()
+    return _hidden() if dispatch_modes() or profiler_is_on() else nullcontext()
 
 
 class _Hiding(threading.local):
@@ -72,17 +77,17 @@ _hiding = _Hiding()
 
 @contextmanager
 def _hidden() -> Iterator[None]:
-    outermost = _profiler_enabled() and not _hiding.profiler
-    with _disable_current_modes():
+    outermost = profiler_is_on() and not _hiding.profiler
+    with disable_dispatch_modes():
         if not outermost:
             yield
             return
         _hiding.profiler = True
-        _enable_record_function(False)
+        switch_profiler(False)
         try:
             yield
         finally:
-            _enable_record_function(True)
+            switch_profiler(True)
             _hiding.profiler = False
 
 
@@ -99,7 +104,7 @@ def address(tensor: torch.Tensor) -> int:
 
 def measure(tensor: torch.Tensor) -> Row:
     """The value of ``tensor`` now, as plain data; never raises, changes nothing, keeps nothing of it."""
-    with torch._C.DisableTorchFunction():
+    with DisableTorchFunction():
         return tuple(measured(tensor, wait=True))
 
 
@@ -118,7 +123,7 @@ def fetch_pending(values: list[Any], start: int) -> int:
     if not any(type(row) is Deferred for row in as_stored(values, start)):
         return len(values)
     try:
-        with torch._C.DisableTorchFunction(), hidden_from_tools():
+        with DisableTorchFunction(), hidden_from_tools():
             fetch_all(values, start)
     except Exception as error:
         for index in range(start, len(values)):
@@ -154,7 +159,13 @@ def scalar_of(tensor: torch.Tensor) -> float | None:
     """
     if type(tensor) is not _TENSOR or tensor.dtype is not _FLOAT or tensor.dim() or not tensor.is_cpu:
         return None
-    if _modes() or _profiler_enabled() or _is_wrapped(tensor) or tensor.layout is not _DENSE or is_deferred(tensor):
+    if (
+        dispatch_modes()
+        or profiler_is_on()
+        or is_functorch_tensor(tensor)
+        or tensor.layout is not _DENSE
+        or is_deferred(tensor)
+    ):
         return None
     try:
         return tensor.item()
@@ -200,7 +211,7 @@ def _strange(tensor: torch.Tensor) -> Note | None:
         return Note.of("value.hidden", kind=str(tensor.layout).removeprefix("torch."))
     if tensor.is_nested or tensor.is_quantized or tensor.is_meta:
         return Note.of("value.hidden", kind="nested" if tensor.is_nested else "meta" if tensor.is_meta else "quantized")
-    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+    if is_functorch_tensor(tensor):
         return Note.of("value.hidden", kind="functorch")
     return None
 

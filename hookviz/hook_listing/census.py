@@ -11,6 +11,7 @@ import torch
 from torch.autograd.graph import GradientEdge, Node
 
 from hookviz.autograd import graph, module_tree
+from hookviz.autograd.torch_internals import DisableTorchFunction, require
 from hookviz.hook_listing.graph_hooks import Unplaced, survey_hooks
 from hookviz.recorder.hook_dicts import Dict, Kept, entries, of_all_modules, of_all_optimizers, of_module, of_optimizer
 from hookviz.recorder.module_registry import ModuleRegistry
@@ -117,6 +118,7 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     >>> [(hook.on, hook.name, hook.kept_in) for hook in hooks(c)]
     [('c', 'print', 'c._backward_hooks')]
     """
+    require()
     for thing in things:
         if not isinstance(thing, (torch.Tensor, Node, torch.nn.Module, torch.optim.Optimizer)):
             raise TypeError(say("error.hooks.type", kind=kind_of(thing)))
@@ -124,7 +126,7 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     optimizers = [thing for thing in things if isinstance(thing, torch.optim.Optimizer)]
     roots = [thing for thing in things if isinstance(thing, (torch.Tensor, Node))]
     unplaced: list[Unplaced] = []
-    with torch._C.DisableTorchFunction():
+    with DisableTorchFunction():
         found = [*_of_dicts(_of_modules(modules)), *_of_graphs(roots, unplaced)]
         found += _of_dicts(_of_optimizers(optimizers))
         found += _of_dicts(of_all_modules()) if modules or not things else ()

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd import graph
+from hookviz.autograd.torch_internals import require
 from hookviz.hook_listing.graph_hooks import survey
 from hookviz.picture.dot_source import Figure, dot
 from hookviz.picture.scene import MOST, Scene
@@ -32,6 +33,7 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: 
     >>> "MulBackward0" in draw(c).source
     True
     """
+    require()
     if not isinstance(root, torch.Tensor):
         raise TypeError(say("error.draw.type", kind=kind_of(root)))
     if not root.requires_grad:

@@ -12,6 +12,7 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot, hook_row, shared_dict
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbers import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
+from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.hook_listing.unreachable_hooks import dicts_on_nodes
 from hookviz.recorder.hook_dicts import Dict, entries
 from hookviz.recorder.torch_patches import recording_here
@@ -80,7 +81,7 @@ def survey_hooks(
     trace, found = TraceData(), []
     seen = GraphSnapshot(trace, NodeNumbers(trace))
     try:
-        with torch._C.DisableTorchFunction(), hidden_from_tools():
+        with DisableTorchFunction(), hidden_from_tools():
             seen.take(roots, names)
             kept = _kept(seen) if unplaced is None else _kept_anywhere(seen, unplaced)
             for kind, hooks, node, output in kept:
@@ -97,7 +98,9 @@ def survey_hooks(
 
 def _kept(seen: GraphSnapshot) -> Iterator[tuple[str, Any, int, int]]:
     recording = recording_here()
-    yield from seen.hooks_of_tensors(NodeMarks() if recording is None else recording.meanwhile.dicts, search=True)
+    yield from seen.hooks_of_tensors(
+        NodeMarks() if recording is None else recording.passes.late_hooks.dicts, search=True
+    )
     with maybe(say("progress.looking", n="{n}", total="{total}"), len(seen.nodes)) as tick:
         for node in seen.nodes:
             for kind in ("node_pre_hook", "node_post_hook"):

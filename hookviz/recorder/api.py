@@ -9,6 +9,7 @@ from torch.backends import mha
 from hookviz.api.trace import Trace
 from hookviz.autograd import graph
 from hookviz.autograd.tensor_statistics import checked_statistics
+from hookviz.autograd.torch_internals import require
 from hookviz.recorder import torch_patches
 from hookviz.recorder.block import RecordBlock
 from hookviz.recorder.module_filter import checked_only
@@ -98,6 +99,7 @@ def new_recording(
     Raises:
         RuntimeError, TypeError, ValueError: as ``record`` does.
     """
+    require()
     begun = torch_patches.begun_here()
     if begun is not None and begun.within is not None and begun.within() is None:
         end(begun)  # its block is gone, and a second interrupt kept it from being ended

@@ -10,15 +10,13 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from hookviz.autograd.tensor_statistics import measured
+from hookviz.autograd.torch_internals import FSDP, FSDP_PARAM_GROUPS, FULLY_SHARD, UNSHARDED_PARAMETER
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.pass_sampler import outermost
 from hookviz.recorder.running_pass import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.trace import StepRow
 from hookviz.trace.rows import Synchroniser
-
-_FULLY_SHARD, _FSDP = "torch.distributed.fsdp._fully_shard._fully_shard", "torch.distributed.fsdp"
-"""The modules of torch with its two ways to shard; where they are not loaded, nobody uses them."""
 
 
 class JoinedGradient(NamedTuple):
@@ -53,7 +51,7 @@ class RankTracker:
         """Whether this process is one of several that compute together."""
         return dist.is_available() and dist.is_initialized()
 
-    def called(self) -> None:
+    def module_called(self) -> None:
         """A module is called, maybe in the forward of a DDP module."""
         around = DistributedDataParallel._active_ddp_module
         if around is not None and all(known() is not around for known in self._around):
@@ -65,10 +63,10 @@ class RankTracker:
         for one in self._joined() if self.several() else ():
             if one.name:
                 found[one.name] = one.leaf
-                self.calls.adopt(one.holder, one.leaf)
+                self.calls.owners.add_stand_in(one.holder, one.leaf)
         return found
 
-    def begins(self, watched: RunningPass) -> None:
+    def pass_begins(self, running_pass: RunningPass) -> None:
         """A pass begins; in one that checkpointing begins inside another gradients arrive, and are joined later."""
         if not self.several():
             return
@@ -76,12 +74,12 @@ class RankTracker:
         if outermost():
             self._leaves.clear()
             self._first = len(self.trace.rows)
-        self._leaves |= watched.survey.leaf_numbers
+        self._leaves |= running_pass.snapshot.leaf_numbers
         # Into these torch writes, in a thread of its own, as soon as a gradient is added to them: it is not read then.
         views = (p for ddp in self._ddps() if ddp.gradient_as_bucket_view for p in ddp.module.parameters())
-        watched.seen.written = {self._leaves[id(p)] for p in views if id(p) in self._leaves}
+        running_pass.observer.written = {self._leaves[id(p)] for p in views if id(p) in self._leaves}
 
-    def ended(self) -> None:
+    def pass_ended(self) -> None:
         """A pass has run to its end: what its gradients have become by then is a step for each of them."""
         if not (self._leaves and outermost() and self.several()):
             return
@@ -100,10 +98,10 @@ class RankTracker:
         joined = StepRow(last, "synchronise", node, 0, before=local, after=len(values) - 1)
         self.trace.rows.append(joined._replace(synchroniser=one.synchroniser, ranks=one.ranks))
 
-    def tell(self) -> None:
+    def add_note(self) -> None:
         """Say which rank this is."""
         if self.trace.rank is not None:
-            self.session.notices.say("note.rank", rank=self.trace.rank, ranks=self.trace.ranks)
+            self.session.notes.say("note.rank", rank=self.trace.rank, ranks=self.trace.ranks)
 
     # -- who joins gradients
 
@@ -116,8 +114,8 @@ class RankTracker:
     def _joined(self) -> Iterator[JoinedGradient]:
         for ddp in self._ddps():
             yield from _of_ddp(ddp) if ddp.require_backward_grad_sync else ()
-        sharding: Any = sys.modules.get(_FULLY_SHARD)
-        flat: Any = sys.modules.get(_FSDP)
+        sharding: Any = sys.modules.get(FULLY_SHARD)
+        flat: Any = sys.modules.get(FSDP)
         for name, module in self.calls.modules.alive() if flat is not None else ():
             if isinstance(module, flat.FullyShardedDataParallel):
                 yield from _of_flat(module)
@@ -136,13 +134,13 @@ def _of_shards(name: str, module: Any) -> Iterator[JoinedGradient]:
     """Of ``fully_shard``: the gradient arrives at the gathered parameter, and goes on to the shard of it."""
     paths = {id(inner): path for path, inner in module.named_modules()}
     state = module._get_fsdp_state()
-    groups = getattr(state, "_fsdp_param_groups", None)
+    groups = getattr(state, FSDP_PARAM_GROUPS, None)
     if groups is None:  # torch 2.10 knows one group, or none where the module has no parameters of its own
         groups = filter(None, [state._fsdp_param_group])
     for group in groups:
         synchroniser: Synchroniser = "fsdp" if group.gradient_divide_factor is None else "factor"
         for one in group.fsdp_params:
-            leaf, grad = getattr(one, "_unsharded_param", None), one.sharded_param.grad
+            leaf, grad = getattr(one, UNSHARDED_PARAMETER, None), one.sharded_param.grad
             info = one._module_info
             path = ".".join(filter(None, (name, paths.get(id(info.module)), info.param_name)))
             if leaf is not None:

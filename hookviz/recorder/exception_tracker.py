@@ -1,11 +1,11 @@
-"""Which exception has been told of already, so that each is told of once, where it came up."""
+"""Which exceptions a step names already, so that each is named once, where it came up."""
 
 import threading
 
 from hookviz.support.printable import truncate
 
 LONGEST = 300
-"""So many letters of what an exception says are kept."""
+"""How many letters of an exception's text are kept."""
 
 
 class ExceptionTracker:
@@ -16,22 +16,22 @@ class ExceptionTracker:
     """
 
     def __init__(self) -> None:
-        self._told: dict[int, int] = {}
+        self._on_the_way: dict[int, int] = {}
 
     def enter(self) -> int | None:
         """Something begins; what ``leave`` is to be given."""
-        return self._told.pop(threading.get_ident(), None)
+        return self._on_the_way.pop(threading.get_ident(), None)
 
     def leave(self, before: int | None) -> None:
         """It ended well: an exception that was on its way when it began still is."""
         if before is not None:
-            self._told[threading.get_ident()] = before
+            self._on_the_way[threading.get_ident()] = before
 
-    def first(self, error: BaseException) -> bool:
-        """Whether no step tells of ``error`` yet; from now on one does."""
+    def is_new(self, error: BaseException) -> bool:
+        """Whether no step names ``error`` yet; from now on one does."""
         here = threading.get_ident()
-        new = self._told.get(here) != id(error)
-        self._told[here] = id(error)
+        new = self._on_the_way.get(here) != id(error)
+        self._on_the_way[here] = id(error)
         return new
 
 

@@ -73,8 +73,8 @@ def _layout(tensor: torch.Tensor) -> Layout:
     return tuple(runs)
 
 
-def value_of(glimpse: Fingerprint | None) -> int | None:
-    return None if glimpse is None else glimpse.value
+def value_of(fingerprint: Fingerprint | None) -> int | None:
+    return None if fingerprint is None else fingerprint.value
 
 
 def one(values: list[int | None]) -> Any:
@@ -82,8 +82,8 @@ def one(values: list[int | None]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def values_of(glimpses: list[Fingerprint | None]) -> Any:
-    """The value of one glimpse, or those of several as a tuple."""
-    if len(glimpses) == 1:
-        return None if glimpses[0] is None else glimpses[0].value
-    return tuple([None if glimpse is None else glimpse.value for glimpse in glimpses])
+def values_of(fingerprints: list[Fingerprint | None]) -> Any:
+    """The value of one fingerprint, or those of several as a tuple."""
+    if len(fingerprints) == 1:
+        return None if fingerprints[0] is None else fingerprints[0].value
+    return tuple([None if fingerprint is None else fingerprint.value for fingerprint in fingerprints])

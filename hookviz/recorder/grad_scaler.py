@@ -32,21 +32,21 @@ class ScaleTracker:
             if scaler.is_enabled() and isinstance(loss, torch.Tensor) and loss.grad_fn is not None:
                 self._scaled.put(loss.grad_fn, scale)
 
-    def claim(self, survey: GraphSnapshot) -> None:
+    def mark_pass(self, snapshot: GraphSnapshot) -> None:
         """Note which nodes of a pass that begins get scaled gradients."""
         if not self._scaled:
             return
-        scaled = {id(node): scale for node in survey.walked if (scale := self._scaled.get(node)) is not None}
+        scaled = {id(node): scale for node in snapshot.walked if (scale := self._scaled.get(node)) is not None}
         if not scaled:
             return
-        factors = _factors(survey, scaled)
-        numbers = survey.numbers
+        factors = _factors(snapshot, scaled)
+        numbers = snapshot.numbers
         counted = Counter(factor for found in factors.values() if len(found) == 1 for factor in found)
         for scale in sorted(scale for scale in counted if scale != 1):
-            others = (numbers[id(node)] for node in survey.nodes if factors.get(id(node)) != {scale})
-            at = (numbers[id(node)] for node in survey.nodes if id(node) in scaled)
-            self.session.notices.say("note.scaled")
-            self.trace.scales.append(ScaleRow(survey.pass_id, scale, tuple(at), tuple(others)))
+            others = (numbers[id(node)] for node in snapshot.nodes if factors.get(id(node)) != {scale})
+            at = (numbers[id(node)] for node in snapshot.nodes if id(node) in scaled)
+            self.session.notes.say("note.scaled")
+            self.trace.scales.append(ScaleRow(snapshot.pass_id, scale, tuple(at), tuple(others)))
 
     def unscaled(self, scaler: GradScaler, optimizer: torch.optim.Optimizer) -> None:
         """``scaler`` has divided the gradients of ``optimizer`` by its scale."""
@@ -81,10 +81,10 @@ class ScaleTracker:
         self._scaled.clear()
 
 
-def _factors(survey: GraphSnapshot, scaled: dict[int, float]) -> dict[int, set[float]]:
+def _factors(snapshot: GraphSnapshot, scaled: dict[int, float]) -> dict[int, set[float]]:
     """``id`` of a node → the products of scales on all ways to it from the roots."""
     found: dict[int, set[float]] = {}
-    queue = [(node, 1.0) for node in survey.starts]
+    queue = [(node, 1.0) for node in snapshot.starts]
     while queue:
         node, factor = queue.pop()
         known = found.setdefault(id(node), set())
@@ -114,5 +114,5 @@ def replacements(here: Here, after: Here) -> Iterator[Replacement]:
     def updated(recording: _Scaling, _: None, scaler: GradScaler, *__: Any) -> None:
         recording.scales.updated(scaler)
 
-    for name, where, tell in (("scale", here, scaled), ("unscale_", after, unscaled), ("update", after, updated)):
-        yield Replacement(GradScaler, name, notifier(where, tell))
+    for name, where, notify in (("scale", here, scaled), ("unscale_", after, unscaled), ("update", after, updated)):
+        yield Replacement(GradScaler, name, notifier(where, notify))

@@ -19,7 +19,7 @@ class GradientProbe:
         """The number of the value of ``tensor`` in the trace."""
         return append_value(self.trace.values, tensor, self.trace.statistics)
 
-    def glimpse(self, tensor: torch.Tensor | None) -> Fingerprint | None:
+    def fingerprint(self, tensor: torch.Tensor | None) -> Fingerprint | None:
         """What is seen of ``tensor``, measured."""
         return None if tensor is None else fingerprint_of(tensor, self.measure(tensor))
 
@@ -31,18 +31,18 @@ class GradientProbe:
     def compare(self, last: list[Fingerprint | None], gradients: Gradients) -> tuple[list[Fingerprint | None], str]:
         """What is there now, and what a hook must have done to it: kept, edited or replaced."""
         if len(last) != len(gradients):
-            return [self.glimpse(g) for g in gradients], "replaced"
+            return [self.fingerprint(g) for g in gradients], "replaced"
         now, effects = [], {"kept"}
         for before, gradient in zip(last, gradients, strict=True):
-            glimpse, effect = self.effect(before, gradient)
-            now.append(glimpse)
+            fingerprint, effect = self.effect(before, gradient)
+            now.append(fingerprint)
             effects.add(effect)
         return now, next(effect for effect in ("replaced", "edited", "kept") if effect in effects)
 
     def effect(self, before: Fingerprint | None, gradient: torch.Tensor | None) -> tuple[Fingerprint | None, str]:
         """As ``compare``, for one gradient."""
         if gradient is None or before is None:
-            return self.glimpse(gradient), "kept" if gradient is None and before is None else "replaced"
+            return self.fingerprint(gradient), "kept" if gradient is None and before is None else "replaced"
         now = fingerprint_of(gradient, self.measure(gradient))
         if now.identity != before.identity:
             return now, "replaced"

@@ -1,4 +1,4 @@
-"""Observers between a user's hooks: laying them into a hook dict, and taking them out again.
+"""Observers between a user's hooks: putting them into a hook dict, and taking them out again.
 
 torch reads each hook dict live and in raw order. So nothing of the user's is wrapped or replaced; the dict
 ``{h1, h2}`` becomes ``{observer, h1, observer, h2, observer}`` for the time of a pass, and what a hook did follows
@@ -10,10 +10,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 
+from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.session import Session
 
 Hook = Callable[..., Any]
-_Plainly = torch._C.DisableTorchFunction
 
 
 class Observer:
@@ -30,12 +30,12 @@ class Observer:
         """Look at ``arguments``; whatever goes wrong in here must not reach the engine."""
         stage = self.stage
         try:
-            with stage.session.lock, _Plainly():
-                if stage.session.disturbed:
-                    stage.session.settle_down()
-                stage.seen(self, arguments)
+            with stage.session.lock, DisableTorchFunction():
+                if stage.session.passes.nodes_got_hooks:
+                    stage.session.passes.observe_all_nodes()
+                stage.called(self, arguments)
         except Exception as error:
-            stage.session.trouble(error)
+            stage.session.report_internal_error(error)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy that takes a hook dict as it stands, during a pass, carries nothing that observes."""
@@ -49,16 +49,16 @@ class Nothing:
         """Do nothing."""
 
 
-Seen = TypeVar("Seen")
-"""What is seen of one thing that hooks pass on: a gradient's glimpse, or a leaf of what a module is given."""
+Item = TypeVar("Item")
+"""One thing that hooks pass on, as it was seen: a gradient's fingerprint, or a leaf of what a module is given."""
 
 
-class Run(NamedTuple, Generic[Seen]):
+class Run(NamedTuple, Generic[Item]):
     """One pass through a stage: the hooks that torch is calling, and how far it has come."""
 
     hooks: list[tuple[Any, Hook]]
     position: int
-    last: list[Seen]
+    last: list[Item]
 
 
 class HookDictObserver:
@@ -77,7 +77,7 @@ class HookDictObserver:
 
     def current(self, arguments: tuple[Any, ...]) -> Any:
         """Whom the observers report to: the pass in which they were called."""
-        return self.session.current()
+        return self.session.passes.current()
 
     def user_hooks(self) -> list[tuple[Any, Hook]]:
         """(key, function) of the user's hooks, in the order in which they run."""
@@ -87,11 +87,11 @@ class HookDictObserver:
         """All that torch is about to call."""
         return list(self.dict.items())
 
-    def taken(self, current: Any) -> list[tuple[Any, Hook]]:
-        """What torch has taken out of the dict and is calling now."""
+    def hooks_called(self, current: Any) -> list[tuple[Any, Hook]]:
+        """What torch has copied out of the dict and is calling now."""
         return self.items()
 
-    def lay(self) -> None:
+    def install(self) -> None:
         """Put an observer before the first of the user's hooks and after each of them."""
         entries = [(key, hook) for key, hook in self.dict.items() if not self._own(hook)]
         self.dict.clear()
@@ -101,7 +101,7 @@ class HookDictObserver:
             if not self.observes(hook):
                 self._observe()
 
-    def laid(self) -> bool:
+    def installed(self) -> bool:
         """Whether an observer of ours stands before the first hook and after each."""
         hooks = [hook for _, hook in self.items()]
         stand = [self._own(hook) for hook in hooks if self._own(hook) or not self.observes(hook)]
@@ -119,12 +119,12 @@ class HookDictObserver:
         observer = Observer(self)
         self.dict[observer] = observer
 
-    def lift(self) -> None:
-        """Take all observers out; what the user has put in meanwhile stays, in its order."""
+    def uninstall(self) -> None:
+        """Take all observers out; what the user has put in since stays, in its order."""
         for key in [key for key, hook in self.dict.items() if self._own(hook)]:
             del self.dict[key]
 
-    def seen(self, observer: Observer, arguments: tuple[Any, ...]) -> None:
+    def called(self, observer: Observer, arguments: tuple[Any, ...]) -> None:
         """An observer was called: note what the hooks since the one before it have done."""
         current = self.current(arguments)
         if current is None:
@@ -135,9 +135,9 @@ class HookDictObserver:
             return
         run = running.pop(self, None)
         # At the first call torch has just taken its own copy of the dict's values: this is what it is going to call.
-        hooks = self.taken(current) if run is None else run.hooks
+        hooks = self.hooks_called(current) if run is None else run.hooks
         position = next((i for i, (_, hook) in enumerate(hooks) if hook is observer), None)
-        if position is None:  # laid anew since torch took its copy
+        if position is None:  # installed anew since torch took its copy
             return
         if run is None:
             run = Run(hooks, position, current.enter(self, arguments))
@@ -147,7 +147,7 @@ class HookDictObserver:
                 last = current.fired(self, (key, hook), run, arguments)
         if position + 1 < len(run.hooks):
             if self.kind == "tensor_hook":
-                current.coming(run.hooks[position + 1][1])
+                current.hook_follows(run.hooks[position + 1][1])
             current.running[self] = Run(run.hooks, position, last)
         else:
             current.leave(self, last)
@@ -166,14 +166,14 @@ class HookListObserver(HookDictObserver):
         """All that torch is about to call, by their places in the list."""
         return list(enumerate(self.dict))
 
-    def lay(self) -> None:
+    def install(self) -> None:
         """Put an observer before the first of the user's hooks and after each of them."""
         hooks = [hook for hook in self.dict if not self._own(hook)]
         self.dict[:] = [Observer(self)]
         for hook in hooks:
             self.dict += [hook] if self.observes(hook) else [hook, Observer(self)]
 
-    def lift(self) -> None:
+    def uninstall(self) -> None:
         """Take all observers out."""
         self.dict[:] = [hook for hook in self.dict if not self._own(hook)]
 
@@ -182,12 +182,12 @@ Own = TypeVar("Own", bound=HookDictObserver)
 
 
 def release(stages: list[Own] | set[Own], known: MutableMapping[Any, Own]) -> None:
-    """Let go of all ``stages``: those that nobody else uses are lifted, and are no longer ``known`` by their dicts."""
+    """Let go of all ``stages``: those that nobody else uses are uninstalled and no longer ``known`` by their dicts."""
     while stages:
         stage = stages.pop()
         stage.users -= 1
         if not stage.users:
-            stage.lift()
+            stage.uninstall()
             known.pop(id(stage.dict), None)
 
 

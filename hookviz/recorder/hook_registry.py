@@ -1,19 +1,16 @@
-"""The hooks that a pass meets, whatever torch has put around a user's function."""
+"""The rows of the hooks on the graph of a pass, found behind what torch puts around a user's function."""
 
-from typing import TYPE_CHECKING, Any
-
-import torch
+from typing import Any
 
 from hookviz.autograd.graph_snapshot import hook_row
+from hookviz.autograd.torch_internals import current_task
+from hookviz.recorder.graph_owners import GraphOwners
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObserver
 from hookviz.recorder.multi_grad_hooks import part_of
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.messages import say
 from hookviz.trace import MODULE_HOOK_KINDS, HookPlace, Place, TraceData
 from hookviz.trace.traversal import chain
-
-if TYPE_CHECKING:
-    from hookviz.recorder.call_tracker import CallTracker
 
 Entry = tuple[Any, Hook]
 """(key, function) in a hook dict."""
@@ -25,8 +22,8 @@ _Identity = tuple[str, int, int, Any]
 class HookRegistry:
     """Gives each hook of one pass its row in the trace."""
 
-    def __init__(self, trace: TraceData, pass_id: int, calls: "CallTracker") -> None:
-        self.trace, self.pass_id, self.calls = trace, pass_id, calls
+    def __init__(self, trace: TraceData, pass_id: int, owners: GraphOwners) -> None:
+        self.trace, self.pass_id, self.owners = trace, pass_id, owners
         self._rows: dict[_Identity, int] = {}
         self._calls: dict[_Identity, int] = {}
         """The module call that each legacy hook belongs to."""
@@ -35,7 +32,7 @@ class HookRegistry:
         self._parts: dict[tuple[int, int], Place] = {}
         """(``id`` of what the parts of a multi-grad hook share, which part) → the tensor that this part is on."""
 
-    def meet(self, stage: HookDictObserver, entry: Entry) -> None:
+    def add(self, stage: HookDictObserver, entry: Entry) -> None:
         """A hook is registered on the graph of this pass; torch's own that calls a module's is not one."""
         found = unwrap_hook(entry[1])
         if found is not None and found.waits:
@@ -72,7 +69,7 @@ class HookRegistry:
             call = self.trace.owners.get(stage.node, -1)
         self._calls[_identity(stage, (key, hook))] = call
         module = self.trace.calls[call].module if call >= 0 else -1
-        return self.calls.modules.backward_hook(self.pass_id, kind, module, function, _same_before(stage, key, hook))
+        return self.owners.modules.backward_hook(self.pass_id, kind, module, function, _same_before(stage, key, hook))
 
     def place(self, stage: HookDictObserver, hooks: list[Entry], entry: Entry) -> HookPlace:
         """Where a hook stands among those of its kind that torch is calling."""
@@ -97,16 +94,16 @@ class HookRegistry:
         found = unwrap_hook(hook)
         if found is None or found.kind == "backward_hook":
             return True
-        if found.kind == "module":  # the observers in its lists have told of each function
+        if found.kind == "module":  # the observers in its lists have reported each function
             return False
         if found.waits:
-            return torch._C._current_graph_task_id() not in found.state  # after the last gradient it forgets the count
+            return current_task() not in found.state  # after the last gradient it forgets the count
         first = id(found.state) not in self._any
         self._any.add(id(found.state))
         return first
 
     def call(self, stage: HookDictObserver, entry: Entry) -> int:
-        """The module call that a hook's step is about, or -1; ``row`` has met the hook."""
+        """The module call that a hook's step is about, or -1; ``row`` has numbered the hook."""
         return stage.call if isinstance(stage, HookListObserver) else self._calls.get(_identity(stage, entry), -1)
 
     def _call_of(self, module: Any, node: int) -> int:
@@ -114,12 +111,12 @@ class HookRegistry:
 
         A module inside may have made that node, and a module that returns what it was given has not made it at all.
         """
-        number = self.calls.modules.number(module)
+        number = self.owners.modules.number(module)
         for call in chain(self.trace, self.trace.owners.get(node, -1)):
             if self.trace.calls[call].module == number:
                 return call
         known = [index for index, row in enumerate(self.trace.calls) if row.module == number]
-        return known[0] if len(known) == 1 else self.calls.call_of(module, node)
+        return known[0] if len(known) == 1 else self.owners.call_of(module, node)
 
 
 def _identity(stage: HookDictObserver, entry: Entry) -> _Identity:

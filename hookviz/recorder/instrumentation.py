@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 
 class Watcher(Protocol):
-    """What is told of each call of a function. None of this may raise but for an interrupt."""
+    """Is called at the beginning and the end of each call of a function. It may raise nothing but an interrupt."""
 
     def enter(self, *given: Any) -> Any:
-        """The function is called with these; gives what the other three are told, too."""
+        """The function is called with these; what it returns is the first argument of the other three."""
 
     def answer(self, seen: Any, result: Any) -> Any:
         """It is about to return ``result``, which is handed back."""
@@ -27,7 +27,7 @@ class Watcher(Protocol):
         """An exception leaves it."""
 
     def leave(self, seen: Any) -> None:
-        """It is over; after an interrupt this may be told twice."""
+        """It is over; after an interrupt this may be called twice."""
 
 
 _WATCHER, _PLAIN = "the watcher of hookviz", "the function as it was"
@@ -58,7 +58,7 @@ class Instrumented:
     def __init__(self, function: Any, watcher: Watcher) -> None:
         self.function: FunctionType = function
         self.watcher = watcher
-        self._theirs = function.__code__
+        self._theirs: CodeType | None = None
         self._ours: CodeType | None = None
 
     def put(self) -> None:
@@ -70,27 +70,44 @@ class Instrumented:
             self.function.__code__ = self._ours
 
     def take_back(self) -> None:
-        """Put the old code back; calls that are running still tell."""
-        if self.function.__code__ is self._ours:
+        """Put the old code back; calls that are running still reach the watcher."""
+        if self._theirs is not None and self.function.__code__ is self._ours:
             self.function.__code__ = self._theirs
 
 
 def instrumented(function: FunctionType, watcher: Watcher) -> CodeType:
-    """The code of ``function`` that tells ``watcher`` of each call.
+    """The code of ``function`` with calls of ``watcher`` in it.
 
     Where the source cannot be had (a frozen program), the old code runs in a second frame below the first.
     """
     theirs = function.__code__
     try:
-        lines, first = inspect.getsourcelines(theirs)
-        made = _with_watcher("".join(lines), first, theirs)
-    except (OSError, SyntaxError, StopIteration):
+        made = _from_source(theirs)
+    except _UNREADABLE:
         plain = FunctionType(theirs, function.__globals__, theirs.co_name, function.__defaults__, function.__closure__)
         plain.__kwdefaults__ = function.__kwdefaults__
         source = f"def {theirs.co_name}(*args, **kwargs):\n    return {_PLAIN!r}.__call__(*args, **kwargs)"
         made = _with_watcher(source, theirs.co_firstlineno, theirs)
         made = _constants(made, {_PLAIN: plain})
     return _constants(made, {_WATCHER: watcher}).replace(co_qualname=theirs.co_qualname)
+
+
+def has_readable_source(function: Any) -> bool:
+    """Whether ``function`` can be instrumented in its own frame, rather than in a second one."""
+    try:
+        _from_source(function.__code__)
+    except _UNREADABLE:
+        return False
+    return True
+
+
+_UNREADABLE = (OSError, SyntaxError, StopIteration)
+"""What is raised where the source of a function cannot be had, or is not that of its code."""
+
+
+def _from_source(theirs: CodeType) -> CodeType:
+    lines, first = inspect.getsourcelines(theirs)
+    return _with_watcher("".join(lines), first, theirs)
 
 
 def _constants(code: CodeType, things: dict[str, Any]) -> CodeType:
@@ -111,7 +128,7 @@ def _with_watcher(source: str, first: int, theirs: CodeType) -> CodeType:
 
 
 def _surround(function: ast.FunctionDef) -> None:
-    """Let what ``function`` does tell the watcher, on the lines that it has."""
+    """Put calls of the watcher into ``function``, on the lines that it has."""
     given = [ast.Name(one.arg, ast.Load()) for one in _parameters(function.args)]
     enter, around = ast.parse(_AROUND).body
     assert isinstance(enter, ast.Assign) and isinstance(enter.value, ast.Call) and isinstance(around, ast.Try)
@@ -135,8 +152,8 @@ class _Answers(ast.NodeTransformer):
     def visit_Return(self, node: ast.Return) -> ast.Return:
         result = node.value or ast.Constant(None)
         answer = ast.Attribute(ast.Constant(_WATCHER), "answer", ast.Load())
-        told = ast.Call(answer, [ast.Name("_hookviz", ast.Load()), result], [])
-        return ast.copy_location(ast.Return(ast.copy_location(told, node)), node)
+        answered = ast.Call(answer, [ast.Name("_hookviz", ast.Load()), result], [])
+        return ast.copy_location(ast.Return(ast.copy_location(answered, node)), node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         return node

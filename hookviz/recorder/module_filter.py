@@ -19,14 +19,14 @@ Module = torch.nn.Module
 Only = str | Sequence[str] | None
 
 NEAR = 3
-"""So many names are told where a pattern matches none."""
+"""How many names the message lists where a pattern matches none."""
 
 
 def checked_only(only: Only, models: Sequence[Module]) -> tuple[str, ...] | None:
     """``only`` as patterns, each of which matches a module; None for all modules.
 
     Raises:
-        TypeError: it holds something that is no text.
+        TypeError: it holds something that is not a text.
         ValueError: it is empty, there is no model to choose from, or a pattern matches no module in it.
 
     >>> checked_only("0", [torch.nn.Sequential(torch.nn.ReLU())])
@@ -69,7 +69,7 @@ class ModuleFilter:
         self.modules = everything if patterns is None else set(_matching(models, patterns))
         """``id`` of each; of none, where there is no model, since then whatever is called is followed."""
         self._leaves = {id(p) for model in models for p in self._parameters(model)} if patterns else set()
-        self.nodes = self.seen = 0
+        self.nodes = self.observed = 0
         """How many nodes the last pass had, and how many of them were observed."""
 
     def parameters(self, module: Module) -> Iterator[torch.nn.Parameter]:
@@ -90,16 +90,16 @@ class ModuleFilter:
         """``id`` of each AccumulateGrad of a chosen module, which need not be called for its parameters to be used."""
         return {id(node) for node in nodes if (leaf := graph.leaf_of(node)) is not None and id(leaf) in self._leaves}
 
-    def tell(self, notices: "Notes", called: bool) -> None:
-        """Say what was left out."""
+    def add_notes(self, notes: "Notes", called: bool) -> None:
+        """Note what was left out."""
         if self.patterns is None:
             return
         patterns = ", ".join(self.patterns)
-        notices.say("note.only", patterns=patterns, chosen=len(self.modules), all=self.all)
+        notes.say("note.only", patterns=patterns, chosen=len(self.modules), all=self.all)
         if self.nodes:
-            notices.say("note.only.nodes", seen=self.seen, nodes=self.nodes)
+            notes.say("note.only.nodes", seen=self.observed, nodes=self.nodes)
         if not called:
-            notices.say("note.only.uncalled", patterns=patterns)
+            notes.say("note.only.uncalled", patterns=patterns)
 
 
 def _matching(models: Sequence[Module], patterns: Sequence[str]) -> Iterator[int]:

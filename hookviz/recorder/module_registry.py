@@ -9,19 +9,22 @@ import torch.nn.modules.module as torch_modules
 
 from hookviz.autograd import graph, module_tree
 from hookviz.autograd.graph_snapshot import hook_row
+from hookviz.autograd.torch_internals import (
+    ALWAYS_CALLED,
+    GLOBAL_IS_FULL,
+    GLOBAL_MODULE_HOOKS,
+    IS_FULL,
+    MODULE_HOOKS,
+    WITH_KWARGS,
+)
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import ModuleRow, TraceData
 
 Module = torch.nn.Module
 
-_DICTS = {
-    "forward_pre_hook": "forward_pre_hooks",
-    "forward_hook": "forward_hooks",
-    "full_backward_pre_hook": "backward_pre_hooks",
-    "full_backward_hook": "backward_hooks",
-    "backward_hook": "backward_hooks",
-}
-"""Kind of hook → the attribute in which a module keeps it, less its underscore."""
+_OWN = {**MODULE_HOOKS, "backward_hook": MODULE_HOOKS["full_backward_hook"]}
+_GLOBAL = {**GLOBAL_MODULE_HOOKS, "backward_hook": GLOBAL_MODULE_HOOKS["full_backward_hook"]}
+"""Kind of hook → the attribute in which a module keeps it, and the variable that keeps those of all modules."""
 
 
 class ModuleRegistry:
@@ -140,20 +143,20 @@ class ModuleRegistry:
 
 def _backward_dict(owner: Any, kind: str, shared: bool) -> dict[Any, Any]:
     """The backward hooks of this kind: full ones and others are kept in one dict, which is all of one sort."""
-    sort = getattr(owner, f"_{'global_' * shared}is_full_backward_hook", None)
+    sort = getattr(owner, GLOBAL_IS_FULL if shared else IS_FULL, None)
     other = kind != "full_backward_pre_hook" and sort is not (kind == "full_backward_hook")
     return {} if other else _dict(owner, kind, shared)
 
 
 def _dict(holder: Any, kind: str, shared: bool) -> dict[Any, Any]:
     """The dict in which a module keeps its hooks of this kind, or torch those of all modules."""
-    return getattr(holder, f"_{'global_' * shared}{_DICTS[kind]}", None) or {}
+    return getattr(holder, (_GLOBAL if shared else _OWN)[kind], None) or {}
 
 
 def _flags(holder: Any, kind: str, key: Any, shared: bool) -> tuple[str, ...]:
     found = ["global"] if shared else []
-    prefix = f"_{'global_' * shared}{_DICTS[kind]}_"
-    for attribute, flag in (("with_kwargs", "with_kwargs"), ("always_called", "always_call")):
-        if key in (getattr(holder, prefix + attribute, None) or {}):
+    attribute = (_GLOBAL if shared else _OWN)[kind]
+    for suffix, flag in ((WITH_KWARGS, "with_kwargs"), (ALWAYS_CALLED, "always_call")):
+        if key in (getattr(holder, attribute + suffix, None) or {}):
             found.append(flag)
     return tuple(found)

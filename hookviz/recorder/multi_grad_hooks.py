@@ -37,7 +37,7 @@ class Received:
 
     def __init__(self, look: GradientProbe, place: int, gradients: list[torch.Tensor | None]) -> None:
         self._look, self._place = look, place
-        self._before = [look.glimpse(gradient) for gradient in gradients]
+        self._before = [look.fingerprint(gradient) for gradient in gradients]
         self._tensors = [None if gradient is None else weakref.ref(gradient) for gradient in gradients]
 
     def since(self, before: int | None, after: int | None) -> tuple[list[int | None], list[int | None], str]:
@@ -46,12 +46,12 @@ class Received:
         ``before`` and ``after`` are the values of the last one, at which the hook ran. One that nobody holds any more
         is as it was.
         """
-        given = [value_of(glimpse) for glimpse in self._before]
+        given = [value_of(fingerprint) for fingerprint in self._before]
         now, effect = list(given), "kept"
-        for i, (glimpse, reference) in enumerate(zip(self._before, self._tensors, strict=True)):
+        for i, (fingerprint, reference) in enumerate(zip(self._before, self._tensors, strict=True)):
             tensor = None if reference is None else reference()
             if tensor is not None:
-                seen, changed = self._look.effect(glimpse, tensor)
+                seen, changed = self._look.effect(fingerprint, tensor)
                 now[i] = value_of(seen)
                 effect = effect if changed == "kept" else changed
         given[self._place], now[self._place] = before, after

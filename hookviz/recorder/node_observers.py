@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import torch
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, DisableTorchFunction, current_node, current_task
 from hookviz.recorder.hook_dicts import entries
 from hookviz.recorder.hook_observer import HookDictObserver, Observer
 from hookviz.recorder.late_hooks import LateHooks
@@ -16,10 +16,6 @@ from hookviz.recorder.session import Session
 from hookviz.support.interpreter import gc_paused
 
 Dict = dict[Any, Any]
-
-# Looked up once: there may be thousands of nodes.
-_Plainly = torch._C.DisableTorchFunction
-_task, _node = torch._C._current_graph_task_id, torch._C._current_autograd_node
 
 
 class Probed(Exception):
@@ -32,7 +28,7 @@ class Probed(Exception):
 
 
 class _Probe:
-    """Registered on a node, it makes torch tell which hooks are there."""
+    """To register it on a node shows which hooks are there."""
 
     def __call__(self, *_: Any) -> None:
         """Never called."""
@@ -44,27 +40,27 @@ PROBE = _Probe()
 class NodeObserver(Observer):
     """The observer behind every node of a pass; it is called for each of them, so what it does counts."""
 
-    __slots__ = ("lock", "numbers", "seen", "session")
+    __slots__ = ("lock", "numbers", "pass_observer", "passes", "session")
 
-    def __init__(self, session: Session, watched: RunningPass) -> None:
+    def __init__(self, session: Session, running_pass: RunningPass) -> None:
         super().__init__(None)
-        self.session, self.lock = session, session.lock
-        self.seen, self.numbers = watched.seen, watched.survey.numbers
+        self.session, self.lock, self.passes = session, session.lock, session.passes
+        self.pass_observer, self.numbers = running_pass.observer, running_pass.snapshot.numbers
 
     def __call__(self, *arguments: Any) -> None:
         """A node has computed; as for any observer, what goes wrong in here must not reach the engine."""
-        seen, session = self.seen, self.session
+        observer, passes = self.pass_observer, self.passes
         try:
-            with self.lock, _Plainly():
-                if session.disturbed:
-                    session.settle_down()
-                if seen.task != _task() and session.current() is not seen:
+            with self.lock, DisableTorchFunction():
+                if passes.nodes_got_hooks:
+                    passes.observe_all_nodes()
+                if observer.task != current_task() and passes.current() is not observer:
                     return  # another pass through the same node
-                number = self.numbers.get(id(_node()))
+                number = self.numbers.get(id(current_node()))
                 if number is not None:
-                    seen.ran(number, *arguments)
+                    observer.ran(number, *arguments)
         except Exception as error:
-            session.trouble(error)
+            self.session.report_internal_error(error)
 
 
 class NodeObservers:
@@ -74,7 +70,7 @@ class NodeObservers:
     the node has computed, and of one that fails it sees nothing. So another one stands in front of a node that runs a
     person's code, or sums up several gradients, or at which the pass begins; and of all nodes where one that fails
     cannot be found by elimination (several devices compute at once; not all nodes are looked at) or may have hooks that
-    nobody told of. It does not hold the pass, which holds it: what a pass holds is let go of as soon as it is over.
+    nobody reported. It does not hold the pass, which holds it: a pass is freed as soon as it is over.
     """
 
     def __init__(self, session: Session, registry: ObserverRegistry, late: LateHooks) -> None:
@@ -87,94 +83,100 @@ class NodeObservers:
         self._awake = False
         """Whether an observer stands in front of every node."""
 
-    # -- laying
+    # -- putting observers in place
 
-    def lay(self, watched: RunningPass, everywhere: bool) -> None:
+    def install(self, running_pass: RunningPass, everywhere: bool) -> None:
         """Put the observers in place: ``everywhere`` in front as well, or where they are needed."""
-        survey, numbers, hooked = watched.survey, watched.survey.numbers, self._lay_behind(watched)
+        snapshot, numbers, hooked = (
+            running_pass.snapshot,
+            running_pass.snapshot.numbers,
+            self._install_behind(running_pass),
+        )
         self._awake = everywhere or self.late.unexplained(hooked.values())
-        theirs = set() if self._awake else _theirs(watched.survey)
-        quiet = not (self._awake or theirs or hooked or watched.stages or survey.unpack_hooks)
-        fronts = survey.summed | theirs | {numbers.get(id(node), -1) for node in survey.starts}
-        for node in survey.nodes:
+        theirs = set() if self._awake else _running_user_code(running_pass.snapshot)
+        quiet = not (self._awake or theirs or hooked or running_pass.stages or snapshot.unpack_hooks)
+        fronts = snapshot.summing | theirs | {numbers.get(id(node), -1) for node in snapshot.starts}
+        for node in snapshot.nodes:
             number = numbers[id(node)]
             if self._awake or number in fronts:
-                self._front(watched, node, number)
+                self._front(running_pass, node, number)
             if number in hooked:
-                self._hand_over(watched, number, hooked[number])
+                self._hand_over(running_pass, number, hooked[number])
         if quiet:  # nothing runs in the pass but torch: what the collector would find is there afterwards, too
-            watched.rest(gc_paused)
-            watched.seen.careful = False
+            running_pass.rest(gc_paused)
+            running_pass.observer.checks_each = False
             return
-        for node in survey.nodes:
-            if numbers[id(node)] in survey.leaves:  # hooks may change ``.grad``, or look at it
-                self._front(watched, node, numbers[id(node)])
+        for node in snapshot.nodes:
+            if numbers[id(node)] in snapshot.leaves:  # hooks may change ``.grad``, or look at it
+                self._front(running_pass, node, numbers[id(node)])
 
-    def _lay_behind(self, watched: RunningPass) -> dict[int, Dict]:
+    def _install_behind(self, running_pass: RunningPass) -> dict[int, Dict]:
         """Put the observer behind each node; the hooks of the nodes behind which a person's stand, too."""
         hooked: dict[int, Dict] = {}
-        self.observer = NodeObserver(self.session, watched)
-        for node in watched.survey.nodes:
-            hooks: Any = node.register_hook(self.observer)  # of an observer torch gives back the dict: see patches
+        self.observer = NodeObserver(self.session, running_pass)
+        for node in running_pass.snapshot.nodes:
+            hooks: Any = node.register_hook(
+                self.observer
+            )  # of an observer torch gives back the dict: see ``torch_patches``
             self._dicts.append(hooks)
             if len(hooks) > 1 and entries(hooks):
-                hooked[watched.survey.numbers[id(node)]] = hooks
+                hooked[running_pass.snapshot.numbers[id(node)]] = hooks
         return hooked
 
-    def wake(self, watched: RunningPass) -> None:
-        """Put an observer in front of every node: hooks may be there, or come, that nobody tells of."""
+    def wake(self, running_pass: RunningPass) -> None:
+        """Put an observer in front of every node: hooks may be there, or come, that nobody reports."""
         if not self._awake:
-            self._awake = watched.seen.careful = True
-            watched.wake()
-            for node in watched.survey.nodes:
-                self._front(watched, node, watched.survey.numbers[id(node)])
+            self._awake = running_pass.observer.checks_each = True
+            running_pass.wake()
+            for node in running_pass.snapshot.nodes:
+                self._front(running_pass, node, running_pass.snapshot.numbers[id(node)])
 
-    def _front(self, watched: RunningPass, node: Node, number: int) -> None:
-        seen = watched.seen
-        if number in seen.fronted:
+    def _front(self, running_pass: RunningPass, node: Node, number: int) -> None:
+        observed_in_front = running_pass.observer.observed_in_front
+        if number in observed_in_front:
             return
-        seen.fronted.add(number)
+        observed_in_front.add(number)
         stage = HookDictObserver(self.session, "node_pre_hook", None, number)
         observer = Observer(stage)
         hooks: Any = node.register_prehook(observer)
         stage.dict = hooks
-        self.registry.join(watched, stage, observer)
+        self.registry.join(running_pass, stage, observer)
 
-    def _hand_over(self, watched: RunningPass, number: int, hooks: Dict) -> None:
+    def _hand_over(self, running_pass: RunningPass, number: int, hooks: Dict) -> None:
         """Hooks of a person's stand in ``hooks``: observers between them take the place of the one for all."""
         del hooks[self.observer]
-        self.registry.observe(watched, "node_post_hook", hooks, number, -1)
+        self.registry.observe(running_pass, "node_post_hook", hooks, number, -1)
 
-    def registered(self, watched: RunningPass, hooks: Dict) -> None:
-        """A hook was added to a node during the pass, behind it or in front: whether of this graph, nobody knows."""
+    def registered(self, running_pass: RunningPass, hooks: Dict) -> None:
+        """A hook was added to a node during the pass, behind it or in front: it may be on another graph."""
         if self.observer in hooks:
             if not self._numbers:
-                numbers = watched.survey.numbers
-                pairs = zip(self._dicts, watched.survey.nodes, strict=True)
+                numbers = running_pass.snapshot.numbers
+                pairs = zip(self._dicts, running_pass.snapshot.nodes, strict=True)
                 self._numbers = {id(known): numbers[id(node)] for known, node in pairs}
-            self._hand_over(watched, self._numbers[id(hooks)], hooks)
+            self._hand_over(running_pass, self._numbers[id(hooks)], hooks)
         else:  # torch is about to give the dict to its node: until then an observer there would get another
-            self.session.disturbed = True
+            self.session.passes.nodes_got_hooks = True
 
-    def lift(self) -> None:
+    def uninstall(self) -> None:
         """Take the observers behind the nodes away; those in front go with their stages."""
-        for hooks in self._dicts:  # laid by ``lay``, as far as it came
+        for hooks in self._dicts:  # put there by ``install``, as far as it came
             hooks.pop(self.observer, None)
         self._dicts.clear()
         self._numbers.clear()
 
 
-def _theirs(survey: GraphSnapshot) -> set[int]:
+def _running_user_code(snapshot: GraphSnapshot) -> set[int]:
     """The nodes in which code of a person's runs: their backward is Python, or they have hooks in front.
 
     Of the nodes that a recording saw being made it knows that they have none, but a leaf's may be older.
     """
-    kinds = {type(node) for node in survey.nodes}
-    python = {kind for kind in kinds if hasattr(kind, "_forward_cls")}
+    kinds = {type(node) for node in snapshot.nodes}
+    python = {kind for kind in kinds if hasattr(kind, FUNCTION_OF_NODE)}
     leaves = {kind for kind in kinds if kind.__name__ == graph.LEAVES}
     return {
-        survey.numbers[id(node)]
-        for node in survey.nodes
+        snapshot.numbers[id(node)]
+        for node in snapshot.nodes
         if type(node) in python or (type(node) in leaves and _has_hooks_in_front(node))
     }
 

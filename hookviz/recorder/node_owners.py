@@ -12,6 +12,7 @@ from torch.autograd.graph import Node
 
 from hookviz.autograd import graph
 from hookviz.autograd.node_marks import NodeMarks
+from hookviz.autograd.torch_internals import next_sequence_number
 
 Call = tuple[int, int]
 """(thread, number of the first node of the outermost call) of the call that returned a node."""
@@ -24,7 +25,7 @@ class NodeOwners:
 
     def __init__(self, marking: bool) -> None:
         self.marking = marking
-        """Whether other threads may make calls, so that nodes have to tell in which thread they were made."""
+        """Whether other threads may make calls, so that the thread in which a node was made has to be noted."""
         self._made: dict[int, tuple[list[int], list[int]]] = {}
         """For each thread, which call was the innermost one from which sequence number of nodes on."""
         self._here = threading.local()  # a thread's own number may be that of one that has ended
@@ -35,7 +36,7 @@ class NodeOwners:
     def note(self, call: int) -> int:
         """From now on ``call`` is the innermost one of this thread (-1: none); the number of its next node."""
         numbers, calls = self._made.setdefault(self._thread(), ([], []))
-        number: int = torch.autograd._get_sequence_nr()  # type: ignore[attr-defined]
+        number: int = next_sequence_number()
         numbers.append(number)
         calls.append(call)
         return number
@@ -95,7 +96,7 @@ class NodeOwners:
     def _threads(self, nodes: Mapping[int, Node]) -> dict[int, set[int]]:
         """The threads that may have made each node.
 
-        A call's nodes lie between what it returned and what it was given, and were made in its thread meanwhile.
+        A call's nodes lie between what it returned and what it was given, and were made in its thread.
         """
         returned = {key: call for key, node in nodes.items() if (call := self._returned.get(node)) is not None}
         found: dict[int, set[int]] = {}

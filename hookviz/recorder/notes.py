@@ -4,20 +4,20 @@ import warnings
 from contextlib import suppress
 from typing import Any
 
-import torch
-
 from hookviz.autograd.graph import caller
+from hookviz.autograd.torch_internals import (
+    functorch_level,
+    saved_tensor_hooks,
+    saved_tensor_hooks_allowed,
+    why_saved_tensor_hooks_are_forbidden,
+)
 from hookviz.support.source_code import describe
 from hookviz.trace import Note, TraceData
-
-_active: Any = torch._C._autograd._top_saved_tensors_default_hooks
-_allowed: Any = torch._C._autograd._saved_tensors_hooks_is_enabled  # type: ignore[attr-defined]
-_message: Any = torch._C._autograd._saved_tensors_hooks_get_disabled_error_message
 
 
 def packed() -> bool:
     """Whether hooks pack what nodes save that are made now."""
-    return _active(True) is not None
+    return saved_tensor_hooks(True) is not None
 
 
 class HookvizWarning(UserWarning):
@@ -51,15 +51,15 @@ class Notes:
         if note not in self.trace.remarks:
             self.trace.remarks.append(note)
 
-    def saved_hooks(self) -> None:
+    def add_saved_tensor_hooks(self) -> None:
         """Saved-tensor hooks that are in force now, or forbidden now, are named; nothing is done to them."""
-        pair = _active(True)
+        pair = saved_tensor_hooks(True)
         if pair is not None:
-            self.packing(pair[0])
-        if not _allowed() and torch._C._functorch.peek_interpreter_stack() is None:  # torch.func forbids them by itself
-            self.say("note.saved.disabled", message=_message())
+            self.add_packing_hook(pair[0])
+        if not saved_tensor_hooks_allowed() and functorch_level() is None:  # torch.func forbids them by itself
+            self.say("note.saved.disabled", message=why_saved_tensor_hooks_are_forbidden())
 
-    def packing(self, hook: Any) -> None:
+    def add_packing_hook(self, hook: Any) -> None:
         """Name a saved-tensor hook of the user's; checkpointing has such hooks, too, and its calls are marked."""
         if getattr(hook, "__module__", "") != "torch.utils.checkpoint":
             self.say("note.saved", hook=describe(hook)[0])

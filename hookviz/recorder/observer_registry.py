@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from hookviz.recorder.call_tracker import CallTracker
+from hookviz.recorder.graph_owners import GraphOwners
 from hookviz.recorder.hook_observer import HookDictObserver, HookListObserver, Observer, release
 from hookviz.recorder.running_pass import RunningPass
 from hookviz.recorder.session import Session
@@ -13,36 +13,36 @@ from hookviz.support.interrupts import Uninterrupted
 
 
 class ObserverRegistry:
-    """Lays observers around the hooks of the passes that run; passes through the same graph share them."""
+    """Puts observers around the hooks of the passes that run; passes through the same graph share them."""
 
-    def __init__(self, session: Session, calls: CallTracker, running: list[RunningPass]) -> None:
-        self.session, self.calls, self.running = session, calls, running
+    def __init__(self, session: Session, owners: GraphOwners) -> None:
+        self.session, self.owners = session, owners
         self._known: dict[Any, HookDictObserver] = {}
         """``id`` of a dict or list of hooks → its stage."""
 
-    def observe(self, watched: RunningPass, kind: str, hooks: Any, node: int, output: int) -> None:
-        """Lay observers around the hooks in ``hooks``; a dict that does not exist, or holds none, is left alone."""
-        if not hooks or node not in watched.survey.ways:
+    def observe(self, running_pass: RunningPass, kind: str, hooks: Any, node: int, output: int) -> None:
+        """Put observers around the hooks in ``hooks``; a dict that does not exist, or holds none, is left alone."""
+        if not hooks or node not in running_pass.snapshot.out_edges:
             return
         stage = self._known.get(id(hooks))
         if stage is None:
             stage = self._known[id(hooks)] = HookDictObserver(self.session, kind, hooks, node, output)
-            stage.lay()
-        self._use(watched, stage)
+            stage.install()
+        self._use(running_pass, stage)
 
-    def join(self, watched: RunningPass, stage: HookDictObserver, observer: Observer) -> None:
+    def join(self, running_pass: RunningPass, stage: HookDictObserver, observer: Observer) -> None:
         """``observer`` was registered on a node, where its ``stage`` or that of a pass around this one stands."""
         known = self._known.setdefault(id(stage.dict), stage)
         if known is not stage:
             del stage.dict[observer]
         elif len(stage.dict) > 1:
-            stage.lay()
-        self._use(watched, known)
+            stage.install()
+        self._use(running_pass, known)
 
-    def observe_modules(self, watched: RunningPass) -> None:
-        """Lay observers into the lists of full backward hooks, which hang on two nodes of each call."""
+    def observe_modules(self, running_pass: RunningPass) -> None:
+        """Put observers into the lists of full backward hooks, which hang on two nodes of each call."""
         ends: dict[Any, dict[bool, HookDictObserver]] = {}
-        for stage in [stage for stage in watched.stages if stage.kind == "node_post_hook" and len(stage.dict) > 1]:
+        for stage in [stage for stage in running_pass.stages if stage.kind == "node_post_hook" and len(stage.dict) > 1]:
             for _, hook in stage.user_hooks():
                 found = unwrap_hook(hook)
                 if found is not None and found.kind == "module":
@@ -55,51 +55,44 @@ class ObserverRegistry:
                 ("full_backward_hook", hook.user_hooks, at_input),
             ):
                 if hooks and end is not None:
-                    self._observe_list(watched, kind, hooks, hook.module, end.node)
+                    self._observe_list(running_pass, kind, hooks, hook.module, end.node)
 
     def _observe_list(
-        self, watched: RunningPass, kind: str, hooks: list[Any], module: torch.nn.Module, node: int
+        self, running_pass: RunningPass, kind: str, hooks: list[Any], module: torch.nn.Module, node: int
     ) -> None:
-        stage, call = self._known.get(id(hooks)), self.calls.call_of(module, node)
+        stage, call = self._known.get(id(hooks)), self.owners.call_of(module, node)
         if stage is None:
             stage = self._known[id(hooks)] = HookListObserver(self.session, kind, hooks, node, call)
-            stage.lay()
-        self._use(watched, stage)
+            stage.install()
+        self._use(running_pass, stage)
 
-    def _use(self, watched: RunningPass, stage: HookDictObserver) -> None:
-        if stage not in watched.stages:
-            watched.stages.add(stage)
+    def _use(self, running_pass: RunningPass, stage: HookDictObserver) -> None:
+        if stage not in running_pass.stages:
+            running_pass.stages.add(stage)
             stage.users += 1
         for entry in stage.user_hooks() if len(stage.dict) > 1 else ():
-            watched.seen.careful = True
-            watched.seen.met.meet(stage, entry)
+            running_pass.observer.checks_each = True
+            running_pass.observer.hooks.add(stage, entry)
 
-    # -- hooks that are registered meanwhile
+    # -- hooks that are registered during a pass
 
-    def lays_in(self, hooks: Any) -> bool:
+    def is_observed(self, hooks: Any) -> bool:
         """Whether observers stand in the dict ``hooks``."""
         return id(hooks) in self._known
-
-    def settle_down(self) -> None:
-        """Stand in front of every node of the passes that run, since hooks have come up on the way."""
-        self.session.disturbed = False
-        with Uninterrupted():
-            for watched in self.running:
-                watched.nodes.wake(watched)
 
     def registered(self, hooks: Any) -> None:
         """A hook was added to the dict of a node on which no observers stand but that which stands on all."""
         with Uninterrupted():
-            for watched in self.running:
-                watched.nodes.registered(watched, hooks)
+            for running_pass in self.session.passes:
+                running_pass.node_observers.registered(running_pass, hooks)
 
-    def lay_anew(self, hooks: Any) -> None:
+    def reinstall(self, hooks: Any) -> None:
         """A hook was added to a dict in which observers stand; stages already running are unaffected."""
         with Uninterrupted():
-            self._known[id(hooks)].lay()
-        for watched in self.running:
-            watched.seen.careful = True
+            self._known[id(hooks)].install()
+        for running_pass in self.session.passes:
+            running_pass.observer.checks_each = True
 
-    def release(self, watched: RunningPass) -> None:
-        """A pass is over: the stages that no other uses are lifted."""
-        release(watched.stages, self._known)
+    def release(self, running_pass: RunningPass) -> None:
+        """A pass is over: the observers that no other pass uses are taken out."""
+        release(running_pass.stages, self._known)

@@ -13,6 +13,7 @@ from torch.optim import Optimizer
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import hook_row
 from hookviz.autograd.tensor_statistics import hidden_from_tools
+from hookviz.autograd.torch_internals import profile_step
 from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.pytree import row_of
@@ -24,13 +25,13 @@ Hook = Callable[..., Any]
 COMPARED = 4096
 """Parameters and gradients of up to so many numbers in all are compared number by number around each hook."""
 
-_STEP = Optimizer.profile_hook_step(print).__code__
+STEP_CODE = profile_step(print).__code__ if profile_step else None
 """The code that torch puts around the step of every optimizer, and that runs the hooks."""
 
 
 def in_step() -> bool:
     """Whether the caller of our caller is torch, running an optimizer's step."""
-    return sys._getframe(2).f_code is _STEP and not torch.compiler.is_compiling()
+    return sys._getframe(2).f_code is STEP_CODE and not torch.compiler.is_compiling()
 
 
 class OptimizerStep:
@@ -54,11 +55,11 @@ class OptimizerTracker:
 
     def follows(self) -> bool:
         """Whether the step that runs, or begins, in the thread of the recording is one that is followed."""
-        return bool(self._running) or self.session.turns.after()
+        return bool(self._running) or self.session.sampler.after()
 
     def begin(self, optimizer: Optimizer) -> None:
         """A step begins: its hooks are about to run."""
-        self._running.append(OptimizerStep(self.number(optimizer), self.session.raised.enter()))
+        self._running.append(OptimizerStep(self.number(optimizer), self.session.exceptions.enter()))
 
     def stepped(self, optimizer: Optimizer) -> None:
         """The step itself is over; torch is about to run the hooks after it."""
@@ -74,8 +75,8 @@ class OptimizerTracker:
             return
         step = self._running.pop()
         if error is None:
-            self.session.raised.leave(step.raised)
-        elif self.session.raised.first(error):
+            self.session.exceptions.leave(step.raised)
+        elif self.session.exceptions.is_new(error):
             hook = None if step.entry is None else self._hook(step)
             self._log("exception", step, hook=hook, error=exception_text(error))
 
@@ -140,7 +141,7 @@ def _seen(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
 
 
 def _setting(value: Any) -> Any:
-    """What can be told of a setting without running anybody's code, and differs once it is changed."""
+    """What a setting shows without running anybody's code; it differs once the setting is changed."""
     if isinstance(value, torch.Tensor):
         return id(value), fingerprint_of(value).mark, _numbers([value])
     if isinstance(value, (tuple, list)):
@@ -194,12 +195,12 @@ class _Watching:
 
     def _before(self, entry: tuple[Any, ...]) -> Hook:
         def look(*given: Any) -> None:
-            self.tracker.session.carefully(self.tracker.before, entry, given)
+            self.tracker.session.guard(self.tracker.before, entry, given)
 
         return look
 
     def _after(self, *given: Any) -> None:
-        self.tracker.session.carefully(self.tracker.after, given)
+        self.tracker.session.guard(self.tracker.after, given)
 
 
 class OnOptimizer:
@@ -216,7 +217,7 @@ class OnOptimizer:
         steps = self.here() if in_step() else None
         if steps is None:
             return hooks
-        steps.session.carefully(steps.begin if self.kind == "step_pre_hook" else steps.stepped, optimizer)
+        steps.session.guard(steps.begin if self.kind == "step_pre_hook" else steps.stepped, optimizer)
         return Between(self.kind, hooks, self.here, shared=False)
 
     def __set__(self, optimizer: Optimizer, hooks: Any) -> None:

@@ -1,13 +1,14 @@
 """One backward pass: what the observers see in it, written down as steps."""
 
-from typing import TYPE_CHECKING, Any
-
-import torch
+from typing import Any
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.torch_internals import current_task
+from hookviz.recorder.engine_order import next_node
 from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.fingerprint import Fingerprint, Gradients, one, value_of
 from hookviz.recorder.gradient_flow import GradientFlow
+from hookviz.recorder.graph_owners import GraphOwners
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, Run, handed
 from hookviz.recorder.hook_registry import HookRegistry
 from hookviz.recorder.multi_grad_hooks import Received, received
@@ -15,24 +16,21 @@ from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.trace import Place, StepRow, TraceData
 from hookviz.trace.rows import Subject
 
-if TYPE_CHECKING:
-    from hookviz.recorder.call_tracker import CallTracker
-
 SMALL = 256
-"""In graphs with no more nodes than this hooks are expected that nobody has told of."""
+"""In graphs with no more nodes than this hooks are expected that were registered unseen."""
 
 
 class PassObserver(GradientFlow):
     """What the observers of one pass report to: it writes down what hooks do, and how the pass ends."""
 
-    def __init__(self, trace: TraceData, survey: GraphSnapshot, calls: "CallTracker") -> None:
-        super().__init__(trace, survey)
-        self.met = HookRegistry(trace, survey.pass_id, calls)
+    def __init__(self, trace: TraceData, snapshot: GraphSnapshot, owners: GraphOwners) -> None:
+        super().__init__(trace, snapshot)
+        self.hooks = HookRegistry(trace, snapshot.pass_id, owners)
         self.task: int | None = None
         self.running: dict[HookDictObserver, Run[Fingerprint | None]] = {}
         self.targets: list[Place] | None = None
         """Where the gradients arrive that were asked for, if only some were, so that not every node runs."""
-        self._survey = survey
+        self._snapshot = snapshot
         self._received: Received | None = None
         """What the multi-grad hook that comes next is given."""
         self._refused: int | None = None
@@ -54,12 +52,12 @@ class PassObserver(GradientFlow):
             return [self._arrive((stage.node, stage.output), arguments[0])]
         if stage.kind == "post_accumulate_hook":
             self._accumulated(stage.node)
-        return [self._look.glimpse(tensor) for tensor in handed(stage, arguments)]
+        return [self._look.fingerprint(tensor) for tensor in handed(stage, arguments)]
 
-    def coming(self, hook: Hook) -> None:
+    def hook_follows(self, hook: Hook) -> None:
         """``hook`` is called next. What a multi-grad hook has collected is gone after it: it is looked at now."""
         found = unwrap_hook(hook)
-        given = received(hook, torch._C._current_graph_task_id()) if found is not None and found.waits else None
+        given = received(hook, current_task()) if found is not None and found.waits else None
         self._received = None if given is None else Received(self._look, *given)
 
     def fired(
@@ -69,12 +67,11 @@ class PassObserver(GradientFlow):
         gradients = handed(stage, arguments)
         count = len(arguments[1]) if stage.kind == "full_backward_hook" else len(gradients)
         now, effect = self._look.compare(run.last[:count], gradients[:count])
-        beside, written = self._look.compare(
-            run.last[count:], gradients[count:]
-        )  # grad_output, which nobody may change
-        if not self.met.ran(entry[1]):
+        # Behind the gradients comes grad_output, which nobody may change.
+        outputs, written = self._look.compare(run.last[count:], gradients[count:])
+        if not self.hooks.ran(entry[1]):
             return now
-        hook = self.met.row(stage, entry)
+        hook = self.hooks.row(stage, entry)
         row = self.trace.hook_rows[hook]
         before, after = [value_of(g) for g in run.last[:count]], [value_of(g) for g in now]
         subject: Subject = "gradient"
@@ -85,30 +82,30 @@ class PassObserver(GradientFlow):
                 self._refused = hook
         if (effect, written) == ("kept", "edited"):
             subject, effect = "grad_output", written
-            before, after = [value_of(g) for g in run.last[count:]], [value_of(g) for g in beside]
+            before, after = [value_of(g) for g in run.last[count:]], [value_of(g) for g in outputs]
         labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         if row.kind == "multi_grad_hook" and self._received is not None:
             before, after, others = self._received.since(before[0], after[0])
             effect = effect if others == "kept" else others
-            names = self.met.names(entry[1], len(before))
+            names = self.hooks.names(entry[1], len(before))
             labels = names, names
         step = self._log(
             row.kind,
             stage.node,
             stage.output,
             hook=hook,
-            place=self.met.place(stage, run.hooks, entry),
+            place=self.hooks.place(stage, run.hooks, entry),
             before=one(before),
             after=one(after),
             effect=effect,
-            parts=tuple((-1, 0, value_of(g)) for g in beside),
+            parts=tuple((-1, 0, value_of(g)) for g in outputs),
             subject=subject,
-            call=self.met.call(stage, entry),
+            call=self.hooks.call(stage, entry),
             labels=labels,
         )
-        edited = (now if effect == "edited" else []) + (beside if written == "edited" else [])
+        edited = (now if effect == "edited" else []) + (outputs if written == "edited" else [])
         self._edits += [(g.storage, step) for g in edited if g is not None and g.storage]
-        return now + beside
+        return now + outputs
 
     def ran(self, node: int, made: Gradients, given: Gradients) -> None:
         """A node behind which no hook of a person's stands has made these gradients of those that it was given."""
@@ -116,7 +113,7 @@ class PassObserver(GradientFlow):
             self._given(node, given)
             self._accumulated(node)
         else:
-            incoming = self._incoming.pop(node, []) if node in self.fronted else self._reach(node, given)
+            incoming = self._incoming.pop(node, []) if node in self.observed_in_front else self._reach(node, given)
             self._send(node, self._computed(node, made, incoming))
 
     def leave(self, stage: HookDictObserver, last: list[Fingerprint | None]) -> None:
@@ -139,7 +136,7 @@ class PassObserver(GradientFlow):
         if self.running:
             stage, run = list(self.running.items())[-1]
             later = [entry for entry in run.hooks[run.position + 1 :] if not isinstance(entry[1], Observer)]
-            hook, call = self.met.culprit(stage, later[0]) if later else (None, -1)
+            hook, call = self.hooks.culprit(stage, later[0]) if later else (None, -1)
             self._log("exception", stage.node, stage.output, hook=hook, error=text, call=call)
         elif self._refused is not None:
             row = self.trace.hook_rows[self._refused]
@@ -152,15 +149,15 @@ class PassObserver(GradientFlow):
 
         What it was given is what was sent to it: where several gradients are summed up, an observer stands in front.
         """
-        ran = {row.node for row in self.trace.rows[self._survey.first_row :] if self._is_run(row)}
+        ran = {row.node for row in self.trace.rows[self._snapshot.first_row :] if self._is_run(row)}
         if not (ran or self._incoming):  # the engine has not begun
             return -1
-        node = self._survey.next_of(ran, {node for node, _ in self._sent}, self.targets)
+        node = next_node(self._snapshot, ran, {node for node, _ in self._sent}, self.targets)
         for place in sorted(place for place in self._sent if place[0] == node):
             sent = self._sent.pop(place)
             if len(sent) == 1 and sent[0][0] >= 0:  # a seed that arrives alone has had its step
-                ((source, slot, glimpse),) = sent
-                self._rows.fold((self.number, *place, glimpse.value, source, slot, glimpse.value))
+                ((source, slot, fingerprint),) = sent
+                self._rows.fold((self.number, *place, fingerprint.value, source, slot, fingerprint.value))
         return node
 
     def _is_run(self, row: StepRow) -> bool:
@@ -171,11 +168,11 @@ class PassObserver(GradientFlow):
         for place, gradient in zip(places, gradients, strict=True):
             if place is None:
                 continue
-            glimpse = None
+            fingerprint = None
             if place in self._sent:
-                glimpse = self._arrive(place, gradient)
+                fingerprint = self._arrive(place, gradient)
             elif gradient is not None:
-                glimpse = self._look.glimpse(gradient)
+                fingerprint = self._look.fingerprint(gradient)
             if place in self._retained:
-                self._retain(place, glimpse)
-            self._log("returned", *place, after=value_of(glimpse))
+                self._retain(place, fingerprint)
+            self._log("returned", *place, after=value_of(fingerprint))

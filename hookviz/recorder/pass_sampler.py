@@ -3,8 +3,7 @@
 import threading
 from collections import Counter
 
-import torch
-
+from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.notes import Notes
 from hookviz.support.messages import say
 
@@ -25,7 +24,7 @@ def checked_every(every: int) -> int:
 
 def outermost() -> bool:
     """Whether a pass that begins here is one of its own, rather than part of the one in which it is begun."""
-    task: int = torch._C._current_graph_task_id()
+    task: int = current_task()
     return task == -1
 
 
@@ -60,8 +59,8 @@ class PassSampler:
         """Whether the step of an optimizer belongs to a pass that is recorded: the last one."""
         return self.every == 1 or self._on.get(threading.get_ident(), True)
 
-    def tell(self, notices: Notes) -> None:
-        """Say what was left out."""
+    def add_notes(self, notes: Notes) -> None:
+        """Note what was left out."""
         for begun in self._begun.values() if self.every > 1 else ():
             recorded = -(-begun // self.every)
-            notices.say("note.every", every=self.every, recorded=recorded, begun=begun)
+            notes.say("note.every", every=self.every, recorded=recorded, begun=begun)

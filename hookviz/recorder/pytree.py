@@ -15,7 +15,7 @@ from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import Row
 
 DEEP, MANY = 6, 64
-"""Containers are opened so deep and taken apart into so many things; what is left out is said."""
+"""How deep containers are opened, and into how many things one is taken apart; a last thing counts those left out."""
 
 _SPOKEN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
 """Types whose ``repr`` runs no code of anybody's and says it all."""
@@ -25,7 +25,7 @@ class Leaf(NamedTuple):
     """A thing in a structure at one moment, seen without holding it."""
 
     label: str
-    glimpse: Fingerprint | None
+    fingerprint: Fingerprint | None
     """Of a tensor; None for anything else."""
     identity: int
     value: int
@@ -121,7 +121,7 @@ def _key(key: Any) -> str:
 
 
 def row_of(thing: Any) -> Row:
-    """What a trace keeps of a thing that is no tensor: what it is, in its own words where they are safe to ask for.
+    """What a trace keeps of a thing that is not a tensor: what it is, in its own words where they are safe to ask for.
 
     >>> row_of(0.5)[-1].text
     '0.5'

@@ -2,13 +2,19 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol
 
-from hookviz.recorder.session import Session
 
-Here = Callable[[], Session | None]
+class Guarded(Protocol):
+    """A recording, as far as a replaced function knows of it."""
+
+    def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
+        """Call one of our own functions; a fault in it must not reach the user."""
+
+
+Here = Callable[[], Guarded | None]
 """Gives the recording that wants to know what the calling thread does."""
-Tell = Callable[..., None]
+Notify = Callable[..., None]
 """Is called with the recording, what the function returned, and what it was given."""
 
 _ABSENT = object()
@@ -29,8 +35,8 @@ class Live:
 class Replacement:
     """One attribute of torch that is another while something is recorded.
 
-    What other code has put there before is what ours calls. What it puts there meanwhile stays when the recording ends,
-    and may go on calling the function that it found: that one then passes each call on and observes nothing.
+    What other code has put there before is what ours calls. What it puts there during the recording stays when that
+    ends, and may go on calling the function that it found: that one then passes each call on and observes nothing.
     """
 
     def __init__(self, owner: Any, name: str, make: Callable[[Any, Live], Any]) -> None:
@@ -73,11 +79,11 @@ class Replacement:
         return vars(self.owner).get(self.name, _ABSENT)
 
 
-def notify_after(function: Callable[..., Any], here: Here, tell: Tell) -> Callable[..., Any]:
-    """``function``, which tells the recording that is ``here`` afterwards; no frame of ours is in what it raises."""
+def notify_after(function: Callable[..., Any], here: Here, notify: Notify) -> Callable[..., Any]:
+    """``function``, which notifies the recording that is ``here`` afterwards; no frame of ours is in what it raises."""
 
     @wraps(function)
-    def telling(*given: Any, **options: Any) -> Any:
+    def notifying(*given: Any, **options: Any) -> Any:
         try:
             result = function(*given, **options)
         except BaseException as error:
@@ -85,16 +91,16 @@ def notify_after(function: Callable[..., Any], here: Here, tell: Tell) -> Callab
             raise
         recording = here()
         if recording is not None:
-            recording.carefully(tell, recording, result, *given, *options.values())
+            recording.guard(notify, recording, result, *given, *options.values())
         return result
 
-    return telling
+    return notifying
 
 
-def notifier(here: Here, tell: Tell) -> Callable[[Any, Live], Any]:
+def notifier(here: Here, notify: Notify) -> Callable[[Any, Live], Any]:
     """Makes ``notify_after`` of whatever function stands in a place."""
 
     def make(theirs: Callable[..., Any], live: Live) -> Callable[..., Any]:
-        return notify_after(theirs, lambda: here() if live.on else None, tell)
+        return notify_after(theirs, lambda: here() if live.on else None, notify)
 
     return make

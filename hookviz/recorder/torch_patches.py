@@ -13,20 +13,33 @@ import torch.autograd.graph
 import torch.autograd.profiler as profiler
 import torch.nn.modules.module as torch_modules
 import torch.optim.optimizer as torch_optimizer
-from torch.autograd.function import _HookMixin
 from torch.nn.modules.module import Module
 from torch.utils.hooks import RemovableHandle
 
+from hookviz.autograd.torch_internals import (
+    COMPILE_SWITCH,
+    DYNAMO,
+    GLOBAL_STEP_HOOKS,
+    NODE_REGISTRATION,
+    OPTIMIZER_HOOKS,
+    begin_saving,
+    call_module,
+    global_step_post_hooks,
+    global_step_pre_hooks,
+    remove_handle,
+    run_engine,
+    swap_tensors,
+)
 from hookviz.recorder import grad_scaler, pickling
-from hookviz.recorder.compiled_regions import DYNAMO, SWITCH, is_compiled, is_compiling, leave_alone, switched
+from hookviz.recorder.compiled_regions import is_compiled, is_compiling, leave_alone, switched
 from hookviz.recorder.hook_dicts import entries
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.instrumentation import Instrumented
 from hookviz.recorder.node_observers import PROBE, Probed
 from hookviz.recorder.optimizer_steps import Between, OnOptimizer, OptimizerTracker, in_step
 from hookviz.recorder.recursion_limit import ROOM
-from hookviz.recorder.replacement import Live, Replacement, Tell, notifier
-from hookviz.recorder.running_pass import engine_thread
+from hookviz.recorder.replacement import Live, Notify, Replacement, notifier
+from hookviz.recorder.running_passes import engine_thread
 
 if TYPE_CHECKING:
     from hookviz.recorder.module_call import Call
@@ -59,7 +72,7 @@ def start(recording: "Recording") -> None:
             _replace()
         _open.add(recording)
         _current[recording.thread] = recording
-        _models.update(dict.fromkeys(recording.calls.follows, recording))
+        _models.update(dict.fromkeys(recording.calls.followed, recording))
 
 
 def stop(recording: "Recording") -> None:
@@ -72,16 +85,16 @@ def stop(recording: "Recording") -> None:
         _open.discard(recording)
         if not _open:
             _current.clear()  # a thread may still be in a compiled region, or just leave one
-            _asleep.clear()
+            _before_compiled.clear()
             _restore()
             pickling.forget()
 
 
-def _follow(recording: "Recording", *, asleep: bool = False) -> bool:
-    """Let ``recording`` see what the calling thread does, or be ``asleep`` there, unless it has ended meanwhile."""
+def _attach(recording: "Recording", *, compiled: bool = False) -> bool:
+    """Let ``recording`` see what the calling thread does, or nothing in a ``compiled`` region, unless it has ended."""
     with _lock:
         if recording in _open:
-            _current[threading.get_ident()] = None if asleep else recording
+            _current[threading.get_ident()] = None if compiled else recording
         return recording in _open
 
 
@@ -97,11 +110,11 @@ def stepping_here() -> OptimizerTracker | None:
     return recording.optimizers if recording is not None and recording.optimizers.follows() else None
 
 
-# For good, since a handle made meanwhile points to these: to everybody but a step they are the dicts that torch made.
-_all_pre = Between("step_pre_hook", torch_optimizer._global_optimizer_pre_hooks, stepping_here, shared=True)
-_all_post = Between("step_post_hook", torch_optimizer._global_optimizer_post_hooks, stepping_here, shared=True)
-_own_pre = OnOptimizer("_optimizer_step_pre_hooks", "step_pre_hook", stepping_here)
-_own_post = OnOptimizer("_optimizer_step_post_hooks", "step_post_hook", stepping_here)
+# For good, since a handle made during a recording points to these: outside of steps they are the dicts of torch.
+_all_pre = Between("step_pre_hook", global_step_pre_hooks, stepping_here, shared=True)
+_all_post = Between("step_post_hook", global_step_post_hooks, stepping_here, shared=True)
+_own_pre = OnOptimizer(OPTIMIZER_HOOKS["step_pre_hook"], "step_pre_hook", stepping_here)
+_own_post = OnOptimizer(OPTIMIZER_HOOKS["step_post_hook"], "step_post_hook", stepping_here)
 
 
 def _observing_exit(leave: Callable[..., Any], live: Live) -> Callable[..., Any]:
@@ -109,7 +122,7 @@ def _observing_exit(leave: Callable[..., Any], live: Live) -> Callable[..., Any]
     def seen_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
         steps = stepping_here() if live.on and in_step() else None
         if steps is not None:
-            steps.session.carefully(steps.end, error)
+            steps.session.guard(steps.end, error)
         return leave(self, kind, error, traceback)
 
     return seen_exit
@@ -120,15 +133,15 @@ def _recording_of(module: Module) -> "Recording | None":
     here = threading.get_ident()
     if here in _current:
         recording = _current[here]
-        followed = recording is not None and (not recording.calls.follows or id(module) in recording.calls.follows)
+        followed = recording is not None and (not recording.calls.followed or id(module) in recording.calls.followed)
     else:
         recording = _models.get(id(module))
-        followed = recording is not None and _follow(recording)
-    return recording if followed and recording is not None and recording.turns.on() else None
+        followed = recording is not None and _attach(recording)
+    return recording if followed and recording is not None and recording.sampler.on() else None
 
 
 class _CallWatcher:
-    """Tells the recording of a module of each call: what goes in, what comes out, what is raised."""
+    """Notifies the recording of a module of each call: what goes in, what comes out, what is raised."""
 
     def enter(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Followed:
         """``module`` is called; None where nobody follows it."""
@@ -137,31 +150,33 @@ class _CallWatcher:
             return None
         with ROOM.where_needed():
             depth = recording.calls.depth()
-            return recording, recording.called(module, args, kwargs), depth
+            return recording, recording.begin_call(module, args, kwargs), depth
 
     def answer(self, followed: _Followed, result: Any) -> Any:
         """The call returns ``result``."""
         if followed is not None and followed[1] is not None:
             with ROOM.where_needed():
-                followed[0].answered(followed[1], result)
+                recording, call, _ = followed
+                recording.guard(recording.calls.returned, call, result)
         return result
 
     def fail(self, followed: _Followed, error: BaseException) -> None:
         """An exception leaves the call."""
         if followed is not None and followed[1] is not None:
             with ROOM.where_needed():
-                followed[0].broke(followed[1], error)
+                recording, call, _ = followed
+                recording.guard(recording.calls.raised, call, error)
 
     def leave(self, followed: _Followed) -> None:
         """The call is over."""
         if followed is not None:
             recording, call, depth = followed
             with ROOM.where_needed():
-                recording.left(call, depth)
+                recording.end_call(call, depth)
 
 
 class _PassWatcher:
-    """Tells the recording of a thread of each backward pass."""
+    """Notifies the recording of a thread of each backward pass."""
 
     def enter(self, roots: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _Running:
         """The engine is about to run; None where the pass is not recorded."""
@@ -169,9 +184,9 @@ class _PassWatcher:
         room.__enter__()  # until the pass is over, since the engine calls our observers
         try:
             recording = None if is_compiling() else self._recording()
-            watched = None if recording is None else recording.begin(roots, *arguments, **named)
-            if recording is not None and watched is not None:
-                running = recording, watched, room
+            running_pass = None if recording is None else recording.passes.begin(roots, *arguments, **named)
+            if recording is not None and running_pass is not None:
+                running = recording, running_pass, room
         finally:
             if running is None:
                 room.__exit__(None, None, None)
@@ -182,28 +197,28 @@ class _PassWatcher:
         recording = recording_here()
         if recording is None and threading.get_ident() not in _current and not engine_thread():
             for other in tuple(_open):
-                other.elsewhere = True
+                other.missed_passes = True
         return recording
 
     def answer(self, running: _Running, result: Any) -> Any:
         """The pass has run; ``autograd.grad`` has its result."""
         if running is not None:
-            recording, watched, _ = running
-            recording.returned(watched, result)
+            recording, running_pass, _ = running
+            recording.passes.returned(running_pass, result)
         return result
 
     def fail(self, running: _Running, error: BaseException) -> None:
         """The pass has raised."""
         if running is not None:
-            recording, watched, _ = running
-            recording.failed(watched, error)
+            recording, running_pass, _ = running
+            recording.passes.raised(running_pass, error)
 
     def leave(self, running: _Running) -> None:
         """The pass is over."""
         if running is not None:
-            recording, watched, room = running
+            recording, running_pass, room = running
             try:
-                recording.end(watched)
+                recording.passes.end(running_pass)
             finally:
                 room.__exit__(None, None, None)
 
@@ -223,16 +238,16 @@ class _Listener:
 
 
 class _SavingWatcher(_Listener):
-    """Tells all recordings that what nodes save is packed by hooks from now on, for as long as such a node lives."""
+    """Notifies all recordings that what nodes save is packed by hooks from now on, for as long as such a node lives."""
 
     def enter(self, _: Any) -> None:
         """``saved_tensors_hooks`` begins."""
         for recording in tuple(_open):
-            recording.packs = True
+            recording.passes.packs = True
 
 
 class _RemovalWatcher(_Listener):
-    """Tells all recordings that a hook was removed from a dict."""
+    """Notifies all recordings that a hook was removed from a dict."""
 
     def enter(self, handle: RemovableHandle) -> Any:
         """``handle.remove`` is called; gives the dict that the handle is for."""
@@ -241,45 +256,45 @@ class _RemovalWatcher(_Listener):
     def leave(self, hooks: Any) -> None:
         """It is over."""
         for recording in tuple(_open) if hooks else ():
-            recording.carefully(recording.calls.removed, hooks)
+            recording.guard(recording.calls.observers.removed, hooks)
 
 
 class _ExchangeWatcher(_Listener):
-    """Tells all recordings that two tensors change places, which torch refuses where anybody refers to one weakly."""
+    """Notifies all recordings that two tensors change places, which torch refuses if weak references lead to one."""
 
     def enter(self, one: torch.Tensor, other: torch.Tensor) -> None:
         """``swap_tensors`` is called, as by ``module.to`` where parameters are of a subclass."""
         for recording in tuple(_open):
-            recording.carefully(recording.forget, (one, other))
+            recording.guard(recording.forget, (one, other))
 
 
-def on_turn() -> "Recording | None":
+def recording_before_pass() -> "Recording | None":
     """The recording that follows what the calling thread does before a pass."""
     recording = recording_here()
-    return recording if recording is not None and recording.turns.on() else None
+    return recording if recording is not None and recording.sampler.on() else None
 
 
-def after_turn() -> "Recording | None":
+def recording_after_pass() -> "Recording | None":
     """The recording that follows what the calling thread does after a pass."""
     recording = recording_here()
-    return recording if recording is not None and recording.turns.after() else None
+    return recording if recording is not None and recording.sampler.after() else None
 
 
-def _watched(tell: Callable[..., None]) -> Callable[[Any, Live], Any]:
-    """Of a function of torch that registers something: one that also tells the recording on whose it did."""
-    return notifier(on_turn, _on_first(tell))
+def _notifying(notify: Callable[..., None]) -> Callable[[Any, Live], Any]:
+    """Makes a function of torch's that registers something notify the recording of what it registers on."""
+    return notifier(recording_before_pass, _on_first(notify))
 
 
-def _on_first(tell: Callable[..., None]) -> Tell:
-    return lambda recording, _, *given: tell(recording, *given[:1])
+def _on_first(notify: Callable[..., None]) -> Notify:
+    return lambda recording, _, *given: notify(recording, *given[:1])
 
 
 def _on_tensor(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.meanwhile.on_tensor(tensor, "tensor_hook", tensor._backward_hooks)
+    recording.passes.late_hooks.on_tensor(tensor, "tensor_hook", tensor._backward_hooks)
 
 
 def _on_leaf(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.meanwhile.on_tensor(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
+    recording.passes.late_hooks.on_tensor(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
 
 
 class _Hooks(dict[Any, Any]):
@@ -303,7 +318,7 @@ def _observing_node_hook(register: Callable[..., Any], live: Live) -> Any:
         hooks, handle = register(backward_hooks, hook)
         recording = recording_here() if live.on else None
         if recording is not None:
-            recording.meanwhile.on_dict(hooks)
+            recording.passes.late_hooks.on_dict(hooks)
         return hooks, handle
 
     return staticmethod(seen_node_hook)
@@ -324,7 +339,7 @@ def _cleaning(clean: Callable[[Any], Any]) -> Callable[[Any, Live], Any]:
 
 # -- regions that are compiled: nothing inside them is seen
 
-_asleep: dict[int, list["Recording | None"]] = {}
+_before_compiled: dict[int, list["Recording | None"]] = {}
 """For each thread in compiled regions, the recording that it had before each."""
 
 
@@ -345,7 +360,7 @@ def _observing_switch(switch: Callable[..., Any], live: Live) -> Callable[..., A
         # All of this comes before the switch: afterwards torch would compile it.
         name = switched(sys._getframe(1)) if live.on else None
         if name is not None:
-            _sleep(name)
+            _compiled_region(name)
         return switch(callback)
 
     return seen_switch
@@ -353,66 +368,68 @@ def _observing_switch(switch: Callable[..., Any], live: Live) -> Callable[..., A
 
 def _watch_dynamo() -> None:
     dynamo: Any = sys.modules.get(DYNAMO)
-    if not hasattr(dynamo, SWITCH) or any(replacement.owner is dynamo for replacement in _in_place):
+    if not hasattr(dynamo, COMPILE_SWITCH) or any(replacement.owner is dynamo for replacement in _in_place):
         return
     leave_alone(__name__.partition(".")[0])
-    _put(Replacement(dynamo, SWITCH, _observing_switch))
+    _put(Replacement(dynamo, COMPILE_SWITCH, _observing_switch))
 
 
-def _sleep(name: str) -> None:
+def _compiled_region(name: str) -> None:
     """A compiled region begins, or ends if it has no name."""
     here = threading.get_ident()
     if not name:
-        asleep = _asleep.get(here)  # gone with the last recording
+        asleep = _before_compiled.get(here)  # gone with the last recording
         before = asleep.pop() if asleep else None
         with _lock:
-            if _open and not any(_asleep.values()):
+            if _open and not any(_before_compiled.values()):
                 _put_inside()
-        if before is not None and _follow(before):
-            before.carefully(before.calls.resumed)
+        if before is not None and _attach(before):
+            before.guard(before.calls.observers.resume_shared)
         return
     recording = _current.get(here)
     with _lock:
-        _asleep.setdefault(here, []).append(recording)
+        _before_compiled.setdefault(here, []).append(recording)
         _take_inside_back()  # the compiler reads the code of what it compiles, and compiles anew where it has changed
         for other in _open - {recording}:
-            other.notices.say("note.compiled.elsewhere")
+            other.session.notes.say("note.compiled.elsewhere")
     if recording is not None:
-        if recording.turns.on():
-            recording.carefully(recording.calls.compiled, name)
-        _follow(recording, asleep=True)
+        if recording.sampler.on():
+            recording.guard(recording.calls.compiled_region_begins, name)
+        _attach(recording, compiled=True)
 
 
 _INSIDE = (
-    Instrumented(Module._wrapped_call_impl, _CallWatcher()),
-    Instrumented(torch.autograd.graph._engine_run_backward, _PassWatcher()),
-    Instrumented(torch.autograd.graph.saved_tensors_hooks.__enter__, _SavingWatcher()),
-    Instrumented(RemovableHandle.remove, _RemovalWatcher()),
-    Instrumented(torch.utils.swap_tensors, _ExchangeWatcher()),
+    Instrumented(call_module, _CallWatcher()),
+    Instrumented(run_engine, _PassWatcher()),
+    Instrumented(begin_saving, _SavingWatcher()),
+    Instrumented(remove_handle, _RemovalWatcher()),
+    Instrumented(swap_tensors, _ExchangeWatcher()),
 )
 """What runs a person's code, a module's or a hook's: there nothing of ours may be on the stack."""
 _REPLACED: tuple[Replacement, ...] = (
-    Replacement(torch.Tensor, "register_hook", _watched(_on_tensor)),
-    Replacement(torch.Tensor, "register_post_accumulate_grad_hook", _watched(_on_leaf)),
-    Replacement(torch.Tensor, "retain_grad", _watched(lambda recording, tensor: recording.meanwhile.retains(tensor))),
-    Replacement(_HookMixin, "_register_hook", _observing_node_hook),
+    Replacement(torch.Tensor, "register_hook", _notifying(_on_tensor)),
+    Replacement(torch.Tensor, "register_post_accumulate_grad_hook", _notifying(_on_leaf)),
+    Replacement(
+        torch.Tensor, "retain_grad", _notifying(lambda recording, tensor: recording.passes.late_hooks.retains(tensor))
+    ),
+    Replacement(NODE_REGISTRATION, "_register_hook", _observing_node_hook),
     Replacement(Module, "__getstate__", _cleaning(pickling.clean_module)),
     Replacement(RemovableHandle, "__getstate__", _cleaning(pickling.clean_handle)),
     Replacement(
-        Module, "register_forward_hook", _watched(lambda recording, module: recording.calls.registered(module))
+        Module, "register_forward_hook", _notifying(lambda recording, module: recording.calls.hook_registered(module))
     ),
     Replacement(
         torch_modules,
         "register_module_forward_hook",
-        _watched(lambda recording, *_: recording.calls.registered(None)),
+        _notifying(lambda recording, *_: recording.calls.hook_registered(None)),
     ),
-    Replacement(torch_optimizer, "_global_optimizer_pre_hooks", lambda *_: _all_pre),
-    Replacement(torch_optimizer, "_global_optimizer_post_hooks", lambda *_: _all_post),
+    Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_pre_hook"], lambda *_: _all_pre),
+    Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_post_hook"], lambda *_: _all_post),
     Replacement(torch_optimizer.Optimizer, _own_pre.name, lambda *_: _own_pre),
     Replacement(torch_optimizer.Optimizer, _own_post.name, lambda *_: _own_post),
     Replacement(profiler.record_function, "__exit__", _observing_exit),
     Replacement(torch, "compile", _observing_compile),
-    *grad_scaler.replacements(on_turn, after_turn),
+    *grad_scaler.replacements(recording_before_pass, recording_after_pass),
 )
 _in_place: list[Replacement] = []
 """Those that stand in torch now."""

@@ -30,7 +30,7 @@ class UnobservedHooks:
         self.notes, self.modules, self.optimizers = notes, modules, optimizers
         self._given = [weakref.ref(model) for model in models]
 
-    def tell(self) -> None:
+    def add_notes(self) -> None:
         """Add a note for each kind."""
         found: dict[str, list[str]] = {}
         optimizers = [of_optimizer(optimizer, name) for name, optimizer in self.optimizers.alive()]

@@ -2,8 +2,7 @@
 
 from typing import Any, NamedTuple
 
-import torch.nn.modules.module as torch_modules
-from torch.utils.hooks import BackwardHook
+from hookviz.autograd.torch_internals import OUTPUT_HOOK, LegacyModuleHook, ModuleBackwardHook
 
 
 class UnwrappedHook(NamedTuple):
@@ -28,15 +27,15 @@ def unwrap_hook(hook: Any) -> UnwrappedHook | None:
     >>> unwrap_hook(print) is None
     True
     """
-    if isinstance(hook, torch_modules._WrappedHook):
+    if isinstance(hook, LegacyModuleHook):
         return UnwrappedHook("backward_hook", hook.hook, hook.module() if hook.with_module else None)
     name = getattr(getattr(hook, "__code__", None), "co_qualname", "")
     if name.startswith("BackwardHook."):
         owner = closure(hook).get("self")
-        at_output = name.startswith("BackwardHook.setup_output_hook")
+        at_output = name.startswith(f"BackwardHook.{OUTPUT_HOOK}")
         return (
             UnwrappedHook("module", owner, owner.module, at_output=at_output)
-            if isinstance(owner, BackwardHook)
+            if isinstance(owner, ModuleBackwardHook)
             else None
         )
     if name.startswith("register_multi_grad_hook."):

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 import torch.nn.modules.module as torch_modules
 import torch.optim.optimizer as torch_optimizer
-from torch.autograd.function import _HookMixin
 from torch.utils.hooks import RemovableHandle
 
+from hookviz.autograd.torch_internals import NODE_REGISTRATION
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.interrupts import Uninterrupted
@@ -133,7 +133,8 @@ def _replacements(switches: Switches) -> Iterator[tuple[Any, str, Any]]:
     for owners, position in ((_METHODS, 1), (_FUNCTIONS, 0)):
         for owner, name in owners:
             yield owner, name, _seen(switches, name, vars(owner)[name], position)
-    yield _HookMixin, "_register_hook", staticmethod(_seen_node(switches, _HookMixin._register_hook))
+    register = NODE_REGISTRATION._register_hook
+    yield NODE_REGISTRATION, "_register_hook", staticmethod(_seen_node(switches, register))
 
 
 def _seen(switches: Switches, name: str, register: Callable[..., Any], position: int) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hookviz.recorder import recording
+from hookviz.recorder import pass_tracker
 
 from .faults import KINDS, seen, told
 
@@ -18,10 +18,10 @@ HOOKS = {kind: "fail" for kind in KINDS if kind.endswith("_hook")} | {
 met: Counter[str] = Counter()
 
 
-@pytest.mark.parametrize("small", [recording.SMALL, 0])  # type: ignore[attr-defined]
+@pytest.mark.parametrize("small", [pass_tracker.SMALL, 0])  # type: ignore[attr-defined]
 @pytest.mark.parametrize("most", [40, 500])
 def test_a_fault_is_found_where_it_is(most: int, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "SMALL", small)
+    monkeypatch.setattr(pass_tracker, "SMALL", small)
     for number in range(FAULTS if most < 100 else FAULTS // 5):
         fault = told(number, most)
         if fault["raised"] is None:

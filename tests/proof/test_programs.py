@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import hookviz as hv
-from hookviz.recorder import recording
+from hookviz.recorder import pass_tracker
 
 from .compare import Watch, same
 from .machine import run_program
@@ -35,12 +35,12 @@ ran: Counter[str] = Counter()
 @contextmanager
 def as_large() -> Iterator[hv.Trace]:
     """A recording that looks at each graph as it does at large ones: at no gradient twice unless there is a hook."""
-    small, recording.SMALL = recording.SMALL, 0  # type: ignore[attr-defined]
+    small, pass_tracker.SMALL = pass_tracker.SMALL, 0  # type: ignore[attr-defined]
     try:
         with hv.record() as trace:
             yield trace
     finally:
-        recording.SMALL = small  # type: ignore[attr-defined]
+        pass_tracker.SMALL = small  # type: ignore[attr-defined]
 
 
 def check(program: Program, watch: Watch, whole: bool) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def test_a_thread_may_still_be_in_a_compiled_region() -> None:
             assert waits.inside.wait(60)
 
     waits.around(lambda: compiled(torch.ones(1, 2)), block)
-    assert not torch_patches._current and not torch_patches._asleep
+    assert not torch_patches._current and not torch_patches._before_compiled
 
 
 class Late:

@@ -11,7 +11,7 @@ from scenes import Doubled, leaf, plain, silent, steps_of
 from torch import nn
 
 import hookviz as hv
-from hookviz.recorder import call_tracker
+from hookviz.recorder import call_tracker, module_hooks
 from hookviz.recorder.notes import HookvizWarning
 
 
@@ -72,7 +72,9 @@ def test_a_container_that_refuses_is_shown_whole() -> None:
     assert trace.notes == [] and trace.steps[0].sentence == "net is called with …."
 
 
-@pytest.mark.parametrize(("owner", "where"), [(call_tracker, "arguments"), (call_tracker.ModuleHooksObserver, "lay")])
+@pytest.mark.parametrize(
+    ("owner", "where"), [(call_tracker, "arguments"), (module_hooks.ModuleHooksObserver, "install")]
+)
 def test_a_call_that_cannot_be_observed_leaves_nothing_behind(
     monkeypatch: pytest.MonkeyPatch, owner: Any, where: str
 ) -> None:

@@ -198,10 +198,10 @@ def test_the_last_passes_keep_what_is_outside() -> None:
 
 
 def test_nothing_outside_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hookviz.recorder import call_tracker, gradient_probe
+    from hookviz.recorder import argument_probe, gradient_probe
 
     read: list[Any] = []
-    measured, append = call_tracker.measured, gradient_probe.append_value
+    measured, append = argument_probe.measured, gradient_probe.append_value
 
     def in_call(tensor: Any, *which: Any) -> Any:
         read.append(tensor.shape)
@@ -211,7 +211,7 @@ def test_nothing_outside_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(tensor.shape)
         return append(rows, tensor, which)
 
-    monkeypatch.setattr(call_tracker, "measured", in_call)
+    monkeypatch.setattr(argument_probe, "measured", in_call)
     monkeypatch.setattr(gradient_probe, "append_value", in_pass)
     recorded("layers.2.*")
     chosen = len(read)

@@ -325,7 +325,7 @@ def test_what_is_kept_for_formulas_takes_little_memory_however_much_is_recorded(
 
     held()  # what is made once for all
     with_formulas = held()
-    monkeypatch.setattr(SavedTensors, "capture", lambda self, survey: survey.begun())
+    monkeypatch.setattr(SavedTensors, "capture", lambda self, snapshot: snapshot.tensors.pass_begins())
     assert 1_000 < with_formulas - held() < ROOM * BYTES_A_NUMBER
 
 

@@ -1,0 +1,390 @@
+"""Everything in PyTorch that is private or undocumented and that hookviz uses: one declaration for each.
+
+A declaration names the internal, the first release of torch that has it in this place, and what hookviz uses it for.
+One wheel of each release from 2.0 to 2.15 was searched: "2.0" means 2.0 or earlier. There are three kinds:
+
+- ``_function``, ``_class``, ``_dict``: looked up once, when hookviz is imported. Other modules import the
+  object from here, so that using it costs what using torch's own name costs.
+- ``_attribute``: a name that is read on an object (a tensor, a module), or in the code of a function. Where it is read
+  thousands of times, or along with others, the files that do so write the name itself and are listed here.
+- ``_later``: in a module of torch that takes long to import and that most programs never load.
+
+``python -m hookviz check`` compares this list with the installed torch; ``recorder/compatibility.py`` does that.
+"""
+
+import importlib
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+from hookviz.support.messages import say
+
+Use = Literal[
+    "passes", "node_hooks", "tensor_hooks", "calls", "full_hooks", "multi_grad", "optimizers", "values", "formulas",
+    "saved_hooks", "compiled", "checkpoint", "ranks", "scaler", "listing",
+]  # fmt: skip
+"""What hookviz uses an internal for; ``torch.use.*`` and ``torch.loss.*`` among the messages say it in words."""
+
+Kind = Literal["function", "class", "dict", "attribute", "later"]
+
+TESTED = ("2.10", "2.13")
+"""The first and the last release of torch that hookviz was tested with."""
+
+
+class Internal(NamedTuple):
+    """One internal of torch."""
+
+    path: str
+    """Where it is: ``torch._C._current_autograd_node``, or of an attribute its owner and its name."""
+    since: str
+    """The first release that has it in this place."""
+    use: Use
+    kind: Kind
+    files: tuple[str, ...] = ()
+    """Of an attribute: the files of hookviz that write its name."""
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition(".")[2]
+
+
+INTERNALS: list[Internal] = []
+"""All that is declared below, in its order."""
+
+
+def resolve(path: str) -> Any:
+    """What ``path`` names in the installed torch, whose modules are imported as far as needed.
+
+    Raises:
+        LookupError: there is no such thing.
+
+    >>> resolve("torch.autograd.graph.Node").__name__
+    'Node'
+    """
+    name, *rest = path.split(".")
+    thing = importlib.import_module(name)
+    for part in rest:
+        name = f"{name}.{part}"
+        try:
+            thing = getattr(thing, part)
+        except AttributeError:
+            try:
+                thing = importlib.import_module(name)
+            except ImportError:
+                raise LookupError(name) from None
+    return thing
+
+
+def fits(kind: Kind, thing: object) -> bool:
+    """Whether ``thing`` is what a declaration of this kind promises."""
+    if kind == "function":
+        return callable(thing) and not isinstance(thing, type)
+    if kind == "class":
+        return isinstance(thing, type)
+    return isinstance(thing, dict) if kind == "dict" else True
+
+
+_MISSING: list[str] = []
+"""The paths of those that were looked up and are not what they should be: None stands in their place."""
+
+
+def require() -> None:
+    """Refuse to go on with a torch that lacks something without which a recording could disturb the user's program.
+
+    Raises:
+        RuntimeError: it does; the message names what is missing.
+    """
+    if _MISSING:
+        raise RuntimeError(say("error.torch.internals", version=torch.__version__, paths=", ".join(_MISSING)))
+
+
+def _declare(path: str, since: str, use: Use, kind: Kind) -> Any:
+    INTERNALS.append(Internal(path, since, use, kind))
+    try:
+        thing = resolve(path)
+        if fits(kind, thing):
+            return thing
+    except LookupError:
+        pass
+    _MISSING.append(path)
+    return None
+
+
+def _function(path: str, since: str, use: Use) -> Any:
+    return _declare(path, since, use, "function")
+
+
+def _class(path: str, since: str, use: Use) -> Any:
+    return _declare(path, since, use, "class")
+
+
+def _dict(path: str, since: str, use: Use) -> Any:
+    return _declare(path, since, use, "dict")
+
+
+def _attribute(owner: str, name: str, since: str, use: Use, *files: str) -> str:
+    INTERNALS.append(Internal(f"{owner}.{name}", since, use, "attribute", files))
+    return name
+
+
+def _later(path: str, since: str, use: Use) -> str:
+    INTERNALS.append(Internal(path, since, use, "later"))
+    return path.rpartition(".")[2]
+
+
+# -- which node runs, in which pass; the order of nodes
+
+current_node = _function("torch._C._current_autograd_node", "2.0", "passes")
+"""The node whose hook is running: one observer stands behind all nodes and asks which it is."""
+current_task = _function("torch._C._current_graph_task_id", "2.0", "passes")
+"""The number of the pass in which a hook runs, -1 outside: tells nested passes and those of other threads apart."""
+next_sequence_number = _function("torch.autograd._get_sequence_nr", "2.1", "passes")
+"""The number of the node that this thread makes next: tells which module call made a node."""
+_attribute(
+    "torch._C._functions.AccumulateGrad", "_sequence_nr", "2.1", "passes",
+    "autograd/graph.py", "autograd/graph_snapshot.py", "autograd/node_numbers.py", "recorder/engine_order.py",
+    "recorder/node_owners.py",
+)  # fmt: skip
+run_engine = _function("torch.autograd.graph._engine_run_backward", "2.3", "passes")
+"""All of ``backward`` and ``autograd.grad`` go through it: instrumented, its first argument are the roots."""
+ENGINE_FRAME = "_engine_run_backward"
+"""Its name in a stack, by which the innermost pass of a thread is found."""
+
+# -- hooks on tensors and nodes
+
+NODE_REGISTRATION = _class("torch.autograd.function._HookMixin", "2.0", "node_hooks")
+"""What registers a node's hooks: it is given the dict in which they are kept, which torch shows nobody else."""
+_attribute(
+    "torch.autograd.function._HookMixin", "_register_hook", "2.0", "node_hooks",
+    "recorder/torch_patches.py", "what_if/switches.py",
+)  # fmt: skip
+_attribute("torch.utils.hooks.RemovableHandle", "hooks_dict_ref", "2.0", "node_hooks")
+_attribute("torch.utils.hooks.RemovableHandle", "next_id", "2.0", "node_hooks")
+remove_handle = _function("torch.utils.hooks.RemovableHandle.remove", "2.0", "node_hooks")
+"""Public; instrumented, to know that a hook was taken out of its dict."""
+_attribute(
+    "torch.Tensor", "_backward_hooks", "2.0", "tensor_hooks",
+    "autograd/graph_snapshot.py", "autograd/graph_tensors.py", "hook_listing/unreachable_hooks.py",
+    "picture/tensor_layer.py", "recorder/torch_patches.py",
+)  # fmt: skip
+_attribute(
+    "torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks",
+    "autograd/graph_snapshot.py", "recorder/torch_patches.py",
+)  # fmt: skip
+TENSOR_HOOKS = {"tensor_hook": "_backward_hooks", "post_accumulate_hook": "_post_accumulate_grad_hooks"}
+"""Kind of hook → the attribute of a tensor that keeps the hooks of this kind."""
+_attribute("torch.Tensor", "_version", "2.0", "values",
+           "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/parameter_values.py")  # fmt: skip
+
+# -- hooks that torch registers on a person's behalf
+
+ModuleBackwardHook = _class("torch.utils.hooks.BackwardHook", "2.0", "full_hooks")
+"""Holds the lists of a module call's full backward hooks, copied when the module was called."""
+_attribute("torch.utils.hooks.BackwardHook", "user_hooks", "2.0", "full_hooks")
+_attribute("torch.utils.hooks.BackwardHook", "user_pre_hooks", "2.0", "full_hooks")
+OUTPUT_HOOK = _attribute("torch.utils.hooks.BackwardHook", "setup_output_hook", "2.0", "full_hooks")
+"""The method in which torch makes the hook at a module's output; that at its input is made elsewhere in the class."""
+LegacyModuleHook = _class("torch.nn.modules.module._WrappedHook", "2.0", "full_hooks")
+"""What torch registers for a legacy backward hook: it holds the person's function, and the module weakly."""
+MULTI_GRAD = "torch.autograd.graph.register_multi_grad_hook"
+_attribute(MULTI_GRAD, "fn", "2.0", "multi_grad")
+_attribute(MULTI_GRAD, "count", "2.0", "multi_grad")
+_attribute(MULTI_GRAD, "ran_hook", "2.3", "multi_grad")
+_attribute(MULTI_GRAD, "idx", "2.0", "multi_grad")
+_attribute(MULTI_GRAD, "buffer", "2.0", "multi_grad")
+_attribute(MULTI_GRAD, "nb_calls", "2.0", "multi_grad")
+_attribute(MULTI_GRAD, "len_tensors", "2.1", "multi_grad")
+
+# -- module calls, and where modules keep their hooks
+
+MODULES = "torch.nn.modules.module"
+MODULE = f"{MODULES}.Module"
+call_module = _function(f"{MODULE}._wrapped_call_impl", "2.1", "calls")
+"""What ``Module.__call__`` is: instrumented."""
+CALL_FRAME = "_wrapped_call_impl"
+MODULE_HOOKS = {
+    "forward_pre_hook": _attribute(MODULE, "_forward_pre_hooks", "2.0", "calls"),
+    "forward_hook": _attribute(
+        MODULE, "_forward_hooks", "2.0", "calls", "course/lesson05.py", "recorder/module_hooks.py"
+    ),
+    "full_backward_pre_hook": _attribute(MODULE, "_backward_pre_hooks", "2.0", "full_hooks"),
+    "full_backward_hook": _attribute(MODULE, "_backward_hooks", "2.0", "full_hooks", "course/lesson05.py"),
+}
+"""Kind of hook → the attribute of a module that keeps those that run in its calls and in backward."""
+global_forward_pre_hooks = _dict(f"{MODULES}._global_forward_pre_hooks", "2.0", "calls")
+global_forward_hooks = _dict(f"{MODULES}._global_forward_hooks", "2.0", "calls")
+global_backward_pre_hooks = _dict(f"{MODULES}._global_backward_pre_hooks", "2.0", "full_hooks")
+global_backward_hooks = _dict(f"{MODULES}._global_backward_hooks", "2.0", "full_hooks")
+GLOBAL_MODULE_HOOKS = {kind: f"_global{name}" for kind, name in MODULE_HOOKS.items()}
+"""Kind of hook → the variable of ``torch.nn.modules.module`` that keeps those of all modules."""
+GLOBAL_CALL_DICTS = (
+    global_backward_hooks, global_backward_pre_hooks, global_forward_hooks, global_forward_pre_hooks
+)  # fmt: skip
+"""Torch looks into these, and into a module's own, before a call: where all are empty it goes a shorter way."""
+_global_with_kwargs = _dict(f"{MODULES}._global_forward_hooks_with_kwargs", "2.6", "calls")
+_global_always_called = _dict(f"{MODULES}._global_forward_hooks_always_called", "2.1", "calls")
+_attribute(MODULE, "_forward_pre_hooks_with_kwargs", "2.0", "calls")
+_attribute(MODULE, "_forward_hooks_with_kwargs", "2.0", "calls")
+_attribute(MODULE, "_forward_hooks_always_called", "2.1", "calls")
+
+
+class ForwardHooks(NamedTuple):
+    """One dict of forward hooks, and for each flag the dict of the keys registered with it; None where none can be."""
+
+    kind: str
+    hooks: Any
+    with_kwargs: Any
+    always_called: Any
+    shared: bool
+    """Whether the hooks are those of all modules."""
+
+
+def forward_hooks(module: Any) -> tuple[ForwardHooks, ...]:
+    """The dicts with the hooks that torch runs in a call of ``module``, in its order."""
+    always, kwargs = module._forward_hooks_always_called, module._forward_hooks_with_kwargs
+    return (
+        ForwardHooks("forward_pre_hook", global_forward_pre_hooks, None, None, True),
+        ForwardHooks("forward_pre_hook", module._forward_pre_hooks, module._forward_pre_hooks_with_kwargs, None, False),
+        ForwardHooks("forward_hook", global_forward_hooks, _global_with_kwargs, _global_always_called, True),
+        ForwardHooks("forward_hook", module._forward_hooks, kwargs, always, False),
+    )
+
+
+WITH_KWARGS, ALWAYS_CALLED = "_with_kwargs", "_always_called"
+"""What torch appends to the name of such a dict, for the dict of the keys that were registered with this flag."""
+IS_FULL = _attribute(MODULE, "_is_full_backward_hook", "2.0", "full_hooks")
+"""Full and legacy backward hooks are kept in one dict; this says of which kind they are, None before the first one."""
+GLOBAL_IS_FULL = f"_global{IS_FULL}"
+_attribute(MODULE, "_modules", "2.0", "calls", "autograd/module_tree.py")
+_attribute(MODULE, "_parameters", "2.0", "calls", "autograd/module_tree.py")
+swap_tensors = _function("torch.utils.swap_tensors", "2.3", "calls")
+"""Public; instrumented, since it refuses tensors to which weak references lead."""
+
+# -- hooks that run outside of passes: optimizer steps, saving and loading, registration
+
+OPTIMIZERS = "torch.optim.optimizer"
+OPTIMIZER = f"{OPTIMIZERS}.Optimizer"
+global_step_pre_hooks = _dict(f"{OPTIMIZERS}._global_optimizer_pre_hooks", "2.0", "optimizers")
+global_step_post_hooks = _dict(f"{OPTIMIZERS}._global_optimizer_post_hooks", "2.0", "optimizers")
+GLOBAL_STEP_HOOKS = {"step_pre_hook": "_global_optimizer_pre_hooks", "step_post_hook": "_global_optimizer_post_hooks"}
+"""Kind of hook → the variable of ``torch.optim.optimizer`` that torch reads by this name in each step."""
+profile_step = _function(f"{OPTIMIZER}.profile_hook_step", "2.0", "optimizers")
+"""Wraps every optimizer's ``step``: the code of its wrapper runs the hooks."""
+OPTIMIZER_HOOKS = {
+    "step_pre_hook": _attribute(OPTIMIZER, "_optimizer_step_pre_hooks", "2.0", "optimizers"),
+    "step_post_hook": _attribute(OPTIMIZER, "_optimizer_step_post_hooks", "2.0", "optimizers"),
+    "state_dict_pre_hook": _attribute(OPTIMIZER, "_optimizer_state_dict_pre_hooks", "2.1", "listing"),
+    "state_dict_post_hook": _attribute(OPTIMIZER, "_optimizer_state_dict_post_hooks", "2.1", "listing"),
+    "load_state_dict_pre_hook": _attribute(OPTIMIZER, "_optimizer_load_state_dict_pre_hooks", "2.1", "listing"),
+    "load_state_dict_post_hook": _attribute(OPTIMIZER, "_optimizer_load_state_dict_post_hooks", "2.1", "listing"),
+}
+"""Kind of hook → the attribute of an optimizer that keeps the hooks of this kind."""
+SAVING_HOOKS = {
+    "state_dict_pre_hook": _attribute(MODULE, "_state_dict_pre_hooks", "2.0", "listing"),
+    "state_dict_post_hook": _attribute(MODULE, "_state_dict_hooks", "2.0", "listing"),
+    "load_state_dict_pre_hook": _attribute(MODULE, "_load_state_dict_pre_hooks", "2.0", "listing"),
+    "load_state_dict_post_hook": _attribute(MODULE, "_load_state_dict_post_hooks", "2.0", "listing"),
+}
+"""Kind of hook → the attribute of a module that keeps it."""
+REGISTRATION_HOOKS = {
+    "parameter_registration_hook": _later(f"{MODULES}._global_parameter_registration_hooks", "2.0", "listing"),
+    "buffer_registration_hook": _later(f"{MODULES}._global_buffer_registration_hooks", "2.0", "listing"),
+    "module_registration_hook": _later(f"{MODULES}._global_module_registration_hooks", "2.0", "listing"),
+}
+"""Kind of hook → the variable of ``torch.nn.modules.module`` that keeps it."""
+
+# -- reading tensors unnoticed
+
+DisableTorchFunction = _class("torch._C.DisableTorchFunction", "2.0", "values")
+"""Within it no ``__torch_function__`` of a person's runs."""
+disable_dispatch_modes = _function("torch.utils._python_dispatch._disable_current_modes", "2.0", "values")
+"""Within it no ``TorchDispatchMode`` of a person's sees what hookviz computes."""
+dispatch_modes = _function("torch._C._len_torch_dispatch_stack", "2.0", "values")
+"""How many such modes are in force."""
+profiler_is_on = _function("torch.autograd._profiler_enabled", "2.0", "values")
+switch_profiler = _function("torch.autograd._enable_record_function", "2.0", "values")
+"""Whether the profiler records what runs: off while hookviz computes."""
+is_functorch_tensor = _function("torch._C._functorch.is_functorch_wrapped_tensor", "2.0", "values")
+"""Whether a tensor stands for many (``vmap``), or for one of another level (``grad``): it has no numbers to read."""
+functorch_level = _function("torch._C._functorch.peek_interpreter_stack", "2.0", "values")
+"""The innermost transform of ``torch.func`` that runs, None outside."""
+FakeTensor = _class("torch._subclasses.FakeTensor", "2.0", "values")
+"""A tensor without numbers, as the compiler uses: torch warns where its address is asked for."""
+
+# -- what nodes saved
+
+_attribute("torch.autograd.graph.Node", "metadata", "2.0", "formulas")
+SAVED, RAW_SAVED = "_saved_", "_raw_saved_"
+"""Before the name in the formulas: what a node saved, and the same packed, which tells whether a hook unpacks it."""
+_attribute("torch._C._autograd.SavedTensor", "unpack_hook", "2.7", "formulas")
+FUNCTION_OF_NODE = _attribute("torch.autograd.function.BackwardCFunction", "_forward_cls", "2.0", "formulas")
+"""On the class of a node whose backward is written in Python: the ``Function`` that it belongs to."""
+saved_tensor_hooks = _function("torch._C._autograd._top_saved_tensors_default_hooks", "2.8", "saved_hooks")
+"""The (pack, unpack) that are in force, None without any; given True, also while torch traces."""
+saved_tensor_hooks_allowed = _function("torch._C._autograd._saved_tensors_hooks_is_enabled", "2.0", "saved_hooks")
+why_saved_tensor_hooks_are_forbidden = _function(
+    "torch._C._autograd._saved_tensors_hooks_get_disabled_error_message", "2.0", "saved_hooks"
+)
+begin_saving = _function("torch.autograd.graph.saved_tensors_hooks.__enter__", "2.0", "saved_hooks")
+"""Public; instrumented, to know that hooks pack what nodes save from now on."""
+
+# -- code that torch compiles, traces or runs again
+
+tracing_state = _function("torch._C._get_tracing_state", "2.0", "compiled")
+"""The state of ``torch.jit.trace`` while it runs, else None."""
+TracingContext = _class("torch._guards.TracingContext", "2.0", "compiled")
+"""``try_get()``, since 2.2, is None unless ``torch.compile`` is at work in this thread."""
+_attribute("torch._guards.TracingContext", "try_get", "2.2", "compiled")
+fx_is_tracing = _function("torch.fx._symbolic_trace.is_fx_symbolic_tracing", "2.9", "compiled")
+"""Whether ``torch.fx`` traces in this thread, and the compiler does not."""
+_attribute(MODULE, "_compiled_call_impl", "2.1", "compiled", "recorder/module_hooks.py",
+                           "recorder/call_tracker.py")  # fmt: skip
+DYNAMO = "torch._dynamo.eval_frame"
+"""The module that runs compiled functions; it is loaded when it is first needed."""
+COMPILE_SWITCH = _later(f"{DYNAMO}._maybe_set_eval_frame", "2.5", "compiled")
+"""Called before each compiled function and behind it."""
+COMPILE_WRAPPER = _attribute(f"{DYNAMO}._TorchDynamoContext.__call__", "compile_wrapper", "2.8", "compiled")
+"""The function that calls a compiled one."""
+COMPILE_BEGINS = _attribute(f"{DYNAMO}._TorchDynamoContext.__call__", "_callback_from_stance", "2.6", "compiled")
+"""What the wrapper asks for the argument with which it switches to compiled code, and not when it switches back."""
+_later(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
+_attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorder/call_tracker.py")
+TRACE_RULES = "torch._dynamo.trace_rules"
+_later(f"{TRACE_RULES}.SKIP_DIRS", "2.3", "compiled")
+_later(f"{TRACE_RULES}.add", "2.3", "compiled")
+COMPILER_FOLDERS = ("_functorch", "_dynamo", "_inductor")
+"""The folders of torch whose functions call the graphs that the compiler made."""
+StopRecomputation = _class("torch.utils.checkpoint._StopRecomputationError", "2.1", "checkpoint")
+"""What checkpointing raises, and catches again, once it has computed all that backward needs."""
+RECOMPUTING_FRAMES = (
+    _attribute("torch.utils.checkpoint.CheckpointFunction", "backward", "2.0", "checkpoint"),
+    _attribute("torch.utils.checkpoint._CheckpointFrame", "recompute_fn", "2.1", "checkpoint"),
+)
+"""The functions in ``torch/utils/checkpoint.py`` that compute something a second time."""
+
+# -- several ranks
+
+DDP = "torch.nn.parallel.DistributedDataParallel"
+_attribute(DDP, "_active_ddp_module", "2.0", "ranks", "recorder/distributed.py")
+_attribute(DDP, "_comm_hooks", "2.0", "ranks", "recorder/distributed.py")
+FULLY_SHARD = "torch.distributed.fsdp._fully_shard._fully_shard"
+"""The module of torch with ``fully_shard``; where it is not loaded, nobody uses that."""
+_later(f"{FULLY_SHARD}.FSDPModule", "2.6", "ranks")
+_SHARD = "torch.distributed.fsdp._fully_shard"
+_attribute(f"{FULLY_SHARD}.FSDPModule", "_get_fsdp_state", "2.6", "ranks", "recorder/distributed.py")
+_attribute(f"{_SHARD}._fsdp_state.FSDPState", "_fsdp_param_group", "2.6", "ranks", "recorder/distributed.py")
+UNSHARDED_PARAMETER = _attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_unsharded_param", "2.6", "ranks")
+"""The gathered parameter; there is none before the first forward pass."""
+_attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_module_info", "2.6", "ranks", "recorder/distributed.py")
+FSDP_PARAM_GROUPS = "_fsdp_param_groups"
+"""Since torch 2.12: several groups of parameters, where there was one."""
+_attribute("torch.distributed.tensor.DTensor", "_local_tensor", "2.5", "ranks", "recorder/distributed.py")
+FSDP = "torch.distributed.fsdp"
+"""The module of torch with ``FullyShardedDataParallel``."""
+_attribute(f"{FSDP}._common_utils._FSDPState", "_handle", "2.1", "ranks", "recorder/distributed.py")
+_attribute(f"{FSDP}._init_utils._init_runtime_state", "_sync_gradients", "2.0", "ranks", "recorder/distributed.py")
+
+# -- scaled losses
+
+_attribute("torch.amp.grad_scaler.GradScaler", "_per_optimizer_states", "2.3", "scaler", "recorder/grad_scaler.py")

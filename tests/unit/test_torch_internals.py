@@ -1,0 +1,223 @@
+"""What is private in torch stands in one module, and ``python -m hookviz check`` names what a torch lacks of it."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd.graph import Node
+
+import hookviz as hv
+from hookviz.__main__ import main
+from hookviz.autograd import torch_internals
+from hookviz.autograd.torch_internals import INTERNALS, Internal, resolve
+from hookviz.recorder import torch_behaviour
+from hookviz.recorder.compatibility import compare
+
+PACKAGE = Path(hv.__file__).parent
+ADAPTER = "autograd/torch_internals.py"
+OF_PYTHON = {"_DummyThread", "_asdict", "_current_frames", "_field_defaults", "_fields", "_getframe", "_replace"}
+EXEMPT = {"analysis/formulas/reasons.py", "recorder/torch_behaviour.py"}
+"""The first is in a part that may not import the one that reads torch; the second shows how torch behaves."""
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """File → its code, of all files but the adapter."""
+    paths = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in paths.items() if name != ADAPTER}
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def own_names() -> set[str]:
+    """Private names that hookviz gives to its own attributes, functions, classes and modules."""
+    found = {path.stem for path in PACKAGE.rglob("*.py")}
+    for tree in trees().values():
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                found.add(node.name)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and of_self(node):
+                found.add(node.attr)
+    return found
+
+
+def of_self(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def read_in_place() -> Iterator[tuple[str, str]]:
+    """(file, name) of each private attribute that is read on something of torch's."""
+    ours, declared = own_names(), {one.name for one in INTERNALS}
+    for file in trees().keys() - EXEMPT:
+        for node in ast.walk(trees()[file]):
+            if isinstance(node, ast.Attribute) and is_private(node.attr) and not of_self(node):
+                if node.attr in declared or node.attr not in ours | OF_PYTHON:
+                    yield file, node.attr
+            elif isinstance(node, ast.Constant) and node.value in declared and is_private(node.value):
+                yield file, node.value
+
+
+def imported(node: ast.AST) -> list[str]:
+    """The parts of the names that a statement imports from torch."""
+    if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "torch":
+        return [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+    if isinstance(node, ast.Import):
+        return [part for alias in node.names if alias.name.startswith("torch") for part in alias.name.split(".")]
+    return []
+
+
+def test_private_attributes_are_read_where_the_adapter_says() -> None:
+    said = {(file, one.name) for one in INTERNALS for file in one.files}
+    assert set(read_in_place()) == said
+
+
+@pytest.mark.parametrize("file", sorted(trees().keys() - EXEMPT))
+def test_nothing_private_is_imported_past_the_adapter(file: str) -> None:
+    assert [part for node in ast.walk(trees()[file]) for part in imported(node) if is_private(part)] == []
+
+
+def test_every_entry_is_of_a_release_and_said_once() -> None:
+    assert all(1 < len(one.since.split(".")) < 3 and one.since.replace(".", "").isdigit() for one in INTERNALS)
+    paths = [one.path for one in INTERNALS]
+    assert len(paths) == len(set(paths)) > 90
+
+
+def test_what_is_bound_is_the_object_of_torch() -> None:
+    assert torch_internals.current_node is torch._C._current_autograd_node
+    assert torch_internals.run_engine is torch.autograd.graph._engine_run_backward
+    assert torch_internals.global_forward_hooks is torch.nn.modules.module._global_forward_hooks
+
+
+@pytest.mark.slow
+def test_the_installed_torch_is_as_expected(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert torch.__version__ in lines[0] and lines[-1].startswith("All ")
+    assert not [line for line in lines if "different" in line]
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what belongs to passes is checked: the rest takes seconds."""
+    internals = [one for one in INTERNALS if one.use in ("passes", "tensor_hooks")]
+    behaviours = [one for one in torch_behaviour.BEHAVIOURS if one.use in ("passes", "tensor_hooks")]
+    monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", internals)
+    monkeypatch.setattr("hookviz.recorder.compatibility.BEHAVIOURS", behaviours)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_missing_function_is_named_with_what_is_lost(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr(torch._C, "_current_autograd_node")
+    assert main(["check"]) == 1
+    out = capsys.readouterr().out
+    assert (
+        "torch._C._current_autograd_node is missing (hookviz knows it from PyTorch 2.0 on). Without it hookviz cannot "
+        "tell which node runs in which pass" in out
+    )
+    assert "Different: 1 of" in out and out.count("is missing") == 1
+
+
+@pytest.mark.usefixtures("few")
+def test_a_function_that_became_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch._C, "_current_graph_task_id", 7)
+    (difference,) = compare().differences
+    assert difference.text.startswith("torch._C._current_graph_task_id is not a function any more, but a int.")
+
+
+def test_an_attribute_that_was_renamed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    renamed = [Internal("torch.nn.modules.module.Module._hooks_before", "2.0", "calls", "attribute")]
+    kept = [one for one in INTERNALS if one.name in ("_forward_hooks", "count", "user_hooks", "_comm_hooks")]
+    monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", renamed + kept)
+    monkeypatch.setattr("hookviz.recorder.compatibility.BEHAVIOURS", [])
+    (difference,) = compare().differences
+    assert "Module._hooks_before is missing" in difference.text
+
+
+def upside_down(self: torch.Tensor, hook: Any, register: Any = torch.Tensor.register_hook) -> Any:
+    """Torch's registration, if it kept hooks in a dict that it made anew each time."""
+    handle = register(self, hook)
+    self._backward_hooks = dict(reversed(self._backward_hooks.items()))  # type: ignore[union-attr]
+    return handle
+
+
+@pytest.mark.usefixtures("few")
+def test_a_changed_behaviour_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.Tensor, "register_hook", upside_down)
+    texts = [difference.text for difference in compare().differences]
+    assert any(
+        "The engine reads a tensor's hook dict in each pass, in the order of the dict." in text for text in texts
+    )
+
+
+@pytest.mark.parametrize("behaviour", torch_behaviour.BEHAVIOURS, ids=lambda one: one.name)
+def test_each_behaviour_holds(behaviour: torch_behaviour.Behaviour) -> None:
+    if behaviour.use == "compiled":
+        pytest.skip("loads the compiler: the whole check does so")
+    assert behaviour.holds()
+
+
+def test_checking_changes_nothing_of_torch() -> None:
+    before = torch_internals.run_engine.__code__, len(torch_internals.global_forward_hooks)
+    for behaviour in torch_behaviour.BEHAVIOURS:
+        if behaviour.use != "compiled":
+            behaviour.holds()
+    assert (torch_internals.run_engine.__code__, len(torch_internals.global_forward_hooks)) == before
+    assert torch_internals.current_task() == -1
+
+
+REMOVED = """
+import sys, torch, torch._subclasses
+del torch._C._current_autograd_node, torch.nn.modules.module.Module._wrapped_call_impl
+del torch.optim.Optimizer.profile_hook_step, torch._subclasses.FakeTensor
+from hookviz.__main__ import main
+sys.exit(main(["check"]))
+"""
+
+
+@pytest.mark.slow
+def test_the_check_runs_where_things_are_missing_from_the_start() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", REMOVED], cwd=PACKAGE.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1 and done.stderr == ""
+    missing = re.findall(r"^(torch\S+) is missing", done.stdout, re.MULTILINE)
+    assert [path.rpartition(".")[2] for path in missing] == [
+        "_current_autograd_node",
+        "_wrapped_call_impl",
+        "profile_hook_step",
+        "FakeTensor",
+    ]
+
+
+def test_without_torch_the_check_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert main(["check"]) == 1
+    assert capsys.readouterr().out.startswith("PyTorch is not installed")
+
+
+def test_nothing_is_observed_with_a_torch_that_lacks_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_internals, "_MISSING", ["torch._C._gone"])
+    for observe in (lambda: hv.record().__enter__(), hv.hooks, lambda: hv.draw(torch.ones(()))):
+        with pytest.raises(
+            RuntimeError, match=r"lacks what hookviz needs .* torch\._C\._gone.*python -m hookviz check"
+        ):
+            observe()
+
+
+def test_a_path_leads_through_modules_that_are_not_loaded_yet() -> None:
+    assert resolve("torch.autograd.graph.Node") is Node
+    with pytest.raises(LookupError, match=r"torch\.autograd\.graph\.Vertex"):
+        resolve("torch.autograd.graph.Vertex.colour")
