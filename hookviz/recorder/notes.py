@@ -8,6 +8,7 @@ import torch
 
 from hookviz.autograd.graph import caller
 from hookviz.support.source_code import describe
+from hookviz.support.warning import HookvizWarning
 from hookviz.trace import Note, TraceData
 
 _active: Any = torch._C._autograd._top_saved_tensors_default_hooks
@@ -18,10 +19,6 @@ _message: Any = torch._C._autograd._saved_tensors_hooks_get_disabled_error_messa
 def packed() -> bool:
     """Whether hooks pack what nodes save that are made now."""
     return _active(True) is not None
-
-
-class HookvizWarning(UserWarning):
-    """Something could not be observed, or a recording grows without end; what is observed runs as it would have."""
 
 
 def warn(sentence: str) -> bool:
