@@ -185,7 +185,7 @@ class File(Struct):
     scales: Scales = field(default_factory=Scales)
     reasons: Reasons = field(default_factory=Reasons)
     explained: list[Several] = []
-    """For each step the rows of its reasons; empty where nobody has found them out."""
+    """For each step the rows of its reasons; empty where torch was missing when the trace was saved."""
     outside: list[Index] = []
     rank: Index | None = None
     ranks: Index | None = None

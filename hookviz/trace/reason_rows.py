@@ -1,4 +1,4 @@
-"""Why gradients are what they are, as plain data, and what finds it out where no file says so."""
+"""Why gradients are what they are, as plain data, and the protocol of what checks formulas."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -35,14 +35,14 @@ Explained = int | None | tuple[int | None, ...]
 class Verifier(Protocol):
     """Computes formulas from the values of a trace and compares them with the gradients that were recorded."""
 
-    def quiet(self) -> AbstractContextManager[None]:
-        """Within this, ``sent`` and ``total`` may be called: what they do is noticed by nobody."""
+    def modes_paused(self) -> AbstractContextManager[None]:
+        """Within this, no mode of torch that is in force sees what is computed. Checks may be called only here."""
 
-    def sent(self, op: str, slot: int, names: Mapping[str, Any], value: Value) -> ReasonRow:
+    def check_sent(self, op: str, slot: int, names: Mapping[str, Any], value: Value) -> ReasonRow:
         """About ``value``, which a node of the kind ``op`` sent to its input ``slot``.
 
         ``names`` has what a formula names: values, settings, or why something is not known.
         """
 
-    def total(self, terms: Sequence[Values], value: Values) -> ReasonRow:
+    def check_sum(self, terms: Sequence[Values], value: Values) -> ReasonRow:
         """About ``value``, which is the sum of ``terms``."""

@@ -61,9 +61,9 @@ class TraceTables:
     hooked: list[list[int]] = field(default_factory=list)
     """For each pass, the hooks that were registered on its graph, by their place in ``hook_rows``."""
     reasons: list[ReasonRow] = field(default_factory=list, compare=False)
-    """What is known of formulas, where a file has said so: it follows from the other tables, for whoever has torch."""
+    """What a file says of formulas. With torch it follows from the other tables, so traces are compared without it."""
     explained: list[Explained] = field(default_factory=list, compare=False)
-    """For each of ``rows`` its reasons, by their place in ``reasons``; empty where no file has said so."""
+    """For each of ``rows`` its reasons, by their place in ``reasons``; empty where no file has any."""
     _lookup: Lookup | None = field(default=None, init=False, compare=False)
     _naming: Naming | None = field(default=None, init=False, compare=False)
     _hook_numbers: dict[HookRow, int] = field(default_factory=dict, init=False, compare=False)

@@ -33,7 +33,7 @@ class TraceData(TraceTables):
 
     @property
     def verifier(self) -> Verifier | None:
-        """Finds out about the formulas of which no file has told; None where nobody can."""
+        """Checks the formulas that no file has checked; None where nothing can, as for rows without a view."""
         return None
 
     def __repr__(self) -> str:

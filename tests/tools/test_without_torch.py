@@ -178,6 +178,16 @@ def test_what_needs_torch_says_so(python: Path, name: str) -> None:
     assert run(python, "-c", code) == told
 
 
+def test_a_torch_that_cannot_be_imported_is_like_none_for_a_trace(python: Path, tmp_path: Path) -> None:
+    """As where one of its libraries is missing; whoever records is told what torch says."""
+    (tmp_path / "torch.py").write_text("raise OSError('libtorch_cpu.so: cannot open')")
+    start = "import sys; sys.path.insert(0, sys.argv[1]); import hookviz\n"
+    code = "trace = hookviz.load(sys.argv[2])\nprint(sum(len(trace.why(step)) for step in range(len(trace.rows))) > 0)"
+    assert run(python, "-c", start + code, tmp_path, OLD[0]) == "True\n"
+    code = "try: hookviz.record\nexcept OSError as error: print(error)"
+    assert run(python, "-c", start + code, tmp_path) == "libtorch_cpu.so: cannot open\n"
+
+
 def test_everything_can_be_imported_at_once(python: Path) -> None:
     code = "from hookviz import *; import hookviz; print(sorted(set(hookviz.__all__) - set(globals())))"
     assert run(python, "-c", code) == "[]\n"

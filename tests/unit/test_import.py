@@ -81,6 +81,32 @@ def test_importing_replaces_nothing_of_torch() -> None:
     assert run(code) == "True\n"
 
 
+MODES = """
+import torch, hookviz
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+calls = []
+class Functions(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        calls.append(function)
+        return function(*args, **kwargs or {})
+class Operations(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        calls.append(function)
+        return function(*args, **kwargs or {})
+with Functions(), Operations():
+    for name in hookviz.__all__:
+        getattr(hookviz, name)
+    import hookviz.autograd.formulas.verifier
+print(calls)
+"""
+
+
+@pytest.mark.slow
+def test_a_name_may_be_used_first_where_somebody_watches_torch() -> None:
+    assert run(MODES) == "[]\n"
+
+
 @pytest.mark.slow
 def test_everything_can_be_imported_at_once() -> None:
     assert run("from hookviz import *; print(record.__name__, Trace.__name__)") == "record Trace\n"

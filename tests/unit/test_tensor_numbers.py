@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from hookviz.analysis.findings.tensor_numbers import LARGEST, largest, pairs, rows
+from hookviz.analysis.findings.tensor_numbers import LARGEST, broadcast_pairs, largest, rows_along
 from hookviz.trace.values import Value
 
 DTYPES = {found for name in dir(torch) if isinstance(found := getattr(torch, name), torch.dtype)}
@@ -31,7 +31,7 @@ def counted(shape: tuple[int, ...]) -> torch.Tensor:
 @pytest.mark.parametrize(("one", "other"), [*itertools.product(SHAPES, SHAPES)])
 def test_two_tensors_meet_as_torch_broadcasts_them(one: tuple[int, ...], other: tuple[int, ...]) -> None:
     first, second = counted(one), counted(other) + 0.5
-    found = list(pairs(Value.of(first), Value.of(second)))
+    found = list(broadcast_pairs(Value.of(first), Value.of(second)))
     try:
         together = torch.broadcast_tensors(first, second)  # type: ignore[no-untyped-call]
     except RuntimeError:
@@ -45,11 +45,16 @@ def test_the_rows_along_a_dimension_are_those_of_torch(shape: tuple[int, ...]) -
     tensor = counted(shape)
     for dim in range(-len(shape), len(shape)):
         there = tensor.movedim(dim, -1).reshape(-1, shape[dim]).tolist() if tensor.numel() else []
-        assert rows(Value.of(tensor), dim) == there
+        assert rows_along(Value.of(tensor), dim) == there
 
 
 def test_nothing_is_said_of_numbers_that_are_unknown_or_complex() -> None:
     many, complex_ = Value.of(torch.zeros(100)), Value.of(torch.tensor([1j]))
     one = Value.of(torch.ones(1))
-    assert list(pairs(many, one)) == list(pairs(one, None)) == list(pairs(one, complex_)) == []
-    assert rows(many, 0) == rows(complex_, 0) == rows(one, None) == rows(one, 1) == []
+    assert (
+        list(broadcast_pairs(many, one))
+        == list(broadcast_pairs(one, None))
+        == list(broadcast_pairs(one, complex_))
+        == []
+    )
+    assert rows_along(many, 0) == rows_along(complex_, 0) == rows_along(one, None) == rows_along(one, 1) == []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from hookviz.analysis.findings.pass_statistics import PassStatistics
-from hookviz.analysis.findings.tensor_numbers import largest, pairs, rows
+from hookviz.analysis.findings.tensor_numbers import broadcast_pairs, largest, rows_along
 from hookviz.support.messages import join, say
 from hookviz.trace import TensorRow
 from hookviz.trace.values import Value, number, size_of
@@ -258,7 +258,7 @@ def _exponential(ops: _Ops, node: int) -> Iterator[Cause]:
 
 def _division(ops: _Ops, node: int) -> Iterator[Cause]:
     numerator, denominator = ops.took(node, 0, "self"), ops.took(node, 1, "other")
-    for x, y in pairs(numerator, denominator):
+    for x, y in broadcast_pairs(numerator, denominator):
         if y == 0 or (math.isinf(x) and math.isinf(y)):
             nan = x == 0 or y != 0
             key = "infinite" if y else "zeros" if nan else "zero"
@@ -269,7 +269,7 @@ def _division(ops: _Ops, node: int) -> Iterator[Cause]:
 
 def _product(ops: _Ops, node: int) -> Iterator[Cause]:
     one, other = ops.took(node, 0, "self"), ops.took(node, 1, "other")
-    for x, y in pairs(one, other):
+    for x, y in broadcast_pairs(one, other):
         if 0 in (x, y) and (math.isinf(x) or math.isinf(y)):
             yield Cause("nan", say("trouble.cause.product", infinite=_signed(x if x else y)), infinite=True)
         elif one is not None and other is not None and _beyond(x * y, one.dtype, other.dtype) and _finite(x, y):
@@ -279,7 +279,7 @@ def _product(ops: _Ops, node: int) -> Iterator[Cause]:
 
 def _sum(ops: _Ops, node: int) -> Iterator[Cause]:
     sign = -1 if ops.name(node) == "Sub" else 1
-    for x, y in pairs(ops.took(node, 0, "self"), ops.took(node, 1, "other")):
+    for x, y in broadcast_pairs(ops.took(node, 0, "self"), ops.took(node, 1, "other")):
         if math.isinf(x) and x == -sign * y:
             text = say("trouble.cause.sum" if sign > 0 else "trouble.cause.difference", x=_signed(x))
             yield Cause("nan", text, infinite=True)
@@ -287,7 +287,7 @@ def _sum(ops: _Ops, node: int) -> Iterator[Cause]:
 
 def _power(ops: _Ops, node: int) -> Iterator[Cause]:
     base, exponent = ops.took(node, 0, "self"), ops.setting(node, "exponent")
-    known = pairs(base, ops.took(node, 1, "exponent"))
+    known = broadcast_pairs(base, ops.took(node, 1, "exponent"))
     if base is not None and exponent is not None:
         known = iter(((_low(base), exponent), *([(0.0, exponent)] if base.zero else [])))
     for x, y in known:
@@ -301,7 +301,7 @@ def _softmax(ops: _Ops, node: int) -> Iterator[Cause]:
     value = ops.took(node, 0, "self")
     if value is None:
         return
-    if value.max == -math.inf or any(max(row) == -math.inf for row in rows(value, ops.setting(node, "dim"))):
+    if value.max == -math.inf or any(max(row) == -math.inf for row in rows_along(value, ops.setting(node, "dim"))):
         yield Cause("nan", say("trouble.cause.softmax"), infinite=True)
     elif value.max == math.inf:
         yield Cause("nan", say("trouble.cause.softmax.inf"), infinite=True)

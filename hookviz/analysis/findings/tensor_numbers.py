@@ -28,11 +28,11 @@ def largest(dtype: str) -> float:
     return LARGEST.get(dtype, math.inf)
 
 
-def pairs(one: Value | None, other: Value | None) -> Iterator[tuple[float, float]]:
+def broadcast_pairs(one: Value | None, other: Value | None) -> Iterator[tuple[float, float]]:
     """The numbers of two tensors that an op puts together, broadcast; none where they are not known, or complex.
 
     >>> column = Value((2, 1), "float32", "cpu", [[3.0], [4.0]])
-    >>> list(pairs(Value((2,), "float32", "cpu", [1.0, 2.0]), column))
+    >>> list(broadcast_pairs(Value((2,), "float32", "cpu", [1.0, 2.0]), column))
     [(1.0, 3.0), (2.0, 3.0), (1.0, 4.0), (2.0, 4.0)]
     """
     if one is None or other is None or not (_is_real(one) and _is_real(other)):
@@ -44,10 +44,10 @@ def pairs(one: Value | None, other: Value | None) -> Iterator[tuple[float, float
         )
 
 
-def rows(value: Value, dim: float | None) -> list[list[float]]:
+def rows_along(value: Value, dim: float | None) -> list[list[float]]:
     """The numbers of a tensor along one of its dimensions, in lists; none where they are not known, or complex.
 
-    >>> rows(Value((2, 2), "float32", "cpu", [[1.0, 2.0], [3.0, 4.0]]), 0)
+    >>> rows_along(Value((2, 2), "float32", "cpu", [[1.0, 2.0], [3.0, 4.0]]), 0)
     [[1.0, 3.0], [2.0, 4.0]]
     """
     count = len(value.shape)
@@ -83,7 +83,7 @@ def _spread(numbers: Numbers, shape: Sequence[int], into: Sequence[int]) -> Iter
 
 
 def _along(numbers: Numbers, count: int, dim: int) -> list[list[float]]:
-    """As ``rows``, of numbers in lists that are nested so deeply as ``count`` says."""
+    """As ``rows_along``, of numbers in lists that are nested so deeply as ``count`` says."""
     if dim:
         return [row for part in numbers for row in _along(part, count - 1, dim - 1)]
     if count == 1:

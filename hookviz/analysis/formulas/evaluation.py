@@ -33,10 +33,10 @@ class NeedsTorch(Exception):
     """A formula computes with the numbers of tensors."""
 
 
-def size(x: Any, dim: Dims = None) -> int:
+def numel(x: Any, dim: Dims = None) -> int:
     """How many numbers a shape (or a tensor) has, or how many along some of its dimensions.
 
-    >>> size((2, 3)), size((2, 3), -1), size(())
+    >>> numel((2, 3)), numel((2, 3), -1), numel(())
     (6, 3, 1)
     """
     shape = getattr(x, "shape", x)
@@ -72,7 +72,7 @@ def last(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(range(-len(shape), 0))
 
 
-PLAIN: dict[str, Callable[..., Any]] = {"size": size, "inverse": inverse, "opposite": opposite, "last": last}
+PLAIN: dict[str, Callable[..., Any]] = {"size": numel, "inverse": inverse, "opposite": opposite, "last": last}
 """Functions that give plain numbers; with values in it, a formula shows the numbers."""
 
 

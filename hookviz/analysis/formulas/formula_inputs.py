@@ -32,7 +32,7 @@ class FormulaInputs:
         if names.get("correction", 0) is None:
             names["correction"] = 1
         before = row.before if isinstance(row.before, tuple) else (row.before,)
-        grads = [None if i is None else readable(self._trace.value(i)) for i in before]
+        grads = [None if i is None else known_or_missing(self._trace.value(i)) for i in before]
         grad = grads[slot if passes_each(op) and slot < len(grads) else 0] if grads else None
         names |= {"grads": grads, "grad": NotRecorded("no_grad") if grad is None else grad, "slot": slot}
         return names | _part(names.get("dim"), self._sent_shapes(step, row), slot)
@@ -43,7 +43,7 @@ class FormulaInputs:
         for saved in self._trace.lookup.saved(row.pass_id, row.node):
             value = self._trace.value(saved.value)
             thing = NotRecorded(saved.why) if saved.why else saved.plain if value is None else value
-            found[short(saved.name)] = readable(list(value) if isinstance(value, tuple) else thing)
+            found[short(saved.name)] = known_or_missing(list(value) if isinstance(value, tuple) else thing)
         return found
 
     def _sent_shapes(self, step: int, row: StepRow) -> list[tuple[int, ...] | None]:
@@ -65,10 +65,10 @@ class FormulaInputs:
         return [grad] if before is None else [before, grad]
 
 
-def readable(thing: Any) -> Any:
+def known_or_missing(thing: Any) -> Any:
     """A value whose numbers are there, or a setting; of any other value, why its numbers are not known."""
     if isinstance(thing, list):
-        return [readable(part) for part in thing]
+        return [known_or_missing(part) for part in thing]
     if isinstance(thing, Value) and (thing.note is not None or thing.tolist() is None):
         return NotRecorded("large" if thing.note is None else "hidden")
     return thing

@@ -1,4 +1,4 @@
-"""Every formula of a trace found out at once, so that a file can say what they come to."""
+"""All that torch can say of the formulas of a trace, as tables of a file."""
 
 from dataclasses import replace
 from typing import TypeVar
@@ -16,16 +16,19 @@ Kind = TypeVar("Kind", bound=TraceData)
 
 @gc_paused()
 def with_reasons(trace: Kind) -> Kind:
-    """``trace`` with what is known of its formulas in its tables; itself where it has that already, or nobody can tell.
+    """``trace`` with its tables of reasons filled; itself where they are filled already, or torch cannot be imported.
 
-    Gradients whose formulas have come out alike share a row.
+    Gradients whose formulas come out in the same way share a row.
     """
     if trace.explained or trace.verifier is None:
         return trace
     table, found = _ReasonTable(trace), list[Explained]()
-    with maybe(say("progress.explaining", n="{n}", total="{total}"), len(trace.rows)) as tick, table.verdicts.quiet():
+    with (
+        maybe(say("progress.explaining", n="{n}", total="{total}"), len(trace.rows)) as tick,
+        table.verdicts.modes_paused(),
+    ):
         for step, row in enumerate(trace.rows):
-            found.append(table.of(step, row))
+            found.append(table.places_of(step, row))
             tick()
     return replace(trace, reasons=list(table.places), explained=found)
 
@@ -39,7 +42,7 @@ class _ReasonTable:
         self.places: dict[ReasonRow, int] = {}
         """Row → its place."""
 
-    def of(self, step: int, row: StepRow) -> Explained:
+    def places_of(self, step: int, row: StepRow) -> Explained:
         """The places of the rows of a step."""
         if row.kind == "compute":
             if not isinstance(row.after, tuple):
@@ -47,13 +50,13 @@ class _ReasonTable:
             found = tuple(self._sent(step, row, slot, value) for slot, value in enumerate(row.after))
             return None if all(place is None for place in found) else found
         if row.kind == "accumulate" or (row.kind == "arrive" and len(row.parts) > 1):
-            return self._place(self.verdicts.total(step))
+            return self._place(self.verdicts.find_sum(step))
         return None
 
     def _sent(self, step: int, row: StepRow, slot: int, value: int | None) -> int | None:
         if value is None or (row.node, slot) not in self._trace.edges:
             return None
-        return self._place(self.verdicts.sent(step, slot))
+        return self._place(self.verdicts.find_sent(step, slot))
 
     def _place(self, row: ReasonRow | None) -> int | None:
         return None if row is None else self.places.setdefault(row, len(self.places))

@@ -101,10 +101,10 @@ class Explainer:
         place, value = self.trace.edges.get((row.node, slot)), self.trace.value(after[slot])
         if place is None or not isinstance(value, Value):
             return None
-        found, on = self._verdicts.sent(step, slot), self.trace.name(*place)
+        found, on = self._verdicts.find_sent(step, slot), self.trace.name(*place)
         if found is None:
             return Reason(on, "", "", value, None, UNEXPLAINED, self._no_entry(row))
-        return _written(found, on, value, self._inputs.names(step, slot))
+        return _write_reason(found, on, value, self._inputs.names(step, slot))
 
     def _no_entry(self, row: StepRow) -> str:
         """Why there is no formula for what a node sent: the node is a Function in Python, or nobody wrote it down."""
@@ -140,28 +140,28 @@ class Explainer:
 
     def _sum(self, step: Step, formula: str) -> Reason:
         """What several gradients add up to."""
-        found = self._verdicts.total(step.index)
-        filled = _summed(self._inputs.terms(step.index)) if found.verdict == EXPLAINED else ""
-        note = _noted(found.notes, formula)
+        found = self._verdicts.find_sum(step.index)
+        filled = _write_sum(self._inputs.terms(step.index)) if found.verdict == EXPLAINED else ""
+        note = _write_notes(found.notes, formula)
         assert not isinstance(step.after, tuple)  # one gradient arrives
         return Reason(step.on, formula, filled, step.after, None, found.verdict, note)
 
 
-def _written(found: ReasonRow, on: str, value: Value, names: Mapping[str, Any]) -> Reason:
+def _write_reason(found: ReasonRow, on: str, value: Value, names: Mapping[str, Any]) -> Reason:
     """The reason that a row tells, with the formula as a person reads it."""
     silent = any(note.key == "why.case" for note in found.notes)
     formula = "" if silent else Writer(names).write(parsed(found.reading))
-    filled = _filled(found.reading, names, formula) if found.verdict == EXPLAINED else ""
-    return Reason(on, formula, filled, value, found.source, found.verdict, _noted(found.notes, formula))
+    filled = _fill_in(found.reading, names, formula) if found.verdict == EXPLAINED else ""
+    return Reason(on, formula, filled, value, found.source, found.verdict, _write_notes(found.notes, formula))
 
 
-def _noted(notes: Sequence[Note], formula: str) -> str:
+def _write_notes(notes: Sequence[Note], formula: str) -> str:
     """What else there is to say, in sentences."""
     told = (say(note.key, formula=formula) if note.key == "why.differs" else note.text for note in notes)
     return join("join.sentences", told)
 
 
-def _filled(reading: str, names: Mapping[str, Any], formula: str) -> str:
+def _fill_in(reading: str, names: Mapping[str, Any], formula: str) -> str:
     """The formula with the values in it; empty where they do not fit, or there are none."""
     known = {name: names[name] for name in names_of(reading) if name in names}
     texts = {name: text_of(thing) for name, thing in known.items() if not isinstance(thing, NotRecorded)}
@@ -170,7 +170,7 @@ def _filled(reading: str, names: Mapping[str, Any], formula: str) -> str:
     return filled if writer.fits and len(filled) <= LINE and filled != formula else ""
 
 
-def _summed(terms: Sequence[Any]) -> str:
+def _write_sum(terms: Sequence[Any]) -> str:
     """The values of a sum; empty where they do not fit."""
     pieces = [text_of(term) for term in terms]
     if not all(piece.fits for piece in pieces):

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from hookviz.analysis.formulas.derivatives import Formula, derivatives, formulas, names_of
 from hookviz.analysis.formulas.evaluation import Missing, NoReading, NotRecorded
-from hookviz.analysis.formulas.formula_inputs import readable
+from hookviz.analysis.formulas.formula_inputs import known_or_missing
 from hookviz.autograd.formulas.bounded_values import BoundedValue, add
 from hookviz.autograd.formulas.evaluation import evaluate
 from hookviz.autograd.formulas.functions import TooLarge
@@ -25,24 +25,24 @@ class TorchVerifier:
     """Finds out with torch which formulas come to what was recorded: the ``Verifier`` of recorded traces."""
 
     @contextmanager
-    def quiet(self) -> Iterator[None]:
-        """Within this, torch computes as if nobody were watching, whatever modes are in force, and leaves no trace."""
+    def modes_paused(self) -> Iterator[None]:
+        """Within this, torch computes as if nobody were watching, whatever modes are in force."""
         plainly = (torch.no_grad(), torch._C.DisableTorchFunction(), _disable_current_modes())
         with plainly[0], plainly[1], plainly[2], torch.autocast("cpu", enabled=False):
             yield
 
-    def sent(self, op: str, slot: int, names: Mapping[str, Any], value: Value) -> ReasonRow:
+    def check_sent(self, op: str, slot: int, names: Mapping[str, Any], value: Value) -> ReasonRow:
         """About ``value``, which a node of the kind ``op`` sent to its input ``slot``."""
         known = formulas(op, slot)
-        goal = rebuilt(readable(value))
-        rows = [_verified(found, _about(found, known[0]), names, goal) for found in known]
+        goal = rebuilt(known_or_missing(value))
+        rows = [_verify(found, _quote(found, known[0]), names, goal) for found in known]
         # A trace may come from another release of torch than the installed one: what was recorded decides.
         return next((row for row in rows if row.verdict == EXPLAINED), rows[0])
 
-    def total(self, terms: Sequence[Values], value: Values) -> ReasonRow:
+    def check_sum(self, terms: Sequence[Values], value: Values) -> ReasonRow:
         """About ``value``, which is the sum of ``terms``, in the order in which they come."""
         row = ReasonRow("", None, UNEXPLAINED)
-        goal, *parts = (rebuilt(readable(part)) for part in (value, *terms))
+        goal, *parts = (rebuilt(known_or_missing(part)) for part in (value, *terms))
         if not all(isinstance(part, BoundedValue) for part in (goal, *parts)):
             return row._replace(verdict=SYMBOLS, notes=(Note.of("why.large"),))
         try:
@@ -54,7 +54,7 @@ class TorchVerifier:
         return row._replace(verdict=EXPLAINED) if same else row._replace(notes=(Note("why.differs"),))
 
 
-def _about(found: Formula, first: Formula) -> ReasonRow:
+def _quote(found: Formula, first: Formula) -> ReasonRow:
     """A formula with PyTorch's own text; that of another release, where ``first``, the installed one's, is not it."""
     if found is not first:
         return ReasonRow(found.text, found.wordings[0], SYMBOLS, (Note.of("why.other_release"),))
@@ -63,7 +63,7 @@ def _about(found: Formula, first: Formula) -> ReasonRow:
     return ReasonRow(found.text, None, SYMBOLS, (Note.of("why.no_text" if derivatives() else "why.no_file"),))
 
 
-def _verified(found: Formula, about: ReasonRow, names: Mapping[str, Any], goal: Any) -> ReasonRow:
+def _verify(found: Formula, about: ReasonRow, names: Mapping[str, Any], goal: Any) -> ReasonRow:
     """Whether a formula comes to ``goal``, the gradient that was recorded."""
     terms = {name: rebuilt(names[name]) for name in names_of(found.text) if name in names}
     try:
