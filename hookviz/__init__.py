@@ -1,16 +1,25 @@
-"""See and debug PyTorch hooks: record a backward pass once, replay it anywhere."""
+"""See and debug PyTorch hooks: record a backward pass once, replay it anywhere.
 
-from hookviz.api.loading import load
-from hookviz.api.trace import Trace
-from hookviz.course import Verdict, check
-from hookviz.hook_listing import hooks
-from hookviz.hook_listing.drawing import draw
-from hookviz.picture import Figure, render
-from hookviz.recorder import HookvizWarning, record
+Each public name is imported when it is first used, so that traces can be loaded and shown where torch is not installed.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hookviz.support.version import VERSION
-from hookviz.trace import Hook, Step
-from hookviz.trace.values import Value
-from hookviz.what_if import WhatIf, whatif
+
+if TYPE_CHECKING:
+    from hookviz.api.loading import load
+    from hookviz.api.trace import Trace
+    from hookviz.course import Verdict, check
+    from hookviz.hook_listing import hooks
+    from hookviz.hook_listing.drawing import draw
+    from hookviz.picture import Figure, render
+    from hookviz.recorder import record
+    from hookviz.support.warning import HookvizWarning
+    from hookviz.trace import Hook, Step
+    from hookviz.trace.values import Value
+    from hookviz.what_if import WhatIf, whatif
 
 __all__ = [
     "Figure",
@@ -30,3 +39,44 @@ __all__ = [
     "whatif",
 ]
 __version__ = VERSION
+
+_WITH_TORCH = {
+    "WhatIf": "hookviz.what_if",
+    "check": "hookviz.course",
+    "draw": "hookviz.hook_listing.drawing",
+    "hooks": "hookviz.hook_listing",
+    "record": "hookviz.recorder",
+    "whatif": "hookviz.what_if",
+}
+_WITHOUT_TORCH = {
+    "Figure": "hookviz.picture",
+    "Hook": "hookviz.trace",
+    "HookvizWarning": "hookviz.support.warning",
+    "Step": "hookviz.trace",
+    "Trace": "hookviz.api.trace",
+    "Value": "hookviz.trace.values",
+    "Verdict": "hookviz.analysis.questions.verdict",
+    "load": "hookviz.api.loading",
+    "render": "hookviz.picture",
+}
+"""Public name → the module that it is imported from."""
+
+
+def __getattr__(name: str) -> Any:
+    """A public name that is used for the first time."""
+    if name in _WITH_TORCH:
+        from hookviz.support.missing_torch import is_torch_installed, stand_in
+
+        module = _WITH_TORCH[name]
+        found = getattr(import_module(module), name) if is_torch_installed() else stand_in(name)
+    elif name in _WITHOUT_TORCH:
+        found = getattr(import_module(_WITHOUT_TORCH[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """The public names, also those that were not used yet."""
+    return sorted({*globals(), *__all__})

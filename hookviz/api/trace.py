@@ -1,6 +1,7 @@
 """The trace that a person holds: what happened, and every way to show, save and question it."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from hookviz.picture import Figure
     from hookviz.player.payload import Content
     from hookviz.player.widget import Player
+    from hookviz.trace.reason_rows import Verifier
 
 
 class Trace(TraceAnalyses, Displayed, TraceData):
@@ -44,17 +46,25 @@ class Trace(TraceAnalyses, Displayed, TraceData):
 
         return Player.of(self)
 
+    @property
+    def verifier(self) -> "Verifier | None":
+        """Computes formulas with torch; None where torch cannot be imported."""
+        return _torch_verifier()
+
     def save(self, path: str | Path) -> None:
         """Write the trace as JSON, to be read again by ``hookviz.load``; a file that is there stays if this fails.
+
+        The file says why gradients are what they are, so that it can be shown where there is no torch.
 
         Raises:
             OSError: the file cannot be written; the message says why.
             TypeError: ``path`` is no path.
             ValueError: ``path`` contains a null character.
         """
+        from hookviz.analysis.formulas.reason_table import with_reasons
         from hookviz.storage.files import encode
 
-        write_atomically(json.dumps(encode(self), allow_nan=False), path)
+        write_atomically(json.dumps(encode(with_reasons(self)), allow_nan=False), path)
 
     def to_html(self, path: str | Path, title: str | None = None, *, source: bool = True, values: bool = True) -> None:
         """Write a page that plays this trace: one file, for which no Python, server or network is needed.
@@ -96,3 +106,12 @@ class Trace(TraceAnalyses, Displayed, TraceData):
         from hookviz.page import mimebundle
 
         return mimebundle(self)
+
+
+@cache
+def _torch_verifier() -> "Verifier | None":
+    try:  # the one import of torch outside the parts that record
+        from hookviz.autograd.formulas.verifier import TorchVerifier
+    except (ImportError, OSError):  # it is not installed, or lacks a library
+        return None
+    return TorchVerifier()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from hookviz.api.trace import Trace
 from hookviz.autograd import graph
-from hookviz.recorder.notes import HookvizWarning
 from hookviz.support.messages import say
+from hookviz.support.warning import HookvizWarning
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording

@@ -12,16 +12,13 @@ from hookviz.autograd.torch_internals import (
     why_saved_tensor_hooks_are_forbidden,
 )
 from hookviz.support.source_code import describe
+from hookviz.support.warning import HookvizWarning
 from hookviz.trace import Note, TraceData
 
 
 def packed() -> bool:
     """Whether hooks pack what nodes save that are made now."""
     return saved_tensor_hooks(True) is not None
-
-
-class HookvizWarning(UserWarning):
-    """Something could not be observed, or a recording grows without end; what is observed runs as it would have."""
 
 
 def warn(sentence: str) -> bool:

@@ -28,7 +28,7 @@ def decode(data: Any, make: type[Kind]) -> Kind:
 def _decode_file(file: File, make: type[Kind]) -> Kind:
     count = len(file.values) + sum(len(getattr(getattr(file, name), kind._fields[0])) for name, kind in ROWS.items())
     with maybe(say("progress.reading", n="{n}", total="{total}"), count) as tick:
-        rows: dict[str, Any] = {name: _decode_rows(getattr(file, name), kind, tick) for name, kind in ROWS.items()}
+        rows: dict[str, Any] = {name: _decode_rows(file, name, kind, tick) for name, kind in ROWS.items()}
         values = [_decode_value(row) for row in file.values]
         tick(len(values))
     return make(
@@ -44,18 +44,27 @@ def _decode_file(file: File, make: type[Kind]) -> Kind:
         statistics=file.statistics,
         remarks=[Note(*note) for note in file.remarks],
         dropped=file.dropped,
+        explained=file.explained,
         **rows,
     )
 
 
-def _decode_rows(table: Any, kind: Any, tick: Callable[..., None]) -> list[Any]:
-    count, defaults = len(getattr(table, kind._fields[0])), kind._field_defaults
-    columns = {name: getattr(table, name) or [defaults.get(name)] * count for name in kind._fields}
-    for name in columns.keys() & _READ.keys():
-        columns[name] = [None if x is None else _READ[name](x) for x in columns[name]]
-    rows = list(map(kind, *columns.values()))
+def _decode_rows(file: File, name: str, kind: Any, tick: Callable[..., None]) -> list[Any]:
+    table = getattr(file, name)
+    count = max(len(getattr(table, column)) for column in kind._fields)
+    rows = list(map(kind, *(_decode_column(table, column, kind, count) for column in kind._fields)))
     tick(len(rows))
     return rows
+
+
+def _decode_column(table: Any, name: str, kind: Any, count: int) -> list[Any]:
+    """What ``count`` rows of a table have under one name: what the file holds, or the default."""
+    cells: list[Any] = getattr(table, name)
+    if len(cells) == count:
+        return [None if x is None else _READ[name](x) for x in cells] if name in _READ else cells
+    if name not in kind._field_defaults:
+        raise DamagedError(say("damaged.column", table=type(table).__name__.lower(), column=name))
+    return [kind._field_defaults[name]] * count
 
 
 def _place(x: Any) -> HookPlace:
@@ -75,7 +84,17 @@ def _setting(x: Any) -> Any:
     return tuple(_setting(part) for part in x) if isinstance(x, list) else x
 
 
-_READ: dict[str, Callable[[Any], Any]] = {"plain": _setting, "scale": _setting, "place": _place, "note": _note}
+def _notes(x: Any) -> tuple[Note, ...]:
+    return tuple(Note(*note) for note in x)
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "plain": _setting,
+    "scale": _setting,
+    "place": _place,
+    "note": _note,
+    "notes": _notes,
+}
 """Column → what makes of what stands in the file what stands in a row."""
 
 

@@ -39,8 +39,13 @@ def encode(trace: TraceData) -> dict[str, Any]:
         "remarks": [_marked(note, LONGEST_TEXT) for note in trace.remarks],
         "dropped": trace.dropped,
         "values": values,
+        "explained": trace.explained,
         **columns,
     }
+
+
+_AS_THEY_ARE = {int, bool, type(None)}
+"""JSON writes these as they are: of a large trace, most columns."""
 
 
 def _size(trace: TraceData) -> int:
@@ -54,9 +59,9 @@ def _columns(rows: list[Any], kind: Any, tick: Callable[..., None]) -> dict[str,
         most = LONGEST_TEXT if name in ("text", "error", "note") else LONGEST_NAME
         column = [row[place] for row in rows]
         tick(len(rows))
-        if kind is StepRow and name in kind._field_defaults and all(x == kind._field_defaults[name] for x in column):
+        if kind is StepRow and name in kind._field_defaults and column.count(kind._field_defaults[name]) == len(column):
             continue
-        columns[name] = [_marked(x, most) for x in column]
+        columns[name] = column if _AS_THEY_ARE.issuperset(map(type, column)) else [_marked(x, most) for x in column]
     return columns
 
 

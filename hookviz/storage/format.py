@@ -2,7 +2,7 @@
 
 from typing import Any, TypeVar
 
-from hookviz.trace import CallRow, HookRow, ModuleRow, SavedRow, ScaleRow, StepRow, TensorRow, TraceData
+from hookviz.trace import CallRow, HookRow, ModuleRow, ReasonRow, SavedRow, ScaleRow, StepRow, TensorRow, TraceData
 
 Kind = TypeVar("Kind", bound=TraceData)
 """The class of trace that a file is read as."""
@@ -24,5 +24,6 @@ ROWS: dict[str, Any] = {
     "optimizers": ModuleRow,
     "calls": CallRow,
     "rows": StepRow,
+    "reasons": ReasonRow,
 }
 """Each table of a file, and what its rows are in a trace."""

@@ -21,6 +21,7 @@ from hookviz.trace import (
     StepRow,
     TraceData,
 )
+from hookviz.trace.reason_rows import Explained
 from hookviz.trace.value_rows import FEW
 from hookviz.trace.values import flat
 
@@ -46,7 +47,7 @@ def fault_of(trace: TraceData) -> str:
     >>> fault_of(TraceData()), fault_of(TraceData(ops=["MulBackward0"], edges={(0, 0): (0, 0)}))
     ('', 'the graph has a cycle: a gradient would come back to node 0')
     """
-    rules = (_passes, _graph, _tensors, _saved, _scales, _calls, _hooks, _steps, _values)
+    rules = (_passes, _graph, _tensors, _saved, _scales, _calls, _hooks, _steps, _reasons, _values)
     return shortened(next((fault for rule in rules for fault in rule(trace)), ""))
 
 
@@ -241,6 +242,28 @@ def _is_told(trace: TraceData, row: StepRow, index: int) -> bool:
     if (row.kind == "synchronise") != (row.ranks is not None):
         return False
     return row.cause is None or (row.cause < index and trace.rows[row.cause].hook is not None)
+
+
+# -- reasons
+
+
+def _reasons(trace: TraceData) -> Iterator[str]:
+    if trace.explained and len(trace.explained) != len(trace.rows):
+        yield say("damaged.explained", count=len(trace.explained), steps=len(trace.rows))
+        return
+    count = len(trace.reasons)
+    for index, (row, explained) in enumerate(zip(trace.rows, trace.explained, strict=False)):
+        if not (_is_known(explained, count) and _is_explained_so(row, explained)):
+            yield say("damaged.reasons", index=index, kind=row.kind)
+
+
+def _is_explained_so(row: StepRow, explained: Explained) -> bool:
+    """Whether a step has as many reasons as a step of its kind can have: one for each gradient that is explained."""
+    if explained is None:
+        return True
+    if row.kind == "compute" and isinstance(row.after, tuple):
+        return isinstance(explained, tuple) and len(explained) == len(row.after)
+    return row.kind in ("compute", "arrive", "accumulate") and isinstance(explained, int)
 
 
 # -- values

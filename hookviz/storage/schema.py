@@ -14,6 +14,7 @@ from msgspec import Meta, Struct, field
 from hookviz.storage.format import LONGEST_NAME, LONGEST_TEXT
 from hookviz.support.messages import say
 from hookviz.support.printable import printable, truncate
+from hookviz.trace.reason_rows import Verdict
 from hookviz.trace.rows import Effect, Subject, Synchroniser
 
 MOST = 2**53
@@ -36,7 +37,7 @@ Strange = Literal["nan", "inf", "-inf"]
 """JSON has no such numbers."""
 Real = float | Strange
 Several = Index | None | tuple[Index | None, ...]
-"""The value of a step: one, none, or several."""
+"""The value or the reason of a step: one, none, or several."""
 
 
 class Number(Struct):
@@ -144,6 +145,15 @@ class Steps(Struct):
     note: list[Note | None] = []
 
 
+class Reasons(Struct):
+    """Rows of ``ReasonRow``."""
+
+    reading: list[Name] = []
+    source: list[Prose | None] = []
+    verdict: list[Verdict] = []
+    notes: list[tuple[Note, ...]] = []
+
+
 Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=DIMENSIONS)]
 Statistics = tuple[Real | None, Real | None, Real | None, Real, Index | None, Index | None, Index | None]
 """(min, max, mean, norm, nan, inf, zero); null for what was not read."""
@@ -173,6 +183,9 @@ class File(Struct):
     rows: Steps
     saved: Saved = field(default_factory=Saved)
     scales: Scales = field(default_factory=Scales)
+    reasons: Reasons = field(default_factory=Reasons)
+    explained: list[Several] = []
+    """For each step the rows of its reasons; empty where torch was missing when the trace was saved."""
     outside: list[Index] = []
     rank: Index | None = None
     ranks: Index | None = None
@@ -202,13 +215,18 @@ def checked(data: Any, kind: type[Checked]) -> Checked:
         raise DamagedError(_plainly(str(error))) from None
     except UnicodeEncodeError:  # half of a character, where one of a few words is expected
         raise DamagedError(say("damaged.surrogate")) from None
-    for name in ("tensors", "saved", "scales", "hook_rows", "modules", "optimizers", "calls", "rows"):
-        table = getattr(file, name)
+    for name, table in _tables(file).items():
         optional = table.__struct_fields__[len(table.__struct_fields__) - len(table.__struct_defaults__) :]
         columns = {column: len(getattr(table, column)) for column in table.__struct_fields__}
         if len({length for column, length in columns.items() if length or column not in optional}) > 1:
             raise DamagedError(say("damaged.columns", table=name))
     return file
+
+
+def _tables(file: Struct) -> dict[str, Struct]:
+    """The tables of a file, by their names."""
+    found = {name: getattr(file, name) for name in file.__struct_fields__}
+    return {name: table for name, table in found.items() if isinstance(table, Struct)}
 
 
 _WORDS = {

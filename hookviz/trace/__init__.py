@@ -2,6 +2,7 @@
 
 from hookviz.trace.hooks import Hook
 from hookviz.trace.notes import Note
+from hookviz.trace.reason_rows import ReasonRow
 from hookviz.trace.rows import (
     EFFECTS,
     FORWARD_HOOK_KINDS,
@@ -42,6 +43,7 @@ __all__ = [
     "Note",
     "Part",
     "Place",
+    "ReasonRow",
     "SavedRow",
     "ScaleRow",
     "Step",

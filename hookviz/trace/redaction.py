@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
 from hookviz.trace.notes import Note
+from hookviz.trace.reason_rows import SYMBOLS
 from hookviz.trace.rows import BACKWARD, HookRow, StepRow
 from hookviz.trace.value_rows import Row
 
@@ -41,6 +42,7 @@ def redacted(trace: "TraceData", *, source: bool = True, values: bool = True) ->
     if not values:
         copy.values = [_without_numbers(row) for row in trace.values]
         copy.saved, copy.scales = [], []
+        copy.reasons = [row._replace(verdict=SYMBOLS, notes=(Note.of("why.redacted"),)) for row in trace.reasons]
         copy.rows = [row._replace(found_inf=False) if row.kind == "unscale" else row for row in copy.rows]
     return copy
 

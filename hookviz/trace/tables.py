@@ -10,6 +10,7 @@ from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
 from hookviz.trace.naming import Naming
 from hookviz.trace.notes import Note
+from hookviz.trace.reason_rows import Explained, ReasonRow
 from hookviz.trace.rows import (
     MODULE_HOOK_KINDS,
     STEP_HOOK_KINDS,
@@ -59,6 +60,10 @@ class TraceTables:
     """For each pass, the places at which it starts."""
     hooked: list[list[int]] = field(default_factory=list)
     """For each pass, the hooks that were registered on its graph, by their place in ``hook_rows``."""
+    reasons: list[ReasonRow] = field(default_factory=list, compare=False)
+    """What a file says of formulas. With torch it follows from the other tables, so traces are compared without it."""
+    explained: list[Explained] = field(default_factory=list, compare=False)
+    """For each of ``rows`` its reasons, by their place in ``reasons``; empty where no file has any."""
     _lookup: Lookup | None = field(default=None, init=False, compare=False)
     _naming: Naming | None = field(default=None, init=False, compare=False)
     _hook_numbers: dict[HookRow, int] = field(default_factory=dict, init=False, compare=False)

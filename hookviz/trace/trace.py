@@ -2,6 +2,7 @@
 
 from hookviz.support.messages import say
 from hookviz.support.table import Table
+from hookviz.trace.reason_rows import Verifier
 from hookviz.trace.rows import HOOK_KINDS, StepRow
 from hookviz.trace.sentences import firing
 from hookviz.trace.steps import Step, Steps, step_of
@@ -29,6 +30,11 @@ class TraceData(TraceTables):
         fired = [step_of(self, index) for index, row in enumerate(self.rows) if row.kind in HOOK_KINDS]
         head = [say(f"table.{name}") for name in ("step", "hook", "on", "before", "after", "effect", "where")]
         return Table(fired, head, firing)
+
+    @property
+    def verifier(self) -> Verifier | None:
+        """Checks the formulas that no file has checked; None where nothing can, as for rows without a view."""
+        return None
 
     def __repr__(self) -> str:
         if not self.rows:

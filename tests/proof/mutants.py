@@ -29,6 +29,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
+from hookviz.analysis.formulas import derivatives
+from hookviz.analysis.formulas.reason_table import with_reasons
 from hookviz.page import page
 from hookviz.picture import figure, graphviz, layout_cache
 from hookviz.player.trace_content import TraceContent
@@ -36,6 +38,7 @@ from hookviz.player.widget import Player
 from hookviz.storage.decoding import decode
 from hookviz.storage.files import encode
 from hookviz.trace import EFFECTS, KINDS, SUBJECTS
+from hookviz.trace.reason_rows import EXPLAINED, SYMBOLS, UNEXPLAINED
 from hookviz.trace.sentences import title
 
 SECONDS, MEGABYTES = 10.0, 600
@@ -182,7 +185,7 @@ def saved(kind: str) -> str:
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return json.dumps(encode(KINDS_OF_TRACE[kind]()))
+        return json.dumps(encode(with_reasons(KINDS_OF_TRACE[kind]())))
 
 
 @cache
@@ -405,6 +408,33 @@ def _of_setting(choose: random.Random, data: Any) -> None:
         plain[choose.randrange(len(plain))] = copy.deepcopy(choose.choice(settings))
 
 
+def _of_reason(choose: random.Random, data: Any) -> None:
+    """A formula that is another's, or none; a verdict that is not true; a step with the reasons of another; or none."""
+    reasons, explained = data.get("reasons"), data.get("explained")
+    if not isinstance(reasons, dict) or not isinstance(explained, list):
+        return
+    way = choose.randrange(5)
+    if way == 0:
+        data["explained"] = []
+    elif way == 1 and explained:
+        explained[choose.randrange(len(explained))] = copy.deepcopy(choose.choice([*explained, [], [0], 0, None]))
+    else:
+        name = choose.choice(("reading", "verdict", "notes"))
+        column = reasons.get(name)
+        if isinstance(column, list) and column:
+            others = {"reading": READINGS, "verdict": (EXPLAINED, SYMBOLS, UNEXPLAINED), "notes": NOTES}[name]
+            column[choose.randrange(len(column))] = copy.deepcopy(choose.choice(others))
+
+
+READINGS = (
+    *(found.text for op in derivatives.ops() for found in derivatives.formulas(op, 0)),
+    *("9" * 5_000, "-" * 5_000 + "grad", "(" * 500, "__import__('os')", "9 ** 9 ** 9", "t()", "unsqueeze(grad)", "\0"),
+)
+NOTES: tuple[Any, ...] = (
+    *([], [["why.differs", []]], [["why.summed", []]], [["why.case", []]], [["error.step", [["step", "{step}"]]]]),
+    *([["verbatim", [["text", text]]], [text, []]] for text in HOSTILE),
+)
+
 DAMAGES = (
     *(
         _wrong,
@@ -421,6 +451,7 @@ DAMAGES = (
         _of_gradients,
         _of_value,
         _of_setting,
+        _of_reason,
     ),
 )
 
@@ -449,6 +480,10 @@ def hostile(data: dict[str, Any], text: str) -> dict[str, Any]:
         for column in columns:
             if column in data[table]:  # else it holds nothing of anybody's
                 data[table][column] = [text] * len(data[table][column])
+    data["reasons"]["source"] = [text] * len(data["reasons"]["source"])
+    data["reasons"]["notes"] = [[[text, [[text, text]]], ["verbatim", [["text", text]]]]] * len(
+        data["reasons"]["notes"]
+    )
     data["saved"]["plain"] = [text if isinstance(plain, str) else plain for plain in data["saved"]["plain"]]
     labels = data["rows"].get("labels", [])
     data["rows"]["labels"] = [[[text] * len(names) for names in both] for both in labels]

@@ -310,7 +310,7 @@ def test_a_damaged_trace_is_refused(change: Any, tmp_path: Path) -> None:
 
 def test_saving_that_fails_leaves_the_old_file(trace: hv.Trace, tmp_path: Path) -> None:
     trace.save(tmp_path / "t.json")
-    broken_trace = hv.Trace(remarks=[object()])  # type: ignore[list-item]
+    broken_trace = hv.Trace(rank=object())  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         broken_trace.save(tmp_path / "t.json")
     assert hv.load(tmp_path / "t.json") == trace

@@ -15,8 +15,8 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz.analysis.formulas.evaluation import evaluate
-from hookviz.analysis.formulas.functions import TooLarge
+from hookviz.autograd.formulas.evaluation import evaluate
+from hookviz.autograd.formulas.functions import TooLarge
 from hookviz.page import page
 from hookviz.picture.html_labels import cell, words
 from hookviz.player.compression import unpack
@@ -43,6 +43,11 @@ def refusal(data: Data, folder: Path) -> str:
         read(data, folder)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
     return str(caught.value).partition("damaged trace: ")[2]
+
+
+def unexplained(data: Data) -> Data:
+    """``data`` as of a file that does not say what formulas come to: torch is asked."""
+    return data | {"explained": []}
 
 
 # -- the format
@@ -160,7 +165,23 @@ REFUSED: dict[str, tuple[Callable[[Data], Any], str]] = {
         lambda data: data["values"][0].__setitem__(3, json.loads("[" * 900 + "]" * 900)), "nested too deeply"
     ),
     "a name of a megabyte": (put("tensors", "name", "x" * 10**6), "a text of length <= 10000"),
+    "saved values of no name": (lambda data: data["saved"].pop("name"), "there is no name in saved"),
+    "saved values of no pass": (lambda data: data["saved"].pop("pass_id"), "there is no pass_id in saved"),
+    "reasons without a verdict": (lambda data: data["reasons"].pop("verdict"), "there is no verdict in reasons"),
     "a rank that is a text": (lambda data: data.update(rank="0"), "rank: expected a whole number or null, got a text"),
+    "reasons of another number of steps": (
+        lambda data: data["explained"].pop(), "the reasons are those of 33 steps, and there are 34"
+    ),
+    "a reason that is not there": (
+        lambda data: data["explained"].__setitem__(first(data, "accumulate"), 99), "of the kind accumulate, has reasons"
+    ),
+    "a reason of a step that has none": (
+        lambda data: data["explained"].__setitem__(first(data, "seed"), 0), "of the kind seed, has reasons that are"
+    ),
+    "a reason for one of two gradients": (
+        lambda data: data["explained"].__setitem__(first(data, "compute"), [0]), "of the kind compute, has reasons"
+    ),
+    "a verdict that nobody knows": (put("reasons", "verdict", "true"), "reasons.verdict[0]: invalid value 'true'"),
     "no steps": (lambda data: data.pop("rows"), "there is no rows"),
     "no format": (lambda data: data.update(version=0), "version: invalid value 0"),
 }  # fmt: skip
@@ -273,8 +294,8 @@ def test_a_formula_takes_no_more_numbers_than_anybody_could_look_at(tmp_path: Pa
     ],
 )
 def test_each_function_that_takes_a_size_is_bounded(text: str) -> None:
-    from hookviz.analysis.formulas.bounded_values import BoundedValue
     from hookviz.analysis.formulas.derivatives import parsed
+    from hookviz.autograd.formulas.bounded_values import BoundedValue
 
     grad = BoundedValue(torch.ones(64), 0.0)
     names = {
@@ -318,7 +339,7 @@ def test_a_part_that_was_never_sent_is_no_reason(tmp_path: Path) -> None:
 
 
 def test_a_node_that_was_given_no_gradient_sends_what_nothing_explains(tmp_path: Path) -> None:
-    data = json.loads(saved("graph"))
+    data = unexplained(json.loads(saved("graph")))
     step = first(data, "compute")
     data["rows"]["before"][step] = []
     trace = read(data, tmp_path)
@@ -328,12 +349,30 @@ def test_a_node_that_was_given_no_gradient_sends_what_nothing_explains(tmp_path:
 
 def test_gradients_that_torch_cannot_add_up_are_not_explained(tmp_path: Path) -> None:
     """Found by file 18389 of the search: torch has no sum of 8-bit numbers."""
-    data = json.loads(saved("graph"))
+    data = unexplained(json.loads(saved("graph")))
     for value in data["values"]:
         value[1] = "float8_e4m3fn"
     trace = read(data, tmp_path)
     notes = {reason.note for index in range(len(trace.rows)) for reason in trace.why(index)}
     assert any("NotImplementedError" in note for note in notes)
+
+
+@pytest.mark.parametrize("reading", ["9 ** 9 ** 9", "-" * 5_000 + "grad", "__import__('os')", "grad * 2", ""])
+def test_a_formula_that_a_file_holds_is_believed_only_if_it_is_one_of_ours(reading: str, tmp_path: Path) -> None:
+    data = json.loads(saved("graph"))
+    step = first(data, "compute")
+    expected = repr(read(unexplained(data), tmp_path).why(step))
+    data["reasons"]["reading"] = [reading] * len(data["reasons"]["reading"])
+    assert repr(read(data, tmp_path).why(step)) == expected
+
+
+def test_of_what_a_file_claims_no_value_is_shown_that_is_not_there(tmp_path: Path) -> None:
+    data = json.loads(saved("graph"))
+    for name, cells in (("plain", None), ("value", None), ("why", "many")):
+        data["saved"][name] = [cells] * len(data["saved"][name])
+    data["reasons"]["verdict"] = ["explained"] * len(data["reasons"]["verdict"])
+    texts = [reason.text for reason in read(data, tmp_path).why(first(data, "compute"))]
+    assert texts == ["grad × other = 1 × other = 4", "grad × self = 1 × self = 6"]
 
 
 # -- texts

@@ -29,10 +29,10 @@ def fields(text: str) -> set[str]:
 
 
 def calls() -> Iterator[tuple[str, ast.Call]]:
-    """(file, call) of each ``say(...)`` in the package."""
+    """(file, call) of each ``say(...)``, ``join(...)`` and ``Note.of(...)`` in the package."""
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("say", "join"):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("say", "join", "Note.of"):
                 yield str(path.relative_to(PACKAGE)), node
 
 

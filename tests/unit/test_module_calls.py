@@ -12,7 +12,6 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.recorder import call_tracker, module_hooks
-from hookviz.recorder.notes import HookvizWarning
 
 
 class Around(nn.Module):
@@ -92,7 +91,7 @@ def test_a_call_that_cannot_be_observed_leaves_nothing_behind(
         module.register_forward_hook(silent("kept"))
     monkeypatch.setattr(owner, where, fails)
     with hv.record() as trace:
-        with pytest.warns(HookvizWarning, match="out of order"):
+        with pytest.warns(hv.HookvizWarning, match="out of order"):
             net(leaf(3.0))
         assert len(net.inner._forward_hooks) == 1
         later(leaf(1.0))

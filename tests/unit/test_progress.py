@@ -125,7 +125,7 @@ def test_a_large_file_and_a_large_graph_count_what_is_done(
     assert loaded == trace
     told = [line.rpartition(" of ")[0] for line in counted(lines)]
     assert list(dict.fromkeys(line.rpartition(": ")[0] for line in told)) == [
-        "Making the file", "Reading the file", "Looking for hooks on nodes",
+        "Putting values into formulas", "Making the file", "Reading the file", "Looking for hooks on nodes",
     ]  # fmt: skip
     done = [line.split(": ")[1].split(" of ") for line in counted(lines)]
     assert sum(part == total for part, total in done) >= 3 and lines[-1] == ""

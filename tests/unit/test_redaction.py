@@ -120,6 +120,22 @@ def test_a_page_without_numbers_does_not_say_that_nothing_is_wrong(trace: hv.Tra
     assert "Nothing was found that is wrong" not in text and "Without the numbers nobody can say" in text
 
 
+def test_whether_a_formula_comes_to_the_numbers_is_left_out_with_them(trace: hv.Trace, tmp_path: Path) -> None:
+    trace.save(tmp_path / "t.json")
+    loaded = hv.load(tmp_path / "t.json")
+    assert "explained" in {row.verdict for row in loaded.reasons}
+    told = []
+    for known in (trace, loaded):
+        quiet = redacted(known, values=False)
+        assert isinstance(quiet, hv.Trace)
+        assert {row.verdict for row in quiet.reasons} <= {"symbols only"}
+        found = [reason for step in range(len(quiet.rows)) for reason in quiet.why(step) if reason.note != "the seed"]
+        told.append([(reason.text, reason.source, reason.verdict, reason.note) for reason in found])
+        assert {verdict for _, _, verdict, _ in told[-1]} == {"symbols only"}
+        assert {note for _, _, _, note in told[-1]} == {"No values: the numbers are left out of this page."}
+    assert told[0] == told[1]
+
+
 @pytest.mark.parametrize("where", ["file", "standard output"])
 def test_the_command_line_leaves_out_as_much(where: str, trace: hv.Trace, tmp_path: Path, capfdbinary: Any) -> None:
     saved, target = tmp_path / "pass.json", tmp_path / "pass.html"

@@ -18,10 +18,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
 from hookviz.analysis.formulas import derivatives
-from hookviz.analysis.formulas.evaluation import evaluate
-from hookviz.analysis.formulas.functions import FUNCTIONS
 from hookviz.analysis.formulas.reasons import Reason
-from hookviz.analysis.formulas.verification import ROUNDINGS
+from hookviz.autograd.formulas.evaluation import evaluate
+from hookviz.autograd.formulas.functions import FUNCTIONS
+from hookviz.autograd.formulas.verification import ROUNDINGS
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.recorder.saved_tensors import ROOM, SavedTensors
 from hookviz.trace import SavedRow
@@ -627,7 +627,7 @@ def test_a_torch_without_the_file_is_told() -> None:
 
 
 def test_a_torch_without_the_entry_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.analysis.formulas.reasons.derivatives", lambda: {"other": ""})
+    monkeypatch.setattr("hookviz.autograd.formulas.verifier.derivatives", lambda: {"other": ""})
     monkeypatch.setattr("hookviz.analysis.formulas.derivatives.derivatives", lambda: {"other": ""})
     reason = passed(leaf(2.0) * leaf(3.0)).why(1)[0]
     assert reason.note == "The derivatives.yaml of the installed torch has no such entry."

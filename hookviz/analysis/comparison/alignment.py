@@ -293,6 +293,9 @@ def _spread(trace: TraceData, keys: Sequence[Key], order: Sequence[Key]) -> Trac
     for row, place in zip(trace.rows, places, strict=True):
         rows[place] = row._replace(cause=None if row.cause is None else places[row.cause])
     trace.rows = rows
+    if trace.explained:
+        known = dict(zip(places, trace.explained, strict=True))
+        trace.explained = [known.get(place) for place in range(len(order))]
     trace.forget()
     return trace
 

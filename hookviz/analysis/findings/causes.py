@@ -5,12 +5,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import torch
-
 from hookviz.analysis.findings.pass_statistics import PassStatistics
+from hookviz.analysis.findings.tensor_numbers import broadcast_pairs, largest, rows_along
 from hookviz.support.messages import join, say
 from hookviz.trace import TensorRow
-from hookviz.trace.values import Value, flat, number, size_of
+from hookviz.trace.values import Value, number, size_of
 
 
 class Cause(NamedTuple):
@@ -253,13 +252,13 @@ def _reciprocal(ops: _Ops, node: int) -> Iterator[Cause]:
 def _exponential(ops: _Ops, node: int) -> Iterator[Cause]:
     result = ops.saved(node, "result")
     if result is not None and _holds_inf(result):
-        largest = number(math.log(_most(result.dtype)), 3)
-        yield Cause("inf", say("trouble.cause.exp", largest=largest, dtype=result.dtype))
+        most = number(math.log(largest(result.dtype)), 3)
+        yield Cause("inf", say("trouble.cause.exp", largest=most, dtype=result.dtype))
 
 
 def _division(ops: _Ops, node: int) -> Iterator[Cause]:
     numerator, denominator = ops.took(node, 0, "self"), ops.took(node, 1, "other")
-    for x, y in _pairs(numerator, denominator):
+    for x, y in broadcast_pairs(numerator, denominator):
         if y == 0 or (math.isinf(x) and math.isinf(y)):
             nan = x == 0 or y != 0
             key = "infinite" if y else "zeros" if nan else "zero"
@@ -270,7 +269,7 @@ def _division(ops: _Ops, node: int) -> Iterator[Cause]:
 
 def _product(ops: _Ops, node: int) -> Iterator[Cause]:
     one, other = ops.took(node, 0, "self"), ops.took(node, 1, "other")
-    for x, y in _pairs(one, other):
+    for x, y in broadcast_pairs(one, other):
         if 0 in (x, y) and (math.isinf(x) or math.isinf(y)):
             yield Cause("nan", say("trouble.cause.product", infinite=_signed(x if x else y)), infinite=True)
         elif one is not None and other is not None and _beyond(x * y, one.dtype, other.dtype) and _finite(x, y):
@@ -280,7 +279,7 @@ def _product(ops: _Ops, node: int) -> Iterator[Cause]:
 
 def _sum(ops: _Ops, node: int) -> Iterator[Cause]:
     sign = -1 if ops.name(node) == "Sub" else 1
-    for x, y in _pairs(ops.took(node, 0, "self"), ops.took(node, 1, "other")):
+    for x, y in broadcast_pairs(ops.took(node, 0, "self"), ops.took(node, 1, "other")):
         if math.isinf(x) and x == -sign * y:
             text = say("trouble.cause.sum" if sign > 0 else "trouble.cause.difference", x=_signed(x))
             yield Cause("nan", text, infinite=True)
@@ -288,10 +287,10 @@ def _sum(ops: _Ops, node: int) -> Iterator[Cause]:
 
 def _power(ops: _Ops, node: int) -> Iterator[Cause]:
     base, exponent = ops.took(node, 0, "self"), ops.setting(node, "exponent")
-    pairs = _pairs(base, ops.took(node, 1, "exponent"))
+    known = broadcast_pairs(base, ops.took(node, 1, "exponent"))
     if base is not None and exponent is not None:
-        pairs = iter(((_low(base), exponent), *([(0.0, exponent)] if base.zero else [])))
-    for x, y in pairs:
+        known = iter(((_low(base), exponent), *([(0.0, exponent)] if base.zero else [])))
+    for x, y in known:
         if x < 0 and math.isfinite(y) and y != int(y):
             yield Cause("nan", say("trouble.cause.power", low=number(x, 4), exponent=number(y)))
         elif x == 0 and y < 0:
@@ -302,8 +301,7 @@ def _softmax(ops: _Ops, node: int) -> Iterator[Cause]:
     value = ops.took(node, 0, "self")
     if value is None:
         return
-    rows = _rows(value, ops.setting(node, "dim"))
-    if value.max == -math.inf or any(max(row) == -math.inf for row in rows):
+    if value.max == -math.inf or any(max(row) == -math.inf for row in rows_along(value, ops.setting(node, "dim"))):
         yield Cause("nan", say("trouble.cause.softmax"), infinite=True)
     elif value.max == math.inf:
         yield Cause("nan", say("trouble.cause.softmax.inf"), infinite=True)
@@ -332,21 +330,13 @@ _RULES: dict[str, Callable[[_Ops, int], Iterator[Cause]]] = {
 """An op, and how to see in the numbers that it took, or gave, that it made NaN or Inf."""
 
 
-def _most(dtype: str) -> float:
-    """The largest number of a dtype; Inf for what is not a floating-point one."""
-    kind = getattr(torch, dtype, None)
-    if not isinstance(kind, torch.dtype) or not kind.is_floating_point:
-        return math.inf
-    return torch.finfo(kind).max
-
-
 def _largest(dtype: str) -> str:
-    return f"{_most(dtype):,.6g}"
+    return f"{largest(dtype):,.6g}"
 
 
 def _beyond(x: float, *dtypes: str) -> bool:
     """Whether a number is too large for all of these dtypes, more than rounding would explain."""
-    return all(abs(x) > 1.001 * _most(dtype) for dtype in dtypes)
+    return all(abs(x) > 1.001 * largest(dtype) for dtype in dtypes)
 
 
 def _finite(*numbers: float) -> bool:
@@ -355,33 +345,6 @@ def _finite(*numbers: float) -> bool:
 
 def _signed(x: float) -> str:
     return "Inf" if x > 0 else "-Inf"
-
-
-def _real(value: Value | None) -> torch.Tensor | None:
-    """The numbers of a tensor; None where they are not known, or complex."""
-    numbers = None if value is None else value.tolist()
-    if value is None or numbers is None or any(isinstance(x, complex) for x in flat(numbers)):
-        return None
-    return torch.tensor(numbers, dtype=torch.float64, device="cpu").reshape(value.shape)
-
-
-def _pairs(one: Value | None, other: Value | None) -> Iterator[tuple[float, float]]:
-    """The numbers of two tensors that an op puts together; none where they are not known."""
-    first, second = _real(one), _real(other)
-    if first is not None and second is not None:
-        x, y = torch.broadcast_tensors(first, second)  # type: ignore[no-untyped-call]
-        yield from zip(x.flatten().tolist(), y.flatten().tolist(), strict=True)
-
-
-def _rows(value: Value, dim: float | None) -> list[list[float]]:
-    """The numbers of a tensor along one of its dimensions, in lists; none where they are not known."""
-    tensor = _real(value)
-    if tensor is None or dim is None or not tensor.numel() or not -tensor.dim() <= dim < tensor.dim():
-        return []
-    rows: list[list[float]] = (
-        tensor.movedim(int(dim), -1).flatten(0, -2).tolist() if tensor.dim() > 1 else [tensor.tolist()]
-    )
-    return rows
 
 
 # -- numbers that grow too large

@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -81,13 +81,27 @@ def formulas(op: str, slot: int) -> list[Formula]:
     >>> sorted(found.text for found in formulas("ClampMinBackward0", 0))
     ['where(self > min, grad, 0)', 'where(self >= min, grad, 0)']
     """
+    found = _formulas(op, slot)
+    return sorted(found, key=lambda one: not one.installed) if len(found) > 1 else list(found)
+
+
+@cache
+def _formulas(op: str, slot: int) -> tuple[Formula, ...]:
     op_row = _table().get(op, {"slots": {}})
     slots = list(op_row["slots"].items())
     if not slots or (not op_row.get("list") and slot >= len(slots)):
-        return []
+        return ()
     key, row = slots[0 if op_row.get("list") else slot]
-    found = [Formula(text, op_row["entry"], key, tuple(wordings)) for text, *wordings in _readings(row)]
-    return sorted(found, key=lambda one: not one.installed) if len(found) > 1 else found
+    return tuple(Formula(text, op_row["entry"], key, tuple(wordings)) for text, *wordings in _readings(row))
+
+
+def is_reading(text: str, op: str, slot: int) -> bool:
+    """Whether ``text`` is what we know the input in ``slot`` of ``op`` to get, in some release of torch.
+
+    >>> is_reading("grad * conj(other)", "MulBackward0", 0), is_reading("grad * 2", "MulBackward0", 0)
+    (True, False)
+    """
+    return any(text == found.text for found in _formulas(op, slot))
 
 
 def _readings(row: list[Any]) -> list[list[str]]:
@@ -109,14 +123,20 @@ def needs(op: str) -> tuple[str, ...]:
     """
     slots = _table().get(op, {}).get("slots", {}).values()
     texts = [text for row in slots for text, *_ in _readings(row)]
-    found = {name for text in texts for name in names_in(parsed(text))}
+    found = {name for text in texts for name in names_of(text)}
     return tuple(sorted(_SHORT.get(name, name) for name in found - COMPUTED))
 
 
-def names_in(tree: ast.expr) -> Iterator[str]:
-    """The names of values in an expression, those of functions left out."""
+@cache
+def names_of(text: str) -> frozenset[str]:
+    """The names of values in an expression, those of functions left out.
+
+    >>> sorted(names_of("grad * exp(self)"))
+    ['grad', 'self']
+    """
+    tree = parsed(text)
     functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    yield from (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in functions)
+    return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in functions)
 
 
 def short(saved: str) -> str:

@@ -1,16 +1,17 @@
-"""A formula computed from values: a small set of operations, walked as a tree and never run as Python."""
+"""A formula computed: a small set of operations, walked as a tree and never run as Python.
+
+Here it is computed from settings: numbers, shapes and None. ``autograd.formulas`` computes it from tensors, too.
+"""
 
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
-import torch
+from hookviz.trace.values import Value
 
-from hookviz.analysis.formulas import bounded_values
-from hookviz.analysis.formulas.bounded_values import BoundedValue, term
-from hookviz.analysis.formulas.functions import FUNCTIONS, ROOM, TooLarge, bounded
+Dims = int | Sequence[int] | None
 
 
 class NotRecorded:
@@ -28,20 +29,59 @@ class NoReading(Exception):
     """A formula says nothing of this case."""
 
 
+class NeedsTorch(Exception):
+    """A formula computes with the numbers of tensors."""
+
+
+def numel(x: Any, dim: Dims = None) -> int:
+    """How many numbers a shape (or a tensor) has, or how many along some of its dimensions.
+
+    >>> numel((2, 3)), numel((2, 3), -1), numel(())
+    (6, 3, 1)
+    """
+    shape = getattr(x, "shape", x)
+    several = [dim] if isinstance(dim, int) else list(dim or range(len(shape)))
+    return math.prod(shape[d] for d in several) if len(shape) else 1
+
+
+def inverse(dims: Sequence[int]) -> tuple[int, ...]:
+    """The order of dimensions that undoes ``dims``.
+
+    >>> inverse((2, 0, -2))
+    (1, 2, 0)
+    """
+    order = [d % len(dims) for d in dims]
+    return tuple(order.index(d) for d in range(len(dims)))
+
+
+def opposite(numbers: Sequence[int]) -> tuple[int, ...]:
+    """Each number with its sign turned.
+
+    >>> opposite((1, -2))
+    (-1, 2)
+    """
+    return tuple(-n for n in numbers)
+
+
+def last(shape: Sequence[int]) -> tuple[int, ...]:
+    """The last dimensions, as many as ``shape`` has.
+
+    >>> last((3, 4))
+    (-2, -1)
+    """
+    return tuple(range(-len(shape), 0))
+
+
+PLAIN: dict[str, Callable[..., Any]] = {"size": numel, "inverse": inverse, "opposite": opposite, "last": last}
+"""Functions that give plain numbers; with values in it, a formula shows the numbers."""
+
+
 def _raised(base: Any, exponent: Any) -> Any:
     """A power of plain numbers. One of whole numbers could have any number of digits."""
     return base**exponent if isinstance(base, float) or abs(exponent) <= 64 else float(base) ** exponent
 
 
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: bounded_values.add,
-    ast.Sub: bounded_values.subtract,
-    ast.Mult: bounded_values.multiply,
-    ast.Div: bounded_values.divide,
-    ast.MatMult: bounded_values.matrix_product,
-    ast.Pow: bounded_values.power,
-}
-_PLAIN: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -61,43 +101,72 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 
 
-def evaluate(node: ast.expr, names: Mapping[str, Any]) -> Any:
-    """What an expression comes to: a ``BoundedValue``, or a plain value.
+class Evaluator:
+    """Computes what expressions come to, given what their names stand for.
 
     Raises:
-        Missing: a value that it needs was not kept.
+        Missing: a value that is needed was not kept.
         NoReading: the formula is silent about this case.
-        TooLarge: it would give more numbers than anybody could look at.
-        Exception: torch or Python cannot compute with such values; a file may hold any.
+        NeedsTorch: the formula computes with the numbers of tensors.
+        Exception: Python cannot compute with such settings; a file may hold any.
 
     >>> from hookviz.analysis.formulas.derivatives import parsed
-    >>> evaluate(parsed("(a + 1) ** 2"), {"a": 2})
+    >>> Evaluator({"a": 2}).value(parsed("(a + 1) ** 2"))
     9
     """
-    match node:
-        case ast.Constant(value):
-            return value
-        case ast.Name(id=name):
-            return _named(name, names)
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            x = evaluate(inner, names)
-            return BoundedValue(-x.value, x.error) if isinstance(x, BoundedValue) else -x
-        case ast.BinOp(left=left, op=op, right=right):
-            return _binary(type(op), evaluate(left, names), evaluate(right, names))
-        case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return _compared(type(op), left, right, names)
-        case ast.BoolOp(values=parts):  # "or" is all that is needed
-            return any(evaluate(part, names) for part in parts)
-        case ast.IfExp():
-            return _read(evaluate(branch(node, names), names))
-        case ast.Call(func=ast.Name(id=name), args=arguments):
-            return FUNCTIONS[name](*(evaluate(part, names) for part in arguments))
-    raise TypeError(ast.dump(node))
 
+    functions: ClassVar[Mapping[str, Callable[..., Any]]] = PLAIN
 
-def branch(node: ast.IfExp, names: Mapping[str, Any]) -> ast.expr:
-    """The part of a choice that holds here."""
-    return node.body if evaluate(node.test, names) else node.orelse
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        self.names = names
+
+    def value(self, node: ast.expr) -> Any:
+        """What an expression comes to."""
+        match node:
+            case ast.Constant(value):
+                return value
+            case ast.Name(id=name):
+                return self._named(name)
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return self.negated(self.value(inner))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.combined(type(op), self.value(left), self.value(right))
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op]):
+                return _COMPARE[type(op)](self.names.get(name), None)  # asked of what may not have been kept, too
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return self.compared(_COMPARE[type(op)], self.value(left), self.value(right))
+            case ast.BoolOp(values=parts):  # "or" is all that is needed
+                return any(self.value(part) for part in parts)
+            case ast.IfExp():
+                return _read(self.value(self.branch(node)))
+            case ast.Call(func=ast.Name(id=name), args=arguments):
+                return self.functions[name](*(self.value(part) for part in arguments))
+        raise TypeError(ast.dump(node))
+
+    def branch(self, node: ast.IfExp) -> ast.expr:
+        """The part of a choice that holds here."""
+        return node.body if self.value(node.test) else node.orelse
+
+    def _named(self, name: str) -> Any:
+        if name == "pi":
+            return math.pi
+        found = self.names.get(name, NotRecorded("none"))
+        for part in found if isinstance(found, list) else [found]:
+            if isinstance(part, NotRecorded):
+                raise Missing(part.why)
+        return found
+
+    def negated(self, x: Any) -> Any:
+        """The opposite of a number."""
+        return -_plain(x)
+
+    def combined(self, op: type[ast.operator], a: Any, b: Any) -> Any:
+        """Two numbers added, multiplied, …"""
+        return _ARITHMETIC[op](_plain(a), _plain(b))
+
+    def compared(self, compare: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+        """Whether ``compare`` holds of two settings."""
+        return compare(_plain(a), _plain(b))
 
 
 def _read(x: Any) -> Any:
@@ -106,42 +175,7 @@ def _read(x: Any) -> Any:
     return x
 
 
-def _named(name: str, names: Mapping[str, Any]) -> Any:
-    if name == "pi":
-        return math.pi
-    found = names.get(name, NotRecorded("none"))
-    for part in found if isinstance(found, list) else [found]:
-        if isinstance(part, NotRecorded):
-            raise Missing(part.why)
-    return found
-
-
-def _binary(op: type[ast.operator], a: Any, b: Any) -> Any:
-    if not isinstance(a, BoundedValue) and not isinstance(b, BoundedValue):
-        return _PLAIN[op](a, b)
-    if op in (ast.BitAnd, ast.BitOr):
-        return BoundedValue(_PLAIN[op](a.value, b.value), 0.0)
-    _make_room(op, a, b)
-    return _BINARY[op](term(a), term(b))
-
-
-def _make_room(op: type[ast.operator], a: Any, b: Any) -> None:
-    """Refuse to combine two values into one of too many numbers: each of one may meet each of the other."""
-    one, other = (x.value if isinstance(x, BoundedValue) else x for x in (a, b))
-    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
-        return
-    if one.numel() * other.numel() <= ROOM:
-        return
-    if op is ast.MatMult:
-        raise TooLarge
-    bounded(torch.broadcast_shapes(one.shape, other.shape))  # type: ignore[no-untyped-call]
-
-
-def _compared(op: type[ast.cmpop], left: ast.expr, right: ast.expr, names: Mapping[str, Any]) -> Any:
-    compare = _COMPARE[op]
-    if op in (ast.Is, ast.IsNot) and isinstance(left, ast.Name):  # asked of what may not have been kept, too
-        return compare(names.get(left.id), None)
-    a, b = evaluate(left, names), evaluate(right, names)
-    if not isinstance(a, BoundedValue) and not isinstance(b, BoundedValue):
-        return compare(a, b)
-    return BoundedValue(compare(term(a).value, term(b).value), 0.0)
+def _plain(x: Any) -> Any:
+    if isinstance(x, Value | list):
+        raise NeedsTorch
+    return x

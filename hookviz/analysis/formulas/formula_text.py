@@ -4,9 +4,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hookviz.analysis.formulas.bounded_values import BoundedValue
-from hookviz.analysis.formulas.evaluation import branch, evaluate
-from hookviz.analysis.formulas.functions import PLAIN
+from hookviz.analysis.formulas.evaluation import PLAIN, Evaluator
 from hookviz.support.messages import say
 from hookviz.trace.values import Value, number
 
@@ -63,8 +61,8 @@ class Writer:
         self.names, self.texts = names, texts
         self.fits = True
         """Whether everything written so far tells all its numbers."""
-        terms = (x for x in names.values() if isinstance(x, BoundedValue))
-        self.complex = any(x.tensor.is_complex() for x in terms)
+        self.complex = any(isinstance(x, Value) and x.dtype.startswith("complex") for x in names.values())
+        self._evaluator = Evaluator(names)
 
     def write(self, tree: ast.expr) -> str:
         """The whole formula.
@@ -108,7 +106,7 @@ class Writer:
     def _choice(self, node: ast.IfExp) -> Piece:
         """The case that holds; both where nobody knows."""
         try:
-            return self._piece(branch(node, self.names))
+            return self._piece(self._evaluator.branch(node))
         except Exception:  # the values that decide were not kept, or are such as nobody can compute with
             one, test, other = (self._piece(part) for part in (node.body, node.test, node.orelse))
             text = say("why.choice", one=one.within(_EITHER), test=test.text, other=other.within(_ALL))
@@ -145,10 +143,10 @@ class Writer:
     def _known(self, node: ast.expr) -> Any:
         """The plain value of a piece, or None."""
         try:
-            found = evaluate(node, self.names)
-        except Exception:  # a value was not kept, or is such as nobody can compute with
+            found = self._evaluator.value(node)
+        except Exception:  # a value was not kept, or is a tensor, or such as nobody can compute with
             return None
-        return None if isinstance(found, BoundedValue) else found
+        return None if isinstance(found, Value) else found
 
     def _is_nothing(self, node: ast.expr) -> bool:
         """Whether an argument is one that says: all of them."""

@@ -1,29 +1,22 @@
 """Why a gradient is what it is: the formula, the values in it, and whether they come to what was recorded."""
 
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
-import torch
-from torch.utils._python_dispatch import _disable_current_modes
-
-from hookviz.analysis.formulas.bounded_values import BoundedValue, add
-from hookviz.analysis.formulas.derivatives import Formula, derivatives, formulas, names_in, needs, passes_each, short
-from hookviz.analysis.formulas.evaluation import Missing, NoReading, NotRecorded, evaluate
+from hookviz.analysis.formulas.derivatives import names_of, parsed
+from hookviz.analysis.formulas.evaluation import NotRecorded
+from hookviz.analysis.formulas.formula_inputs import FormulaInputs
 from hookviz.analysis.formulas.formula_text import SUMMAND, Writer, text_of
-from hookviz.analysis.formulas.functions import TooLarge
-from hookviz.analysis.formulas.verification import agrees, rebuilt
+from hookviz.analysis.formulas.verdicts import Verdicts
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
-from hookviz.trace import Step, StepRow, TraceData
+from hookviz.trace import Note, Step, StepRow, TraceData
+from hookviz.trace.reason_rows import EXPLAINED, UNEXPLAINED, ReasonRow, Verdict
 from hookviz.trace.rows import BACKWARD
 from hookviz.trace.sentences import brief
 from hookviz.trace.values import Value
 
-EXPLAINED, SYMBOLS, UNEXPLAINED = "explained", "symbols only", "not explained"
 LINE = 140
 """A formula that gets longer than this with its values in it is told without them."""
 
@@ -42,7 +35,7 @@ class Reason:
     """The gradient that was recorded."""
     source: str | None
     """The text in torch's ``derivatives.yaml`` of which the formula is a reading."""
-    verdict: str
+    verdict: Verdict
     """``explained``, ``symbols only`` or ``not explained``."""
     note: str = ""
     """What else there is to say: what was summed over, or why there is no more than this."""
@@ -74,8 +67,9 @@ class Explainer:
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
+        self._inputs = FormulaInputs(trace)
+        self._verdicts = Verdicts(trace, self._inputs)
         self._computed: dict[tuple[int, int], Reason | None] = {}
-        self._shapes: dict[int, list[Any]] = {}
 
     def reasons(self, step: int, most: int | None = None) -> list[Reason]:
         """Those for a step in which a node computes, or a gradient arrives or is accumulated; none for any other.
@@ -89,7 +83,7 @@ class Explainer:
             return [reason for reason in found if reason is not None]
         if row.kind == "arrive":
             return self._arrived(self.trace.steps[step])
-        return [self._accumulated(step)] if row.kind == "accumulate" else []
+        return [self._accumulated(self.trace.steps[step])] if row.kind == "accumulate" else []
 
     # -- what a node computes
 
@@ -107,55 +101,25 @@ class Explainer:
         place, value = self.trace.edges.get((row.node, slot)), self.trace.value(after[slot])
         if place is None or not isinstance(value, Value):
             return None
-        op = self.trace.ops[row.node]
-        known = formulas(op, slot)
-        reason = Reason(self.trace.name(*place), "", "", value, None, UNEXPLAINED)
-        if not known:
-            return replace(reason, note=self._no_entry(row, op))
-        if step not in self._shapes:
-            self._shapes[step] = [None if i is None else Value(*self.trace.values[i]).shape for i in after]
-        shown = self._names(row, op, slot, self._shapes[step])
-        reasons = [_explained(_quoted(reason, found, known[0]), found, shown) for found in known]
-        # A trace may come from another release of torch than the installed one: what was recorded decides.
-        return next((found for found in reasons if found.verdict == EXPLAINED), reasons[0])
+        found, on = self._verdicts.find_sent(step, slot), self.trace.name(*place)
+        if found is None:
+            return Reason(on, "", "", value, None, UNEXPLAINED, self._no_entry(row))
+        return _write_reason(found, on, value, self._inputs.names(step, slot))
 
-    def _no_entry(self, row: StepRow, op: str) -> str:
-        saved = self._saved(row)
-        if BACKWARD not in saved:
-            return say("why.no_entry", op=op)
-        where = saved[BACKWARD]
-        return say("why.function", where=where) if where else say("why.function.hidden")
-
-    def _saved(self, row: StepRow) -> dict[str, Any]:
-        """Name in the formulas → what the node of a step had saved, or why that is not known."""
-        found: dict[str, Any] = {}
-        for saved in self.trace.lookup.saved(row.pass_id, row.node):
-            value = self.trace.value(saved.value)
-            thing = NotRecorded(saved.why) if saved.why else saved.plain if value is None else value
-            found[short(saved.name)] = list(value) if isinstance(value, tuple) else thing
-        return found
-
-    def _names(self, row: StepRow, op: str, slot: int, shapes: Sequence[Any]) -> dict[str, Any]:
-        """Name in the formulas → value, plain value, or why it is not known."""
-        saved = self._saved(row)
-        names = {short(name): saved.get(short(name), NotRecorded("many")) for name in needs(op)}
-        if names.get("correction", 0) is None:
-            names["correction"] = 1
-        before = row.before if isinstance(row.before, tuple) else (row.before,)
-        grads = [None if i is None else self.trace.value(i) for i in before]
-        grad = grads[slot if passes_each(op) and slot < len(grads) else 0] if grads else None
-        names |= {"grads": grads, "grad": NotRecorded("no_grad") if grad is None else grad, "slot": slot}
-        return names | _part(names.get("dim"), shapes, slot)
+    def _no_entry(self, row: StepRow) -> str:
+        """Why there is no formula for what a node sent: the node is a Function in Python, or nobody wrote it down."""
+        saved = self.trace.lookup.saved(row.pass_id, row.node)
+        written = [part.plain for part in saved if part.name == BACKWARD]
+        if not written:
+            return say("why.no_entry", op=self.trace.ops[row.node])
+        return say("why.function", where=written[-1]) if written[-1] else say("why.function.hidden")
 
     # -- what arrives, and what is added up
 
     def _arrived(self, step: Step) -> list[Reason]:
         """Why each contribution, and if there are several, their sum."""
         parts = [self._contribution(step, *part) for part in step.row.parts]
-        if len(parts) < 2:
-            return parts
-        values = [part.value for part in parts]
-        return [*parts, _sum(step.on, say("why.sum", count=len(parts)), values, step.after)]
+        return parts if len(parts) < 2 else [*parts, self._sum(step, say("why.sum", count=len(parts)))]
 
     def _contribution(self, step: Step, node: int, slot: int, index: int | None) -> Reason:
         value = self.trace.value(index)
@@ -170,93 +134,45 @@ class Explainer:
         changed = say("why.changed_later", before=brief(reason.value), after=brief(value), op=self.trace.name(node))
         return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=changed)
 
-    def _accumulated(self, step: int) -> Reason:
+    def _accumulated(self, step: Step) -> Reason:
         """The old ``.grad`` and the gradient that came last."""
-        row = self.trace.rows[step]
-        before, after = self.trace.value(row.before), self.trace.value(row.after)
-        of_pass = self.trace.lookup.steps(row.pass_id)
-        earlier = (self.trace.rows[i] for i in reversed(of_pass[: bisect_left(of_pass, step)]))
-        grad = self.trace.value(next((r.after for r in earlier if r.node == row.node and r.after is not None), None))
-        on = self.trace.name(row.node, row.output)
-        return _sum(on, "grad", [grad], after) if before is None else _sum(on, ".grad + grad", [before, grad], after)
+        return self._sum(step, "grad" if step.before is None else ".grad + grad")
+
+    def _sum(self, step: Step, formula: str) -> Reason:
+        """What several gradients add up to."""
+        found = self._verdicts.find_sum(step.index)
+        filled = _write_sum(self._inputs.terms(step.index)) if found.verdict == EXPLAINED else ""
+        note = _write_notes(found.notes, formula)
+        assert not isinstance(step.after, tuple)  # one gradient arrives
+        return Reason(step.on, formula, filled, step.after, None, found.verdict, note)
 
 
-def _part(dim: Any, shapes: Sequence[Any], slot: int) -> dict[str, Any]:
-    """Where the part of ``slot`` lies in a concatenation along ``dim``; only the parts themselves tell how long."""
-    shape = shapes[slot]
-    if not isinstance(dim, int) or not shape or not -len(shape) <= dim < len(shape):
-        return {"first": NotRecorded("part"), "length": NotRecorded("part")}
-    # A vector of no numbers may stand among tensors of any shape.
-    lengths = [0 if before == (0,) else None if before is None else before[dim] for before in shapes[:slot]]
-    known = [length for length in lengths if length is not None]
-    first = sum(known) if len(known) == slot else NotRecorded("part")
-    return {"first": first, "length": shape[dim]}
+def _write_reason(found: ReasonRow, on: str, value: Value, names: Mapping[str, Any]) -> Reason:
+    """The reason that a row tells, with the formula as a person reads it."""
+    silent = any(note.key == "why.case" for note in found.notes)
+    formula = "" if silent else Writer(names).write(parsed(found.reading))
+    filled = _fill_in(found.reading, names, formula) if found.verdict == EXPLAINED else ""
+    return Reason(on, formula, filled, value, found.source, found.verdict, _write_notes(found.notes, formula))
 
 
-def _quoted(reason: Reason, found: Formula, first: Formula) -> Reason:
-    """``reason`` with PyTorch's own text; that of another release, where ``first``, the installed one's, is not it."""
-    if found is first:
-        return replace(reason, source=found.source)
-    return replace(reason, source=found.wordings[0], note=say("why.other_release"))
+def _write_notes(notes: Sequence[Note], formula: str) -> str:
+    """What else there is to say, in sentences."""
+    told = (say(note.key, formula=formula) if note.key == "why.differs" else note.text for note in notes)
+    return join("join.sentences", told)
 
 
-def _explained(reason: Reason, found: Formula, shown: Mapping[str, Any]) -> Reason:
-    """``reason`` with the formula in it, and with values if these come to what was recorded."""
-    with _quietly():
-        names = {name: rebuilt(thing) for name, thing in shown.items()}
-        reason = replace(reason, formula=Writer(names).write(found.tree), verdict=SYMBOLS)
-        if found.entry is not None and reason.source is None:
-            reason = replace(reason, note=say("why.no_file" if not derivatives() else "why.no_text"))
-        try:
-            computed = evaluate(found.tree, names)
-            goal = rebuilt(reason.value)
-            if isinstance(goal, NotRecorded):
-                raise Missing(goal.why)
-            summed = agrees(computed, goal.tensor)
-        except Missing as missing:
-            return replace(reason, note=say(f"why.{missing}"))
-        except TooLarge:
-            return replace(reason, note=say("why.large"))
-        except NoReading:
-            return replace(reason, formula="", verdict=UNEXPLAINED, note=say("why.case"))
-        except Exception as error:  # torch cannot compute with such values
-            return replace(reason, verdict=UNEXPLAINED, note=say("why.failed", error=type(error).__name__))
-        if summed is None:
-            return replace(reason, verdict=UNEXPLAINED, note=say("why.differs", formula=reason.formula))
-        note = join("join.sentences", [reason.note, summed])
-        return replace(reason, filled=_filled(found, shown, names, reason), verdict=EXPLAINED, note=note)
-
-
-def _filled(found: Formula, shown: Mapping[str, Any], names: Mapping[str, Any], reason: Reason) -> str:
+def _fill_in(reading: str, names: Mapping[str, Any], formula: str) -> str:
     """The formula with the values in it; empty where they do not fit, or there are none."""
-    texts = {name: text_of(shown[name]) for name in names_in(found.tree) if name in shown}
+    known = {name: names[name] for name in names_of(reading) if name in names}
+    texts = {name: text_of(thing) for name, thing in known.items() if not isinstance(thing, NotRecorded)}
     writer = Writer(names, texts)
-    filled = writer.write(found.tree)
-    return filled if writer.fits and len(filled) <= LINE and filled != reason.formula else ""
+    filled = writer.write(parsed(reading))
+    return filled if writer.fits and len(filled) <= LINE and filled != formula else ""
 
 
-def _sum(on: str, formula: str, parts: Sequence[Any], after: Any) -> Reason:
-    """What several gradients add up to, in the order in which they come."""
-    reason = Reason(on, formula, "", after, None, SYMBOLS)
-    with _quietly():
-        terms = [rebuilt(part) for part in parts]
-        goal = rebuilt(after)
-        if not isinstance(goal, BoundedValue) or not all(isinstance(part, BoundedValue) for part in terms):
-            return replace(reason, note=say("why.large"))
-        try:
-            same = agrees(reduce(add, terms), goal.tensor) is not None
-        except Exception as error:  # torch cannot add up such values: they are of an 8-bit dtype, or of other shapes
-            return replace(reason, verdict=UNEXPLAINED, note=say("why.failed", error=type(error).__name__))
-        if not same:
-            return replace(reason, verdict=UNEXPLAINED, note=say("why.differs", formula=formula))
-    pieces = [text_of(part) for part in parts]
-    filled = " + ".join(piece.within(SUMMAND) for piece in pieces) if len(pieces) > 1 else pieces[0].text
-    return replace(reason, filled=filled if all(piece.fits for piece in pieces) else "", verdict=EXPLAINED)
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Compute as if nobody were watching, whatever modes are in force, and leave no trace of it."""
-    plainly = (torch.no_grad(), torch._C.DisableTorchFunction(), _disable_current_modes())
-    with plainly[0], plainly[1], plainly[2], torch.autocast("cpu", enabled=False):
-        yield
+def _write_sum(terms: Sequence[Any]) -> str:
+    """The values of a sum; empty where they do not fit."""
+    pieces = [text_of(term) for term in terms]
+    if not all(piece.fits for piece in pieces):
+        return ""
+    return " + ".join(piece.within(SUMMAND) for piece in pieces) if len(pieces) > 1 else pieces[0].text

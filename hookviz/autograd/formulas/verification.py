@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 
-from hookviz.analysis.formulas.bounded_values import BoundedValue, rounded, size_of, term
 from hookviz.analysis.formulas.evaluation import NotRecorded
-from hookviz.support.messages import join, say
+from hookviz.autograd.formulas.bounded_values import BoundedValue, rounded, size_of, term
+from hookviz.trace.notes import Note
 from hookviz.trace.values import Value
 
 ROUNDINGS = 4
@@ -22,17 +22,13 @@ def rebuilt(thing: Any) -> Any:
     """
     if isinstance(thing, list):
         return [rebuilt(part) for part in thing]
-    if isinstance(thing, tuple) and thing and all(part is None or isinstance(part, Value) for part in thing):
-        return [rebuilt(part) for part in thing]
     if not isinstance(thing, Value):
         return thing
-    if thing.note is not None or thing.tolist() is None:
-        return NotRecorded("large" if thing.note is None else "hidden")
     try:
         numbers = torch.tensor(thing.tolist(), dtype=_dtype(thing.dtype), device="cpu")
     except (RuntimeError, TypeError):  # of some dtypes torch makes no tensor, and a dtype of another release is unknown
         return NotRecorded("hidden")
-    return BoundedValue(numbers.reshape(thing.shape), 0.0)
+    return BoundedValue(numbers if numbers.shape == thing.shape else numbers.reshape(thing.shape), 0.0)
 
 
 def _dtype(name: str) -> torch.dtype:
@@ -43,31 +39,42 @@ def _dtype(name: str) -> torch.dtype:
     return found
 
 
-def agrees(found: Any, recorded: torch.Tensor) -> str | None:
-    """Whether ``found``, made as the engine would make it, is ``recorded``: what was done to it in words, or None.
+def agrees(found: Any, recorded: torch.Tensor) -> tuple[Note, ...] | None:
+    """Whether ``found``, made as the engine would make it, is ``recorded``: what was done to it, or None.
 
     The engine takes the real part of what goes to a real tensor, sums up what was broadcast, and casts. Beyond that
-    no more than rounding may lie between the two; NaN is like NaN.
+    no more than rounding may lie between the two.
     """
-    value, error, notes = term(found).tensor, torch.as_tensor(term(found).error), []
+    reached = term(found)
+    value, notes, summed = reached.tensor, list[Note](), False
     if value.is_complex() and not recorded.is_complex():
-        value, notes = value.real, [say("why.real")]
-    if not isinstance(term(found).value, torch.Tensor):
+        value, notes = value.real, [Note.of("why.real")]
+    if not isinstance(reached.value, torch.Tensor):
         value = value.expand(recorded.shape)
     elif value.shape != recorded.shape:
         dims = summed_over(tuple(value.shape), tuple(recorded.shape))
         if dims is None:
             return None
+        notes.append(Note.of("why.summed", dims=", ".join(map(str, dims))))
+        summed = True
+    total = value.sum_to_size(recorded.shape) if summed else value
+    if torch.equal(total.to(recorded.dtype), recorded):  # nearly always
+        return tuple(notes)
+    error = torch.as_tensor(reached.error)
+    if summed:
         error = (error + rounded(value)).expand(value.shape).sum_to_size(recorded.shape)
-        value = value.sum_to_size(recorded.shape)
-        notes.append(say("why.summed", dims=", ".join(map(str, dims))))
+    return tuple(notes) if _is_near(total, error, recorded) else None
+
+
+def _is_near(value: torch.Tensor, error: torch.Tensor, recorded: torch.Tensor) -> bool:
+    """Whether no more than rounding lies between the numbers of ``value`` and those recorded; NaN is like NaN."""
     limits = torch.finfo(recorded.dtype)
     # A number without dimensions may be a Python number, with which torch computes in the dtype of the others.
     error = error * max(1.0, limits.eps / torch.finfo(value.dtype).eps)
     value = value.to(recorded.dtype)
     allowed = ROUNDINGS * (error + limits.smallest_normal * limits.eps)
     alike = (value == recorded) | (value.isnan() & recorded.isnan()) | (size_of(value - recorded) <= allowed)
-    return join("join.sentences", notes) if bool(alike.all()) else None
+    return bool(alike.all())
 
 
 def summed_over(shape: tuple[int, ...], into: tuple[int, ...]) -> list[int] | None:

@@ -21,6 +21,11 @@ class BoundedValue(NamedTuple):
             return self.value
         return torch.tensor(self.value, dtype=torch.complex128 if isinstance(self.value, complex) else torch.float64)
 
+    @property
+    def shape(self) -> torch.Size:
+        """The shape of the value."""
+        return self.tensor.shape
+
 
 def term(x: Any) -> BoundedValue:
     """``x`` as a term that is exact."""

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from hookviz.analysis.formulas.bounded_values import BoundedValue, conjugate, linear, rounded, smooth, term
+from hookviz.analysis.formulas.evaluation import PLAIN, Dims
+from hookviz.autograd.formulas.bounded_values import BoundedValue, conjugate, linear, rounded, smooth, term
 
-Dims = int | Sequence[int] | None
 aten: Any = torch.ops.aten
 
 ROOM = 4_096
@@ -52,13 +52,6 @@ def _sum(x: torch.Tensor, dim: Dims = None) -> torch.Tensor:
 
 def _mean(x: torch.Tensor, dim: Dims = None) -> torch.Tensor:
     return x.mean(_dims(x, dim), keepdim=True) if x.dim() else x
-
-
-def _size(x: Any, dim: Dims = None) -> int:
-    """How many numbers a shape (or a tensor) has, or how many along some of its dimensions."""
-    shape = x.tensor.shape if isinstance(x, BoundedValue) else x
-    several = [dim] if isinstance(dim, int) else list(dim or range(len(shape)))
-    return math.prod(shape[d] for d in several) if len(shape) else 1
 
 
 def _unsqueeze(x: torch.Tensor, dim: Dims, keepdim: bool = False) -> torch.Tensor:
@@ -182,37 +175,6 @@ def _cat(grads: Sequence[BoundedValue | None], dim: int, sizes: Any, shape: Sequ
     ]
     return BoundedValue(torch.cat(parts, dim), 0.0)
 
-
-def inverse(dims: Sequence[int]) -> tuple[int, ...]:
-    """The order of dimensions that undoes ``dims``.
-
-    >>> inverse((2, 0, -2))
-    (1, 2, 0)
-    """
-    order = [d % len(dims) for d in dims]
-    return tuple(order.index(d) for d in range(len(dims)))
-
-
-def opposite(numbers: Sequence[int]) -> tuple[int, ...]:
-    """Each number with its sign turned.
-
-    >>> opposite((1, -2))
-    (-1, 2)
-    """
-    return tuple(-n for n in numbers)
-
-
-def last(shape: Sequence[int]) -> tuple[int, ...]:
-    """The last dimensions, as many as ``shape`` has.
-
-    >>> last((3, 4))
-    (-2, -1)
-    """
-    return tuple(range(-len(shape), 0))
-
-
-PLAIN: dict[str, Callable[..., Any]] = {"size": _size, "inverse": inverse, "opposite": opposite, "last": last}
-"""Functions that give plain numbers; with values in it, a formula shows the numbers."""
 
 _SMOOTH = {name: smooth(getattr(torch, name)) for name in ("exp", "log", "sqrt", "rsqrt", "sin", "cos", "sinh", "cosh")}
 _SMOOTH |= {name: smooth(getattr(torch, name)) for name in ("tanh", "sigmoid", "erf", "sgn")}
