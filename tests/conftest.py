@@ -17,6 +17,13 @@ def pytest_configure() -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
+def frozen_memory() -> None:
+    """Garbage collections in these tests visit what they made, not the million objects of torch and earlier tests."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
 def random_numbers() -> None:
     """The same in every run: what torch draws decides how long the words on the screen are."""
     torch.manual_seed(0)
@@ -28,15 +35,6 @@ def no_hooks_on_all_modules() -> Iterator[None]:
     yield
     left = {name: kept for name, kept in vars(torch_modules).items() if name.startswith("_global") and kept}
     assert not {name: kept for name, kept in left.items() if isinstance(kept, dict)}
-
-
-@pytest.fixture(scope="module")
-def own_memory() -> Iterator[None]:
-    """A search of all that is in memory finds what these tests made, and not a million things of tests before them."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture
