@@ -7,6 +7,10 @@ PEERS_ARGS ?=
 PYTEST_ARGS ?=
 
 VENV_PYTHON = .venv/bin/python
+AGAIN = $(MAKE) --no-print-directory
+QUICK = -q --numprocesses auto --dist worksteal -m "not slow" hookviz README.md tests/unit
+# What Python has compiled stays for the next run, whatever this shell says: otherwise each process compiles all anew.
+export PYTHONDONTWRITEBYTECODE =
 # JupyterLab refuses to run as root, as people do in containers, without this.
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
@@ -32,8 +36,12 @@ lab: ready
 	@echo "JupyterLab starts; its address appears below. Ctrl-C ends it."
 	@$(VENV_PYTHON) -m jupyterlab $(ROOT_ARGS) $(LAB_ARGS) notebooks
 
-check: ready-site lint
-	@OMP_NUM_THREADS=1 $(VENV_PYTHON) -m pytest -q --numprocesses auto --dist worksteal -m "not slow" hookviz README.md tests/unit
+# Style and types are checked while the tests run; what that found comes after them, so that the two do not mix.
+check: ready-site
+	@mkdir -p build
+	@$(AGAIN) lint >build/lint.log 2>&1 & lint=$$!; trap 'kill $$lint' INT TERM; \
+	OMP_NUM_THREADS=1 $(VENV_PYTHON) -m pytest $(QUICK); failed=$$?; \
+	wait $$lint || failed=1; cat build/lint.log; exit $$failed
 
 test: ready-site
 	@$(VENV_PYTHON) tools/suite.py $(PYTEST_ARGS)

@@ -150,7 +150,7 @@ traces = st.builds(
 
 
 @given(traces)
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
 def test_every_trace_comes_back_exactly(trace: hv.Trace) -> None:
     text = json.dumps(encode(trace), ensure_ascii=False, allow_nan=False)
     same_text(decode(json.loads(text), hv.Trace), trace)

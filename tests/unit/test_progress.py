@@ -5,10 +5,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 import torch
-from nbclient import NotebookClient
 
 import hookviz as hv
 from hookviz.player.widget import Player
@@ -16,7 +14,6 @@ from hookviz.support import progress as room
 from hookviz.support.progress import progress, shown_by
 from hookviz.what_if import whatif
 from hookviz.what_if.slider_panel import sliders
-from tests.browser.lab import write_notebook
 from tests.unit.test_whatif import a_to_e
 
 
@@ -159,6 +156,12 @@ CELLS = (
 
 @pytest.mark.slow
 def test_a_notebook_keeps_nothing_that_is_seen(tmp_path: Path) -> None:
+    # Loading these takes seconds, which the quick tests should not wait for.
+    import nbformat
+    from nbclient import NotebookClient
+
+    from tests.browser.lab import write_notebook
+
     write_notebook(tmp_path / "saved.ipynb", *CELLS)
     notebook = nbformat.read(tmp_path / "saved.ipynb", as_version=4)
     shown: list[str] = []
