@@ -4,16 +4,30 @@ import gc
 import signal
 import warnings
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 import torch.nn.modules.module as torch_modules
+
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadFileScheduling
 
 
 def pytest_configure() -> None:
     """A shell that starts the tests in the background lets them ignore Ctrl-C, which some of them are about."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> "LoadFileScheduling | None":
+    """Share tests out by lesson, too, where they are shared out by file."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from tests.scheduling import ByFileOrLesson
+
+    return ByFileOrLesson(config, log)
 
 
 @pytest.fixture(autouse=True, scope="module")

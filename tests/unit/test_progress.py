@@ -15,6 +15,7 @@ from hookviz.support.progress import progress, shown_by
 from hookviz.what_if import whatif
 from hookviz.what_if.slider_panel import sliders
 from tests.unit.test_whatif import a_to_e
+from tests.waiting import PATIENCE
 
 
 class Screen(io.StringIO):
@@ -165,7 +166,7 @@ def test_a_notebook_keeps_nothing_that_is_seen(tmp_path: Path) -> None:
     write_notebook(tmp_path / "saved.ipynb", *CELLS)
     notebook = nbformat.read(tmp_path / "saved.ipynb", as_version=4)
     shown: list[str] = []
-    client = NotebookClient(notebook, timeout=60)
+    client = NotebookClient(notebook, timeout=int(PATIENCE))
     handle = client.process_message
 
     def note(message: Any, cell: Any, index: int) -> Any:
