@@ -1,7 +1,6 @@
 """A JupyterLab and a Chromium for the browser tests; without a Chromium they are left out, unless they must run."""
 
 import functools
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, TimeoutError, expect
 
 from tests.browser.lab import CLOSE, Lab, Prose, browser, chromium, write_notebook
+from tests.requirements import leave_out
 from tests.waiting import MILLISECONDS
 
 expect.set_options(timeout=MILLISECONDS)
@@ -82,10 +82,7 @@ SLOW = "[anywidget] Failed to initialize model."
 @pytest.fixture(scope="session")
 def chrome() -> Iterator[Browser]:
     if chromium() is None:
-        reason = "no Chromium is here: install it, or name one in HOOKVIZ_CHROMIUM"
-        if "browser" in os.environ.get("HOOKVIZ_REQUIRE", "").split(","):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        leave_out("browser", "no Chromium is here: install it, or name one in HOOKVIZ_CHROMIUM")
     with browser() as opened:
         yield opened
 
