@@ -15,11 +15,12 @@ export PYTHONDONTWRITEBYTECODE =
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab check test lint bundle lessons site slides images bench peers clean python ready ready-site ready-bench ready-peers
+.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides images bench peers clean \
+    python ready ready-site ready-bench ready-peers
 
 help:
 	@echo "make lab      open the lessons in JupyterLab  (LAB_ARGS='--no-browser --port=8899')"
-	@echo "make check    format, lint, types and the quick tests, in a minute"
+	@echo "make check    format, lint, types and the quick tests, in less than a minute"
 	@echo "make test     run every test                  (PYTEST_ARGS='-k trace')"
 	@echo "make lint     check style, types and imports"
 	@echo "make bundle   bundle the player's JavaScript and CSS, which needs Node"
@@ -39,18 +40,29 @@ lab: ready
 # Style and types are checked while the tests run; what that found comes after them, so that the two do not mix.
 check: ready-site
 	@mkdir -p build
-	@$(AGAIN) lint >build/lint.log 2>&1 & lint=$$!; trap 'kill $$lint' INT TERM; \
+	@$(AGAIN) --keep-going lint >build/lint.log 2>&1 & lint=$$!; trap 'kill $$lint' INT TERM; \
 	OMP_NUM_THREADS=1 $(VENV_PYTHON) -m pytest $(QUICK); failed=$$?; \
 	wait $$lint || failed=1; cat build/lint.log; exit $$failed
 
 test: ready-site
 	@$(VENV_PYTHON) tools/suite.py $(PYTEST_ARGS)
 
-lint: ready-site
+# With --keep-going, what one of these finds does not hide what the others find.
+lint: style format types imports javascript
+
+style: ready-site
 	@$(VENV_PYTHON) -m ruff check
+
+format: ready-site
 	@$(VENV_PYTHON) -m ruff format --check
+
+types: ready-site
 	@$(VENV_PYTHON) -m mypy
+
+imports: ready-site
 	@.venv/bin/lint-imports --no-cache --no-logo
+
+javascript: ready-site
 	@$(VENV_PYTHON) tools/javascript.py lint fresh
 
 bundle: ready
