@@ -82,8 +82,8 @@ def used_in_script(key: str) -> bool:
 
 
 def is_named(end: str) -> bool:
-    """Whether the end of a key stands alone somewhere: in JavaScript, or in Python, which sends kinds and glyphs."""
-    return end in texts() or re.search(rf'"{end}"|^  {end}:', SCRIPT, re.MULTILINE) is not None
+    """Whether the end of a key is a number, or stands alone in JavaScript or in Python, which sends the kinds."""
+    return end.isdigit() or end in texts() or re.search(rf'"{end}"|^  {end}:', SCRIPT, re.MULTILINE) is not None
 
 
 def test_the_table_holds_texts_each_under_one_key() -> None:
