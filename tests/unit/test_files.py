@@ -295,6 +295,10 @@ DAMAGES = {
         modules={"name": ["m"], "kind": ["M"]},
         calls={"module": [0, 0], "number": [1, 2], "parent": [1, 0], "recomputed": [False, False]},
     ),
+    "a call inside itself": lambda data: data.update(
+        modules={"name": ["m"], "kind": ["M"]},
+        calls={"module": [0], "number": [1], "parent": [0], "recomputed": [False]},
+    ),
     "an unknown saved value": lambda data: data["saved"].update(value=[99] * len(data["saved"]["value"])),
     "a saved value of no node": lambda data: data["saved"].update(node=[99] * len(data["saved"]["node"])),
     "no reason why a value is missing": lambda data: data["saved"].update(why=["?"] * len(data["saved"]["why"])),
