@@ -4,16 +4,37 @@ import gc
 import signal
 import warnings
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 import torch.nn.modules.module as torch_modules
+
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadFileScheduling
 
 
 def pytest_configure() -> None:
     """A shell that starts the tests in the background lets them ignore Ctrl-C, which some of them are about."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> "LoadFileScheduling | None":
+    """Share tests out by lesson, too, where they are shared out by file."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from tests.scheduling import ByFileOrLesson
+
+    return ByFileOrLesson(config, log)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def frozen_memory() -> None:
+    """Garbage collections in these tests visit what they made, not the million objects of torch and earlier tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -28,15 +49,6 @@ def no_hooks_on_all_modules() -> Iterator[None]:
     yield
     left = {name: kept for name, kept in vars(torch_modules).items() if name.startswith("_global") and kept}
     assert not {name: kept for name, kept in left.items() if isinstance(kept, dict)}
-
-
-@pytest.fixture(scope="module")
-def own_memory() -> Iterator[None]:
-    """A search of all that is in memory finds what these tests made, and not a million things of tests before them."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

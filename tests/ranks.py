@@ -10,7 +10,6 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
@@ -47,10 +46,20 @@ def shared(model: nn.Module, **options: Any) -> nn.Module:
 
 def sharded() -> nn.Module:
     """The newer FSDP."""
+    # Loading it takes a second, which a test that only reads the names of MODELS should not wait for.
+    from torch.distributed.fsdp import fully_shard
+
     model: Any = net()
     for layer in (model[0], model[2]):
         fully_shard(layer)
     return fully_shard(model)
+
+
+def flat() -> nn.Module:
+    """The older FSDP."""
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    return FullyShardedDataParallel(net(), device_id=torch.device("cpu"))
 
 
 def with_hook() -> nn.Module:
@@ -71,7 +80,7 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
     "hook": with_hook,
     "again": lambda: shared(Again(), static_graph=True),
     "fsdp": sharded,
-    "flat": lambda: FullyShardedDataParallel(net(), device_id=torch.device("cpu")),
+    "flat": flat,
 }
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from hookviz import Step, Trace, Value, record
+from tests.waiting import PATIENCE
 
 
 class Scene(NamedTuple):
@@ -171,7 +172,7 @@ class Waits:
 
     def __call__(self, *_: Any) -> None:
         self.inside.set()
-        assert self.go_on.wait(60)
+        assert self.go_on.wait(PATIENCE)
 
     def backend(self, module: Any, example: Any) -> Callable[..., Any]:
         """For ``torch.compile``: what is compiled waits before it runs."""

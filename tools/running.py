@@ -1,9 +1,11 @@
 """Notebooks with their outputs, each run in a fresh kernel; what nothing has changed since is not run again."""
 
 import asyncio
+import fcntl
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,19 @@ def run_all(paths: Iterable[Path], kept: Path = KEPT) -> dict[Path, Any]:
 
 def _ran(path: Path, kept: Path) -> Any:
     copy = kept / f"{path.stem}-{_fingerprint(path)}.ipynb"
+    with _alone(kept / f"{path.stem}.lock"):
+        return _read_or_run(path, kept, copy)
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Keep other processes from this notebook: where site and slides are made at once, one of them runs it."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _read_or_run(path: Path, kept: Path, copy: Path) -> Any:
     if not copy.exists():
         notebook = run(nbformat.read(path, as_version=4), path.parent)  # type: ignore[no-untyped-call]
         for old in kept.glob(f"{path.stem}-*.ipynb"):

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from sphinx.cmd.build import build_main
 
 from tools.reading import facts, readable, to_cells
 from tools.running import NOTEBOOKS, ROOT, run_all
@@ -39,6 +38,9 @@ def main(target: Path) -> int:
 
 def make(target: Path) -> int:
     """Make the site in ``target``, and return what Sphinx returns: 0 where it had nothing to say."""
+    # Only here: `make lab` does not install Sphinx, and the tests of what it is given need none.
+    from sphinx.cmd.build import build_main
+
     source = target.with_name(f"{target.name}-source")
     for folder in (source, target):
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,6 @@
 """A JupyterLab and a Chromium for the browser tests; without a Chromium they are left out, unless they must run."""
 
 import functools
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,10 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, TimeoutError, expect
 
 from tests.browser.lab import CLOSE, Lab, Prose, browser, chromium, write_notebook
+from tests.requirements import leave_out
+from tests.waiting import MILLISECONDS
 
-# A test may have to wait for a core: what holds where there is one at once holds on a busy machine after a while.
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=MILLISECONDS)
 
 LESSONS = Path(__file__).parents[2] / "notebooks"
 SIZES = {1280: 800, 390: 844}
@@ -82,10 +82,7 @@ SLOW = "[anywidget] Failed to initialize model."
 @pytest.fixture(scope="session")
 def chrome() -> Iterator[Browser]:
     if chromium() is None:
-        reason = "no Chromium is here: install it, or name one in HOOKVIZ_CHROMIUM"
-        if "browser" in os.environ.get("HOOKVIZ_REQUIRE", "").split(","):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        leave_out("browser", "no Chromium is here: install it, or name one in HOOKVIZ_CHROMIUM")
     with browser() as opened:
         yield opened
 
@@ -115,9 +112,9 @@ def together(chrome: Browser) -> Iterator[BrowserContext]:
 def ran(lab: Lab, page: Page) -> Page:
     """``page``, once all cells of its notebook have run and the players in it are there."""
     lab.run_all(page)
-    page.wait_for_selector(".hv-player", timeout=120_000)
+    page.wait_for_selector(".hv-player")
     try:
-        page.wait_for_function(f"() => ({TO_DO})().length === 0", polling=300, timeout=120_000)
+        page.wait_for_function(f"() => ({TO_DO})().length === 0", polling=300)
     except TimeoutError as error:
         raise AssertionError(f"These cells have not run: {page.evaluate(TO_DO)}") from error
     return page

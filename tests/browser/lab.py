@@ -9,12 +9,15 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.waiting import MILLISECONDS, PATIENCE
 
 TOKEN = "hookviz"
 TOOLS = Path(__file__).parents[2] / "tools"
@@ -58,8 +61,21 @@ def browser() -> Iterator[Browser]:
     """A headless Chromium."""
     with sync_playwright() as play:
         opened = play.chromium.launch(executable_path=chromium(), args=FLAGS)
+        for name in ("new_context", "new_page"):
+            setattr(opened, name, patient(getattr(opened, name)))
         yield opened
         opened.close()
+
+
+def patient(make: Callable[..., Any]) -> Callable[..., Any]:
+    """``make``, which makes pages, with pages that wait as long as every test."""
+
+    def made(**settings: Any) -> Any:
+        opened = make(**settings)
+        opened.set_default_timeout(MILLISECONDS)
+        return opened
+
+    return made
 
 
 class Prose(str):
@@ -116,10 +132,10 @@ class Lab:
         return {**os.environ, **{name: str(self.home / folder) for name, folder in own.items()}}
 
     def _wait(self) -> None:
-        until = time.monotonic() + 90
+        until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/status?token={TOKEN}", timeout=5):
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/status?token={TOKEN}", timeout=PATIENCE):
                     return
             except (urllib.error.URLError, ConnectionError):
                 time.sleep(0.2)
@@ -151,7 +167,7 @@ class Lab:
         lab = f"lab/workspaces/auto-{time.monotonic_ns()}/tree"
         where = "notebooks" if self.app == "notebook" else lab
         page.goto(f"http://127.0.0.1:{self.port}/{where}/{notebook}?token={TOKEN}&reset")
-        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
 
     def open(self, page: Page, notebook: str) -> None:
         """Open ``notebook`` and wait for its kernel."""
@@ -160,12 +176,12 @@ class Lab:
 
     def wait_for_kernel(self, page: Page) -> None:
         """Wait until the notebook that is shown has one."""
-        page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/", timeout=90_000)
+        page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/")
 
     def turn_to(self, page: Page, notebook: str) -> None:
         """As ``show``, in a JupyterLab that shows another, which is closed: to load all of it takes longest."""
         page.evaluate(TURN_TO, notebook)
-        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
 
     def end(self, notebook: str) -> None:
         """Shut down the kernel of ``notebook``: together those of all lessons would take gigabytes."""
@@ -175,7 +191,8 @@ class Lab:
 
     def _ask(self, what: str, method: str = "GET") -> bytes:
         address, head = f"http://127.0.0.1:{self.port}{what}", {"Authorization": f"token {TOKEN}"}
-        with urllib.request.urlopen(urllib.request.Request(address, headers=head, method=method), timeout=30) as answer:
+        request = urllib.request.Request(address, headers=head, method=method)
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return bytes(answer.read())
 
     def run_all(self, page: Page) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -80,7 +81,7 @@ def test_it_asks_for_nothing_but_itself(opened: Opener) -> None:
 def test_it_plays(opened: Opener) -> None:
     page = opened()
     page.keyboard.press(" ")
-    expect(page.locator(".hv-count")).to_have_text("Step 3 of 16", timeout=6_000)
+    expect(page.locator(".hv-count")).to_have_text(re.compile(r"Step (?!1 |2 )\d+ of 16"))
 
 
 def test_on_a_phone_it_is_stepped_by_taps_on_buttons_large_enough(opened: Opener) -> None:

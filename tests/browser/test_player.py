@@ -56,7 +56,7 @@ def test_end_and_home_go_to_the_last_and_the_first_step(page: Page, player: Loca
 
 def test_space_plays_until_it_is_pressed_again(page: Page, player: Locator) -> None:
     press(page, " ")
-    expect(player.locator(".hv-count")).to_have_text("Step 3 of 16", timeout=6_000)
+    expect(player.locator(".hv-count")).to_have_text(re.compile(r"Step (?!1 |2 )\d+ of 16"))
     press(page, " ")
     shown = player.locator(".hv-count").inner_text()
     page.wait_for_timeout(1_600)

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import SCRIPT, SLIDERS, again, note_errors
 from tests.browser.lab import Lab, write_notebook
+from tests.waiting import PATIENCE
 
 SENTENCE = "The sliders need a running kernel: run this cell again."
 
@@ -37,7 +38,7 @@ def execute(path: Path, cells: Iterable[str], **options: bool) -> Path:
     """A notebook of these cells, run and saved."""
     write_notebook(path, *cells)
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=60, **options).execute()
+    NotebookClient(notebook, timeout=PATIENCE, **options).execute()
     nbformat.write(notebook, path)
     return path
 
@@ -119,7 +120,7 @@ def test_where_the_sliders_were_stands_what_they_need_and_the_player_plays(
     page = show(name)
     none = {"sliders": ".jupyter-widgets:not(:has(*))", "stateful": ":has(> .jupyter-widgets-disconnected)"}
     place = page.locator(f".jp-OutputArea-output{none[name]}")
-    place.wait_for(state="attached", timeout=60_000)  # Jupyter has found out that no kernel has the widgets
+    place.wait_for(state="attached")  # Jupyter has found out that no kernel has the widgets
     assert again(place) == [f'"{SENTENCE}"', "visible"]
     assert place.evaluate("e => e.getBoundingClientRect().height") == 32
     assert page.locator(".widget-slider:visible").count() == 0
@@ -219,7 +220,7 @@ def test_marimo_plays_a_trace_and_a_what_if_without_its_sliders(chrome: Browser,
         try:
             note_errors(page)
             page.goto(answering(f"http://127.0.0.1:{port}"))
-            page.locator(".hv-player").nth(1).wait_for(timeout=60_000)
+            page.locator(".hv-player").nth(1).wait_for()
             for player in page.locator(".hv-player").all():
                 player.press("]")
                 expect(player.locator(".hv-panel")).to_contain_text("λ grad * 2 on x replaced the gradient: 6 → 12.")
@@ -231,10 +232,10 @@ def test_marimo_plays_a_trace_and_a_what_if_without_its_sliders(chrome: Browser,
 
 def answering(url: str) -> str:
     """``url``, once somebody answers there."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         try:
-            with urllib.request.urlopen(url, timeout=5):
+            with urllib.request.urlopen(url, timeout=PATIENCE):
                 return url
         except (urllib.error.URLError, ConnectionError):
             time.sleep(0.2)

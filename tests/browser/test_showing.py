@@ -34,8 +34,8 @@ def player(page: Page) -> Locator:
     return found
 
 
-def is_at(player: Locator, step: int, timeout: int = 5_000) -> None:
-    expect(player.locator(".hv-count")).to_have_text(f"Step {step} of 16", timeout=timeout)
+def is_at(player: Locator, step: int) -> None:
+    expect(player.locator(".hv-count")).to_have_text(f"Step {step} of 16")
 
 
 # -- breakpoints
@@ -46,7 +46,7 @@ def test_playing_stops_at_a_breakpoint_and_goes_on_from_there(page: Page, player
     is_at(player, 6)
     expect(player.locator(".hv-told")).to_have_text("Playing will stop wherever λ grad + 100 runs.")
     press(page, "[", " ")
-    expect(player.locator(".hv-play")).to_have_text("Play", timeout=9_000)
+    expect(player.locator(".hv-play")).to_have_text("Play")
     is_at(player, 6)
     press(page, " ")
     is_at(player, 7)

@@ -231,7 +231,7 @@ def test_nothing_reaches_beyond_the_window_and_axe_finds_nothing_serious(opened:
 def test_a_slider_records_afresh_and_shows_what_changed(open_page: Any) -> None:
     page = open_page("sliders.ipynb")
     slider = page.locator(".jp-OutputArea-output:has(.widget-slider)")
-    slider.wait_for(timeout=60_000)
+    slider.wait_for()
     player = page.locator("[data-twin] > .hv-player")
     player.wait_for()
     assert page.locator(".hv-player").count() == 1, "the living one stands in the place of that for later"
@@ -243,7 +243,7 @@ def test_a_slider_records_afresh_and_shows_what_changed(open_page: Any) -> None:
     handle = page.locator(".widget-slider .noUi-handle")
     handle.focus()
     page.keyboard.press("ArrowRight")
-    expect(player.locator(".hv-sentence")).to_have_text("x.grad is written: 62.", timeout=30_000)
+    expect(player.locator(".hv-sentence")).to_have_text("x.grad is written: 62.")
     expect(player.locator(".hv-beside")).to_have_text("Before the change: x.grad is written: 60.")
     player.focus()
     page.keyboard.press("1")
@@ -254,9 +254,9 @@ def test_a_slider_records_afresh_and_shows_what_changed(open_page: Any) -> None:
     page.click(".lm-MenuBar-itemLabel >> text=Kernel")
     page.click(".lm-Menu-itemLabel >> text=/^Restart Kernel…/")
     page.click(".jp-Dialog-button >> text=Restart")
-    page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/", timeout=60_000)
+    page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/")
     dead = page.locator(".jp-OutputArea-output:has(> .jupyter-widgets-disconnected)")
-    dead.wait_for(state="attached", timeout=30_000)
+    dead.wait_for(state="attached")
     assert again(dead) == [f'"{say("whatif.again")}"', "visible"]
     assert page.locator(".widget-slider:visible").count() == 0
     player.focus()

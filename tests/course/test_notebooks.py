@@ -14,6 +14,7 @@ from nbclient import NotebookClient
 
 from hookviz.course.exercises import JUDGES
 from hookviz.player.compression import unpack
+from tests.waiting import PATIENCE
 from tools.reading import MAP, is_open
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
@@ -64,7 +65,7 @@ def run(path: Path) -> Any:
     """The notebook at ``path`` after it ran; its last cell tells what it took."""
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(USED))
-    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(FOLDER)}}).execute()
+    NotebookClient(notebook, timeout=int(PATIENCE), resources={"metadata": {"path": str(FOLDER)}}).execute()
     return notebook
 
 

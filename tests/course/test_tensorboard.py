@@ -14,6 +14,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.waiting import PATIENCE
+
 LESSON = Path(__file__).parents[2] / "notebooks" / "09_watching_training.ipynb"
 WRITE = """
 import os, tempfile
@@ -31,7 +33,7 @@ def shown(**variables: str) -> Iterator[list[Any]]:
     [board] = [cell.source for cell in cells if "program.TensorBoard" in cell.source]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in (WRITE, board)])
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("JPY_", "JUPYTERHUB_"))}
-    client = NotebookClient(notebook, timeout=60)
+    client = NotebookClient(notebook, timeout=int(PATIENCE))
     with client.setup_kernel(env={**inherited, **variables}):
         for number, cell in enumerate(notebook.cells):
             client.execute_cell(cell, number)
@@ -40,7 +42,7 @@ def shown(**variables: str) -> Iterator[list[Any]]:
 
 def tags(port: str) -> Any:
     """The names of the curves that a TensorBoard shows."""
-    with urlopen(f"http://localhost:{port}/data/plugin/scalars/tags", timeout=10) as answer:
+    with urlopen(f"http://localhost:{port}/data/plugin/scalars/tags", timeout=PATIENCE) as answer:
         return json.load(answer)["."]
 
 

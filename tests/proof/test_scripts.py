@@ -18,6 +18,7 @@ import pytest
 import torch
 
 import hookviz as hv
+from tests.waiting import PATIENCE
 
 from .compare import PACKAGE, Watch, package_frames, plain, same, uncollected
 from .scripts import SCRIPTS
@@ -206,6 +207,7 @@ print([warning.category.__name__ for warning in caught], a.grad.tolist(), len(ca
 
 def test_a_chain_that_is_too_deep_runs_unobserved_with_one_warning() -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(PACKAGE).parent)}
-    run = subprocess.run([sys.executable, "-c", DEEP], env=environment, capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-c", DEEP]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == "['HookvizWarning'] [3.0, 6.0] 1"

@@ -1,6 +1,7 @@
 """What recording a part costs is measured on what the page says."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -27,10 +28,16 @@ def test_the_watch_records_a_part_only() -> None:
     assert [row.kind for row in trace.modules] == ["ReLU"]
 
 
-def test_a_pass_that_is_left_out_is_measured_and_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_that_is_left_out_is_measured_over_a_plain_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "ROUNDS", 2)
     monkeypatch.setattr(bench, "CALLS", 10)
     case = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 5)
-    assert len(bench.skipped(case)) == 2 and all(ratio > 0 for ratio in bench.skipped(case))
-    assert len(bench.calls()) == 2
+    times = iter([2.0, 3.0, 4.0, 8.0])
+    watched: list[Any] = []
+    monkeypatch.setattr(bench, "seconds", lambda case, watch: watched.append(watch) or next(times))
+    assert bench.skipped(case) == [1.5, 2.0]
+    assert watched == [bench.plain] * 4
+    called = iter([1.0, 3.0, 1.0, 2.0])
+    monkeypatch.setattr(bench, "_called", lambda model, x: next(called))
+    assert bench.calls() == [2.0 / 10 * 1e6, 1.0 / 10 * 1e6]
     assert bench.spread([1.0, 2.0, 4.0]) == "**2.00** (1.00 to 4.00)"

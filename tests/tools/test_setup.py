@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -61,10 +62,10 @@ def executable(path: Path, text: str) -> Path:
     return path
 
 
-def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+def make(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run make as a person does, also when make itself runs these tests."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("MAKE") and key != "MFLAGS"}
-    return subprocess.run(["make", *arguments], cwd=ROOT, env=clean, capture_output=True, text=True)
+    return subprocess.run(["make", *arguments], cwd=folder, env=clean, capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -321,6 +322,34 @@ def test_an_environment_that_was_moved_is_installed_again(root: Path, tmp_path: 
     for name in ("pyproject.toml", "constraints.txt", setup.OVERRIDES):
         (elsewhere / name).write_bytes((root / name).read_bytes())
     assert setup.fingerprint(elsewhere) != before
+
+
+# -- what make check reports
+
+
+# Stands for the environment's Python: each of its tools prints its name and ends as the test wants it.
+TOOLS = """#!/bin/sh
+case "$*" in
+*pytest*) echo tests; exit {tests};;
+*"ruff check"*) echo style; exit {style};;
+*"ruff format"*) echo format; exit 0;;
+*mypy*) echo types; exit {types};;
+*javascript.py*) echo JavaScript; exit 0;;
+esac
+"""
+
+
+@pytest.mark.parametrize(("tests", "style", "types"), [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1)])
+def test_make_check_reports_every_fault_and_the_tests_first(tmp_path: Path, tests: int, style: int, types: int) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "setup.py").write_text("")
+    executable(tmp_path / ".venv" / "bin" / "python", TOOLS.format(tests=tests, style=style, types=types))
+    executable(tmp_path / ".venv" / "bin" / "lint-imports", "#!/bin/sh\necho imports\n")
+    done = make("check", f"PYTHON={sys.executable}", folder=tmp_path)
+    assert (done.returncode != 0) == any((tests, style, types))
+    told = [line for line in done.stdout.splitlines() if not line.startswith("make")]
+    assert told == ["tests", "style", "format", "types", "imports", "JavaScript"]
 
 
 # -- the player's JavaScript

@@ -23,8 +23,6 @@ from hookviz.recorder.hook_dicts import CENSUS_KINDS
 from hookviz.support.messages import section
 from hookviz.trace import HOOK_KINDS
 
-pytestmark = pytest.mark.usefixtures("own_memory")
-
 
 class Net(nn.Module):
     """Two layers, one after the other."""

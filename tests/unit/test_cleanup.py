@@ -17,6 +17,7 @@ import hookviz as hv
 from hookviz.autograd import deferred_values, graph, tensor_statistics
 from hookviz.recorder import torch_patches
 from tests.scenes import Waits, leaf
+from tests.waiting import PATIENCE
 
 CALL = nn.Module.__call__.__code__
 
@@ -40,7 +41,7 @@ def test_a_thread_may_still_be_in_a_compiled_region() -> None:
     def block(thread: threading.Thread) -> None:
         with hv.record(compiled):
             thread.start()
-            assert waits.inside.wait(60)
+            assert waits.inside.wait(PATIENCE)
 
     waits.around(lambda: compiled(torch.ones(1, 2)), block)
     assert not torch_patches._current and not torch_patches._before_compiled
@@ -74,7 +75,7 @@ def test_a_thread_may_call_the_model_at_the_last_moment(monkeypatch: pytest.Monk
     def block(thread: threading.Thread) -> None:
         with hv.record(net):
             thread.start()
-            assert waits.inside.wait(60)
+            assert waits.inside.wait(PATIENCE)
 
     waits.around(work, block)
     assert not torch_patches._current
@@ -88,12 +89,12 @@ def test_the_fast_path_comes_back_when_the_last_that_did_without_it_ends() -> No
     def other() -> None:
         with second:
             begun.set()
-            assert ended.wait(60)
+            assert ended.wait(PATIENCE)
 
     thread = threading.Thread(target=other)
     with first:
         thread.start()
-        assert begun.wait(60) and not mha.get_fastpath_enabled()
+        assert begun.wait(PATIENCE) and not mha.get_fastpath_enabled()
     ended.set()
     thread.join()
     assert mha.get_fastpath_enabled()

@@ -16,6 +16,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
+from tests.waiting import PATIENCE
 
 BACKENDS = ("eager", "aot_eager")
 
@@ -469,7 +470,7 @@ def test_what_another_thread_does_while_compiled_code_runs_is_not_seen_and_that_
     thread = threading.Thread(target=lambda: fast(torch.ones(2)))
     with hv.record() as trace:
         thread.start()
-        assert waits.inside.wait(60)
+        assert waits.inside.wait(PATIENCE)
         net(leaf(2.0)).backward()
         waits.go_on.set()
         thread.join()
@@ -486,7 +487,7 @@ def test_a_region_that_ends_in_a_recording_and_began_before_it_hides_nothing() -
     fast = torch.compile(nn.Tanh(), backend=waits.backend)
     thread = threading.Thread(target=lambda: fast(torch.ones(2)))
     thread.start()
-    assert waits.inside.wait(60)
+    assert waits.inside.wait(PATIENCE)
     with hv.record() as trace:
         waits.go_on.set()
         thread.join()

@@ -15,6 +15,7 @@ import hookviz as hv
 from hookviz.storage.decoding import decode
 from hookviz.storage.files import encode
 from tests.ranks import MODELS
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +33,7 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> Told:
         with (folder / f"{rank}.log").open("w") as log:
             both.append(subprocess.Popen([*command, str(rank), str(folder)], stdout=log, stderr=log, cwd=ROOT))
     try:
-        ended = [process.wait(timeout=240) for process in both]
+        ended = [process.wait(timeout=2 * PATIENCE) for process in both]
     finally:
         for process in both:
             process.kill()

@@ -150,7 +150,7 @@ traces = st.builds(
 
 
 @given(traces)
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
 def test_every_trace_comes_back_exactly(trace: hv.Trace) -> None:
     text = json.dumps(encode(trace), ensure_ascii=False, allow_nan=False)
     same_text(decode(json.loads(text), hv.Trace), trace)
@@ -294,6 +294,10 @@ DAMAGES = {
     "calls that call each other": lambda data: data.update(
         modules={"name": ["m"], "kind": ["M"]},
         calls={"module": [0, 0], "number": [1, 2], "parent": [1, 0], "recomputed": [False, False]},
+    ),
+    "a call inside itself": lambda data: data.update(
+        modules={"name": ["m"], "kind": ["M"]},
+        calls={"module": [0], "number": [1], "parent": [0], "recomputed": [False]},
     ),
     "an unknown saved value": lambda data: data["saved"].update(value=[99] * len(data["saved"]["value"])),
     "a saved value of no node": lambda data: data["saved"].update(node=[99] * len(data["saved"]["node"])),

@@ -8,8 +8,6 @@ from scenes import accumulator, c_hook, hook_everything, leaf, scene, silent
 
 import hookviz as hv
 
-pytestmark = pytest.mark.usefixtures("own_memory")
-
 
 def told(hooks: Sequence[hv.Hook]) -> list[tuple[str, str, str, int, int]]:
     return [(h.on, h.name, h.kept_in, h.place, h.total) for h in hooks]

@@ -24,6 +24,7 @@ from scenes import recorded
 from hookviz.picture import graphviz_client, graphviz_worker, layout
 from hookviz.picture.graphviz_client import Job, WorkerDiedError
 from hookviz.picture.layout import NoPictureError, draw_source
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +85,7 @@ for name, folder in {{"hookviz": "hookviz", "hookviz.picture": "hookviz/picture"
 
 
 def run(
-    code: str, *, shell: str = "", timeout: float = 60, light: bool = True, **options: Any
+    code: str, *, shell: str = "", timeout: float = PATIENCE, light: bool = True, **options: Any
 ) -> subprocess.CompletedProcess[str]:
     """What becomes of a program of its own."""
     before = f"{inspect.getsource(slow)}\n{LIGHT if light else ''}"
@@ -94,7 +95,7 @@ def run(
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout, **options)
 
 
-def gone(pid: int, within: float = 10.0) -> bool:
+def gone(pid: int, within: float = PATIENCE) -> bool:
     """Whether a process has ended, or does so soon."""
     until = time.monotonic() + within
     while time.monotonic() < until:
@@ -323,7 +324,7 @@ def test_a_layout_without_end_is_given_up_and_one_with_straight_arrows_takes_its
     except NoPictureError as error:
         said = str(error)
     assert "took more than 1 s" in said or "took too long" in said
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < PATIENCE
 
 
 @posix
@@ -502,7 +503,7 @@ while not c._workers: time.sleep(0.01)
 time.sleep(0.3)
 print(*[worker.pid for worker in c._workers])
 """
-    assert gone(int(run(code, timeout=30).stdout))
+    assert gone(int(run(code).stdout))
 
 
 @posix
@@ -517,7 +518,7 @@ try:
 except ChildProcessError: print("no child is left")
 layout.draw_source("digraph {{ other }}", "svg")
 """
-    done = run(code, timeout=30)
+    done = run(code)
     assert (done.stdout, done.stderr) == ("no child is left\n", "")
 
 
@@ -564,7 +565,7 @@ if os.fork() == 0:
     time.sleep(30)
 os._exit(0)
 """
-    assert gone(int(run(code).stdout), within=5)
+    assert gone(int(run(code).stdout))
 
 
 @posix
@@ -588,7 +589,7 @@ Path({str(path)!r}).write_bytes(svg)
 def test_a_script_without_a_guard_is_run_once(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(f"print('once')\nfrom hookviz.picture import layout\nlayout.draw_source({SMALL!r}, 'svg')\n")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert (done.stdout, done.stderr) == ("once\n", "")
 
 

@@ -101,6 +101,16 @@ def test_a_fan_is_one_box(count: int) -> None:
         assert len(top.closed[0].counted) == count
 
 
+def test_ops_of_one_kind_in_a_row_are_one_box() -> None:
+    x = leaf(0.5)
+    for function in (torch.sin, torch.exp, torch.tanh):
+        for _ in range(30):
+            x = function(x)
+    top, *_ = checked(views(x))
+    # Two of the three: then there is room for the third.
+    assert [(fold.kind, len(fold.counted)) for fold in top.closed] == [("run", 30)] * 2
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("count", [30, 90, 700])
 def test_a_tangle_is_parted(count: int, seed: int) -> None:

@@ -24,7 +24,7 @@ from hookviz.support.atomic_files import write_atomically
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.what_if.switches import _FUNCTIONS, _METHODS
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_memory")]
+pytestmark = pytest.mark.slow
 
 PACKAGE = os.path.join(os.path.dirname(hv.__file__), "")
 POINTS = int(os.environ.get("HOOKVIZ_INTERRUPTS", 25))

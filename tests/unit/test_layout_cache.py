@@ -47,7 +47,7 @@ def test_layers_that_are_equal_are_laid_out_once() -> None:
     assert len({re.sub(r'.*?viewBox="([^"]*)".*', r"\1", svg, flags=re.DOTALL) for svg in every}) <= layouts.count
 
 
-@pytest.mark.parametrize("names", [[str(k) for k in range(10)], [name + str(k) for k in range(3) for name in NAMES]])
+@pytest.mark.parametrize("names", [[str(k) for k in range(5)], [name + str(k) for k in range(2) for name in NAMES]])
 def test_each_has_the_ids_and_texts_of_one_that_is_laid_out_by_itself(names: list[str]) -> None:
     layouts = Layouts()
     for figure in figures(encoder(names)):

@@ -5,10 +5,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 import torch
-from nbclient import NotebookClient
 
 import hookviz as hv
 from hookviz.player.widget import Player
@@ -16,8 +14,8 @@ from hookviz.support import progress as room
 from hookviz.support.progress import progress, shown_by
 from hookviz.what_if import whatif
 from hookviz.what_if.slider_panel import sliders
-from tests.browser.lab import write_notebook
 from tests.unit.test_whatif import a_to_e
+from tests.waiting import PATIENCE
 
 
 class Screen(io.StringIO):
@@ -159,10 +157,16 @@ CELLS = (
 
 @pytest.mark.slow
 def test_a_notebook_keeps_nothing_that_is_seen(tmp_path: Path) -> None:
+    # Loading these takes seconds, which the quick tests should not wait for.
+    import nbformat
+    from nbclient import NotebookClient
+
+    from tests.browser.lab import write_notebook
+
     write_notebook(tmp_path / "saved.ipynb", *CELLS)
     notebook = nbformat.read(tmp_path / "saved.ipynb", as_version=4)
     shown: list[str] = []
-    client = NotebookClient(notebook, timeout=60)
+    client = NotebookClient(notebook, timeout=int(PATIENCE))
     handle = client.process_message
 
     def note(message: Any, cell: Any, index: int) -> Any:

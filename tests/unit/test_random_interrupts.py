@@ -16,8 +16,7 @@ from hookviz.picture import graphviz_client, layout
 from hookviz.storage.integrity import fault_of
 from tests.unit.test_interrupts import POINTS, Switched, Work, on_nodes, outside
 
-# What the collector lets go of for tests before these, with the callbacks of weak references, swallows interrupts.
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_memory")]
+pytestmark = pytest.mark.slow
 
 MOMENTS = max(3, POINTS // 5)
 """In each of five scenes so many times: ``HOOKVIZ_INTERRUPTS=600`` makes 600 in all."""

@@ -221,6 +221,15 @@ def train(passes: int, **options: Any) -> hv.Trace:
     return trace
 
 
+def test_a_loop_is_trimmed_once_in_as_many_passes_as_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each trimming goes through all rows: after every pass it would cost more than the recording."""
+    trimmed: list[int] = []
+    trim = retention.Retention._trim
+    monkeypatch.setattr(retention.Retention, "_trim", lambda self, over: trimmed.append(over) or trim(self, over))
+    train(45, keep=10)
+    assert trimmed == [11, 11, 11, 2]
+
+
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "MANY_STEPS", 200)

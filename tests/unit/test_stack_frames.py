@@ -111,17 +111,20 @@ def test_stacks_are_the_same(place: str) -> None:
 
 
 @everywhere
-@pytest.mark.parametrize("level", range(1, 12))
-def test_a_warning_is_of_the_same_line_and_comes_as_often(place: str, level: int) -> None:
+def test_a_warning_is_of_the_same_line_and_comes_as_often(place: str) -> None:
+    def warn() -> None:
+        for level in range(1, 12):
+            warnings.warn(f"look here, {level}", stacklevel=level)
+
     def see(watch: Watch) -> list[Any]:
         getattr(nn.modules.module, "__warningregistry__", {}).clear()
         with warnings.catch_warnings(record=True, action="default") as caught, watch():
             for _ in range(2):
-                PLACES[place](lambda: warnings.warn("look here", stacklevel=level))
+                PLACES[place](warn)
         return [(one.filename, one.lineno, str(one.message)) for one in caught]
 
     plain, recorded = both(see)
-    assert 0 < len(plain) == len(recorded)
+    assert len(plain) >= 11
     assert recorded == plain
 
 

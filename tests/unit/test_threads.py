@@ -19,6 +19,7 @@ from hookviz.autograd import node_marks
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.recorder import node_owners
 from hookviz.support.interpreter import gc_paused, thread_switching_paused
+from tests.waiting import PATIENCE
 
 THREADS = 8
 
@@ -157,7 +158,7 @@ def test_a_pass_in_a_thread_of_the_engine_is_none_that_a_person_could_record() -
 
     with hv.record() as trace:
         _thread.start_new_thread(inner, ())
-        assert done.wait(30)
+        assert done.wait(PATIENCE)
         leaf(3.0).backward()
     assert trace.notes == []
 
@@ -181,7 +182,7 @@ def test_a_recording_that_ends_while_another_thread_calls_leaves_nothing() -> No
     class Waits(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             inside.set()
-            assert ended.wait(10)
+            assert ended.wait(PATIENCE)
             return x
 
     net = Waits()
@@ -190,7 +191,7 @@ def test_a_recording_that_ends_while_another_thread_calls_leaves_nothing() -> No
     thread = threading.Thread(target=lambda: result.append(net(leaf(1.0)).item()))
     with hv.record(net) as trace:
         thread.start()
-        assert inside.wait(10)
+        assert inside.wait(PATIENCE)
     assert len(net._forward_hooks) == 1
     ended.set()
     thread.join()

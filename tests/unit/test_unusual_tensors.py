@@ -43,6 +43,14 @@ def test_a_model_of_which_a_part_was_called_is_not_told_of() -> None:
 # -- hooks that torch refuses
 
 
+PLACES = (
+    *("tensor_hook", "tensor_hook of a leaf", "post_accumulate_hook"),
+    *("node_pre_hook", "node_post_hook", "node_pre_hook of a leaf", "multi_grad_hook", "multi_grad_hook any"),
+    *("forward_pre_hook", "forward_pre_hook kwargs", "forward_hook"),
+    *("full_backward_pre_hook", "full_backward_hook", "backward_hook", "step_pre_hook", "step_post_hook"),
+)
+
+
 class Hooked:
     """A net and a graph, with a hook in one place."""
 
@@ -69,7 +77,7 @@ class Hooked:
             "step_pre_hook": self.opt.register_step_pre_hook,
             "step_post_hook": self.opt.register_step_post_hook,
         }
-        self.places = tuple(register)
+        assert tuple(register) == PLACES
         register[place](hook)
 
     def run(self) -> str:
@@ -82,9 +90,6 @@ class Hooked:
     def all(self) -> None:
         self.net(self.y).backward()
         self.opt.step()
-
-
-PLACES = Hooked("tensor_hook", silent("any")).places
 
 
 def refused(place: str, make: Callable[[], Any]) -> hv.Trace:
