@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hookviz.api.loading import load
-from hookviz.page import page
+from hookviz.player.html_page import page
 from hookviz.support.messages import say
 
 

@@ -3,7 +3,7 @@
 import torch
 
 import hookviz as hv
-from hookviz.page import render_output
+from hookviz.player.html_page import render_output
 
 
 def c_hook(grad: torch.Tensor) -> torch.Tensor:

@@ -35,12 +35,12 @@ class Displayed:
             TypeError: ``path`` is no path.
             ValueError: ``path`` contains a null character.
         """
-        from hookviz.page import render_page
+        from hookviz.player.html_page import render_page
 
         write_atomically(render_page(self.content(), title), path)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        from hookviz.page import render_output
+        from hookviz.player.html_page import render_output
 
         return {"text/html": render_output(self.content()), "text/plain": repr(self)}
 

@@ -98,12 +98,12 @@ class Trace(TraceAnalyses, Displayed, TraceData):
         ...     "The square of 3" in Path(folder, "square.html").read_text(encoding="utf-8")
         True
         """
-        from hookviz.page import page
+        from hookviz.player.html_page import page
 
         write_atomically(page(self, title, source=source, values=values), path)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        from hookviz.page import mimebundle
+        from hookviz.player.html_page import mimebundle
 
         return mimebundle(self)
 

@@ -10,7 +10,7 @@ from IPython import get_ipython
 from IPython.display import display
 from traitlets import Bunch
 
-from hookviz.page import render_output
+from hookviz.player.html_page import render_output
 from hookviz.player.widget import Player
 from hookviz.support.messages import say
 from hookviz.support.progress import Show, shown_by

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from scenes import c_hook, leaf, recorded
 
 import hookviz as hv
-from hookviz.page import render_output
+from hookviz.player.html_page import render_output
 from tests.browser.conftest import SIZES
 from tests.browser.test_screen import PIXEL
 from tests.proof.mutants import hostile, saved

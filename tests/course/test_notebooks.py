@@ -86,7 +86,7 @@ def states(cell: Any) -> list[str]:
 def steps_of_player(cell: Any) -> int | None:
     """How many steps the player has that the cell shows; None if it shows none."""
     found = states(cell)
-    return unpack(found[-1])["steps"] if found else None
+    return unpack(found[-1])["content"]["runs"][0]["steps"] if found else None
 
 
 def used(notebook: Any, waited: float) -> tuple[int, float]:

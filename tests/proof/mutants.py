@@ -31,8 +31,8 @@ from torch.utils.checkpoint import checkpoint
 import hookviz as hv
 from hookviz.analysis.formulas import derivatives
 from hookviz.analysis.formulas.reason_table import with_reasons
-from hookviz.page import page
 from hookviz.picture import figure, graphviz, layout_cache
+from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.widget import Player
 from hookviz.storage.decoding import decode

@@ -10,8 +10,8 @@ import torch
 import hookviz as hv
 from hookviz.analysis.questions import answers
 from hookviz.autograd import graph, tensor_statistics
-from hookviz.page import page
 from hookviz.picture.grouping import MANY
+from hookviz.player.html_page import page
 from hookviz.player.payload import CHUNK
 from hookviz.player.trace_content import BOXES, CHUNKS, LONG
 from hookviz.player.widget import Player

@@ -12,7 +12,7 @@ from torch import nn
 import hookviz as hv
 from benchmarks.resnet import ResNet18
 from hookviz.analysis.findings import TIMES, Trouble
-from hookviz.page.html_page import page
+from hookviz.player.html_page import page
 from hookviz.trace import Note
 from tests.unit.test_grouping import chain, fan
 

@@ -17,9 +17,9 @@ import torch
 import hookviz as hv
 from hookviz.autograd.formulas.evaluation import evaluate
 from hookviz.autograd.formulas.functions import TooLarge
-from hookviz.page import page
 from hookviz.picture.html_labels import cell, words
 from hookviz.player.compression import unpack
+from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
 from hookviz.storage import integrity, schema
 from hookviz.storage.files import LARGEST, ROWS, VERSION, encode

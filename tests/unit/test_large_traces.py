@@ -13,8 +13,8 @@ from shown import opened, outline, plain, said, shown_notes
 from torch import nn
 
 import hookviz as hv
-from hookviz.page.html_page import mimebundle, page
 from hookviz.player.compression import pack
+from hookviz.player.html_page import mimebundle, page
 from hookviz.player.payload import CHUNK
 from hookviz.player.trace_content import BOXES, CHUNKS, FIRINGS, LONG, TraceContent, is_large
 from hookviz.player.widget import Player

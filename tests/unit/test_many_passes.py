@@ -17,9 +17,9 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.page.html_page import page
 from hookviz.picture.dot_source import dot
 from hookviz.picture.grouping import MANY, Tree
+from hookviz.player.html_page import page
 from hookviz.player.pass_views import PREFIX
 from hookviz.player.trace_content import TraceContent, is_large
 from hookviz.trace.lookup import Lookup

@@ -23,10 +23,10 @@ from shown import shown_notes
 import hookviz as hv
 from hookviz import __version__
 from hookviz.__main__ import main
-from hookviz.page import page, render_output
 from hookviz.picture.inline_svg import finished, text
 from hookviz.player.bundles import bundle
 from hookviz.player.compression import unpack
+from hookviz.player.html_page import page, render_output
 from hookviz.player.widget import Player
 from hookviz.trace import Note
 

@@ -16,8 +16,8 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.__main__ import main
-from hookviz.page import page
 from hookviz.player import trace_content
+from hookviz.player.html_page import page
 from hookviz.trace import Note
 from hookviz.trace.redaction import redacted
 

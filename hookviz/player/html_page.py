@@ -3,11 +3,11 @@
 import base64
 import hashlib
 
-from hookviz.page.static_picture import opened, static_picture
 from hookviz.picture.inline_svg import shown, text
 from hookviz.player.bundles import bundle
 from hookviz.player.compression import pack
 from hookviz.player.payload import Content, page_state
+from hookviz.player.static_picture import opened, static_picture
 from hookviz.player.trace_content import TraceContent
 from hookviz.support.messages import say
 from hookviz.support.version import VERSION
