@@ -48,7 +48,7 @@ def _decode_file(file: File, make: type[Kind]) -> Kind:
     )
 
 
-def _decode_rows(table: Any, kind: Any, tick: Callable[..., None]) -> list[Any]:
+def _decode_rows(table: Any, kind: Any, tick: Callable[..., object]) -> list[Any]:
     count, defaults = len(getattr(table, kind._fields[0])), kind._field_defaults
     columns = {name: getattr(table, name) or [defaults.get(name)] * count for name in kind._fields}
     for name in columns.keys() & _READ.keys():
