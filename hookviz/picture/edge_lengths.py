@@ -10,8 +10,8 @@ FAR = 1_000
 def passed(ways: Iterable[tuple[str, str]]) -> int:
     """How many places arrows pass between their ends; a layout has to find room in each of them.
 
-    >>> passed([("e", "c"), ("c", "a"), ("e", "a")])
-    1
+    >>> passed([("e", "c"), ("c", "a"), ("e", "a")]), passed([("a", "b"), ("b", "a")])
+    (1, 0)
     """
     ways = list(ways)
     above: dict[str, set[str]] = {}
