@@ -33,4 +33,3 @@ def test_a_pass_that_is_left_out_is_measured_and_not_recorded(monkeypatch: pytes
     case = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 5)
     assert len(bench.skipped(case)) == 2 and all(ratio > 0 for ratio in bench.skipped(case))
     assert len(bench.calls()) == 2
-    assert bench.spread([1.0, 2.0, 4.0]) == "**2.00** (1.00 to 4.00)"
