@@ -1,7 +1,6 @@
-"""What many passes in one recording cost, as it was measured, grows with their number."""
+"""What many passes in one recording cost is measured as the page says."""
 
 import mmap
-import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,12 +13,6 @@ TABLE = between(Path(bench.__file__).with_name("README.md").read_text(encoding="
 TIMES, PEAKS, PLAYED = (
     [line.strip("| ").split(" | ") for line in table.splitlines() if "**" in line] for table in TABLE.split("\n\n")[:3]
 )
-FOUR_TIMES = 2.2**2
-"""Twice the passes cost at most 2.2 times, four times the passes that twice over."""
-
-
-def median(cell: str) -> float:
-    return float(re.findall(r"\*\*([\d.]+) (?:s|MB|ms)\*\*", cell)[0])
 
 
 def test_all_counts_and_actions_are_in_the_tables() -> None:
@@ -27,19 +20,6 @@ def test_all_counts_and_actions_are_in_the_tables() -> None:
         assert [row[0] for row in rows] == [f"{count:,}" for count in bench.COUNTS]
     assert all(more == 4 * less for less, more in pairwise(bench.COUNTS))
     assert f"| {' | '.join(bench.HEAD)} |" in TABLE
-
-
-@pytest.mark.parametrize("column", range(2, 2 + len(bench.ACTIONS)), ids=bench.ACTIONS)
-@pytest.mark.parametrize("rows", [TIMES, PEAKS], ids=["time", "memory"])
-def test_four_times_the_passes_cost_as_much_more(rows: list[list[str]], column: int) -> None:
-    measured = [median(row[column]) for row in rows]
-    assert all(more <= FOUR_TIMES * less for less, more in pairwise(measured)), measured
-
-
-def test_a_page_of_many_passes_is_small_opens_and_steps_at_once() -> None:
-    for row in PLAYED:
-        size, step = float(row[1].removesuffix(" MB")), median(row[3])
-        assert size <= 5 and step <= 50, row
 
 
 def test_an_action_is_measured_in_a_copy_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
