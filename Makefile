@@ -16,7 +16,7 @@ ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
 .PHONY: help lab check test lint style format types imports javascript bundle lessons site slides images bench peers clean \
-    python ready ready-site ready-bench ready-peers
+    python ready ready-site ready-peers
 
 help:
 	@echo "make lab      open the lessons in JupyterLab  (LAB_ARGS='--no-browser --port=8899')"
@@ -81,7 +81,7 @@ slides: ready-site
 images: ready
 	@$(VENV_PYTHON) images/make.py
 
-bench: ready-bench
+bench: ready
 	@$(VENV_PYTHON) -m benchmarks
 
 peers: ready-peers
@@ -102,9 +102,6 @@ ready: python
 
 ready-site: python
 	@"$(PYTHON)" tools/setup.py lab test site
-
-ready-bench: python
-	@"$(PYTHON)" tools/setup.py lab test bench
 
 ready-peers: python
 	@"$(PYTHON)" tools/setup.py peers

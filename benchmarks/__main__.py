@@ -2,7 +2,6 @@
 
 import importlib.metadata
 import platform
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,27 +15,15 @@ from benchmarks.watches import floor, normed, plain, recorded
 from benchmarks.writing import grid, put, spread
 
 ROUNDS, FRESH = 9, 7
-"""So many rounds of passes in one process, and so many pairs of processes of their own for the peak of memory."""
-PATIENCE = 60
-"""TorchLens has so many seconds for each case."""
+"""Rounds of passes in one process, and pairs of processes of their own for the peak of memory."""
 START = "<!-- table -->\n"
-HEAD = ("pass", "plain", "floor", "recorded", "norm", "recorded ÷ floor", "TorchLens", "memory")
+HEAD = ("pass", "plain", "floor", "recorded", "norm", "recorded ÷ floor", "memory")
 
 
 def memory(name: str) -> str:
     """Growth of the peak of memory in a recorded pass over that in a plain one."""
-    pairs = [[measured("memory", name, watch, limit=600) for watch in ("plain", "recorded")] for _ in range(FRESH)]
+    pairs = [[measured(name, watch) for watch in ("plain", "recorded")] for _ in range(FRESH)]
     return spread([recorded / plain for plain, recorded in pairs])
-
-
-def lens(name: str) -> str:
-    """TorchLens over plain, or why there is no number."""
-    try:
-        return spread(measured("time", name, "torchlens", "3", limit=PATIENCE))
-    except subprocess.TimeoutExpired:
-        return f"more than {PATIENCE} s"
-    except subprocess.CalledProcessError as error:
-        return f"fails: {error.stderr.strip().splitlines()[-1][:80]}"
 
 
 def row(name: str) -> list[str]:
@@ -45,15 +32,13 @@ def row(name: str) -> list[str]:
     below, above, norm = ratios(case, [floor, recorded, normed], ROUNDS)
     over = [one / other for one, other in zip(above, below, strict=True)]
     once = f"{1000 * seconds(case, plain):.3g} ms"
-    return [case.name, once, spread(below), spread(above), spread(norm), spread(over), lens(name), memory(name)]
+    return [case.name, once, spread(below), spread(above), spread(norm), spread(over), memory(name)]
 
 
 def table(names: Sequence[str]) -> str:
     """Measure the cases called ``names``."""
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", "torchlens"))
-    where = (
-        f"{versions}, Python {platform.python_version()}, one thread. Rounds: {ROUNDS}; memory {FRESH}; TorchLens 3."
-    )
+    torch_version = importlib.metadata.version("torch")
+    where = f"torch {torch_version}, Python {platform.python_version()}, one thread. Rounds: {ROUNDS}; memory {FRESH}."
     return f"{grid(HEAD, [row(name) for name in names])}\n\n{where}\n"
 
 

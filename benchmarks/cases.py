@@ -57,9 +57,9 @@ def chain(x: torch.Tensor, length: int = 10_000) -> torch.Tensor:
     return x
 
 
-def fan(x: torch.Tensor, width: int = 10_000) -> torch.Tensor:
-    """The sum of ``x`` times so many numbers."""
-    return torch.stack([x * 1.0001 for _ in range(width)])
+def fan(x: torch.Tensor) -> torch.Tensor:
+    """Ten thousand products of ``x`` in one tensor."""
+    return torch.stack([x * 1.0001 for _ in range(10_000)])
 
 
 def scalar() -> torch.Tensor:

@@ -1,8 +1,6 @@
 """What recording a part costs: some modules, or one pass of many; ``python -m benchmarks.chosen``."""
 
-import statistics
 import time
-from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -11,6 +9,7 @@ import hookviz as hv
 from benchmarks.cases import CASES, Case
 from benchmarks.timing import ratios, seconds
 from benchmarks.watches import Watch, plain, recorded
+from benchmarks.writing import spread
 
 ROUNDS, CALLS = 9, 2_000
 PARTS = {"mlp": ("4", "5"), "resnet": ("stages.2.*",), "encoder": ("layers.6.*",)}
@@ -58,11 +57,6 @@ def _called(model: nn.Module, x: torch.Tensor) -> float:
     start = time.process_time()
     model(x)
     return time.process_time() - start
-
-
-def spread(found: Sequence[float]) -> str:
-    """The median, and the smallest and the largest."""
-    return f"**{statistics.median(found):.2f}** ({min(found):.2f} to {max(found):.2f})"
 
 
 def main() -> None:

@@ -1,29 +1,29 @@
-"""One measurement in a process of its own: ``python -m benchmarks.fresh memory|time CASE WATCH ROUNDS``."""
+"""How much memory a pass takes, measured in a process of its own: ``python -m benchmarks.fresh CASE WATCH``."""
 
-import json
 import subprocess
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from benchmarks.cases import CASES, Case
-from benchmarks.timing import ratios
 from benchmarks.watches import WATCHES, Watch
 
+LIMIT = 600
+"""Seconds that the process may take."""
 
-def measured(*arguments: str, limit: float) -> Any:
-    """What a new process measures.
+
+def measured(case: str, watch: str) -> int:
+    """What a new process measures, in KiB.
 
     Raises:
-        subprocess.TimeoutExpired: it took more than ``limit`` seconds.
+        subprocess.TimeoutExpired: it took too long.
         subprocess.CalledProcessError: it failed.
     """
-    command = [sys.executable, "-m", "benchmarks.fresh", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
+    command = [sys.executable, "-m", "benchmarks.fresh", case, watch]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=True)
+    return int(done.stdout.splitlines()[-1])
 
 
 def growth(case: Case, watch: Watch) -> int:
@@ -41,15 +41,12 @@ def status(field: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
 
 
-def main(what: str, case: str, watch: str, rounds: str = "0") -> None:
-    """Measure once and print it as JSON."""
+def main(case: str, watch: str) -> None:
+    """Measure once and print it."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     warnings.simplefilter("ignore")
-    made = CASES[case]()
-    print(
-        json.dumps(growth(made, WATCHES[watch]) if what == "memory" else ratios(made, [WATCHES[watch]], int(rounds))[0])
-    )
+    print(growth(CASES[case](), WATCHES[watch]))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ class Block(nn.Module):
 class ResNet18(nn.Module):
     """A stem, four stages of two blocks, and a linear layer over the average."""
 
-    def __init__(self, classes: int = 1000) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.stem = nn.Sequential(
             nn.Conv2d(3, 64, 7, 2, padding=3, bias=False),
@@ -45,7 +45,7 @@ class ResNet18(nn.Module):
         for number, (inside, outside) in enumerate(pairwise(widths)):
             stages.append(nn.Sequential(Block(inside, outside, 1 + (number > 0)), Block(outside, outside, 1)))
         self.stages = nn.Sequential(*stages)
-        self.head = nn.Linear(512, classes)
+        self.head = nn.Linear(512, 1000)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Scores of the classes for images ``x``."""

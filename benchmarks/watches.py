@@ -1,4 +1,4 @@
-"""What stands around a measured pass: nothing, an empty hook on every node, hookviz in two ways, or TorchLens."""
+"""What stands around a measured pass: nothing, an empty hook on every node, or hookviz in two ways."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,15 +45,4 @@ def normed(case: Case) -> hv.Trace:
     return trace
 
 
-def torchlens(case: Case, *, part: bool = False) -> Any:
-    """Forward and backward followed by TorchLens, with activations and gradients saved: all, or the case's part."""
-    import torchlens as tl  # it takes seconds, and replaces torch's functions for the rest of the process
-
-    case.input.grad = None
-    saved = tl.func(case.part) if part else None
-    capture = tl.options.CaptureOptions(save_grads=saved or "all", backward_ready=True)
-    trace = tl.trace(case.module(), case.input, save=saved, capture=capture)
-    return trace.log_backward(trace[trace.output_layers[0]].out.sum())
-
-
-WATCHES: dict[str, Watch] = {watch.__name__: watch for watch in (plain, floor, recorded, normed, torchlens)}
+WATCHES: dict[str, Watch] = {watch.__name__: watch for watch in (plain, floor, recorded, normed)}

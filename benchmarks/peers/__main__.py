@@ -3,11 +3,9 @@
 import argparse
 import json
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.peers.runs import ROOT, Cell, rounds
+from benchmarks.peers.runs import ROOT, rounds
 from benchmarks.peers.table import Results, brief, full
 from benchmarks.peers.tools import PEERS
 from benchmarks.peers.works import WORKS
@@ -16,7 +14,6 @@ from benchmarks.writing import put
 RESULTS = Path(__file__).with_name("results.json")
 START = "<!-- peers -->\n"
 """Stands before the tables, in both pages."""
-ROUNDS, LIMIT = 5, 120.0
 
 
 def load() -> Results:
@@ -26,33 +23,18 @@ def load() -> Results:
 
 
 def save(results: Results) -> None:
-    """Keep what was measured."""
-    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    """Keep what was measured, each tool and work on a line."""
+    works = []
+    for work, cells in sorted(results.items()):
+        lines = [f" {json.dumps(peer)}: {json.dumps(cell, sort_keys=True)}" for peer, cell in sorted(cells.items())]
+        works.append(f"{json.dumps(work)}: {{\n" + ",\n".join(lines) + "\n}")
+    RESULTS.write_text("{\n" + ",\n".join(works) + "\n}\n", encoding="utf-8")
 
 
 def write(results: Results) -> None:
     """Write the tables into both pages."""
     put(ROOT / "benchmarks" / "README.md", START, full(results))
     put(ROOT / "README.md", START, brief(results))
-
-
-def teller(total: int) -> Callable[[str, str, Cell], None]:
-    """What prints how far it is; ``total`` measurements are to come."""
-    start, done = time.monotonic(), 0
-
-    def tell(work: str, peer: str, cell: Cell) -> None:
-        nonlocal done
-        done += 1
-        spent = (time.monotonic() - start) / 60
-        failed = f": {cell['failed']['why'][:60]}" if "failed" in cell else ""
-        left = spent / done * (total - done)
-        print(
-            f"{done}/{total}, {spent:.1f} min, about {left:.0f} left: {work} {peer}{failed}",
-            file=sys.stderr,
-            flush=True,
-        )
-
-    return tell
 
 
 def known(name: str) -> str:
@@ -67,8 +49,6 @@ def arguments(words: list[str]) -> argparse.Namespace:
     """What is to be measured, from the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("names", nargs="*", type=known, help="some works and tools only; then nothing is kept")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds that a process may take")
     parser.add_argument("--keep", action="store_true", help="keep what is measured of some works and tools, too")
     parser.add_argument("--write", action="store_true", help="write the tables from what is kept, and measure nothing")
     return parser.parse_args(words)
@@ -84,8 +64,7 @@ def main(words: list[str]) -> None:
     peers = [name for name in PEERS if name in wanted.names] or list(PEERS)
     keep = wanted.keep or not wanted.names
     results, fresh = load(), Results()
-    total = sum(len(peers) if work == "hooks" else wanted.rounds * (len(peers) + 1) for work in works)
-    for work, cells in rounds(works, peers, wanted.rounds, wanted.limit, teller(total)):
+    for work, cells in rounds(works, peers):
         fresh[work] = cells
         if keep:
             results.setdefault(work, {}).update(cells)

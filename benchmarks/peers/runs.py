@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from tqdm import tqdm
 
 import hookviz
 from benchmarks.peers.dot import install
@@ -21,6 +23,8 @@ Cell = dict[str, Any]
 """What one tool does with one work: for each thing measured the numbers of all rounds, and ``failed``, if it did."""
 
 ROOT = Path(__file__).resolve().parents[2]
+ROUNDS, LIMIT = 5, 120.0
+"""How often each tool has its turn, and the seconds that a process may take."""
 
 
 @contextmanager
@@ -31,7 +35,7 @@ def programs() -> Iterator[dict[str, str]]:
         yield {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
 
 
-def measured(work: str, peer: str, stages: str, limit: float) -> dict[str, Any]:
+def measured(work: str, peer: str, stages: str) -> dict[str, Any]:
     """What a new process finds, all findings in one; ``failed`` says in words why it found no more."""
     command = [sys.executable, "-m", "benchmarks.peers.one", work, peer, stages]
     with programs() as environment:
@@ -39,11 +43,11 @@ def measured(work: str, peer: str, stages: str, limit: float) -> dict[str, Any]:
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
         )
         try:
-            said, errors = process.communicate(timeout=limit)
+            said, errors = process.communicate(timeout=LIMIT)
             end = ending(process.returncode, errors)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            said, end = process.communicate()[0], {"failed": f"more than {limit:g} s"}
+            said, end = process.communicate()[0], {"failed": f"more than {LIMIT:g} s"}
     return {**end, **{name: value for found in lines(said) for name, value in found.items()}}
 
 
@@ -81,12 +85,12 @@ def version(peer: str) -> str:
         return "not installed"
 
 
-def add(cell: Cell, work: str, peer: str, limit: float) -> None:
+def add(cell: Cell, work: str, peer: str) -> None:
     """One more round of ``peer`` with ``work``; what failed in an earlier one is not tried again."""
     stage = cell.get("failed", {}).get("stage")
     if stage in ("capture", "hooks"):
         return
-    found = measured(work, peer, "capture" if stage == "picture" or peer == "plain" else "capture,picture", limit)
+    found = measured(work, peer, "capture" if stage == "picture" or peer == "plain" else "capture,picture")
     why = found.pop("failed", None)
     if why:
         stage = "hooks" if work == "hooks" else "picture" if "capture" in found else "capture"
@@ -95,14 +99,15 @@ def add(cell: Cell, work: str, peer: str, limit: float) -> None:
         cell.setdefault(name, []).append(value)
 
 
-def rounds(
-    works: Sequence[str], peers: Sequence[str], number: int, limit: float, tell: Callable[[str, str, Cell], None]
-) -> Iterator[tuple[str, dict[str, Cell]]]:
+def rounds(works: Sequence[str], peers: Sequence[str]) -> Iterator[tuple[str, dict[str, Cell]]]:
     """Work after work, the cells of ``peers``; a round goes through all of them, so that each sees the same machine."""
-    for work in works:
-        cells = {peer: cell(peer) for peer in (peers if work == "hooks" else ["plain", *peers])}
-        for _ in range(1 if work == "hooks" else number):
-            for peer, found in cells.items():
-                add(found, work, peer, limit)
-                tell(work, peer, found)
-        yield work, cells
+    total = sum(len(peers) if work == "hooks" else ROUNDS * (len(peers) + 1) for work in works)
+    with tqdm(total=total) as bar:
+        for work in works:
+            cells = {peer: cell(peer) for peer in (peers if work == "hooks" else ["plain", *peers])}
+            for _ in range(1 if work == "hooks" else ROUNDS):
+                for peer, found in cells.items():
+                    bar.set_description(f"{work} {peer}")
+                    add(found, work, peer)
+                    bar.update()
+            yield work, cells

@@ -1,6 +1,5 @@
 """The tables that the results make: all of them for the page of the benchmarks, a few lines for the README."""
 
-import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -130,44 +129,6 @@ def hooks(results: Results) -> str:
     return grid(["tool", *LOOKS.values()], [[PEERS[peer].name, *looks(cells[peer])] for peer in PEERS if peer in cells])
 
 
-def middle(results: Results, work: str, peer: str, column: str) -> float | None:
-    """The median of what was measured; None where nothing was."""
-    found = numbers(results, work, peer, column)
-    return statistics.median(found) if found else None
-
-
-def ahead(results: Results, work: str, column: str) -> list[str]:
-    """The tools with less of it than hookviz, which may have failed."""
-    own = middle(results, work, "hookviz", column)
-    limit = math.inf if own is None else own
-    return [peer for peer in PEERS if (other := middle(results, work, peer, column)) is not None and other < limit]
-
-
-def behind(results: Results) -> dict[str, list[str]]:
-    """Column → the works in which hookviz is third or later, with the tools that are before it."""
-    found: dict[str, list[str]] = {column: [] for column in COLUMNS}
-    for column in COLUMNS:
-        for work in present(results, WORKS):
-            peers = ahead(results, work, column)
-            if len(peers) > 1:
-                found[column].append(f"{WORKS[work]().name} (after {', '.join(PEERS[peer].name for peer in peers)})")
-    return found
-
-
-def verdict(results: Results) -> str:
-    """Where hookviz is third or later."""
-    if not any("hookviz" in results[work] for work in present(results, WORKS)):
-        return ""
-    late = [
-        f"- {title}: {'; '.join(found)}."
-        for title, found in zip(HEAD[2:], behind(results).values(), strict=True)
-        if found
-    ]
-    if not late:
-        return "hookviz is first or second of all that gave a number, in every column."
-    return "\n".join(["hookviz is first or second of all that gave a number, but for", "", *late])
-
-
 def provenance(results: Results) -> str:
     """With which versions, when, and in how many rounds."""
     cells = [cell for found in results.values() for cell in found.values()]
@@ -182,10 +143,7 @@ def provenance(results: Results) -> str:
             if (lists := [numbers for numbers in cell.values() if isinstance(numbers, list)])
         }
     )
-    note = (
-        " **One round only, where no range stands in brackets: a first look, no measurement.**" if counts[0] < 2 else ""
-    )
-    return f"{', '.join(sorted(versions))}. {_range(dates)}, rounds: {_range(counts)}, one thread.{note}"
+    return f"{', '.join(sorted(versions))}. {_range(dates)}, rounds: {_range(counts)}, one thread."
 
 
 def _range(found: Sequence[Any]) -> str:
@@ -194,8 +152,8 @@ def _range(found: Sequence[Any]) -> str:
 
 def full(results: Results) -> str:
     """All of it, for the page of the benchmarks."""
-    parts = [grid(HEAD, rows(results)), *([hooks(results)] if "hooks" in results else []), verdict(results)]
-    return "\n\n".join(filter(None, [*parts, provenance(results)])) + "\n"
+    parts = [grid(HEAD, rows(results)), *([hooks(results)] if "hooks" in results else []), provenance(results)]
+    return "\n\n".join(parts) + "\n"
 
 
 def brief(results: Results) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import hookviz as hv
 from benchmarks.cases import AsModule, Case
-from benchmarks.watches import plain, recorded, torchlens
+from benchmarks.watches import plain, recorded
 
 Shown = Iterable[str]
 """The texts that are handed to whoever shows them."""
@@ -66,6 +66,17 @@ def _make_dot(case: Case) -> Any:
     return drawing
 
 
+def _lens_trace(case: Case, *, part: bool = False) -> Any:
+    """Forward and backward followed by TorchLens, with activations and gradients saved: all, or the case's part."""
+    import torchlens as tl  # it takes seconds, and replaces torch's functions for the rest of the process
+
+    case.input.grad = None
+    saved = tl.func(case.part) if part else None
+    capture = tl.options.CaptureOptions(save_grads=saved or "all", backward_ready=True)
+    trace = tl.trace(case.module(), case.input, save=saved, capture=capture)
+    return trace.log_backward(trace[trace.output_layers[0]].out.sum())
+
+
 def _lens_shown(trace: Any) -> Shown:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "graph")
@@ -114,13 +125,13 @@ def _firings(trace: hv.Trace) -> str:
     return str(trace.firings)
 
 
-_LENS = Peer("TorchLens", "torchlens", torchlens, _lens_shown, _lens_data, restore=_lens_off)
+_LENS = Peer("TorchLens", "torchlens", _lens_trace, _lens_shown, _lens_data, restore=_lens_off)
 PLAIN = Peer("a plain pass", "torch", plain, lambda _: [])
 PEERS: dict[str, Peer] = {
     "hookviz": Peer("hookviz", "hookviz", recorded, displayed, _firings),
     "torchviz": Peer("torchviz", "torchviz", _make_dot, _drawn, _source),
     "torchlens": _LENS,
-    "torchlens-part": replace(_LENS, name="TorchLens (part)", capture=functools.partial(torchlens, part=True)),
+    "torchlens-part": replace(_LENS, name="TorchLens (part)", capture=functools.partial(_lens_trace, part=True)),
     "torchview": Peer("torchview", "torchview", _draw_graph, _drawn, _source, prepare=_on_meta),
     "torchvista": Peer("torchvista", "torchvista", _trace_model, lambda page: [page], at_once=True),
 }

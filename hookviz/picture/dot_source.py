@@ -1,12 +1,14 @@
 """A scene as DOT: rounded boxes with pins, and arrows between them."""
 
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
+
 import graphviz
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.clusters import draw_calls
-from hookviz.picture.edge_lengths import FAR, passed
 from hookviz.picture.graphviz import Rendered, tidy
-from hookviz.picture.group_boxes import draw_group
+from hookviz.picture.grouped_graph import GroupBox
 from hookviz.picture.html_labels import (
     GLOW,
     HIDDEN,
@@ -24,6 +26,7 @@ from hookviz.picture.html_labels import (
     row,
     small,
     title,
+    words,
 )
 from hookviz.picture.primitives import Arrow, Box
 from hookviz.picture.scene import Scene
@@ -35,6 +38,9 @@ MEASURED = "DejaVu Sans,Verdana,sans-serif"
 
 BESIDE = 210
 """Points: how wide a box may become for its gradient to stand beside its name, where no pin makes it wider."""
+
+FAR = 1_000
+"""Places between the ends of all arrows: with more, a layout with bent arrows takes seconds, and soon minutes."""
 
 
 class Figure(Rendered):
@@ -87,6 +93,19 @@ def empty_figure(*, ranksep: str, nodesep: str = "0.35") -> Figure:
     figure.attr("node", shape="plain", fontname=MEASURED, fontsize=str(SIZE), fontcolor=INK)
     figure.attr("edge", fontname=MEASURED, fontsize=str(ON_ARROWS), fontcolor=PURPLE, arrowsize="0.9")
     return figure
+
+
+def draw_group(graph: graphviz.Digraph, box: GroupBox, look: Style) -> None:
+    """A box that can be entered: its name, what is in it, and what is known of that."""
+    rows = row(cell(ids.name(box.id), f"<B>{words(box.name, point_size=16)}</B>"))
+    rows += row(cell(ids.op(box.id), small(box.about)))
+    for spot, color in ((ids.gradient(box.id), PURPLE), (ids.fired(box.id), INK)):
+        longest = box.longest(spot)
+        rows += row(kept(spot, longest, look, color)) if longest else ""
+    inside = 'CELLBORDER="0" CELLSPACING="2" CELLPADDING="3"'
+    edge = look.outline(box.id)
+    label = f'<TABLE BORDER="2" COLOR="{edge}" BGCOLOR="{PAPER}" STYLE="ROUNDED" {inside}>{rows}</TABLE>'
+    graph.node(box.id, f"<{label}>", id=box.id, **{"class": "hv-fold"})
 
 
 def _frame(box: Box, look: Style, rows: str) -> str:
@@ -144,3 +163,22 @@ def _draw_arrow(figure: Figure, arrow: Arrow, look: Style) -> None:
         label["label"] = f'<<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="3"><TR>{shown}</TR></TABLE>>'
     drawn = {"id": arrow.id, "color": color, "style": "solid" if done else "dashed", "penwidth": "2.2"}
     figure.edge(arrow.start, arrow.end, **drawn, **label, **{"class": "hv-edge"})
+
+
+def passed(ways: Iterable[tuple[str, str]]) -> int:
+    """How many places arrows pass between their ends; a layout has to find room in each of them.
+
+    >>> passed([("e", "c"), ("c", "a"), ("e", "a")]), passed([("a", "b"), ("b", "a")])
+    (1, 0)
+    """
+    ways = list(ways)
+    above: dict[str, set[str]] = {}
+    for start, end in ways:
+        above.setdefault(end, set()).add(start)
+    rank: dict[str, int] = {}
+    try:
+        for box in TopologicalSorter(above).static_order():
+            rank[box] = 1 + max((rank[start] for start in above.get(box, ())), default=-1)
+    except CycleError:  # boxes that hold parts of each other are few
+        return 0
+    return sum(rank[end] - rank[start] - 1 for start, end in ways)

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.dot_source import Figure, empty_figure
-from hookviz.picture.group_boxes import draw_group
+from hookviz.picture.dot_source import Figure, draw_group, empty_figure
 from hookviz.picture.grouped_graph import GroupBox
 from hookviz.picture.html_labels import SIZE, Style, room_for
 from hookviz.picture.scene import Scene

@@ -12,8 +12,8 @@ from hookviz.picture.grouping import View as Level
 from hookviz.picture.grouping.activity import Activity, spans
 from hookviz.picture.grouping.pass_groups import groups_passes
 from hookviz.picture.inline_svg import finished
-from hookviz.picture.layout_cache import Layouts, Shared
 from hookviz.picture.scene import Scene
+from hookviz.picture.svg_templates import Shared, Templates
 from hookviz.player.pass_views import PREFIX, PassViews
 from hookviz.player.payload import Packed, SharedPicture, View
 from hookviz.player.scene_views import ends, pass_title, view_of, written
@@ -56,7 +56,7 @@ class GroupedViews:
         self._passes = trace.lookup.passes
         self._groups = PassViews(trace) if groups_passes(trace) else None
         self._kept: dict[int, PassPictures] = {}
-        self._layouts, self._opening_layouts = Layouts(), Layouts()
+        self._templates = Templates()
 
     @property
     def overview(self) -> str:
@@ -82,7 +82,7 @@ class GroupedViews:
         return [self._opening_picture(self._scene(name)) for name in self.tops]
 
     def _opening_picture(self, scene: Scene) -> str:
-        return finished(self._opening_layouts.svg(dot(scene, None, final=True)), ends(written(scene)))
+        return finished(dot(scene, None, final=True).svg(), ends(written(scene)))
 
     @property
     def group_names(self) -> Sequence[str]:
@@ -122,12 +122,11 @@ class GroupedViews:
             yield Entry("pass", pass_title(pass_id, len(self._passes)), "", -1, f"{pass_id}/", steps)
         yield from entries(self._trace, own.views, own.happened)
 
-    def _picture(self, name: str, scene: Scene) -> int | str | SharedPicture:
-        """A picture as it is sent: its place among the first, itself, or a template with what fills it."""
+    def _picture(self, name: str, scene: Scene) -> int | SharedPicture:
+        """A picture as it is sent: its place among the first, or a template with what fills it."""
         if name in self.opening:
             return self.opening.index(name)
-        shared = self._layouts.shared(dot(scene, None, final=True), name)
-        return shared if isinstance(shared, str) else _sent(shared, name)
+        return _sent(self._templates.shared(dot(scene, None, final=True).svg(), name), name)
 
     def _scene(self, name: str) -> Scene:
         _, own, group = self._find(name)

@@ -47,11 +47,6 @@ class Replacement:
         self._ours: Any = _NEVER
         self._live = Live()
 
-    @property
-    def ours(self) -> Any:
-        """What stands there while something is recorded."""
-        return self._ours
-
     def put(self) -> None:
         """Put ours in place of what stands there."""
         standing = self._standing()

@@ -49,7 +49,7 @@ def _decode_file(file: File, make: type[Kind]) -> Kind:
     )
 
 
-def _decode_rows(file: File, name: str, kind: Any, tick: Callable[..., None]) -> list[Any]:
+def _decode_rows(file: File, name: str, kind: Any, tick: Callable[..., object]) -> list[Any]:
     table = getattr(file, name)
     count = max(len(getattr(table, column)) for column in kind._fields)
     rows = list(map(kind, *(_decode_column(table, column, kind, count) for column in kind._fields)))

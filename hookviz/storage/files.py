@@ -53,7 +53,7 @@ def _size(trace: TraceData) -> int:
     return len(trace.values) + sum(len(getattr(trace, name)) * len(kind._fields) for name, kind in ROWS.items())
 
 
-def _columns(rows: list[Any], kind: Any, tick: Callable[..., None]) -> dict[str, list[Any]]:
+def _columns(rows: list[Any], kind: Any, tick: Callable[..., object]) -> dict[str, list[Any]]:
     columns = {}
     for place, name in enumerate(kind._fields):
         most = LONGEST_TEXT if name in ("text", "error", "note") else LONGEST_NAME

@@ -194,19 +194,27 @@ _EFFECTS = ("kept", "edited", "replaced")
 
 
 def _steps(trace: TraceData) -> Iterator[str]:
-    hooks, values = range(len(trace.hook_rows)), len(trace.values)
+    hooks = range(len(trace.hook_rows))
     for index, row in enumerate(trace.rows):
         if row.kind not in _LEAST:
             yield say("damaged.kind", table="rows", index=index, kind=row.kind)
-            return
-        shown = _is_known(row.before, values) and _is_known(row.after, values)
-        if shown and row.kind in _ONE:
-            shown = not isinstance(row.before, tuple) and not isinstance(row.after, tuple)
-        if not (shown and _is_placed(trace, row) and _is_hooked(trace, row, hooks) and _is_told(trace, row, index)):
+        elif not (
+            _is_shown(trace, row)
+            and _is_placed(trace, row)
+            and _is_hooked(trace, row, hooks)
+            and _is_told(trace, row, index)
+        ):
             yield say("damaged.step", index=index, kind=row.kind)
-        for node, _, value in row.parts:
-            if node >= len(trace.ops) or not _is_known(value, values):
-                yield say("damaged.step", index=index, kind=row.kind)
+
+
+def _is_shown(trace: TraceData, row: StepRow) -> bool:
+    """Whether the values of a step are there, and as many as steps of its kind have."""
+    values = len(trace.values)
+    if not (_is_known(row.before, values) and _is_known(row.after, values)):
+        return False
+    if row.kind in _ONE and (isinstance(row.before, tuple) or isinstance(row.after, tuple)):
+        return False
+    return all(node < len(trace.ops) and _is_known(value, values) for node, _, value in row.parts)
 
 
 def _is_placed(trace: TraceData, row: StepRow) -> bool:

@@ -1,5 +1,10 @@
-"""How far something has come that takes longer than a second; when it is over, nothing of that is left."""
+"""A progress bar for what takes longer than a second: in a terminal, in Jupyter, or beside a slider.
 
+The bar is tqdm's; where it is shown is ours. In a terminal tqdm shows and clears it by itself. In Jupyter tqdm leaves
+something in a saved notebook: its widget becomes an error, its line a red band.
+"""
+
+import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,53 +15,57 @@ Show = Callable[[str], None]
 """Shows a line in the place of the one before; an empty one takes it away."""
 
 DELAY = 1.0
-"""Nothing is shown of what is over within so many seconds."""
+"""Seconds until a bar is shown."""
 PAUSE = 0.1
 """Seconds from one line to the next, at least."""
+MANY = 20_000
+"""Fewer parts, each of which takes no time to speak of, are done within a second."""
 
 _place: ContextVar[Show | None] = ContextVar("_place", default=None)
 
 
 @contextmanager
-def progress(line: str, count: int, done: int = 0) -> Iterator[Callable[..., None]]:
-    """Gives a function to be called after each of ``count`` parts, or ``tick(10)`` after ten; some may be ``done``.
+def progress(line: str, count: int, done: int = 0) -> Iterator[Callable[..., object]]:
+    """Gives a function to be called after each of ``count`` parts, or with 10 after ten; some may be ``done``.
 
-    ``line`` says in words what is done, with ``{n}`` and ``{total}`` in it. It is shown in a terminal and in Jupyter.
+    ``line`` says in words what is done, with ``{n}`` and ``{total}`` in it.
 
     >>> with shown_by(print), progress("{n} of {total}", 2) as tick:
     ...     tick()  # within a second
     """
     show = _place.get() or _in_notebook()
     if show is None and not _is_terminal(sys.stderr):
-        yield lambda parts=1: None
+        yield _nothing
         return
     from tqdm.std import tqdm  # only now: hookviz is imported more often than somebody waits
 
     class Bar(tqdm):  # type: ignore[misc]
         monitor_interval = 0  # no thread of its own
 
+        def display(self, msg: str | None = None, pos: int | None = None) -> bool:
+            if show is None:
+                return bool(super().display(msg, pos))
+            show(str(self) if msg is None else msg)
+            return False  # nothing was written to its file
+
+    place = {"file": sys.stderr} if show is None else {"file": io.StringIO(), "ascii": False}
     look = {"bar_format": f"{line} {{bar:20}}", "leave": False, "delay": DELAY, "mininterval": PAUSE, "miniters": 1}
-    file = sys.stderr if show is None else _Line(show)
-    with Bar(total=count, initial=done, file=file, disable=None, position=0, **look) as bar:
-
-        def tick(parts: int = 1) -> None:
-            bar.update(parts)
-
-        yield tick
-
-
-MANY = 20_000
-"""What has fewer parts, each of which takes no time to speak of, is over within a second."""
+    with Bar(total=count, initial=done, position=0, **place, **look) as bar:
+        yield bar.update
 
 
 @contextmanager
-def maybe(line: str, count: int) -> Iterator[Callable[..., None]]:
-    """As ``progress``, for parts that are quickly done: of fewer than ``MANY`` nothing is shown."""
+def maybe(line: str, count: int) -> Iterator[Callable[..., object]]:
+    """As ``progress``, for parts that are quickly done: fewer than ``MANY`` do not even load tqdm."""
     if count < MANY:
-        yield lambda parts=1: None
+        yield _nothing
         return
     with progress(line, count) as tick:
         yield tick
+
+
+def _nothing(parts: int = 1) -> None:
+    """Shows nothing."""
 
 
 @contextmanager
@@ -77,32 +86,8 @@ def _is_terminal(stream: Any) -> bool:
         return False
 
 
-class _Line:
-    """What tqdm takes for a terminal."""
-
-    encoding = "utf-8"
-
-    def __init__(self, show: Show) -> None:
-        self._show, self._shown = show, ""
-
-    def isatty(self) -> bool:
-        return True
-
-    def flush(self) -> None:
-        """All is shown at once."""
-
-    def write(self, text: str) -> None:
-        line = text.strip()
-        if line != self._shown:
-            self._show(line)
-        self._shown = line
-
-
 def _in_notebook() -> Show | None:
-    """Shows a line below the cell. Where it stood an output without content is kept, of which nobody sees anything.
-
-    Not tqdm's own widget: Jupyter keeps that in a saved notebook, and shows an error in its place.
-    """
+    """Shows a line below the cell; an output without content stays in its place."""
     if "IPython" not in sys.modules:
         return None
     from IPython import get_ipython

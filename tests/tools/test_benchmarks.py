@@ -1,9 +1,7 @@
 """The benchmark measures what it says, and writes the table that its page shows."""
 
 import statistics
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -13,9 +11,8 @@ from benchmarks import fresh
 from benchmarks.cases import CASES, Case
 from benchmarks.resnet import ResNet18
 from benchmarks.timing import ratios
-from benchmarks.watches import WATCHES, floor, normed, plain, recorded
+from benchmarks.watches import floor, normed, plain, recorded
 from benchmarks.writing import between
-from tests.waiting import PATIENCE
 
 PAGE = Path(bench.__file__).with_name("README.md")
 SMALL = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 20)
@@ -67,21 +64,8 @@ def test_a_ratio_compares_a_pass_with_a_plain_one() -> None:
 
 def test_memory_is_measured_in_a_process_of_its_own() -> None:
     """In KiB: the trace of 10,000 ops takes megabytes, beside which a pass over six scalars takes next to nothing."""
-    large, small = (fresh.measured("memory", case, "recorded", limit=PATIENCE) for case in ("chain", "scalars"))
+    large, small = (fresh.measured(case, "recorded") for case in ("chain", "scalars"))
     assert large > 5_000 and large > 2 * small
-
-
-def test_a_peer_that_fails_or_takes_too_long_is_shown_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    def late(*arguments: str, limit: float) -> Any:
-        raise subprocess.TimeoutExpired(arguments, limit)
-
-    def broken(*arguments: str, limit: float) -> Any:
-        raise subprocess.CalledProcessError(1, arguments, stderr="Traceback\nValueError: no such layer\n")
-
-    monkeypatch.setattr(bench, "measured", late)
-    assert bench.lens("chain") == "more than 60 s"
-    monkeypatch.setattr(bench, "measured", broken)
-    assert bench.lens("chain") == "fails: ValueError: no such layer"
 
 
 def test_the_page_shows_every_case_and_every_column() -> None:
@@ -89,7 +73,3 @@ def test_the_page_shows_every_case_and_every_column() -> None:
     head, _, *rows = [line for line in table.splitlines() if line.startswith("|")]
     assert [cell.strip() for cell in head.strip("|").split("|")] == list(bench.HEAD)
     assert [row.split("|")[1].strip() for row in rows] == [make().name for make in CASES.values()]
-
-
-def test_every_watch_has_a_name() -> None:
-    assert list(WATCHES) == ["plain", "floor", "recorded", "normed", "torchlens"]

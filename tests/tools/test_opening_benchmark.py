@@ -8,7 +8,6 @@ import pytest
 from scenes import recorded
 
 from benchmarks import opening as bench
-from benchmarks.cases import CASES
 from benchmarks.writing import between
 
 TABLE = between(Path(bench.__file__).with_name("README.md").read_text(encoding="utf-8"), bench.START)
@@ -21,11 +20,9 @@ def test_what_a_player_is_sent_keeps_to_its_bound(name: str) -> None:
     assert bench.sent(bench.recorded(bench.OPENED[name]())) <= MOST_KB[name] * 1000
 
 
-def test_the_page_names_every_trace_that_is_measured() -> None:
-    assert sum("**" in line for line in TABLE.splitlines()) == len(bench.OPENED)
-    for name in ("resnet", "encoder"):
-        assert f"| {CASES[name]().name} |" in TABLE
-    assert "| chain of 10,000 ops | 20,004 |" in TABLE and "| fan of 10,000 inputs | 20,0" in TABLE
+def test_the_page_has_a_row_for_every_trace_that_is_measured() -> None:
+    rows = [line for line in TABLE.splitlines() if "**" in line]
+    assert [row.split("|")[1].strip() for row in rows] == [case().name for case in bench.OPENED.values()]
 
 
 def test_each_time_is_that_of_a_fresh_process_and_the_first_warms_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,6 @@ from benchmarks.peers import dot, hooked, one, runs, table
 from benchmarks.peers.tools import PEERS, PLAIN, displayed
 from benchmarks.peers.works import WORKS
 from benchmarks.writing import between, put
-from hookviz.player.bundles import bundle
 
 SMALL = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 5, "linear")
 
@@ -97,27 +96,6 @@ def test_hooks_are_shown_kept_or_unknown(results: table.Results) -> None:
     assert table.looks(failed) == ["crashes (SIGSEGV)", "–", "–", "–", "–"]
 
 
-def test_where_hookviz_is_third_is_said_with_those_before_it(results: table.Results) -> None:
-    assert table.verdict(results) == "hookviz is first or second of all that gave a number, in every column."
-    results["mlp"]["torchviz"]["capture"] = results["mlp"]["torchview"]["capture"] = [0.5]
-    said = table.verdict(results)
-    assert said.endswith("- capture ÷ plain: MLP, 6 × 512, batch 256 (after torchviz, torchview).")
-
-
-def test_where_hookviz_fails_and_others_do_not_it_is_behind_and_unmeasured_it_is_not(results: table.Results) -> None:
-    del results["mlp"]["hookviz"]["picture"]
-    assert "first picture: MLP, 6 × 512, batch 256 (after torchviz, TorchLens, " in table.verdict(results)
-    for work in ("mlp", "fan"):
-        del results[work]["hookviz"]
-    assert table.verdict(results) == ""
-
-
-def test_a_single_round_is_called_no_measurement(results: table.Results) -> None:
-    assert "One round only" in table.provenance(results)  # of the fan
-    del results["fan"]
-    assert table.provenance(results).endswith("2026-01-02, rounds: 3, one thread.")
-
-
 def test_the_few_lines_for_the_readme_have_the_medians(results: table.Results) -> None:
     head, _, first, second, *_ = table.brief(results).splitlines()
     assert head == "|  | sees of hooks | fan of 10,000 ops into one |"
@@ -173,15 +151,17 @@ def program(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     ],
 )
 def test_what_was_found_before_it_failed_is_kept(code: str, failed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "LIMIT", 2)
     program(monkeypatch, "print('<HTML>'); print('{\"memory\": 7}', flush=True); print(3, flush=True); " + code)
-    assert runs.measured("mlp", "hookviz", "capture", 2) == {"memory": 7, "failed": failed}
+    assert runs.measured("mlp", "hookviz", "capture") == {"memory": 7, "failed": failed}
 
 
 def test_programs_that_a_tool_has_started_end_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     there = tmp_path / "there"
     child = f"import time, pathlib\nwhile True: pathlib.Path({str(there)!r}).touch(); time.sleep(0.05)"
+    monkeypatch.setattr(runs, "LIMIT", 2)
     program(monkeypatch, f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])")
-    runs.measured("mlp", "hookviz", "capture", 2)
+    runs.measured("mlp", "hookviz", "capture")
     assert there.exists()
     time.sleep(0.2)
     there.unlink()
@@ -192,7 +172,7 @@ def test_programs_that_a_tool_has_started_end_with_it(monkeypatch: pytest.Monkey
 def test_what_failed_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def answer(work: str, peer: str, stages: str, limit: float) -> dict[str, Any]:
+    def answer(work: str, peer: str, stages: str) -> dict[str, Any]:
         asked.append((work, peer, stages))
         found: dict[str, Any] = {"memory": 1}
         if peer == "torchlens":
@@ -200,9 +180,9 @@ def test_what_failed_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None
         return {**found, "capture": 2, **({"failed": "RecursionError"} if "picture" in stages else {})}
 
     monkeypatch.setattr(runs, "measured", answer)
-    told: list[str] = []
-    ((_, cells),) = runs.rounds(["mlp"], ["torchviz", "torchlens"], 3, 60, lambda _, peer, cell: told.append(peer))
-    assert told == ["plain", "torchviz", "torchlens"] * 3
+    monkeypatch.setattr(runs, "ROUNDS", 3)
+    ((_, cells),) = runs.rounds(["mlp"], ["torchviz", "torchlens"])
+    assert [peer for _, peer, _ in asked][:4] == ["plain", "torchviz", "torchlens", "plain"]
     assert [stages for _, peer, stages in asked if peer == "torchviz"] == ["capture,picture", "capture", "capture"]
     assert [stages for _, peer, stages in asked if peer == "torchlens"] == ["capture,picture"]
     assert cells["torchviz"]["capture"] == [2, 2, 2]
@@ -211,7 +191,7 @@ def test_what_failed_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_fresh_process_measures_hookviz() -> None:
-    found = runs.measured("scalars", "hookviz", "capture,picture", 300)
+    found = runs.measured("scalars", "hookviz", "capture,picture")
     assert set(found) == {"memory", "capture", "seconds", "plain", "picture", "size"}
     assert found["capture"] > 1 and found["capture"] == pytest.approx(found["seconds"] / found["plain"])
     assert found["size"] > 10_000 and found["picture"] > 0
@@ -316,16 +296,16 @@ def test_tools_find_the_stand_in_first() -> None:
 def test_some_works_and_tools_can_be_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     wanted: list[Any] = []
 
-    def measure(works: list[str], peers: list[str], *rest: Any) -> list[Any]:
-        wanted.append((works, peers, *rest[:2]))
+    def measure(works: list[str], peers: list[str]) -> list[Any]:
+        wanted.append((works, peers))
         return []
 
     monkeypatch.setattr(command, "rounds", measure)
     monkeypatch.setattr(command, "full", lambda found: str(found))
     monkeypatch.setattr(command, "write", lambda found: wanted.append("written"))
-    command.main(["mlp", "torchviz", "--rounds", "2"])
-    command.main(["--limit", "9"])
-    assert wanted == [(["mlp"], ["torchviz"], 2, 120), ([*WORKS, "hooks"], list(PEERS), 5, 9), "written"]
+    command.main(["mlp", "torchviz"])
+    command.main([])
+    assert wanted == [(["mlp"], ["torchviz"]), ([*WORKS, "hooks"], list(PEERS)), "written"]
     with pytest.raises(SystemExit):
         command.main(["mlpp"])
     assert "'mlpp' is none of scalars, mlp" in capsys.readouterr().err
@@ -344,37 +324,3 @@ def test_what_was_measured_of_a_part_joins_the_rest(
     command.main(["mlp", "torchviz", "--keep"])
     results["mlp"]["torchviz"] = again["torchviz"]
     assert command.load() == results
-
-
-def test_it_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    tell = command.teller(2)
-    tell("mlp", "torchviz", cell(failed={"stage": "capture", "why": "more than 60 s"}))
-    assert re.fullmatch(r"1/2, 0\.0 min, about 0 left: mlp torchviz: more than 60 s\n", capsys.readouterr().err)
-
-
-# -- why hookviz is third or later, where it is
-
-MEASURED = command.load()
-NUMBERS = [work for work in MEASURED if work in WORKS]
-
-
-@pytest.mark.parametrize("column", ["capture", "memory"])
-@pytest.mark.parametrize("work", NUMBERS)
-def test_of_the_tools_that_keep_gradients_it_costs_least(work: str, column: str) -> None:
-    own = table.middle(MEASURED, work, "hookviz", column)
-    others = [table.middle(MEASURED, work, peer, column) for peer in ("torchlens", "torchlens-part")]
-    assert own is not None and all(other is None or own < other for other in others)
-
-
-def test_tools_with_a_quicker_picture_leave_half_a_second_to_it() -> None:
-    quicker = {work: table.ahead(MEASURED, work, "picture") for work in NUMBERS}
-    times = [table.middle(MEASURED, work, "hookviz", "picture") for work, peers in quicker.items() if len(peers) > 1]
-    assert len(quicker) == len(WORKS) and times
-    assert all(time is not None and time < 0.5 for time in times)
-    assert not quicker["chain"] and not quicker["fan"]
-
-
-def test_the_player_is_most_of_what_a_small_work_delivers() -> None:
-    player = len(bundle("page.js") + bundle("player.css"))
-    delivered = table.middle(MEASURED, "scalars", "hookviz", "size")
-    assert delivered is not None and player > delivered / 2

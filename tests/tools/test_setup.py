@@ -277,8 +277,8 @@ def test_new_settings_for_jupyterlab_reach_an_environment_that_is_there(root: Pa
 
 def test_other_extras_are_installed_on_top(root: Path, pip: Callable[..., None]) -> None:
     run(root)
-    setup.main(["lab", "test", "bench"], root)
-    assert calls(root)[-2].endswith(".[lab,test,bench]")
+    setup.main(["lab", "test", "site"], root)
+    assert calls(root)[-2].endswith(".[lab,test,site]")
     before = calls(root)
     run(root)
     assert calls(root) == before
@@ -428,7 +428,7 @@ def pinned() -> dict[str, str]:
 def test_every_requirement_has_an_exact_version_that_fits() -> None:
     pins = pinned()
     assert all(pins.values()) and pins["torch"] == "2.13.0"
-    for needed in requirements("lab", "test", "site", "bench", "peers"):
+    for needed in requirements("lab", "test", "site", "peers"):
         assert Version(pins[canonicalize_name(needed.name)]) in needed.specifier, needed
 
 

@@ -66,6 +66,12 @@ CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
         "which is too large for float32.",
     ),
     "softmax": (lambda x: x.softmax(-1), [[-INF, -INF]], "NaN: it takes the softmax of numbers that are all -Inf."),
+    "softmax of Inf": (
+        lambda x: x.exp().softmax(-1),
+        [[1000.0, 1.0]],
+        "NaN: it takes the softmax of numbers with Inf among them. The Inf came about where it takes the exponential "
+        "of numbers above 88.7, which is too large for float32.",
+    ),
     "power": (lambda x: x**0.5, [-4.0, 4.0], "NaN: it raises a negative number, -4, to the power 0.5."),
     "power of 0": (lambda x: x**-2, [0.0, 4.0], "Inf: it raises 0 to the power -2."),
     "half": (half, [70000.0], "Inf: it turns 70000 into float16, whose largest number is 65,504."),
@@ -213,6 +219,11 @@ def test_gradients_that_overflow_when_they_are_added_are_found() -> None:
         (x * 3e38).backward()
     finding = only(trace)
     assert (finding.severity, trace.steps[finding.step].kind) == ("error", "accumulate")
+    x.grad, y = None, x * 1.0
+    with hv.record() as trace:
+        (y * 3e38 + y * 3e38).backward()
+    finding = only(trace)
+    assert (finding.severity, trace.steps[finding.step].kind) == ("error", "arrive")
     x.grad = torch.tensor(math.nan)
     with hv.record() as trace:
         (x * 3).backward()

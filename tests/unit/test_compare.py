@@ -3,6 +3,7 @@
 import math
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from scenes import Scene, c_hook, leaf, plain, scene, silent
 from torch import nn
 
 import hookviz as hv
-from hookviz.trace import Note
+from hookviz.trace import Note, StepRow
 
 Hooks = Mapping[str, Callable[..., Any]]
 
@@ -224,11 +225,14 @@ def test_a_hook_that_cannot_be_named_and_does_the_same_in_both_is_not_blamed() -
 
 def test_where_not_all_was_observed_no_program_is_blamed() -> None:
     here, there = recorded({}), recorded({}, seed=10.0)
-    there.remarks.append(Note.of("note.unfollowed", kind="prehook", on="e"))
-    assert here.diff(there).sentence == (
+    said = (
         "Gradients that differ: 5. No hook that was seen makes the difference. Not every hook of the two runs was "
         "observed: one that was not may make the difference."
     )
+    compiled = StepRow(0, "compiled", region="forward")
+    assert here.diff(replace(there, rows=[*there.rows, compiled])).sentence == said
+    there.remarks.append(Note.of("note.unfollowed", kind="prehook", on="e"))
+    assert here.diff(there).sentence == said
 
 
 def test_where_hooks_do_the_same_in_both_that_is_said() -> None:

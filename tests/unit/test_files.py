@@ -16,7 +16,7 @@ import hookviz as hv
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.storage.decoding import decode
 from hookviz.storage.files import VERSION, encode
-from hookviz.trace import EFFECTS, MISSING, SUBJECTS, HookPlace, HookRow, Note, SavedRow, StepRow, TensorRow
+from hookviz.trace import EFFECTS, MISSING, SUBJECTS, HookPlace, HookRow, Note, SavedRow, ScaleRow, StepRow, TensorRow
 
 
 @pytest.fixture
@@ -164,6 +164,11 @@ def test_what_nodes_saved_comes_back_with_its_reasons(tmp_path: Path) -> None:
     back = there_and_back(trace, tmp_path / "t.json")
     same_text(back, trace)
     assert [back.why(i) for i in range(len(back.steps))] == [trace.why(i) for i in range(len(trace.steps))]
+
+
+def test_a_scale_without_end_comes_back() -> None:
+    trace = hv.Trace(scales=[ScaleRow(0, math.inf, (0,), ())])
+    assert decode(json.loads(json.dumps(encode(trace))), hv.Trace) == trace
 
 
 def test_values_that_were_too_many_to_keep_are_still_so_in_the_file(tmp_path: Path) -> None:

@@ -148,6 +148,13 @@ REFUSED: dict[str, tuple[Callable[[Data], Any], str]] = {
     "a seed that is several": (
         lambda data: put("rows", "after", [0, 1], first(data, "seed"))(data), "of the kind seed, lacks"
     ),
+    "a gradient from a node that is not there": (
+        lambda data: put("rows", "parts", [[99, 0, 0]], first(data, "arrive"))(data), "of the kind arrive, lacks"
+    ),
+    "a tensor's hook that changed settings": (
+        lambda data: data["rows"].update(subject=["settings"] * len(data["rows"]["kind"])), "lacks what such a step has"
+    ),
+    "a hook of no kind": (put("hook_rows", "kind", "load"), "row 0 of hook_rows is of an unknown kind: load"),
     "a step of no kind": (put("rows", "kind", "load"), "row 0 of rows is of an unknown kind: load"),
     "numbers that do not fit their shape": (
         lambda data: data["values"][0].__setitem__(0, [40_000, 40_000]), "the numbers of value 0 do not fit its shape"

@@ -138,6 +138,24 @@ def test_a_port_says_what_lies_outside(large: TraceContent) -> None:
     assert "from " in svg and "to " in svg and "hv-port" in svg
 
 
+class Join(nn.Module):
+    """Adds up what it is given, in many steps."""
+
+    def forward(self, *parts: torch.Tensor) -> torch.Tensor:
+        total = sum(parts, torch.zeros(1))
+        for _ in range(50):
+            total = total * 1.01
+        return total
+
+
+def test_ports_to_many_places_are_one() -> None:
+    parts, join = nn.ModuleList(nn.Linear(1, 1) for _ in range(5)), Join()
+    with hv.record(parts, join) as trace:
+        join(*(part(torch.ones(1)) for part in parts)).backward()
+    last = len(trace.calls) - 1
+    assert "to 5 places" in picture(TraceContent(trace), f"0/m{last}")
+
+
 def test_what_lies_inside_goes_by_its_name_there(large: TraceContent) -> None:
     box = next(iter(large.part("0/")["spans"]))
     svg = picture(large, f"0/{box}")

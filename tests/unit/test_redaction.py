@@ -18,7 +18,7 @@ import hookviz as hv
 from hookviz.__main__ import main
 from hookviz.player import trace_content
 from hookviz.player.html_page import page
-from hookviz.trace import Note
+from hookviz.trace import Note, StepRow
 from hookviz.trace.redaction import redacted
 
 NUMBERS = ["1.28125", "1.71875", "2.84375", "3.46875", "3.15625"]
@@ -172,6 +172,12 @@ def test_what_to_leave_out_is_said_by_true_or_false(name: str, trace: hv.Trace, 
     with pytest.raises(TypeError, match=f"{name} is either True or False; this is a str"):
         trace.to_html(tmp_path / "page.html", **settings)
     assert not any(tmp_path.iterdir())
+
+
+def test_why_a_pass_was_not_observed_may_quote_and_is_left_out() -> None:
+    trace = hv.Trace(rows=[StepRow(0, "unobserved", note=Note.of("trace.trouble", error=f"ValueError: {SECRET}"))])
+    (step,) = redacted(trace, source=False).steps
+    assert step.sentence and SECRET not in step.sentence
 
 
 def test_a_lambda_in_a_partial_keeps_its_brackets() -> None:

@@ -173,7 +173,7 @@ def test_two_traces_side_by_side_keep_their_reasons() -> None:
     y.register_hook(lambda grad: grad * 10)
     hooked = passed(y * y, names={"x": x, "y": y}, keep=None)
     shown, asked = (
-        one.diff(other).state() for one, other in ((there_and_back(plain), there_and_back(hooked)), (plain, hooked))
+        one.diff(other).content() for one, other in ((there_and_back(plain), there_and_back(hooked)), (plain, hooked))
     )
     assert shown == asked
     assert "explained" in {row.verdict for row in with_reasons(hooked).reasons}

@@ -182,6 +182,7 @@ def test_a_trace_grows_while_it_is_asked() -> None:
         assert lines(trace)[-1] == ("accumulate", "a")
         z = (a * 5).sin()
         z.backward()
+        assert dataclasses.replace(trace, rows=list(trace.rows), values=list(trace.values)) == trace
         assert lines(trace)[-1] == ("accumulate", "a")
         assert [step.on for step in steps_of(trace, "seed")] == ["y", "z"]
     assert [plain(step.before) for step in steps_of(trace, "accumulate")] == [None, 3]

@@ -1,0 +1,54 @@
+"""Pictures of equal shape share a template, and each still has its own ids, names and numbers."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+from hookviz.picture.dot_source import Figure, dot
+from hookviz.picture.svg_templates import Templates
+from hookviz.player.grouped_views import PassPictures
+
+NAMES = ("plain", "<b>&amp;\"'", "back\\slash", "1 & 2", "损失")
+
+
+def pictures(names: list[str]) -> Iterator[str]:
+    """The pictures of an encoder with layers of these names."""
+    torch.manual_seed(0)
+    model = nn.Sequential()
+    for name in names:
+        model.add_module(name, nn.TransformerEncoderLayer(8, 2, 16, batch_first=True))
+    with hv.record(model, fastpath=False) as trace:
+        (model(torch.randn(2, 3, 8)) * torch.randn(8)).sum().backward()
+    own = PassPictures(trace, 0)
+    return (dot(own.scene(view), None, final=True).svg() for view in own.views.all())
+
+
+def drawing(text: str, width: int = 100) -> str:
+    drawn: Figure = Figure("hookviz", format="svg")
+    cell = f'<TD ID="n0-o" HREF="#" ALIGN="LEFT" WIDTH="{width}"><FONT POINT-SIZE="13">{text}</FONT></TD>'
+    drawn.node("n0", f"<<TABLE><TR>{cell}</TR></TABLE>>", id="n0", shape="plain")
+    return drawn.svg()
+
+
+def test_equal_layers_share_templates() -> None:
+    templates = Templates()
+    shared = [templates.shared(svg, str(k)) for k, svg in enumerate(pictures([str(k) for k in range(10)]))]
+    assert len(shared) >= 40 and len(templates) <= len(shared) / 2
+
+
+@pytest.mark.parametrize("names", [[str(k) for k in range(10)], [name + str(k) for k in range(3) for name in NAMES]])
+def test_a_template_and_what_fills_it_give_the_picture(names: list[str]) -> None:
+    templates = Templates()
+    for svg in pictures(names):
+        assert templates.shared(svg, "").svg == svg
+    assert len(templates) > 1
+
+
+def test_pictures_of_other_texts_share_a_template_and_those_of_other_widths_do_not() -> None:
+    templates = Templates()
+    one, other, wider = (templates.shared(svg, "") for svg in (drawing("a1"), drawing("b"), drawing("a1", width=200)))
+    assert one.template == other.template != wider.template
+    assert [shared.fill[-1] for shared in (one, other, wider)] == ["a1", "b", "a1"]
