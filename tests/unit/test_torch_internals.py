@@ -23,8 +23,8 @@ from hookviz.recorder.compatibility import compare
 PACKAGE = Path(hv.__file__).parent
 ADAPTER = "autograd/torch_internals.py"
 OF_PYTHON = {"_DummyThread", "_asdict", "_current_frames", "_field_defaults", "_fields", "_getframe", "_replace"}
-EXEMPT = {"analysis/formulas/reasons.py", "recorder/torch_behaviour.py"}
-"""The first is in a part that may not import the one that reads torch; the second shows how torch behaves."""
+EXEMPT = {"recorder/torch_behaviour.py"}
+"""It shows how torch behaves."""
 
 
 @cache

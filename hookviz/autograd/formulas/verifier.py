@@ -7,7 +7,6 @@ from functools import reduce
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 
 from hookviz.analysis.formulas.derivatives import Formula, derivatives, formulas, names_of
 from hookviz.analysis.formulas.evaluation import Missing, NoReading, NotRecorded
@@ -16,6 +15,7 @@ from hookviz.autograd.formulas.bounded_values import BoundedValue, add
 from hookviz.autograd.formulas.evaluation import evaluate
 from hookviz.autograd.formulas.functions import TooLarge
 from hookviz.autograd.formulas.verification import agrees, rebuilt
+from hookviz.autograd.torch_internals import DisableTorchFunction, disable_dispatch_modes
 from hookviz.trace import Note
 from hookviz.trace.reason_rows import EXPLAINED, SYMBOLS, UNEXPLAINED, ReasonRow
 from hookviz.trace.values import Value, Values
@@ -27,7 +27,7 @@ class TorchVerifier:
     @contextmanager
     def modes_paused(self) -> Iterator[None]:
         """Within this, torch computes as if nobody were watching, whatever modes are in force."""
-        plainly = (torch.no_grad(), torch._C.DisableTorchFunction(), _disable_current_modes())
+        plainly = (torch.no_grad(), DisableTorchFunction(), disable_dispatch_modes())
         with plainly[0], plainly[1], plainly[2], torch.autocast("cpu", enabled=False):
             yield
 
