@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Container
 from functools import cache
 from pathlib import Path
 
@@ -48,6 +49,50 @@ def test_a_part_imports_what_the_map_says(part: str) -> None:
 def test_every_arrow_leads_to_a_part_above_in_the_map() -> None:
     order = list(parts())
     assert all(order.index(other) < order.index(part) for part in order for other in parts()[part])
+
+
+def test_the_map_has_at_most_a_dozen_parts() -> None:
+    assert len(parts()) <= 12
+
+
+def modules() -> dict[str, Path]:
+    """Module → its file."""
+    paths = [path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts]
+    names = (".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths)
+    return {name.removesuffix(".__init__"): path for name, path in zip(names, paths, strict=True)}
+
+
+def imported_modules(path: Path, known: Container[str]) -> set[str]:
+    """The modules of the package that a file imports, those for types and those in functions too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            each = (f"{node.module}.{alias.name}" for alias in node.names)
+            found |= {name if name in known else node.module for name in each}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name in known}
+
+
+def test_no_circle_of_imports_has_more_than_two_files() -> None:
+    files = modules()
+    leads = {name: imported_modules(path, files) - {name} for name, path in files.items()}
+    reach = {name: reached(name, leads) for name in files}
+    circles = {
+        frozenset(other for other in reach[name] if name in reach[other]) for name in files if name in reach[name]
+    }
+    assert [sorted(circle) for circle in circles if len(circle) > 2] == []
+
+
+def reached(name: str, leads: dict[str, set[str]]) -> set[str]:
+    """All modules that a module imports, by however many others."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        new = leads[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
 
 
 def test_every_file_that_the_map_names_is_there() -> None:

@@ -1,0 +1,98 @@
+"""What a player shows reads in another language: every sentence that it is sent is a key with arguments."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from shown import opened, outline
+from torch import nn
+
+import hookviz as hv
+from hookviz.player.payload import Content
+from hookviz.support.messages import table
+from hookviz.support.messages.text import read
+
+ENGLISH = table()
+OTHER = {
+    key: re.sub(r"\{[^}]*\}|[A-Za-z]+", lambda m: m[0] if "{" in m[0] else "¤", text) for key, text in ENGLISH.items()
+}
+"""A language that has one word."""
+WORDS = {word for text in ENGLISH.values() for word in re.findall("[A-Za-z]{4,}", re.sub(r"\{[^}]*\}", "", text))}
+CODE = {"AccumulateGrad", "None", "grad", "other", "self", "shape", "where", "result"}
+"""What torch calls things in every language."""
+NO_SENTENCES = ("words", "svgs", "svg", "layers", "source", "kind", "glyph", "opening", "views", "overview")
+
+
+def qzx(grad: torch.Tensor) -> torch.Tensor:
+    """A hook whose name is no English word."""
+    return grad * 2
+
+
+def scalars() -> Content:
+    qa, qb = (torch.tensor(x, requires_grad=True) for x in (2.0, 3.0))
+    qc = qa * qb
+    qc.register_hook(qzx)
+    qc.retain_grad()
+    with hv.record() as trace:
+        (qc * qa).backward()
+        torch.autograd.grad((qa * qb).sin(), qa)
+    return trace.content()
+
+
+def modules() -> Content:
+    qnet = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+    qnet[0].weight.register_hook(qzx)
+    qnet[1].register_forward_hook(lambda qm, qx, qy: qy * 2)
+    qopt = torch.optim.SGD(qnet.parameters(), lr=0.1)
+    with hv.record(qnet) as trace:
+        qnet(torch.ones(2, 4) * float("inf")).sum().backward()
+        qopt.step()
+    return trace.content()
+
+
+def many_boxes() -> Content:
+    qnet = nn.Sequential(*(nn.Linear(4, 4) for _ in range(30)))
+    with hv.record(qnet) as trace:
+        qnet(torch.ones(2, 4)).sum().backward()
+    return trace.content()
+
+
+def what_if() -> Content:
+    def run() -> None:
+        qa = torch.tensor(2.0, requires_grad=True)
+        qa.register_hook(qzx)
+        (qa * 3).backward()
+
+    return hv.whatif(run).content()
+
+
+def is_message(sent: Any) -> bool:
+    """Whether something is a key with arguments."""
+    pair = isinstance(sent, list) and len(sent) == 2 and isinstance(sent[0], str)
+    return pair and sent[0] in OTHER and isinstance(sent[1], (dict, list))
+
+
+def sentences(sent: Any) -> Iterator[str]:
+    """All texts in what is sent, as the other language has them."""
+    if is_message(sent):
+        yield read(sent, OTHER)
+    elif isinstance(sent, dict):
+        yield from (text for name, part in sent.items() if name not in NO_SENTENCES for text in sentences(part))
+    elif isinstance(sent, (list, tuple)):
+        yield from (text for part in sent for text in sentences(part))
+    elif isinstance(sent, str):
+        yield sent
+
+
+@pytest.mark.parametrize("make", [scalars, modules, many_boxes, what_if])
+def test_no_sentence_is_left_in_english(make: Callable[[], Content]) -> None:
+    content = make()
+    known = [outline(content, run) for run in range(len(content["runs"]))]
+    parts = [opened(content, name) for name in content["parts"]]
+
+    read_so = [*sentences({**content, "runs": content["runs"], "parts": parts}), *sentences(known)]
+    assert len(read_so) > 50
+    left = {word for text in read_so for word in re.findall("[A-Za-z]{4,}", text)} & WORDS - CODE
+    assert left == set()
