@@ -49,7 +49,7 @@ class Reason:
         if self.verdict == EXPLAINED:
             shown = text_of(self.value).text
             parts += [shown] if self.filled == shown else [self.filled, shown]
-        return " = ".join(part for part in parts if part)
+        return join("join.equals", parts)
 
 
 def why(trace: TraceData, step: int) -> Table[Reason]:
