@@ -67,7 +67,7 @@ def worker() -> psutil.Process:
 
 
 def workers() -> list[psutil.Process]:
-    """The workers that this process has started; tests before these may have left it other children, such as a browser's."""
+    """The workers that this process has started; earlier tests may have left it other children, such as a browser."""
     return [child for child in psutil.Process().children(recursive=True) if is_worker(child)]
 
 
