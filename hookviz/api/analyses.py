@@ -34,9 +34,9 @@ class TraceAnalyses:
         >>> trace.troubles[0].severity, trace.troubles[0].kind, trace.troubles[0].step
         ('remark', 'zero', 3)
         """
-        from hookviz.analysis.findings import troubles
+        from hookviz.analysis.findings import find_troubles
 
-        return troubles(self._trace)
+        return find_troubles(self._trace)
 
     def diff(self, other: "Trace") -> "Comparison":
         """Compare this trace with ``other``: which gradients differ, by how much, and from which firing on.
