@@ -86,9 +86,9 @@ class TraceAnalyses:
         >>> [reason.text for reason in trace.why(1)]
         ['grad × other = 2 × 4 = 8', 'grad × self = 2 × 6 = 12']
         """
-        from hookviz.analysis.formulas.reasons import why
+        from hookviz.analysis.formulas.reasons import explain_step
 
-        return why(self._trace, self._trace.at(step))
+        return explain_step(self._trace, self._trace.at(step))
 
     def quiz(self) -> "Quiz":
         """Make at most 100 questions about what the hooks do or, if no hook runs, about what the nodes send.

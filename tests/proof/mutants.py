@@ -427,7 +427,7 @@ def _of_reason(choose: random.Random, data: Any) -> None:
 
 
 READINGS = (
-    *(found.text for op in derivatives.ops() for found in derivatives.formulas(op, 0)),
+    *(found.text for op in derivatives.list_ops() for found in derivatives.find_formulas(op, 0)),
     *("9" * 5_000, "-" * 5_000 + "grad", "(" * 500, "__import__('os')", "9 ** 9 ** 9", "t()", "unsqueeze(grad)", "\0"),
 )
 NOTES: tuple[Any, ...] = (
