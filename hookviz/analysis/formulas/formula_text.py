@@ -94,10 +94,8 @@ class FormulaWriter:
                 if isinstance(op, ast.Mult | ast.Div) and self._is_factor_one(right):
                     return self._write_piece(left)
                 sign, binds, right_binds = _SIGNS[type(op)]
-                return Piece(
-                    f"{self._write_piece(left).within(binds)}{sign}{self._write_piece(right).within(right_binds)}",
-                    binds,
-                )
+                texts = self._write_piece(left).within(binds), self._write_piece(right).within(right_binds)
+                return Piece(sign.join(texts), binds)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 sides = (self._write_piece(side).within(_SUM) for side in (left, right))
                 return Piece(f" {_COMPARISONS[type(op)]} ".join(sides), _COMPARISON)
