@@ -89,5 +89,5 @@ def compare(this: TraceData, other: TraceData) -> Comparison:
         TypeError: ``other`` is not a Trace.
         ValueError: the graphs of the two traces differ.
     """
-    found = find_differences(this, other)
-    return Comparison((this, other), found.rows, found.first, found.first_is_cause, found.sentences)
+    rows, first, first_is_cause, sentences = find_differences(this, other)
+    return Comparison((this, other), rows, first, first_is_cause, sentences)

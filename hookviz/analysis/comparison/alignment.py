@@ -126,57 +126,57 @@ class _CommonTables:
         if trace is self.first:
             return {node: node for node in range(len(trace.ops))}
         try:
-            pairs = {pair for numbers in match_graphs(self.first, trace) for pair in numbers.items()}
+            pairs = {pair for in_pass in match_graphs(self.first, trace) for pair in in_pass.items()}
         except ValueError:  # a hook can change the graph, for example by replacing the output of a module
             pairs = set()
-        found = _keep_one_to_one(pairs)
-        if len(found) < len(pairs) or not pairs:  # or a hook made two passes disagree about a node
-            found = _match_by_name(self.first, trace)
+        numbers = _keep_one_to_one(pairs)
+        if len(numbers) < len(pairs) or not pairs:  # or a hook made two passes disagree about a node
+            numbers = _match_by_name(self.first, trace)
         owners = {node: calls[call] for node, call in trace.owners.items()}
-        _extend_match(self.first, trace, owners, found)
-        if _match_within_calls(self.first, trace, owners, found):
-            _extend_match(self.first, trace, owners, found)
-        self._number_new_nodes(trace, owners, found)
-        return found
+        _extend_match(self.first, trace, owners, numbers)
+        if _match_within_calls(self.first, trace, owners, numbers):
+            _extend_match(self.first, trace, owners, numbers)
+        self._number_new_nodes(trace, owners, numbers)
+        return numbers
 
-    def _number_new_nodes(self, trace: TraceData, owners: Mapping[int, int], found: dict[int, int]) -> None:
+    def _number_new_nodes(self, trace: TraceData, owners: Mapping[int, int], numbers: dict[int, int]) -> None:
         """Give new numbers to the nodes that the first trace lacks; later traces share them for equal nodes."""
         edges = _edges_by_node(trace)
         names = {row.node: row.name for row in trace.tensors}
         ends = {node: {end for _, end, _ in edges.get(node, ())} for node in range(len(trace.ops))}
         counts: Counter[Key] = Counter()
         for node in TopologicalSorter(ends).static_order():  # starting at the leaves
-            if node in found:
+            if node in numbers:
                 continue
-            targets = sorted((slot, found[end], output) for slot, end, output in edges.get(node, ()))
+            targets = sorted((slot, numbers[end], output) for slot, end, output in edges.get(node, ()))
             key = (trace.ops[node], owners.get(node, -1), names.get(node, ""), *targets)
             counts[key] += 1
-            found[node] = self._nodes.setdefault((*key, counts[key]), len(self.ops))
-            if found[node] == len(self.ops):
+            numbers[node] = self._nodes.setdefault((*key, counts[key]), len(self.ops))
+            if numbers[node] == len(self.ops):
                 self.ops.append(trace.ops[node])
 
     def _map_calls(self, trace: TraceData, modules: Mapping[int, int]) -> dict[int, int]:
         """Map the number of a module call to its common number; new calls are added to the common table."""
-        found: dict[int, int] = {}
+        numbers: dict[int, int] = {}
         for index, row in enumerate(trace.calls):
-            parent = None if row.parent is None else found[row.parent]
+            parent = None if row.parent is None else numbers[row.parent]
             common_row = row._replace(module=modules[row.module], parent=parent)
-            found[index] = self._call_numbers.setdefault(common_row, len(self.calls))
-            if found[index] == len(self.calls):
+            numbers[index] = self._call_numbers.setdefault(common_row, len(self.calls))
+            if numbers[index] == len(self.calls):
                 self.calls.append(common_row)
-        return found
+        return numbers
 
 
 def _map_modules(common: list[ModuleRow], rows: Iterable[ModuleRow]) -> dict[int, int]:
     """Map the index of each row to its index in ``common``; new rows are appended to ``common``."""
     known = {row: number for number, row in reversed([*enumerate(common)])}
-    found = {}
+    numbers = {}
     for index, row in enumerate(rows):
         if row not in known:
             known[row] = len(common)
             common.append(row)
-        found[index] = known[row]
-    return found
+        numbers[index] = known[row]
+    return numbers
 
 
 def _match_by_name(first: TraceData, trace: TraceData) -> dict[int, int]:
@@ -195,40 +195,40 @@ def _keep_one_to_one(pairs: Set[tuple[int, int]]) -> dict[int, int]:
     return {theirs: ours for theirs, ours in pairs if counts["theirs", theirs] == counts["ours", ours] == 1}
 
 
-def _extend_match(first: TraceData, trace: TraceData, owners: Mapping[int, int], found: dict[int, int]) -> None:
+def _extend_match(first: TraceData, trace: TraceData, owners: Mapping[int, int], matched: dict[int, int]) -> None:
     """Match, starting at the leaves, nodes with the same op and the same matched targets, if only one pair is possible.
 
     Both nodes must belong to the same module call: ``owners`` maps the nodes of ``trace`` to the calls that made them,
-    in common numbers. The pairs are added to ``found``.
+    in common numbers. The pairs are added to ``matched``.
     """
     ours, theirs = _edges_by_node(first), _edges_by_node(trace)
-    taken = set(found.values())
+    taken = set(matched.values())
     while True:
         free: dict[Key, list[int]] = {}
         for node in ours.keys() - taken:
             free.setdefault((first.ops[node], first.owners.get(node, -1), *sorted(ours[node])), []).append(node)
         new = {}
-        for node in sorted(theirs.keys() - found.keys()):
-            targets = {(slot, found.get(end, -1), output) for slot, end, output in theirs[node]}
+        for node in sorted(theirs.keys() - matched.keys()):
+            targets = {(slot, matched.get(end, -1), output) for slot, end, output in theirs[node]}
             candidates = free.get((trace.ops[node], owners.get(node, -1), *sorted(targets)), [])
             if len(candidates) == 1:
                 new[node] = candidates.pop()
         if not new:
             return
-        found |= new
+        matched |= new
         taken |= set(new.values())
 
 
-def _match_within_calls(first: TraceData, trace: TraceData, owners: Mapping[int, int], found: dict[int, int]) -> bool:
+def _match_within_calls(first: TraceData, trace: TraceData, owners: Mapping[int, int], matched: dict[int, int]) -> bool:
     """Match nodes that are the only ones of their op in the same module call; return whether there were any."""
     ours, theirs = _only_nodes_of_op(first.ops, first.owners), _only_nodes_of_op(trace.ops, owners)
-    taken = set(found.values())
+    taken = set(matched.values())
     new = {
         theirs[key]: ours[key]
         for key in theirs.keys() & ours.keys()
-        if theirs[key] not in found and ours[key] not in taken
+        if theirs[key] not in matched and ours[key] not in taken
     }
-    found |= new
+    matched |= new
     return bool(new)
 
 

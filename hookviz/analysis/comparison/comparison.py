@@ -67,19 +67,20 @@ def find_differences(this: TraceData, other: TraceData) -> Differences:
         raise TypeError(say("error.diff.type", kind=kind_of(other)))
     numbers = match_graphs(this, other)
     own_numbers = [{node: node for node in in_pass.values()} for in_pass in numbers]
-    here, there = _KeyedSteps(this, own_numbers), _KeyedSteps(other, numbers)
-    rows = _compare_gradients(here, there)
-    firings = list(here.firings.items()), list(there.firings.items())
+    this_steps, other_steps = _KeyedSteps(this, own_numbers), _KeyedSteps(other, numbers)
+    rows = _compare_gradients(this_steps, other_steps)
+    firings = list(this_steps.firings.items()), list(other_steps.firings.items())
     first, is_cause = _find_first_firing(*firings) if rows else (None, False)
     if first is not None:
         side = 0 if first.trace is this else 1
         is_cause = is_cause and not any(_precedes(row.steps[side], first) for row in rows)
-    unobserved = _describe_unobserved(here, there) if rows and not (first and is_cause) else ""
-    has_firings = bool(here.firings or there.firings)
-    has_unobserved = bool(unobserved or here.unknown_hooks or there.unknown_hooks)
+    unobserved = _describe_unobserved(this_steps, other_steps) if rows and not (first and is_cause) else ""
+    has_firings = bool(this_steps.firings or other_steps.firings)
+    has_unobserved = bool(unobserved or this_steps.unknown_hooks or other_steps.unknown_hooks)
     sentences = [_summarise(this, rows, first, is_cause, has_firings=has_firings, has_unobserved=has_unobserved)]
     sentences += [unobserved] if unobserved else []
-    hidden = sum(here.is_hidden(key) or there.is_hidden(key) for key in {**here.gradients, **there.gradients})
+    keys = {**this_steps.gradients, **other_steps.gradients}
+    hidden = sum(this_steps.is_hidden(key) or other_steps.is_hidden(key) for key in keys)
     if hidden:
         sentences.append(say("diff.hidden", count=hidden))
     return Differences(rows, first, is_cause, sentences)
@@ -92,6 +93,7 @@ def _step_index(row: Difference) -> int:
 
 
 def _precedes(step: int | None, first: Step) -> bool:
+    """Whether ``step`` exists and comes before ``first``."""
     return step is not None and step < first.index
 
 
@@ -115,21 +117,19 @@ def _summarise(
         return say("diff.unseen", count=len(rows))
     if has_firings:
         return say("diff.no_hook", count=len(rows))
-    begins = min(rows, key=_step_index)
-    which = say("diff.other" if begins.steps[0] is None else "diff.this")
-    return say("diff.unhooked", count=len(rows), on=begins.on, step=_step_index(begins) + 1, which=which)
+    earliest = min(rows, key=_step_index)
+    which = say("diff.other" if earliest.steps[0] is None else "diff.this")
+    return say("diff.unhooked", count=len(rows), on=earliest.on, step=_step_index(earliest) + 1, which=which)
 
 
-def _describe_unobserved(here: "_KeyedSteps", there: "_KeyedSteps") -> str:
+def _describe_unobserved(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") -> str:
     """A sentence on hooks that may have made the difference and are not in the traces; empty if all were observed."""
-    for mine, yours, which in ((here, there, "this"), (there, here, "other")):
-        for key, step in mine.unknown_hooks.items():
-            counterpart = yours.unknown_hooks.get(key)
-            if counterpart is None or (
-                _equal_values(step.before, counterpart.before) and not _agree(step, counterpart)
-            ):
+    for steps, counterparts, which in ((this_steps, other_steps, "this"), (other_steps, this_steps, "other")):
+        for key, step in steps.unknown_hooks.items():
+            match = counterparts.unknown_hooks.get(key)
+            if match is None or (_equal_values(step.before, match.before) and not _agree(step, match)):
                 return say("diff.unknown", on=step.on, step=step.index + 1, which=say(f"diff.{which}"))
-    return "" if here.all_observed and there.all_observed else say("diff.unobserved")
+    return "" if this_steps.all_observed and other_steps.all_observed else say("diff.unobserved")
 
 
 # -- the steps of a trace under keys that both traces share
@@ -159,7 +159,7 @@ class _KeyedSteps:
         node = self._numbers[row.pass_id].get(row.node) if row.pass_id < len(self._numbers) else None
         place = (row.pass_id, node, row.output)
         if row.kind in GRADIENT_KINDS and node is not None:
-            # If a full backward hook puts a node before the root, the seed of the other trace arrives at the root.
+            # If a full backward hook puts a node before the root, the root's gradient arrives, and is not a seed.
             kind = "arrive" if row.kind == "seed" else row.kind
             self.gradients[self._make_key(*place, kind)] = index
         elif row.kind in UNOBSERVED_KINDS:
@@ -195,17 +195,17 @@ class _KeyedSteps:
         return value is not None and value.note is not None
 
 
-def _compare_gradients(here: _KeyedSteps, there: _KeyedSteps) -> list[Difference]:
+def _compare_gradients(this_steps: _KeyedSteps, other_steps: _KeyedSteps) -> list[Difference]:
     """A row for each gradient that differs, in the order of their steps."""
     rows, listed = [], set()
-    kinds = {**there.kinds(), **here.kinds()}
+    kinds = {**other_steps.kinds(), **this_steps.kinds()}
     for key, kind in sorted(kinds.items(), key=lambda item: item[1] == "arrive"):
-        before, after = here.value(key), there.value(key)
+        before, after = this_steps.value(key), other_steps.value(key)
         if _equal_gradients(before, after) or (kind == "arrive" and (*key[:3], repr(before), repr(after)) in listed):
             continue  # a gradient that arrives at a leaf and is then accumulated is listed once
         listed.add((*key[:3], repr(before), repr(after)))
-        steps = (here.gradients.get(key), there.gradients.get(key))
-        on = here.trace.name(key[1], key[2])
+        steps = (this_steps.gradients.get(key), other_steps.gradients.get(key))
+        on = this_steps.trace.name(key[1], key[2])
         rows.append(Difference(on, kind, before, after, _largest_difference(before, after), steps))
     return sorted(rows, key=lambda row: max(-1 if step is None else step for step in row.steps))
 
@@ -242,24 +242,24 @@ def _distance(x: complex, y: complex) -> float:
 
 
 def _find_first_firing(
-    here: Sequence[tuple[StepKey, Step]], there: Sequence[tuple[StepKey, Step]]
+    ours: Sequence[tuple[StepKey, Step]], theirs: Sequence[tuple[StepKey, Step]]
 ) -> tuple[Step | None, bool]:
     """Find the first firing that differs between two traces, and whether it causes the difference.
 
     A hook that only one trace has, and that kept the gradient, makes no difference and is skipped.
     """
-    positions = [{key: i for i, (key, _) in enumerate(firings)} for firings in (here, there)]
-    moments = [_count_common_steps(firings) for firings in (here, there)]
+    positions = [{key: i for i, (key, _) in enumerate(firings)} for firings in (ours, theirs)]
+    moments = [_count_common_steps(firings) for firings in (ours, theirs)]
     i = j = 0
-    while i < len(here) or j < len(there):
-        mine = here[i][1] if i < len(here) and positions[1].get(here[i][0], -1) < j else None
-        yours = there[j][1] if j < len(there) and positions[0].get(there[j][0], -1) < i else None
-        if mine and not (yours and moments[1][yours.index] < moments[0][mine.index]):
-            step, i = mine, i + 1
-        elif yours:
-            step, j = yours, j + 1
+    while i < len(ours) or j < len(theirs):
+        only_ours = ours[i][1] if i < len(ours) and positions[1].get(ours[i][0], -1) < j else None
+        only_theirs = theirs[j][1] if j < len(theirs) and positions[0].get(theirs[j][0], -1) < i else None
+        if only_ours and not (only_theirs and moments[1][only_theirs.index] < moments[0][only_ours.index]):
+            step, i = only_ours, i + 1
+        elif only_theirs:
+            step, j = only_theirs, j + 1
         else:
-            (key, one), (other_key, other) = here[i], there[j]
+            (key, one), (other_key, other) = ours[i], theirs[j]
             if key != other_key or not _agree(one, other):
                 return other, key != other_key or _equal_values(one.before, other.before)
             i, j = i + 1, j + 1

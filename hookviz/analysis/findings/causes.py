@@ -185,12 +185,12 @@ class _CallOps:
         self.statistics, self.nodes = statistics, nodes
         self.dtype = next((value.dtype for value in _outputs_of(statistics, call)), "")
         self._saved = {(row.node, row.name): row for row in statistics.trace.saved if row.pass_id == statistics.pass_id}
-        self._data = {(row.node, row.output): row.data for row in parameters if row.data is not None}
+        self._parameter_values = {(row.node, row.output): row.data for row in parameters if row.data is not None}
         inside = set(nodes)
         following = statistics.trace.lookup.following
         outgoing = ((node, slot) for node in nodes for slot, end in following.get(node, ()) if end not in inside)
         ends = {statistics.trace.edges[edge] for edge in outgoing}
-        outside = ends - self._data.keys()
+        outside = ends - self._parameter_values.keys()
         has_one_input = len(outside) == 1 and len(inputs) == 1
         # A value that was made inside this call, by a module inside this one, is not its input.
         if has_one_input and call not in statistics.enclosing_calls(next(iter(outside))[0]):
@@ -222,8 +222,8 @@ class _CallOps:
         value = self.saved_tensor(node, name)
         if value is None and place is not None:
             value = self.saved_tensor(place[0], "result") or self._inputs.get(place)
-            if value is None and place in self._data:
-                value = self.statistics.value(self._data[place])
+            if value is None and place in self._parameter_values:
+                value = self.statistics.value(self._parameter_values[place])
         return value if value is not None and value.note is None else None
 
 

@@ -16,7 +16,7 @@ class Gate(NamedTuple):
     norm: float
     size: int
     """The number of elements of the gradient."""
-    between: tuple[int, ...]
+    nodes_to_next: tuple[int, ...]
     """The nodes from this one to the next gate, without the next gate."""
 
     @property
@@ -33,18 +33,18 @@ def find_gates(statistics: PassStatistics) -> list[Gate]:
     too: neither a leaf nor a node that only transposes, casts or expands a leaf is a gate. A node is also no gate if
     the norm of its gradient is unknown, 0 or not finite.
     """
-    order = [node for node in statistics.computed if statistics.trace.ops[node] != "AccumulateGrad"]
+    order = [node for node in statistics.compute_steps if statistics.trace.ops[node] != "AccumulateGrad"]
     targets = {node: statistics.targets(node) for node in order}
     trunk = _find_trunk(order, targets)
     gates: list[Gate] = []
-    between: list[int] = []
+    nodes_to_next: list[int] = []
     bottlenecks = _find_bottlenecks(trunk, targets)
     for node in reversed(trunk):
-        between.append(node)
-        gate = _make_gate(statistics, node, tuple(reversed(between))) if node in bottlenecks else None
+        nodes_to_next.append(node)
+        gate = _make_gate(statistics, node, tuple(reversed(nodes_to_next))) if node in bottlenecks else None
         if gate is not None:
             gates.append(gate)
-            between = []
+            nodes_to_next = []
     return gates[::-1]
 
 
@@ -87,12 +87,12 @@ def _find_bottlenecks(trunk: list[int], targets: dict[int, list[int]]) -> set[in
     return bottlenecks
 
 
-def _make_gate(statistics: PassStatistics, node: int, between: tuple[int, ...]) -> Gate | None:
+def _make_gate(statistics: PassStatistics, node: int, nodes_to_next: tuple[int, ...]) -> Gate | None:
     """The gate at ``node``; None if the norm of its gradient is unknown, 0 or not finite."""
-    step = statistics.arrived.get(node)
+    step = statistics.arrival_steps.get(node)
     if step is None:
         return None
     index = statistics.trace.rows[step].after
     norm = statistics.norm(index)
     size = math.prod(statistics.trace.values[index][0])
-    return Gate(node, norm, size, between) if norm is not None and 0 < norm < math.inf else None
+    return Gate(node, norm, size, nodes_to_next) if norm is not None and 0 < norm < math.inf else None

@@ -154,7 +154,7 @@ def _inputs_of_step(statistics: PassStatistics, row: StepRow) -> Any:
     if row.kind == "arrive":
         return tuple(value for _, _, value in row.parts)
     if row.kind == "accumulate":
-        arrived = statistics.arrived.get(row.node)
+        arrived = statistics.arrival_steps.get(row.node)
         return row.before, None if arrived is None else statistics.trace.rows[arrived].after
     return row.before
 

@@ -47,12 +47,12 @@ class PassStatistics:
         return zip(self.steps, map(self.trace.rows.__getitem__, self.steps), strict=True)
 
     @cached_property
-    def computed(self) -> dict[int, int]:
+    def compute_steps(self) -> dict[int, int]:
         """Node → the step at which it computes, in the order of the steps."""
         return {row.node: step for step, row in self.rows if row.kind == "compute"}
 
     @cached_property
-    def arrived(self) -> dict[int, int]:
+    def arrival_steps(self) -> dict[int, int]:
         """Node → the step at which its gradient arrives; of several gradients, the one with the largest norm."""
         steps: dict[int, int] = {}
         largest: dict[int, float] = {}
@@ -71,7 +71,7 @@ class PassStatistics:
 
     def targets(self, node: int) -> list[int]:
         """The nodes to which a node sends gradients, in the order of its slots."""
-        sent = self.trace.rows[self.computed[node]].after if node in self.computed else None
+        sent = self.trace.rows[self.compute_steps[node]].after if node in self.compute_steps else None
         slots = range(len(sent) if isinstance(sent, tuple) else 1)
         return [place[0] for slot in slots if (place := self.trace.edges.get((node, slot))) is not None]
 

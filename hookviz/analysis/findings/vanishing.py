@@ -88,7 +88,7 @@ def _select_gates(statistics: PassStatistics) -> list[Gate]:
     """
     scaled = {node for row in statistics.scales for node in row.at}
     gates = find_gates(statistics)
-    last = max((i for i, gate in enumerate(gates) if not scaled.isdisjoint(gate.between)), default=-1)
+    last = max((i for i, gate in enumerate(gates) if not scaled.isdisjoint(gate.nodes_to_next)), default=-1)
     gates = gates[last + 1 :]
     gates = [gate for gate in gates if gate.node in statistics.trace.owners] or gates
     return [gate for gate in gates if gate.size > 1] or gates
@@ -113,8 +113,8 @@ def _split_segments(
     for gate, following in pairwise(gates):
         hooks = hook_changes.get(gate.node, [])
         log = _log_change(gate, following) - sum([hook.log for hook in hooks])
-        call = statistics.common_call(gate.between)
-        yield gate, [*hooks, SizeChange(statistics.computed[gate.node], log, call, gate.node)]
+        call = statistics.common_call(gate.nodes_to_next)
+        yield gate, [*hooks, SizeChange(statistics.compute_steps[gate.node], log, call, gate.node)]
     yield from [(gate, []) for gate in gates[-1:]]
 
 

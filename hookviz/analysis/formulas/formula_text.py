@@ -45,13 +45,13 @@ class Piece(NamedTuple):
     """A piece of the text of a formula, with its precedence."""
 
     text: str
-    binds: int
+    precedence: int
     fits: bool = True
     """Whether the text shows all numbers of the value."""
 
-    def within(self, binds: int) -> str:
-        """The text, in brackets if its precedence is lower than ``binds``."""
-        return self.text if self.binds >= binds else f"({self.text})"
+    def within(self, precedence: int) -> str:
+        """The text, in brackets if its precedence is lower than ``precedence``."""
+        return self.text if self.precedence >= precedence else f"({self.text})"
 
 
 class FormulaWriter:
@@ -93,9 +93,9 @@ class FormulaWriter:
             case ast.BinOp(left=left, op=op, right=right):
                 if isinstance(op, ast.Mult | ast.Div) and self._is_factor_one(right):
                     return self._write_piece(left)
-                sign, binds, right_binds = _SIGNS[type(op)]
-                texts = self._write_piece(left).within(binds), self._write_piece(right).within(right_binds)
-                return Piece(sign.join(texts), binds)
+                sign, precedence, right_precedence = _SIGNS[type(op)]
+                texts = self._write_piece(left).within(precedence), self._write_piece(right).within(right_precedence)
+                return Piece(sign.join(texts), precedence)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 sides = (self._write_piece(side).within(_SUM) for side in (left, right))
                 return Piece(f" {_COMPARISONS[type(op)]} ".join(sides), _COMPARISON)
@@ -166,13 +166,13 @@ def text_of(x: Any) -> Piece:
     """Format a value for a formula: its numbers if they fit, else its shape; or a plain setting.
 
     >>> text_of(-2.0), text_of((2, 3)).text
-    (Piece(text='-2', binds=4, fits=True), '(2, 3)')
+    (Piece(text='-2', precedence=4, fits=True), '(2, 3)')
     """
     if isinstance(x, Value):
         line = x.line(TENSOR_DIGITS if x.shape else SCALAR_DIGITS)
         fits = line is not None and len(line) <= MAX_VALUE_LENGTH
         text = line if line is not None and fits else x.text()
-        return Piece(text, _ATOM if text.startswith("[") else _binding_strength(text), fits)
+        return Piece(text, _ATOM if text.startswith("[") else _value_precedence(text), fits)
     if isinstance(x, list):
         pieces = [Piece(say("name.none"), _ATOM) if item is None else text_of(item) for item in x]
         return Piece(f"[{', '.join(piece.text for piece in pieces)}]", _ATOM, all(piece.fits for piece in pieces))
@@ -185,9 +185,9 @@ def _format_number(x: complex) -> Piece:
     if x == 2**63 - 1:  # the end of a slice without an end
         return Piece(say("why.end"), _ATOM)
     text = str(x) if isinstance(x, int) else number(x)
-    return Piece(text, _binding_strength(text))
+    return Piece(text, _value_precedence(text))
 
 
-def _binding_strength(text: str) -> int:
+def _value_precedence(text: str) -> int:
     """The precedence of a value: a negative number is like a sum, a complex number or a shape even weaker."""
     return _ATOM if text.replace(".", "").isalnum() else _SUM if " " not in text else _ALL

@@ -103,10 +103,10 @@ class Explainer:
         place, value = self.trace.edges.get((row.node, slot)), self.trace.value(after[slot])
         if place is None or not isinstance(value, Value):
             return None
-        found, on = self._verdicts.find_sent(step, slot), self.trace.name(*place)
-        if found is None:
+        reason_row, on = self._verdicts.find_sent(step, slot), self.trace.name(*place)
+        if reason_row is None:
             return Reason(on, "", "", value, None, UNEXPLAINED, self._describe_missing_formula(row))
-        return _make_reason(found, on, value, self._inputs.names(step, slot))
+        return _make_reason(reason_row, on, value, self._inputs.names(step, slot))
 
     def _describe_missing_formula(self, row: StepRow) -> str:
         """Say why a node has no formula: it is a Function written in Python, or ``formulas.json`` has no entry."""
@@ -143,11 +143,11 @@ class Explainer:
 
     def _explain_sum(self, step: Step, formula: str) -> Reason:
         """The reason for a sum of gradients."""
-        found = self._verdicts.find_sum(step.index)
-        filled = _write_sum(self._inputs.terms(step.index)) if found.verdict == EXPLAINED else ""
-        note = _write_notes(found.notes, formula)
+        reason_row = self._verdicts.find_sum(step.index)
+        filled = _write_sum(self._inputs.terms(step.index)) if reason_row.verdict == EXPLAINED else ""
+        note = _write_notes(reason_row.notes, formula)
         assert not isinstance(step.after, tuple)  # a sum is a single gradient
-        return Reason(step.on, formula, filled, step.after, None, found.verdict, note)
+        return Reason(step.on, formula, filled, step.after, None, reason_row.verdict, note)
 
 
 def _make_reason(row: ReasonRow, on: str, value: Value, names: Mapping[str, Any]) -> Reason:

@@ -48,10 +48,10 @@ class Verdicts:
         value = self._trace.value((row.after if isinstance(row.after, tuple) else (row.after,))[slot])
         assert isinstance(value, Value)
         with self._paused():
-            found = self._verifier.check_sent(op, slot, self._inputs.names(step, slot), value)
-        if signature and found.verdict == SYMBOLS:
-            self._by_signature[signature] = found
-        return found
+            reason_row = self._verifier.check_sent(op, slot, self._inputs.names(step, slot), value)
+        if signature and reason_row.verdict == SYMBOLS:
+            self._by_signature[signature] = reason_row
+        return reason_row
 
     def find_sum(self, step: int) -> ReasonRow:
         """The reason row for the sum that arrives or is accumulated at ``step``."""

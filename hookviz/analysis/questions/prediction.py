@@ -85,17 +85,17 @@ def _leads_to(other: Step, step: Step) -> bool:
 
 def _ask_number(step: Step, steps: Sequence[Step]) -> Question | None:
     """Ask for the numbers that come out of a hook on gradients; None if they cannot be typed."""
-    given, made = list_numbers(step.before), list_numbers(step.after)
-    if step.kind in STEP_HOOK_KINDS or step.row.subject != "gradient" or given is None or made is None:
+    inputs, outputs = list_numbers(step.before), list_numbers(step.after)
+    if step.kind in STEP_HOOK_KINDS or step.row.subject != "gradient" or inputs is None or outputs is None:
         return None
     reasons: list[list[str]] = []
-    answers: list[Numbers] = [made]
-    for wrong, text in _list_mistakes(step, steps, given, made):
-        is_new = len(wrong) == len(made) and not any(are_near(wrong, other) for other in answers)
+    answers: list[Numbers] = [outputs]
+    for wrong, text in _list_mistakes(step, steps, inputs, outputs):
+        is_new = len(wrong) == len(outputs) and not any(are_near(wrong, other) for other in answers)
         if is_new and len(reasons) < _MAX_MISTAKES:
             answers.append(wrong)
             reasons.append([_format_numbers(wrong), text])
-    return {"text": _write_question(step), "answer": _format_numbers(made), "reasons": reasons}
+    return {"text": _write_question(step), "answer": _format_numbers(outputs), "reasons": reasons}
 
 
 def _write_question(step: Step) -> str:
@@ -105,16 +105,18 @@ def _write_question(step: Step) -> str:
     return say(key, hook=_label_hook(step), on=step.on, before=before)
 
 
-def _list_mistakes(step: Step, steps: Sequence[Step], given: Numbers, made: Numbers) -> Iterator[tuple[Numbers, str]]:
+def _list_mistakes(
+    step: Step, steps: Sequence[Step], inputs: Numbers, outputs: Numbers
+) -> Iterator[tuple[Numbers, str]]:
     """Wrong answers with the reason why they are wrong, the likeliest first."""
     is_forward = step.kind in FORWARD_HOOK_KINDS
-    if step.effect == "kept" and None not in made:
-        yield [None] * len(made), say("ask.none")
+    if step.effect == "kept" and None not in outputs:
+        yield [None] * len(outputs), say("ask.none")
     key = "ask.before.value" if is_forward else "ask.before"
-    yield given, say(key, value=brief(step.before), hook=_label_hook(step))
+    yield inputs, say(key, value=brief(step.before), hook=_label_hook(step))
     previous = steps[max(0, step.index - _MAX_STEPS_BACK) : step.index]
     past = [other for other in previous if other.pass_id == step.pass_id]
-    yield from _list_stale_results(step, past, given, made)
+    yield from _list_stale_results(step, past, inputs, outputs)
     for other in sorted(past, key=lambda other: (other.kind not in HOOK_KINDS, -other.index)):
         after = list_numbers(other.after)
         if after is not None and other.row.subject == "gradient":
@@ -132,17 +134,19 @@ def _explain_value(other: Step, step: Step) -> Iterator[str]:
         yield say("ask.elsewhere", value=value, on=other.on)
 
 
-def _list_stale_results(step: Step, past: list[Step], given: Numbers, made: Numbers) -> Iterator[tuple[Numbers, str]]:
+def _list_stale_results(
+    step: Step, past: list[Step], inputs: Numbers, outputs: Numbers
+) -> Iterator[tuple[Numbers, str]]:
     """The results if the hook before this one had not run, assuming that the hook adds or multiplies."""
     before = [other for other in past if other.kind in HOOK_KINDS and _hook_target(other) == _hook_target(step)]
     old = list_numbers(before[-1].before) if before else None
-    if old is None or len(old) != len(given) or None in [*old, *given, *made]:
+    if old is None or len(old) != len(inputs) or None in [*old, *inputs, *outputs]:
         return
     text = say("ask.old", hook=_label_hook(before[-1]), old=brief(before[-1].before), now=brief(step.before))
-    triples: list[tuple[float, float, float]] = list(zip(old, given, made, strict=True))  # type: ignore[arg-type]
-    yield [a + (made - given) for a, given, made in triples], text
-    if all(given for _, given, _ in triples):
-        yield [a * (made / given) for a, given, made in triples], text
+    triples: list[tuple[float, float, float]] = list(zip(old, inputs, outputs, strict=True))  # type: ignore[arg-type]
+    yield [a + (y - x) for a, x, y in triples], text
+    if all(x for _, x, _ in triples):
+        yield [a * (y / x) for a, x, y in triples], text
 
 
 def list_numbers(values: Values) -> Numbers | None:
@@ -288,28 +292,28 @@ def _ask_about_nodes(steps: Sequence[Step]) -> dict[int, Question]:
 def _ask_what_node_sends(step: Step) -> Question | None:
     """Ask which number a node sends where; None unless one number arrives, one goes to each target, and they differ."""
     parts = sends(step)
-    given, made = list_numbers(step.before), list_numbers(tuple(part.value for part in parts))
-    if given is None or made is None or None in [*given, *made]:
+    inputs, outputs = list_numbers(step.before), list_numbers(tuple(part.value for part in parts))
+    if inputs is None or outputs is None or None in [*inputs, *outputs]:
         return None
-    if len(given) != 1 or len(made) != len(parts):
+    if len(inputs) != 1 or len(outputs) != len(parts):
         return None
-    reasons: dict[str, str] = {_format_sent(parts, made): ""}
-    for wrong, reason in _list_sending_mistakes(given[0], made):
+    reasons: dict[str, str] = {_format_sent(parts, outputs): ""}
+    for wrong, reason in _list_sending_mistakes(inputs[0], outputs):
         reasons.setdefault(_format_sent(parts, wrong), reason)
     choices = sorted(reasons)
     if len(choices) < 2:
         return None
-    right = choices.index(_format_sent(parts, made))
+    right = choices.index(_format_sent(parts, outputs))
     text = say("ask.sends", on=step.on, before=brief(step.before))
     return {"text": text, "choices": choices, "right": right, "reasons": [reasons[choice] for choice in choices]}
 
 
-def _list_sending_mistakes(given: Any, made: list[Any]) -> Iterator[tuple[Numbers, str]]:
+def _list_sending_mistakes(gradient: Any, outputs: list[Any]) -> Iterator[tuple[Numbers, str]]:
     """Wrong numbers that a node could send, with the reason why they are wrong."""
-    yield made[::-1], say("ask.sends.turned")
-    yield [given] * len(made), say("ask.sends.given", value=number(given))
-    if given:
-        yield [sent / given for sent in made], say("ask.sends.seed", value=number(given))
+    yield outputs[::-1], say("ask.sends.turned")
+    yield [gradient] * len(outputs), say("ask.sends.given", value=number(gradient))
+    if gradient:
+        yield [output / gradient for output in outputs], say("ask.sends.seed", value=number(gradient))
 
 
 def _format_sent(parts: Sequence[Part], sent: Numbers) -> str:
