@@ -59,24 +59,24 @@ _WITHOUT_TORCH = {
     "load": "hookviz.api.loading",
     "render": "hookviz.picture",
 }
-"""Public name → the module that it is imported from."""
+"""Both: public name → the module that defines it."""
 
 
 def __getattr__(name: str) -> Any:
-    """A public name that is used for the first time."""
+    """Import a public name when it is first used, and keep it in the module's globals."""
     if name in _WITH_TORCH:
         from hookviz.support.missing_torch import is_torch_installed, stand_in
 
         module = _WITH_TORCH[name]
-        found = getattr(import_module(module), name) if is_torch_installed() else stand_in(name)
+        value = getattr(import_module(module), name) if is_torch_installed() else stand_in(name)
     elif name in _WITHOUT_TORCH:
-        found = getattr(import_module(_WITHOUT_TORCH[name]), name)
+        value = getattr(import_module(_WITHOUT_TORCH[name]), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    """The public names, also those that were not used yet."""
+    """List the public names, including those that were not used yet."""
     return sorted({*globals(), *__all__})

@@ -11,21 +11,21 @@ from hookviz.support.messages import say
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; what went wrong is said in one line, without a traceback.
+    """Run a command and return its exit status; an error is printed in one line, without a traceback.
 
     >>> main(["page", "nowhere.json"])
     1
     """
-    given = _parser().parse_args(arguments)
-    run: Callable[[argparse.Namespace], int] = given.run
+    options = _build_parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.run
     try:
-        return run(given)
+        return command(options)
     except (OSError, ValueError) as error:
         print(f"hookviz: {error}", file=sys.stderr)
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m hookviz", description=say("cli.about"))
     commands = parser.add_subparsers(required=True, metavar="command")
     command = commands.add_parser("page", help=say("cli.page"), description=say("cli.page"))
@@ -34,26 +34,27 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--title", help=say("cli.page.title"))
     command.add_argument("--no-source", action="store_false", dest="source", help=say("cli.page.no_source"))
     command.add_argument("--no-values", action="store_false", dest="values", help=say("cli.page.no_values"))
-    command.set_defaults(run=_page)
+    command.set_defaults(run=_write_page)
     command = commands.add_parser("check", help=say("cli.check"), description=say("cli.check"))
-    command.set_defaults(run=_check)
+    command.set_defaults(run=_check_torch)
     return parser
 
 
-def _page(given: argparse.Namespace) -> int:
-    trace = load(given.trace)
-    kept = {"source": given.source, "values": given.values}
-    if given.output == "-":
-        sys.stdout.buffer.write(page(trace, given.title, **kept).encode())
+def _write_page(options: argparse.Namespace) -> int:
+    """Write a saved trace as an HTML page to a file, or to standard output if the output is ``-``."""
+    trace = load(options.trace)
+    contents = {"source": options.source, "values": options.values}
+    if options.output == "-":
+        sys.stdout.buffer.write(page(trace, options.title, **contents).encode())
         return 0
-    path = given.trace.with_suffix(".html") if given.output is None else Path(given.output)
-    trace.to_html(path, given.title, **kept)
+    path = options.trace.with_suffix(".html") if options.output is None else Path(options.output)
+    trace.to_html(path, options.title, **contents)
     print(say("cli.page.written", path=path))
     return 0
 
 
-def _check(_: argparse.Namespace) -> int:
-    """Print how the installed PyTorch compares with what hookviz relies on."""
+def _check_torch(_: argparse.Namespace) -> int:
+    """Print where the installed PyTorch differs from what hookviz relies on; return 1 if it does."""
     try:
         import torch  # noqa: F401
     except ModuleNotFoundError:

@@ -1,1 +1,1 @@
-"""What a person holds and calls: traces that show themselves, comparisons, and files that become traces again."""
+"""The objects of the public API: ``Trace``, ``Comparison``, and ``load``, which reads a trace from a file."""

@@ -1,4 +1,4 @@
-"""What one can ask of a trace beside what happened: why, what is wrong, what another one does, and what one knows."""
+"""The analyses of a trace: ``troubles``, ``diff``, ``why`` and ``quiz``."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class TraceAnalyses:
-    """Answers questions about a trace; what each needs is loaded when it is asked."""
+    """Adds the analyses to a trace; the code of each one is imported when it is first called."""
 
     @property
     def _trace(self) -> "Trace":
@@ -20,12 +20,12 @@ class TraceAnalyses:
 
     @property
     def troubles(self) -> "Table[Trouble]":
-        """What is wrong with the gradients, or may be, and where it begins: NaN, Inf, zeros, vanishing, exploding.
+        """Problems of the gradients, and the step where each begins: NaN, Inf, zeros, vanishing, exploding.
 
-        The worst finding of each kind, the worst first. Each has a ``severity``: ``error`` (something is certainly
-        broken), ``warning`` (likely a problem) or ``remark`` (worth knowing, and perhaps meant). A gradient vanishes or
-        explodes where a chain of several layers changes its size 10,000 times; what one layer alone does is no finding.
-        Where there is none, the table says so, and what was not looked at.
+        The table has the worst finding of each kind, the worst first. Each has a ``severity``: ``error`` (something is
+        certainly broken), ``warning`` (likely a problem) or ``remark`` (worth knowing, and perhaps intended). A
+        gradient vanishes or explodes if a chain of several layers changes its size by a factor of 10,000; a change by
+        a single layer is not a finding. An empty table says that nothing was found, and what was not examined.
 
         >>> import torch, hookviz
         >>> x = torch.tensor(3.0, requires_grad=True)
@@ -34,22 +34,23 @@ class TraceAnalyses:
         >>> trace.troubles[0].severity, trace.troubles[0].kind, trace.troubles[0].step
         ('remark', 'zero', 3)
         """
-        from hookviz.analysis.findings import troubles
+        from hookviz.analysis.findings import find_troubles
 
-        return troubles(self._trace)
+        return find_troubles(self._trace)
 
     def diff(self, other: "Trace") -> "Comparison":
-        """Which gradients differ between this trace and ``other``, by how much, and from which firing on.
+        """Compare this trace with ``other``: which gradients differ, by how much, and from which firing on.
 
-        The two are traces of the same program, recorded twice: with and without a hook, say. Nodes are matched by
-        their places in the graph; NaN is like NaN. Of gradients too large to be kept the statistics are compared.
+        Both are traces of the same program, recorded twice, for example with and without a hook. Nodes are matched by
+        their places in the graph; NaN equals NaN. Gradients whose numbers were not kept are compared by their
+        statistics.
 
         Returns:
-            A table of the gradients that differ; ``first`` is the first firing that differs, ``sentence`` says it all.
+            A table of the gradients that differ; ``first`` is the first firing that differs, ``sentence`` a summary.
 
         Raises:
-            TypeError: ``other`` is no trace.
-            ValueError: the traces are not of the same graph; the message says where they part.
+            TypeError: ``other`` is not a Trace.
+            ValueError: the graphs of the two traces differ; the message says where.
 
         >>> import torch, hookviz
         >>> x = torch.tensor(3.0, requires_grad=True)
@@ -68,14 +69,15 @@ class TraceAnalyses:
         return compare(self._trace, other)
 
     def why(self, step: int) -> "Table[Reason]":
-        """Why gradients are what they are at ``step`` (counted from 0): PyTorch's formulas, with the values in them.
+        """Explain the gradients of ``step`` (counted from 0) with PyTorch's formulas and the values in them.
 
-        For a node that computes there is a reason for each gradient that it sends; for one that arrives, a reason for
-        each contribution, and for their sum. A formula is believed only if it comes to what was recorded; what has
-        more than 64 numbers, or a graph of more than 256 nodes, is told in symbols.
+        A step in which a node computes has a reason for each gradient that the node sends; a step in which a gradient
+        arrives has a reason for each contribution, and one for their sum. A formula explains a gradient only if its
+        result equals the recorded gradient. For tensors of more than 64 numbers, and in graphs of more than 256 nodes,
+        the formulas are shown without values.
 
         Raises:
-            IndexError: there is no such step.
+            IndexError: the trace has no such step.
 
         >>> import torch, hookviz
         >>> c, d = (torch.tensor(x, requires_grad=True) for x in (6.0, 4.0))
@@ -84,15 +86,15 @@ class TraceAnalyses:
         >>> [reason.text for reason in trace.why(1)]
         ['grad × other = 2 × 4 = 8', 'grad × self = 2 × 6 = 12']
         """
-        from hookviz.analysis.formulas.reasons import why
+        from hookviz.analysis.formulas.reasons import explain_step
 
-        return why(self._trace, self._trace.at(step))
+        return explain_step(self._trace, self._trace.at(step))
 
     def quiz(self) -> "Quiz":
-        """Questions about what the hooks do, or, where no hook runs, about what the nodes send: at most 100.
+        """Make at most 100 questions about what the hooks do or, if no hook runs, about what the nodes send.
 
         Returns:
-            A table of questions; its ``check`` judges an answer as the player does, and says why it is wrong.
+            A table of questions; its ``check`` judges an answer as the player does, and says why an answer is wrong.
 
         >>> import torch, hookviz
         >>> x = torch.tensor(3.0, requires_grad=True)

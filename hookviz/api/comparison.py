@@ -1,10 +1,10 @@
-"""Two traces of one program side by side, as a person holds them: a table, and in Jupyter a player of both."""
+"""The result of ``Trace.diff``: a table of the gradients that differ, and in Jupyter a player of both traces."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hookviz.analysis.comparison.comparison import Difference, differences
-from hookviz.api.display import Displayed
+from hookviz.analysis.comparison.comparison import Difference, find_differences
+from hookviz.api.display import Displayable
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
 from hookviz.trace import Step, TraceData
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from hookviz.player.payload import Content
 
 
-class Comparison(Displayed, Table[Difference]):
+class Comparison(Displayable, Table[Difference]):
     """The gradients that differ between two traces, and the first firing that differs.
 
-    In Jupyter it shows both side by side; printed, it is a table.
+    Jupyter shows the two traces side by side; ``print`` shows the table.
     """
 
     def __init__(
@@ -26,69 +26,68 @@ class Comparison(Displayed, Table[Difference]):
         pair: tuple[TraceData, TraceData],
         rows: list[Difference],
         first: Step | None,
-        caused: bool,
-        said: Sequence[str],
+        first_is_cause: bool,
+        sentences: Sequence[str],
     ) -> None:
         self.traces = pair
-        """This trace and the other."""
-        self._caused = caused
-        self._more = said[1:]
+        """This trace and the other trace."""
+        self._first_is_cause = first_is_cause
+        self._remarks = sentences[1:]
         self.first = first
-        """The first firing from which they differ, in the other trace unless only this one has it; None when equal."""
-        self.sentence = sentence = join("join.sentences", said)
-        """The whole in plain English."""
+        """The first firing that differs, in the other trace unless only this one has it; None if no firing differs."""
+        self.sentence = sentence = join("join.sentences", sentences)
+        """A summary in plain English."""
         head = [say(f"table.{name}") for name in ("on", "gradient", "this", "other", "difference", "step")]
-        super().__init__(rows, head, _cells, nothing=sentence)
+        super().__init__(rows, head, _format_difference, nothing=sentence)
 
     def content(self) -> "Content":
-        """All that the player shows, as plain data."""
+        """Everything that the player shows, as plain data."""
         from hookviz.player.several_runs import Variant, several_runs
         from hookviz.player.wording import add_notes
 
         this, other = self.traces
-        one = Variant(this, say("variant.this"), say("absent.this"))
-        two = Variant(other, say("variant.other"), say("absent.other"), beside=0)
-        content = several_runs([one, two], shown=1)
-        content["mark"] = self._mark(content)
+        this_run = Variant(this, say("variant.this"), say("absent.this"))
+        other_run = Variant(other, say("variant.other"), say("absent.other"), beside=0)
+        content = several_runs([this_run, other_run], shown=1)
+        content["mark"] = self._find_first_on_timeline(content)
         content["opening"]["split"] = True
-        add_notes(content, [self._begins(content["mark"])])
+        add_notes(content, [self._describe_difference(content["mark"])])
         return content
 
-    def _begins(self, mark: int) -> str:
-        """The sentence, with the step counted as the player counts them."""
+    def _describe_difference(self, mark: int) -> str:
+        """The summary, with the step number that the player shows; ``mark`` is that number minus 1, or -1."""
         if mark < 0 or self.first is None or self.first.hook is None:
             return self.sentence
-        where = {"hook": self.first.hook.label, "on": self.first.on, "step": mark + 1}
-        return join(
-            "join.sentences",
-            [say("diff.begins" if self._caused else "diff.begun", count=len(self), **where), *self._more],
-        )
+        arguments = {"hook": self.first.hook.label, "on": self.first.on, "step": mark + 1}
+        key = "diff.begins" if self._first_is_cause else "diff.begun"
+        return join("join.sentences", [say(key, count=len(self), **arguments), *self._remarks])
 
-    def _mark(self, content: "Content") -> int:
-        """The place on the common timeline of the first firing that differs; -1 if there is none."""
+    def _find_first_on_timeline(self, content: "Content") -> int:
+        """The step on the common timeline of the first firing that differs; -1 if the content does not show one."""
         if self.first is None:
             return -1
         side = 0 if self.first.trace is self.traces[0] else 1
-        place = [step.index for step in self.first.trace.firings].index(self.first.index)
-        firings = content["runs"][side]["firings"]  # of a long trace not all
-        return firings[place]["step"] if place < len(firings) else -1
+        firing = [step.index for step in self.first.trace.firings].index(self.first.index)
+        firings = content["runs"][side]["firings"]  # the content of a long trace has only the first of them
+        return firings[firing]["step"] if firing < len(firings) else -1
 
     def __repr__(self) -> str:
         return f"{self.sentence}\n{super().__repr__()}" if len(self) else self.sentence
 
 
-def _cells(row: Difference) -> tuple[str, ...]:
+def _format_difference(row: Difference) -> tuple[str, ...]:
+    """The cells of a row in the table of differences."""
     amount = "" if row.amount is None else number(row.amount)
     steps = (say("name.none") if step is None else str(step + 1) for step in row.steps)
     return (row.on, say(f"card.{row.kind}"), brief(row.before), brief(row.after), amount, " → ".join(steps))
 
 
 def compare(this: TraceData, other: TraceData) -> Comparison:
-    """Which gradients differ between ``this`` and ``other``, two traces of the same program.
+    """Compare the gradients of two traces of the same program.
 
     Raises:
-        TypeError: ``other`` is no trace.
-        ValueError: the traces are not of the same graph.
+        TypeError: ``other`` is not a Trace.
+        ValueError: the graphs of the two traces differ.
     """
-    found = differences(this, other)
-    return Comparison((this, other), found.rows, found.first, found.caused, found.said)
+    rows, first, first_is_cause, sentences = find_differences(this, other)
+    return Comparison((this, other), rows, first, first_is_cause, sentences)

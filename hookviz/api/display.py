@@ -1,4 +1,4 @@
-"""What shows itself as a player: in Jupyter, as a widget, and as a page."""
+"""The base class of objects that the player shows: in Jupyter, as a widget, and as an HTML page."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from hookviz.player.widget import Player
 
 
-class Displayed:
-    """Something that a player can show. What the player needs is loaded when it is asked for."""
+class Displayable:
+    """An object that the player can show; the player's code is imported when it is first needed."""
 
     def content(self) -> "Content":
-        """All that the player shows, as plain data."""
+        """Everything that the player shows, as plain data."""
         raise NotImplementedError
 
     def player(self) -> "Player":
@@ -24,15 +24,15 @@ class Displayed:
         return Player.showing(self.content())
 
     def to_html(self, path: str | Path, title: str | None = None) -> None:
-        """Write a page that plays this: one file, for which no Python, server or network is needed.
+        """Write an HTML page with the player: a single file that needs no Python, server or network.
 
         Args:
-            path: where to, such as ``lesson.html``; a file that is there stays as it is if anything fails.
+            path: the file, such as ``lesson.html``; an existing file stays unchanged if writing fails.
             title: the heading of the page.
 
         Raises:
             OSError: the file cannot be written; the message says why.
-            TypeError: ``path`` is no path.
+            TypeError: ``path`` is not a path.
             ValueError: ``path`` contains a null character.
         """
         from hookviz.player.html_page import render_page
@@ -45,5 +45,5 @@ class Displayed:
         return {"text/html": render_output(self.content()), "text/plain": repr(self)}
 
     def _display_(self) -> "Player":
-        """What marimo shows: it runs no scripts in HTML, but widgets."""
+        """The object that marimo shows: it runs widgets, but no scripts in HTML."""
         return self.player()

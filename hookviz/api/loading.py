@@ -1,4 +1,4 @@
-"""Traces read back from files."""
+"""Load traces from files."""
 
 from pathlib import Path
 
@@ -7,16 +7,16 @@ from hookviz.storage.files import read
 
 
 def load(path: str | Path) -> Trace:
-    """The trace that ``Trace.save`` wrote to ``path``.
+    """Load a trace from the file that ``Trace.save`` wrote to ``path``.
 
-    What the file holds is checked before anything is made of it, so that a file which is not yours can do no harm:
-    ``hookviz.storage.schema`` describes the format. Nothing in a file is ever run.
+    The contents of the file are checked before the trace is built, and nothing in a file is ever run: a file from
+    somebody else can do no harm. ``hookviz.storage.schema`` describes the format.
 
     Raises:
         FileNotFoundError: there is no such file.
-        OSError: it cannot be read: it is a folder, say.
-        TypeError: ``path`` is no path.
-        ValueError: the file is no trace, a damaged one, one of a newer version, or larger than 512 MB; or it is no
-            ordinary file. The message says which.
+        OSError: the file cannot be read, for example because it is a folder.
+        TypeError: ``path`` is not a path.
+        ValueError: the file does not hold a trace; or the trace is damaged or of a newer version; or the file is larger
+            than 512 MB, or not a regular file. The message says which.
     """
     return read(path, Trace)

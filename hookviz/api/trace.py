@@ -1,4 +1,4 @@
-"""The trace that a person holds: what happened, and every way to show, save and question it."""
+"""The public ``Trace``: the recorded data, with methods to show, save and analyse it."""
 
 import json
 from functools import cache
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookviz.api.analyses import TraceAnalyses
-from hookviz.api.display import Displayed
+from hookviz.api.display import Displayable
 from hookviz.support.atomic_files import write_atomically
 from hookviz.trace import TraceData
 
@@ -17,77 +17,78 @@ if TYPE_CHECKING:
     from hookviz.trace.reason_rows import Verifier
 
 
-class Trace(TraceAnalyses, Displayed, TraceData):
-    """What happened inside ``record()``.
+class Trace(TraceAnalyses, Displayable, TraceData):
+    """The events inside ``record()``.
 
-    ``steps`` are all that happened, in order; ``firings`` are those in which a hook of the user's ran to its end.
-    In Jupyter a trace shows itself as the player. What it needs to show itself is loaded when it is asked to.
+    ``steps`` holds every event, in order; ``firings`` holds the steps in which one of your hooks ran to its end.
+    Jupyter shows a trace as the player. The code that shows a trace is imported when it is first needed.
     """
 
     def figure(self, step: int | None = None, *, tensors: bool = False) -> "Figure":
-        """The picture at ``step`` (counted from 0, the last one if None): a ``graphviz.Digraph``.
+        """Draw the picture at ``step`` (counted from 0, the last one if None): a ``graphviz.Digraph``.
 
         Raises:
-            IndexError: there is no such step.
+            IndexError: the trace has no such step.
         """
         from hookviz.picture import figure
 
         return figure(self, None if step is None else self.at(step), tensors=tensors)
 
     def content(self) -> "Content":
-        """All that the player shows, as plain data."""
+        """Everything that the player shows, as plain data."""
         from hookviz.player.trace_content import TraceContent
 
         return TraceContent(self).whole()
 
     def player(self) -> "Player":
-        """The widget; of a large trace it asks the kernel for what it shows next."""
+        """The widget; for a large trace it requests further steps from the kernel when it shows them."""
         from hookviz.player.widget import Player
 
         return Player.of(self)
 
     @property
     def verifier(self) -> "Verifier | None":
-        """Computes formulas with torch; None where torch cannot be imported."""
-        return _torch_verifier()
+        """The object that computes formulas with torch; None if torch cannot be imported."""
+        return _load_verifier()
 
     def save(self, path: str | Path) -> None:
-        """Write the trace as JSON, to be read again by ``hookviz.load``; a file that is there stays if this fails.
+        """Write the trace as JSON for ``hookviz.load``; an existing file stays unchanged if writing fails.
 
-        The file says why gradients are what they are, so that it can be shown where there is no torch.
+        The file includes the explanations of ``why``, so that they can be shown where torch is not installed.
 
         Raises:
             OSError: the file cannot be written; the message says why.
-            TypeError: ``path`` is no path.
+            TypeError: ``path`` is not a path.
             ValueError: ``path`` contains a null character.
         """
-        from hookviz.analysis.formulas.reason_table import with_reasons
+        from hookviz.analysis.formulas.reason_table import add_reasons
         from hookviz.storage.files import encode
 
-        write_atomically(json.dumps(encode(with_reasons(self)), allow_nan=False), path)
+        write_atomically(json.dumps(encode(add_reasons(self)), allow_nan=False), path)
 
     def to_html(self, path: str | Path, title: str | None = None, *, source: bool = True, values: bool = True) -> None:
-        """Write a page that plays this trace: one file, for which no Python, server or network is needed.
+        """Write an HTML page with the player of this trace: a single file that needs no Python, server or network.
 
-        Without JavaScript, and on paper, it is a picture with the table of firings. A file that is there stays as it
-        is if anything fails.
+        Without JavaScript, and on paper, the page shows a picture and the table of firings. An existing file stays
+        unchanged if writing fails.
 
-        A page holds what the trace does: the names of tensors, modules and functions; of each tensor the shape, dtype,
-        device and numbers or statistics; of each hook the source text, the line, and the file, as a path relative to
-        the working folder or to its library; messages of exceptions. It holds no path of your machine besides those
-        that are quoted in such a text.
+        The page contains: the names of tensors, modules and functions; the shape, dtype, device and numbers or
+        statistics of each tensor; the source text and line of each hook, and its file as a path relative to the
+        working folder or to its library; messages of exceptions. Other paths of your machine appear only if such a
+        text quotes them.
 
         Args:
-            path: where to, such as ``lesson.html``.
+            path: the file, such as ``lesson.html``.
             title: the heading of the page.
             source: False leaves out the source of hooks and the names and lines of their files.
-            values: False leaves out all numbers of tensors and what is computed from them, such as norms and findings;
-                shapes stay. Without either, notes and messages of exceptions, which may quote them, are left out.
+            values: False leaves out all numbers of tensors and everything computed from them, such as norms and
+                findings; shapes stay. If ``source`` or ``values`` is False, notes and messages of exceptions are left
+                out, too, because they may quote them.
 
         Raises:
             ValueError: nothing was recorded, or ``path`` contains a null character.
             OSError: the file cannot be written; the message says why.
-            TypeError: ``path`` is no path, or ``source`` or ``values`` neither True nor False.
+            TypeError: ``path`` is not a path, or ``source`` or ``values`` is not a bool.
 
         >>> import tempfile, torch, hookviz
         >>> x = torch.tensor(3.0, requires_grad=True)
@@ -109,9 +110,9 @@ class Trace(TraceAnalyses, Displayed, TraceData):
 
 
 @cache
-def _torch_verifier() -> "Verifier | None":
-    try:  # the one import of torch outside the parts that record
+def _load_verifier() -> "Verifier | None":
+    try:  # the only import of torch in a part that works without torch
         from hookviz.autograd.formulas.verifier import TorchVerifier
-    except (ImportError, OSError):  # it is not installed, or lacks a library
+    except (ImportError, OSError):  # torch is not installed, or a library of its own is missing
         return None
     return TorchVerifier()

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hookviz.analysis.comparison.alignment import ABSENT, joined
+from hookviz.analysis.comparison.alignment import ABSENT, align_with_hooks
 from hookviz.picture.dot_source import dot
 from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import Activity, of_pass
@@ -54,7 +54,9 @@ def several_runs(
     It opens with the variant in the place ``shown``. The words of a step that several variants share are there once.
     """
     apart = not any(variant.gone for variant in given)
-    found = joined([variant.trace for variant in given], [variant.known for variant in given], apart=apart)
+    found = align_with_hooks(
+        [variant.trace for variant in given], [variant.known for variant in given], own_hooks=apart
+    )
     return _Runs(given, found, switches or {}, shown).content()
 
 

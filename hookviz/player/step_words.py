@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.questions.prediction import Question as Asked
-from hookviz.analysis.questions.prediction import questions
+from hookviz.analysis.questions.prediction import make_questions
 from hookviz.player.payload import Glyph, Question, Reason, StepWords
 from hookviz.player.wording import Wording
 from hookviz.support.messages import say
@@ -44,7 +44,7 @@ class StepTexts:
     ) -> None:
         self._steps = steps
         self._explainer = Explainer(trace)
-        self._asked = questions(steps, fired) if asks else {}
+        self._asked = make_questions(steps, fired) if asks else {}
 
     def words(self, step: Step, wording: Wording) -> StepWords:
         """What the panel shows of ``step``."""

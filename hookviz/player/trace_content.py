@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Protocol
 
-from hookviz.analysis.findings import Trouble, nothing_found, troubles
+from hookviz.analysis.findings import Trouble, describe_no_findings, find_troubles
 from hookviz.picture.grouping import MANY
 from hookviz.picture.grouping.activity import of_pass
 from hookviz.picture.grouping.pass_groups import groups_passes
@@ -106,7 +106,7 @@ class TraceContent:
 
     def __init__(self, trace: TraceData, *, grouped: bool | None = None, no_finding: str | None = None) -> None:
         self.trace = trace
-        self._no_finding = nothing_found(trace) if no_finding is None else no_finding
+        self._no_finding = describe_no_findings(trace) if no_finding is None else no_finding
         self.is_large = is_large(trace) if grouped is None else grouped
         self._pictures: Pictures = GroupedViews(trace) if self.is_large else SceneViews(trace)
         self._hooks = {row: place for place, row in enumerate(hooks_in(trace))}
@@ -222,7 +222,7 @@ class TraceContent:
             "switches": [],
             "combinations": {},
             "mark": -1,
-            "findings": [_finding(found, wording) for found in troubles(self.trace)],
+            "findings": [_finding(found, wording) for found in find_troubles(self.trace)],
             "no_finding": wording(self._no_finding),
             "notes": [wording(note) for note in (*self.trace.notes, *self._bounds(len(fired)))],
             "words": {},

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch.autograd.graph import Node
 
-from hookviz.analysis.formulas.derivatives import needs
+from hookviz.analysis.formulas.derivatives import required_names
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED
@@ -38,7 +38,7 @@ class SavedTensors:
             snapshot.tensors.pass_begins()
 
     def _take(self, snapshot: GraphSnapshot, node: Node, number: int) -> None:
-        names = needs(graph.op_of(node))
+        names = required_names(graph.op_of(node))
         written: list[str] = _written(node) if isinstance(node, torch.autograd.function.BackwardCFunction) else []
         if len(names) + len(written) > self.room:
             return

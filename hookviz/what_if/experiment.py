@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, Any
 
 from hookviz.analysis.comparison.alignment import align
-from hookviz.api.display import Displayed
+from hookviz.api.display import Displayable
 from hookviz.api.trace import Trace
 from hookviz.support.messages import join, say
 from hookviz.support.printable import kind_of
@@ -25,7 +25,7 @@ Off = frozenset[int]
 """Which hooks are off, by their places in ``WhatIf.hooks``."""
 
 
-class WhatIf(Displayed):
+class WhatIf(Displayable):
     """The passes of one function, recorded for every combination of its hooks on and off.
 
     ``hooks`` are those that can be switched, in the order in which they were registered; ``traces`` says for each

@@ -30,7 +30,7 @@ from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
 from hookviz.analysis.formulas import derivatives
-from hookviz.analysis.formulas.reason_table import with_reasons
+from hookviz.analysis.formulas.reason_table import add_reasons
 from hookviz.picture import figure, graphviz
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
@@ -185,7 +185,7 @@ def saved(kind: str) -> str:
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return json.dumps(encode(with_reasons(KINDS_OF_TRACE[kind]())))
+        return json.dumps(encode(add_reasons(KINDS_OF_TRACE[kind]())))
 
 
 @cache
@@ -427,7 +427,7 @@ def _of_reason(choose: random.Random, data: Any) -> None:
 
 
 READINGS = (
-    *(found.text for op in derivatives.ops() for found in derivatives.formulas(op, 0)),
+    *(found.text for op in derivatives.list_ops() for found in derivatives.find_formulas(op, 0)),
     *("9" * 5_000, "-" * 5_000 + "grad", "(" * 500, "__import__('os')", "9 ** 9 ** 9", "t()", "unsqueeze(grad)", "\0"),
 )
 NOTES: tuple[Any, ...] = (

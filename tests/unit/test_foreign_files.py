@@ -301,7 +301,7 @@ def test_a_formula_takes_no_more_numbers_than_anybody_could_look_at(tmp_path: Pa
     ],
 )
 def test_each_function_that_takes_a_size_is_bounded(text: str) -> None:
-    from hookviz.analysis.formulas.derivatives import parsed
+    from hookviz.analysis.formulas.derivatives import parse_formula
     from hookviz.autograd.formulas.bounded_values import BoundedValue
 
     grad = BoundedValue(torch.ones(64), 0.0)
@@ -314,15 +314,15 @@ def test_each_function_that_takes_a_size_is_bounded(text: str) -> None:
     if "[index]" in text:
         names, text = {**names, "indices": [names["index"]]}, text.replace("[index]", "indices")
     with pytest.raises(TooLarge):
-        evaluate(parsed(text), names)
+        evaluate(parse_formula(text), names)
 
 
 def test_a_power_of_whole_numbers_has_a_bounded_number_of_digits() -> None:
-    from hookviz.analysis.formulas.derivatives import parsed
+    from hookviz.analysis.formulas.derivatives import parse_formula
 
     with pytest.raises(OverflowError):
-        evaluate(parsed("a ** b"), {"a": 2**62, "b": 2**62})
-    assert evaluate(parsed("a ** b"), {"a": 3, "b": 4}) == 81
+        evaluate(parse_formula("a ** b"), {"a": 2**62, "b": 2**62})
+    assert evaluate(parse_formula("a ** b"), {"a": 3, "b": 4}) == 81
 
 
 def test_many_hooks_cost_as_many_times_as_much() -> None:

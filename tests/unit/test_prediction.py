@@ -12,13 +12,13 @@ from shown import shown_steps
 
 import hookviz as hv
 from hookviz.analysis.questions.answers import are_near
-from hookviz.analysis.questions.prediction import FEW, MOST, Question, numbers, questions
+from hookviz.analysis.questions.prediction import MAX_NUMBERS, MAX_QUESTIONS, Question, list_numbers, make_questions
 from hookviz.trace import HOOK_KINDS
 from hookviz.trace.values import Value
 
 
 def asked(trace: hv.Trace) -> dict[int, Question]:
-    return questions(trace.steps)
+    return make_questions(trace.steps)
 
 
 def the_question(trace: hv.Trace) -> Question:
@@ -59,7 +59,7 @@ def test_the_answers_are_those_of_the_trace() -> None:
     trace = recorded()
     found = asked(trace)
     for index in (1, 8, 9):
-        assert [float(found[index]["answer"])] == numbers(trace.steps[index].after)
+        assert [float(found[index]["answer"])] == list_numbers(trace.steps[index].after)
     assert found[4]["choices"][found[4]["right"]] == "① λ grad + 100 on d"
 
 
@@ -89,7 +89,7 @@ def test_what_a_sum_or_a_product_makes_of_the_old_gradient_is_recognised() -> No
         tensors.e.backward()
     first, second = trace.firings
     known = dict(asked(trace)[second.index]["reasons"])
-    assert [numbers(step.after) for step in (first, second)] == [[5.0], [15.0]]
+    assert [list_numbers(step.after) for step in (first, second)] == [[5.0], [15.0]]
     assert known["12"] == known["14"] == "You used the old gradient, 4: λ grad + 1 has run already, and made it 5."
 
 
@@ -200,7 +200,7 @@ def test_an_edit_in_place_has_the_numbers_from_before_as_a_mistake() -> None:
 
 
 def test_of_many_numbers_it_is_asked_what_the_hook_does() -> None:
-    question = the_question(passed(lambda grad: grad * 2, *range(1, FEW + 2)))
+    question = the_question(passed(lambda grad: grad * 2, *range(1, MAX_NUMBERS + 2)))
     assert question["choices"] == ["keeps it", "edits it in place", "replaces it"]
     assert (question["right"], question["source"]) == (2, True)
     assert question["reasons"] == [
@@ -210,7 +210,7 @@ def test_of_many_numbers_it_is_asked_what_the_hook_does() -> None:
 
 @pytest.mark.parametrize(("hook", "right"), [(lambda grad: None, 0), (lambda grad: grad.mul_(2) and None, 1)])
 def test_a_hook_on_many_numbers_keeps_or_edits(hook: Callable[[torch.Tensor], Any], right: int) -> None:
-    trace = passed(hook if right == 0 else _doubling, *range(1, FEW + 2))
+    trace = passed(hook if right == 0 else _doubling, *range(1, MAX_NUMBERS + 2))
     assert the_question(trace)["right"] == right
 
 
@@ -323,16 +323,16 @@ def test_a_node_that_leaves_no_choice_is_not_asked_about() -> None:
     with hv.record() as several:
         (leaf(1.0, 2.0) * 2).sum().backward()
     assert asked(several) == {}
-    assert questions([]) == {}
+    assert make_questions([]) == {}
 
 
 def test_no_more_nodes_are_asked_about_than_somebody_answers() -> None:
     y = leaf(1.0)
-    for _ in range(MOST + 20):
+    for _ in range(MAX_QUESTIONS + 20):
         y = y * 1.01
     with hv.record() as trace:
         y.backward()
-    assert len(asked(trace)) == MOST
+    assert len(asked(trace)) == MAX_QUESTIONS
 
 
 def test_complex_numbers_are_not_asked_for() -> None:
@@ -344,11 +344,11 @@ def test_complex_numbers_are_not_asked_for() -> None:
 
 def test_no_more_questions_are_made_than_somebody_answers() -> None:
     x = leaf(1.0)
-    for _ in range(MOST + 20):
+    for _ in range(MAX_QUESTIONS + 20):
         x.register_hook(silent("h"))
     with hv.record() as trace:
         (x * 2).backward()
-    assert len(asked(trace)) <= MOST
+    assert len(asked(trace)) <= MAX_QUESTIONS
 
 
 def test_two_answers_are_alike_within_a_thousandth() -> None:
@@ -357,10 +357,10 @@ def test_two_answers_are_alike_within_a_thousandth() -> None:
 
 
 def test_numbers_that_nobody_can_type_are_none() -> None:
-    assert numbers(Value.of(torch.ones(5))) is None
-    assert numbers(()) is None
-    assert numbers(Value.of(torch.ones(2).to_sparse())) is None
-    assert numbers(None) == [None]
+    assert list_numbers(Value.of(torch.ones(5))) is None
+    assert list_numbers(()) is None
+    assert list_numbers(Value.of(torch.ones(2).to_sparse())) is None
+    assert list_numbers(None) == [None]
 
 
 # -- in the player
@@ -392,4 +392,4 @@ def test_every_question_has_its_right_answer_and_no_other() -> None:
             assert following.hook is not None
             assert question["choices"][question["right"]].endswith(f"{following.hook.label} on {following.on}")
         else:
-            assert question["answer"] == f"{numbers(following.after)[0]:g}"  # type: ignore[index]
+            assert question["answer"] == f"{list_numbers(following.after)[0]:g}"  # type: ignore[index]

@@ -15,7 +15,7 @@ from scenes import c_hook, leaf, scene
 from torch import nn
 
 import hookviz as hv
-from hookviz.analysis.questions.prediction import questions
+from hookviz.analysis.questions.prediction import make_questions
 from hookviz.analysis.questions.quiz import Quiz
 from hookviz.support.messages import say
 
@@ -41,14 +41,14 @@ def number_of(quiz: Quiz, text: str) -> int:
 
 
 def test_it_asks_what_the_player_asks(trace: hv.Trace, quiz: Quiz) -> None:
-    known = questions(trace.steps)
+    known = make_questions(trace.steps)
     assert [asked.step for asked in quiz] == sorted(known)
     assert [asked.text for asked in quiz] == [known[step]["text"] for step in sorted(known)]
     assert [asked.number for asked in quiz] == [1, 2, 3]
 
 
 def test_the_right_answer_to_each_question_is_right(trace: hv.Trace, quiz: Quiz) -> None:
-    for asked, (_, question) in zip(quiz, sorted(questions(trace.steps).items()), strict=True):
+    for asked, (_, question) in zip(quiz, sorted(make_questions(trace.steps).items()), strict=True):
         answers = (
             [question["right"] + 1, question["choices"][question["right"]]] if asked.choices else [question["answer"]]
         )
@@ -63,7 +63,7 @@ VERDICTS = json.loads((Path(__file__).parents[1] / "js" / "verdicts.json").read_
 def verdict(quiz: Quiz, recorded: str, answer: Any) -> str:
     """What is made of ``answer`` where ``recorded`` is the answer to the first question."""
     other = copy.copy(quiz)
-    other._asked = [{"text": "", "answer": recorded, "reasons": []}]
+    other._questions = [{"text": "", "answer": recorded, "reasons": []}]
     checked = other.check(1, answer)
     others = {say("player.ask_unread"): "unread", say("player.ask_other"): "wrong"}
     return "right" if checked.right else others.get(checked.reason, "count")

@@ -12,7 +12,7 @@ from scenes import leaf
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
-from hookviz.analysis.formulas.reason_table import with_reasons
+from hookviz.analysis.formulas.reason_table import add_reasons
 from hookviz.storage.decoding import decode
 from hookviz.storage.files import encode
 from hookviz.support.messages import table
@@ -33,7 +33,7 @@ def passed(root: torch.Tensor, **given: Any) -> hv.Trace:
 
 
 def there_and_back(trace: hv.Trace) -> WithoutTorch:
-    return decode(json.loads(json.dumps(encode(with_reasons(trace)), allow_nan=False)), WithoutTorch)
+    return decode(json.loads(json.dumps(encode(add_reasons(trace)), allow_nan=False)), WithoutTorch)
 
 
 def every_reason(trace: hv.Trace) -> list[str]:
@@ -91,7 +91,7 @@ def test_a_function_of_ones_own_is_told_by_its_place_in_the_trace() -> None:
             return grad * 3
 
     trace = passed(Tripled.apply(leaf(2.0)))
-    text = json.dumps(encode(with_reasons(trace)))
+    text = json.dumps(encode(add_reasons(trace)))
     assert text.count("test_stored_reasons.py") == 1
     assert every_reason(there_and_back(trace)) == every_reason(trace)
 
@@ -130,7 +130,7 @@ def test_torch_is_not_asked_what_the_file_says(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(hv.Trace, "verifier", property(asked))
     assert len(every_reason(trace)) == len(trace.rows)
-    assert with_reasons(trace) is trace
+    assert add_reasons(trace) is trace
 
 
 def test_the_reasons_of_a_file_are_written_in_no_language() -> None:
@@ -147,8 +147,8 @@ def test_thousands_of_gradients_share_few_rows() -> None:
     for _ in range(2_000):
         y = y * 1.0001
     trace = passed(y)
-    with_them, without = (json.dumps(encode(one)) for one in (with_reasons(trace), trace))
-    assert len(with_reasons(trace).reasons) == 2  # of the chain, and of the leaf
+    with_them, without = (json.dumps(encode(one)) for one in (add_reasons(trace), trace))
+    assert len(add_reasons(trace).reasons) == 2  # of the chain, and of the leaf
     assert len(with_them) < 1.15 * len(without)
 
 
@@ -161,7 +161,7 @@ def test_of_what_looks_alike_one_is_computed(monkeypatch: pytest.MonkeyPatch) ->
     assert verifier is not None
     check = verifier.check_sent
     monkeypatch.setattr(verifier, "check_sent", lambda *given: computed.append(1) or check(*given))
-    assert len(with_reasons(trace).explained) == 602 and len(computed) == 1
+    assert len(add_reasons(trace).explained) == 602 and len(computed) == 1
 
 
 def test_two_traces_side_by_side_keep_their_reasons() -> None:
@@ -176,7 +176,7 @@ def test_two_traces_side_by_side_keep_their_reasons() -> None:
         one.diff(other).content() for one, other in ((there_and_back(plain), there_and_back(hooked)), (plain, hooked))
     )
     assert shown == asked
-    assert "explained" in {row.verdict for row in with_reasons(hooked).reasons}
+    assert "explained" in {row.verdict for row in add_reasons(hooked).reasons}
 
 
 class Counting(TorchDispatchMode):
@@ -200,4 +200,4 @@ def test_to_save_a_trace_disturbs_nothing(tmp_path: Path) -> None:
 
 def test_a_trace_is_the_same_whether_its_reasons_are_stored_or_not() -> None:
     trace = passed(leaf(2.0) * leaf(3.0))
-    assert with_reasons(trace) == trace
+    assert add_reasons(trace) == trace

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from hookviz.analysis.findings.tensor_numbers import LARGEST, broadcast_pairs, largest, rows_along
+from hookviz.analysis.findings.tensor_numbers import LARGEST, broadcast_pairs, largest_number, rows_along
 from hookviz.trace.values import Value
 
 DTYPES = {found for name in dir(torch) if isinstance(found := getattr(torch, name), torch.dtype)}
@@ -16,7 +16,7 @@ def test_the_largest_number_of_a_dtype_is_that_of_torch(dtype: torch.dtype) -> N
     """A torch that adds a dtype fails here, so that it is added to the table."""
     name = str(dtype).removeprefix("torch.")
     try:
-        assert largest(name) == (torch.finfo(dtype).max if dtype.is_floating_point else torch.inf)
+        assert largest_number(name) == (torch.finfo(dtype).max if dtype.is_floating_point else torch.inf)
     except NotImplementedError:  # torch itself does not know
         assert name not in LARGEST
 

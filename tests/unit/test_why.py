@@ -556,7 +556,7 @@ def entries() -> dict[str, dict[str, Any]]:
 
 def cited() -> list[tuple[str, derivatives.Formula]]:
     """(kind of node, formula) of all that are readings of torch's."""
-    every = [(op, derivatives.formula(op, slot)) for op in derivatives.ops() for slot in range(3)]
+    every = [(op, derivatives.find_formula(op, slot)) for op in derivatives.list_ops() for slot in range(3)]
     return [(op, formula) for op, formula in every if formula is not None and formula.entry is not None]
 
 
@@ -577,7 +577,7 @@ def is_reading(op: str, formula: derivatives.Formula, entries: dict[str, dict[st
 def test_the_readme_counts_them() -> None:
     read = {op for op, _ in cited()}
     text = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
-    assert f"formulas for {len(derivatives.ops())} kinds of node, {len(read)} of them readings" in text
+    assert f"formulas for {len(derivatives.list_ops())} kinds of node, {len(read)} of them readings" in text
 
 
 def differentiable(entry: dict[str, Any]) -> list[str]:
@@ -587,17 +587,17 @@ def differentiable(entry: dict[str, Any]) -> list[str]:
 
 
 def test_the_inputs_stand_in_the_order_of_the_edges(entries: dict[str, dict[str, Any]]) -> None:
-    for op in derivatives.ops():
-        first = derivatives.formula(op, 0)
+    for op in derivatives.list_ops():
+        first = derivatives.find_formula(op, 0)
         assert first is not None, op
         if first.entry is not None:
-            every = [found.key for slot in range(4) if (found := derivatives.formula(op, slot)) is not None]
+            every = [found.key for slot in range(4) if (found := derivatives.find_formula(op, slot)) is not None]
             ours = list(dict.fromkeys(every))
             assert ours == differentiable(entries[first.entry])[: len(ours)], op
 
 
 def test_the_file_is_read_as_a_library_reads_it(entries: dict[str, dict[str, Any]]) -> None:
-    ours = {name: derivatives.fields(entry) for name, entry in derivatives.derivatives().items()}
+    ours = {name: derivatives.parse_entry(entry) for name, entry in derivatives.load_derivatives().items()}
     assert ours.keys() == entries.keys()
     cited_entries = {formula.entry for _, formula in cited()}
     for name, inputs in ours.items():
@@ -613,11 +613,11 @@ def without_file(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def missing(package: str) -> Any:
         raise ModuleNotFoundError(package)
 
-    derivatives.formula("NegBackward0", 0)  # our own table is read already
+    derivatives.find_formula("NegBackward0", 0)  # our own table is read already
     monkeypatch.setattr(derivatives, "files", missing)
-    derivatives.derivatives.cache_clear()
+    derivatives.load_derivatives.cache_clear()
     yield
-    derivatives.derivatives.cache_clear()
+    derivatives.load_derivatives.cache_clear()
 
 
 @pytest.mark.usefixtures("without_file")
@@ -628,8 +628,8 @@ def test_a_torch_without_the_file_is_told() -> None:
 
 
 def test_a_torch_without_the_entry_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.autograd.formulas.verifier.derivatives", lambda: {"other": ""})
-    monkeypatch.setattr("hookviz.analysis.formulas.derivatives.derivatives", lambda: {"other": ""})
+    monkeypatch.setattr("hookviz.autograd.formulas.verifier.load_derivatives", lambda: {"other": ""})
+    monkeypatch.setattr("hookviz.analysis.formulas.derivatives.load_derivatives", lambda: {"other": ""})
     reason = passed(leaf(2.0) * leaf(3.0)).why(1)[0]
     assert reason.note == "The derivatives.yaml of the installed torch has no such entry."
 
@@ -641,11 +641,12 @@ def test_where_releases_of_torch_differ_the_recorded_gradient_decides(op: str, m
     clamp = torch.clamp_min if "Min" in op else torch.clamp_max
     trace = passed(clamp(x, limit).sum())  # type: ignore[arg-type]
     (reason, *_) = reasons(trace, op)
-    one, other = derivatives.formulas(op, 0)
-    assert one.installed and not other.installed
+    one, other = derivatives.find_formulas(op, 0)
+    assert one.is_installed and not other.is_installed
     assert (reason.verdict, reason.source, reason.note) == ("explained", one.source, "")
     elsewhere = f"- name: {one.entry}(Tensor self) -> Tensor\n  self: {other.wordings[0]}\n"
-    monkeypatch.setattr("hookviz.analysis.formulas.derivatives.derivatives", lambda: derivatives.entries(elsewhere))
+    entries = derivatives.split_entries(elsewhere)
+    monkeypatch.setattr("hookviz.analysis.formulas.derivatives.load_derivatives", lambda: entries)
     trace = passed(clamp(x, limit).sum())  # type: ignore[arg-type]
     (reason, *_) = reasons(trace, op)
     assert (reason.verdict, reason.source) == ("explained", one.wordings[0])
@@ -664,9 +665,9 @@ def test_a_formula_is_no_python(text: str) -> None:
 def test_every_function_is_used_by_some_formula() -> None:
     trees = [
         ast.walk(formula.tree)
-        for op in derivatives.ops()
+        for op in derivatives.list_ops()
         for slot in range(3)
-        if (formula := derivatives.formula(op, slot))
+        if (formula := derivatives.find_formula(op, slot))
     ]
     called = {
         node.func.id

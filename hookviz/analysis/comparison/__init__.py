@@ -1,1 +1,1 @@
-"""Several traces of one program: what differs between them, and how to show them together."""
+"""Compare traces of the same program: find what differs, and align them so that they can be shown together."""

@@ -1,4 +1,7 @@
-"""Several traces of one program in the numbers of the first, row beside row: one picture and one timeline serve all."""
+"""Align traces of the same program: equal nodes, modules and hooks get equal numbers, equal steps the same row.
+
+Aligned traces can share one picture and one timeline.
+"""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
@@ -7,17 +10,18 @@ from difflib import SequenceMatcher
 from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
 
-from hookviz.analysis.comparison.graph_matching import matched
+from hookviz.analysis.comparison.graph_matching import match_graphs
 from hookviz.trace import CallRow, HookRow, ModuleRow, ScaleRow, StepRow, TraceData
 
 ABSENT = "absent"
-"""The kind of a row that stands where other traces have a step and this one has none."""
+"""The kind of a placeholder row: other traces have a step here, this one has none."""
 
 Key = tuple[Any, ...]
+"""Identifies a node, a hook or a step among all traces."""
 
 
-class _Numbers(NamedTuple):
-    """What a trace's own numbers are in the numbers of all."""
+class _NumberMaps(NamedTuple):
+    """A trace's own numbers → the common numbers of all traces."""
 
     nodes: dict[int, int]
     modules: dict[int, int]
@@ -26,35 +30,35 @@ class _Numbers(NamedTuple):
     hooks: dict[int, int]
 
 
-def align(traces: Sequence[TraceData], known: Sequence[Mapping[int, Hashable]] | None = None) -> list[TraceData]:
-    """``traces`` of one program in common numbers, each with a row in every place where one of them has a step.
+def align(traces: Sequence[TraceData], hook_ids: Sequence[Mapping[int, Hashable]] | None = None) -> list[TraceData]:
+    """Renumber traces of the same program to common numbers, and give each a row for every step that one of them has.
 
-    Nodes are matched by their places in the graph, as ``Trace.diff`` does; where the graphs differ, the places of
-    tensors of the same name are one, and all else is not. Hooks are matched by where they are kept and what they are
-    called; ``known`` says of each trace which hook (its row) is which (anything hashable), where that is known better.
-    The first trace keeps its numbers. Where a trace has nothing to show in a place, its row's kind is ``ABSENT``.
+    Nodes are matched by their places in the graph, as ``Trace.diff`` does; if the graphs differ, first by the names of
+    tensors, then by their op and the nodes to which they send. Hooks are matched by the dict that holds them and by
+    name. If the caller knows better, ``hook_ids`` has for each trace: index of a hook's row → an id that is equal for
+    equal hooks. The first trace keeps its numbers. The kind of a row for a step that a trace lacks is ``ABSENT``.
     """
-    return [trace for trace, _ in joined(traces, known or [{} for _ in traces])]
+    return [trace for trace, _ in align_with_hooks(traces, hook_ids or [{} for _ in traces])]
 
 
-def joined(
-    traces: Sequence[TraceData], known: Sequence[Mapping[int, Hashable]], *, apart: bool = False
+def align_with_hooks(
+    traces: Sequence[TraceData], hook_ids: Sequence[Mapping[int, Hashable]], *, own_hooks: bool = False
 ) -> list[tuple[TraceData, dict[int, Hashable]]]:
-    """As ``align``, and which of the hooks of all are each trace's own, with what is ``known`` of each.
+    """Align traces, and return with each the common number of each of its own hooks → its id, None if it has none.
 
-    ``apart``, no pass has hooks that only other traces have.
+    With ``own_hooks``, the passes of a trace list only the hooks that this trace has itself.
     """
-    common = _Common(traces[0])
-    moved = [common.move(trace, hooks) for trace, hooks in zip(traces, known, strict=True)]
-    keys = [_keys(trace) for trace, _ in moved]
-    order = _merged(keys)
-    for trace, _ in moved:
-        common.finish(trace, apart=apart)
-    return [(_spread(trace, theirs, order), own) for (trace, own), theirs in zip(moved, keys, strict=True)]
+    common = _CommonTables(traces[0])
+    renumbered = [common.renumber(trace, ids) for trace, ids in zip(traces, hook_ids, strict=True)]
+    keys = [_step_keys(trace) for trace, _ in renumbered]
+    order = _merge_orders(keys)
+    for trace, _ in renumbered:
+        common.copy_to(trace, own_hooks=own_hooks)
+    return [(_spread_rows(trace, theirs, order), ids) for (trace, ids), theirs in zip(renumbered, keys, strict=True)]
 
 
-class _Common:
-    """The numbers that all traces share; it grows as traces bring more."""
+class _CommonTables:
+    """The tables that all traces share; each trace adds the rows that are new."""
 
     def __init__(self, first: TraceData) -> None:
         self.first = first
@@ -63,193 +67,196 @@ class _Common:
         self.modules: list[ModuleRow] = []
         self.optimizers: list[ModuleRow] = []
         self.calls: list[CallRow] = []
-        self._call_places: dict[CallRow, int] = {}
+        self._call_numbers: dict[CallRow, int] = {}
         self._hooks: dict[Key, int] = {}
         self._nodes: dict[Key, int] = {}
         self.hooked: dict[int, dict[int, None]] = {}
-        """For each pass, the hooks that were there or ran in one of the traces; also where no backward has begun."""
+        """Pass → the hooks that were registered or ran in any of the traces, as an ordered set."""
 
-    def move(self, trace: TraceData, known: Mapping[int, Hashable]) -> tuple[TraceData, dict[int, Hashable]]:
-        """``trace`` in the numbers of all, and the numbers of its hooks, each with what is known of it."""
-        numbers = self._numbers(trace, known)
+    def renumber(self, trace: TraceData, hook_ids: Mapping[int, Hashable]) -> tuple[TraceData, dict[int, Hashable]]:
+        """Copy ``trace`` with common numbers; also return the common number of each of its hooks → its id."""
+        numbers = self._map_numbers(trace, hook_ids)
         ran = [(row.pass_id, [row.hook]) for row in trace.rows if row.hook is not None]
-        for pass_id, there in [*enumerate(trace.hooked), *ran]:
-            self.hooked.setdefault(pass_id, {}).update((numbers.hooks[hook], None) for hook in there)
+        for pass_id, hooks in [*enumerate(trace.hooked), *ran]:
+            self.hooked.setdefault(pass_id, {}).update((numbers.hooks[hook], None) for hook in hooks)
         nodes = numbers.nodes
-        moved = replace(
+        renumbered = replace(
             trace,
-            hooked=[[numbers.hooks[hook] for hook in there] for there in trace.hooked],
+            hooked=[[numbers.hooks[hook] for hook in hooks] for hooks in trace.hooked],
             edges={(nodes[start], slot): (nodes[end], output) for (start, slot), (end, output) in trace.edges.items()},
             saved=[row._replace(node=nodes[row.node]) for row in trace.saved],
             tensors=[row._replace(node=nodes[row.node]) for row in trace.tensors],
-            rows=[_step(row, numbers) for row in trace.rows],
+            rows=[_renumber_step(row, numbers) for row in trace.rows],
             outside={nodes[node] for node in trace.outside},
-            scales=[_scale(row, nodes) for row in trace.scales],
+            scales=[_renumber_scale(row, nodes) for row in trace.scales],
             owners={nodes[node]: numbers.calls[call] for node, call in trace.owners.items()},
             roots=[[(nodes[node], output) for node, output in places] for places in trace.roots],
         )
-        return moved, {number: known.get(index) for index, number in numbers.hooks.items()}
+        return renumbered, {number: hook_ids.get(index) for index, number in numbers.hooks.items()}
 
-    def finish(self, trace: TraceData, *, apart: bool) -> None:
-        """Give ``trace`` the tables of all, once they are complete; and unless it is to stay ``apart``, all hooks."""
+    def copy_to(self, trace: TraceData, *, own_hooks: bool) -> None:
+        """Copy the complete tables to ``trace``; unless it keeps ``own_hooks``, also the hooks of all passes."""
         trace.ops, trace.hook_rows = list(self.ops), list(self.hook_rows)
         trace.modules, trace.calls, trace.optimizers = list(self.modules), list(self.calls), list(self.optimizers)
-        if not apart:
+        if not own_hooks:
             trace.hooked = [list(self.hooked.get(pass_id, ())) for pass_id in range(1 + max(self.hooked, default=-1))]
         trace.forget()
 
-    def _numbers(self, trace: TraceData, known: Mapping[int, Hashable]) -> _Numbers:
-        modules = _places(self.modules, trace.modules)
-        calls = self._calls(trace, modules)
-        optimizers = _places(self.optimizers, trace.optimizers)
-        nodes = self._match(trace, calls)
-        moved = _Numbers(nodes, modules, calls, optimizers, {})
-        seen: Counter[Key] = Counter()
+    def _map_numbers(self, trace: TraceData, hook_ids: Mapping[int, Hashable]) -> _NumberMaps:
+        """Find the common numbers of what ``trace`` holds; new rows are added to the common tables."""
+        modules = _map_modules(self.modules, trace.modules)
+        calls = self._map_calls(trace, modules)
+        optimizers = _map_modules(self.optimizers, trace.optimizers)
+        nodes = self._map_nodes(trace, calls)
+        numbers = _NumberMaps(nodes, modules, calls, optimizers, {})
+        counts: Counter[Key] = Counter()
         for index, row in enumerate(trace.hook_rows):
-            row = _hook(row, moved)
-            identity = known.get(index), *row.dict, row.name, row.file, row.line
-            seen[identity] += 1
-            key = (*identity, seen[identity])
+            row = _renumber_hook(row, numbers)
+            identity = hook_ids.get(index), *row.dict, row.name, row.file, row.line
+            counts[identity] += 1
+            key = (*identity, counts[identity])
             if key not in self._hooks:
                 self._hooks[key] = len(self.hook_rows)
                 self.hook_rows.append(row)
-            moved.hooks[index] = self._hooks[key]
-        return moved
+            numbers.hooks[index] = self._hooks[key]
+        return numbers
 
-    def _match(self, trace: TraceData, calls: Mapping[int, int]) -> dict[int, int]:
-        """Number of a node in ``trace`` → its number in all traces; the first keeps its own."""
+    def _map_nodes(self, trace: TraceData, calls: Mapping[int, int]) -> dict[int, int]:
+        """Map the number of a node in ``trace`` to its common number; the first trace keeps its own numbers."""
         if trace is self.first:
             return {node: node for node in range(len(trace.ops))}
         try:
-            pairs = {pair for numbers in matched(self.first, trace) for pair in numbers.items()}
-        except ValueError:  # a hook can make another graph, as one that replaces a module's output does
+            pairs = {pair for in_pass in match_graphs(self.first, trace) for pair in in_pass.items()}
+        except ValueError:  # a hook can change the graph, for example by replacing the output of a module
             pairs = set()
-        found = _one_to_one(pairs)
-        if len(found) < len(pairs) or not pairs:  # or it leads a later pass to another node than the first trace's
-            found = _by_name(self.first, trace)
+        numbers = _keep_one_to_one(pairs)
+        if len(numbers) < len(pairs) or not pairs:  # or a hook made two passes disagree about a node
+            numbers = _match_by_name(self.first, trace)
         owners = {node: calls[call] for node, call in trace.owners.items()}
-        _grow(self.first, trace, owners, found)
-        if _in_calls(self.first, trace, owners, found):
-            _grow(self.first, trace, owners, found)
-        self._add(trace, owners, found)
-        return found
+        _extend_match(self.first, trace, owners, numbers)
+        if _match_within_calls(self.first, trace, owners, numbers):
+            _extend_match(self.first, trace, owners, numbers)
+        self._number_new_nodes(trace, owners, numbers)
+        return numbers
 
-    def _add(self, trace: TraceData, owners: Mapping[int, int], found: dict[int, int]) -> None:
-        """Give new numbers to the nodes that the first trace has not; traces share one for what computes the same."""
-        below = _below(trace)
+    def _number_new_nodes(self, trace: TraceData, owners: Mapping[int, int], numbers: dict[int, int]) -> None:
+        """Give new numbers to the nodes that the first trace lacks; later traces share them for equal nodes."""
+        edges = _edges_by_node(trace)
         names = {row.node: row.name for row in trace.tensors}
-        ends = {node: {end for _, end, _ in below.get(node, ())} for node in range(len(trace.ops))}
-        seen: Counter[Key] = Counter()
-        for node in TopologicalSorter(ends).static_order():  # from the leaves on
-            if node in found:
+        ends = {node: {end for _, end, _ in edges.get(node, ())} for node in range(len(trace.ops))}
+        counts: Counter[Key] = Counter()
+        for node in TopologicalSorter(ends).static_order():  # starting at the leaves
+            if node in numbers:
                 continue
-            goes = sorted((slot, found[end], output) for slot, end, output in below.get(node, ()))
-            key = (trace.ops[node], owners.get(node, -1), names.get(node, ""), *goes)
-            seen[key] += 1
-            found[node] = self._nodes.setdefault((*key, seen[key]), len(self.ops))
-            if found[node] == len(self.ops):
+            targets = sorted((slot, numbers[end], output) for slot, end, output in edges.get(node, ()))
+            key = (trace.ops[node], owners.get(node, -1), names.get(node, ""), *targets)
+            counts[key] += 1
+            numbers[node] = self._nodes.setdefault((*key, counts[key]), len(self.ops))
+            if numbers[node] == len(self.ops):
                 self.ops.append(trace.ops[node])
 
-    def _calls(self, trace: TraceData, modules: Mapping[int, int]) -> dict[int, int]:
-        found: dict[int, int] = {}
+    def _map_calls(self, trace: TraceData, modules: Mapping[int, int]) -> dict[int, int]:
+        """Map the number of a module call to its common number; new calls are added to the common table."""
+        numbers: dict[int, int] = {}
         for index, row in enumerate(trace.calls):
-            parent = None if row.parent is None else found[row.parent]
-            moved = row._replace(module=modules[row.module], parent=parent)
-            found[index] = self._call_places.setdefault(moved, len(self.calls))
-            if found[index] == len(self.calls):
-                self.calls.append(moved)
-        return found
+            parent = None if row.parent is None else numbers[row.parent]
+            common_row = row._replace(module=modules[row.module], parent=parent)
+            numbers[index] = self._call_numbers.setdefault(common_row, len(self.calls))
+            if numbers[index] == len(self.calls):
+                self.calls.append(common_row)
+        return numbers
 
 
-def _places(common: list[ModuleRow], rows: Iterable[ModuleRow]) -> dict[int, int]:
-    """Where each of ``rows`` is in ``common``, to which new ones are added."""
-    known = {row: place for place, row in reversed([*enumerate(common)])}
-    found = {}
+def _map_modules(common: list[ModuleRow], rows: Iterable[ModuleRow]) -> dict[int, int]:
+    """Map the index of each row to its index in ``common``; new rows are appended to ``common``."""
+    known = {row: number for number, row in reversed([*enumerate(common)])}
+    numbers = {}
     for index, row in enumerate(rows):
         if row not in known:
             known[row] = len(common)
             common.append(row)
-        found[index] = known[row]
-    return found
+        numbers[index] = known[row]
+    return numbers
 
 
-def _by_name(first: TraceData, trace: TraceData) -> dict[int, int]:
-    """The nodes at which tensors of the same name and op stand, where no other pair claims one of them."""
+def _match_by_name(first: TraceData, trace: TraceData) -> dict[int, int]:
+    """Match nodes of the same op whose tensors have the same name, if only one pair is possible."""
     known: dict[Key, list[int]] = {}
     for ours in first.tensors:
         known.setdefault(ours[:1] + ours[2:5], []).append(ours.node)
     named = (theirs for theirs in trace.tensors if theirs.name)
     pairs = {(theirs.node, ours) for theirs in named for ours in known.get(theirs[:1] + theirs[2:5], ())}
-    return _one_to_one({pair for pair in pairs if trace.ops[pair[0]] == first.ops[pair[1]]})
+    return _keep_one_to_one({pair for pair in pairs if trace.ops[pair[0]] == first.ops[pair[1]]})
 
 
-def _one_to_one(pairs: Set[tuple[int, int]]) -> dict[int, int]:
-    """Those of ``pairs`` of which no other pair claims a side."""
-    count = Counter(node for pair in pairs for node in (("theirs", pair[0]), ("ours", pair[1])))
-    return {theirs: ours for theirs, ours in pairs if count["theirs", theirs] == count["ours", ours] == 1}
+def _keep_one_to_one(pairs: Set[tuple[int, int]]) -> dict[int, int]:
+    """The pairs whose two nodes are in no other pair."""
+    counts = Counter(node for pair in pairs for node in (("theirs", pair[0]), ("ours", pair[1])))
+    return {theirs: ours for theirs, ours in pairs if counts["theirs", theirs] == counts["ours", ours] == 1}
 
 
-def _grow(first: TraceData, trace: TraceData, owners: Mapping[int, int], found: dict[int, int]) -> None:
-    """Match, from the leaves on, what computes the same from what is matched already, where it is the only one.
+def _extend_match(first: TraceData, trace: TraceData, owners: Mapping[int, int], matched: dict[int, int]) -> None:
+    """Match, starting at the leaves, nodes with the same op and the same matched targets, if only one pair is possible.
 
-    ``owners`` says in which call of a module, in common numbers, each node of ``trace`` was made: it must be the same.
+    Both nodes must belong to the same module call: ``owners`` maps the nodes of ``trace`` to the calls that made them,
+    in common numbers. The pairs are added to ``matched``.
     """
-    ours, theirs = _below(first), _below(trace)
-    taken = set(found.values())
+    ours, theirs = _edges_by_node(first), _edges_by_node(trace)
+    taken = set(matched.values())
     while True:
         free: dict[Key, list[int]] = {}
         for node in ours.keys() - taken:
             free.setdefault((first.ops[node], first.owners.get(node, -1), *sorted(ours[node])), []).append(node)
         new = {}
-        for node in sorted(theirs.keys() - found.keys()):
-            ends = {(slot, found.get(end, -1), output) for slot, end, output in theirs[node]}
-            same = free.get((trace.ops[node], owners.get(node, -1), *sorted(ends)), [])
-            if len(same) == 1:
-                new[node] = same.pop()
+        for node in sorted(theirs.keys() - matched.keys()):
+            targets = {(slot, matched.get(end, -1), output) for slot, end, output in theirs[node]}
+            candidates = free.get((trace.ops[node], owners.get(node, -1), *sorted(targets)), [])
+            if len(candidates) == 1:
+                new[node] = candidates.pop()
         if not new:
             return
-        found |= new
+        matched |= new
         taken |= set(new.values())
 
 
-def _in_calls(first: TraceData, trace: TraceData, owners: Mapping[int, int], found: dict[int, int]) -> bool:
-    """Match what is the only one of its op in the same call of a module; whether there was any."""
-    ours, theirs = _alone(first.ops, first.owners), _alone(trace.ops, owners)
-    taken = set(found.values())
+def _match_within_calls(first: TraceData, trace: TraceData, owners: Mapping[int, int], matched: dict[int, int]) -> bool:
+    """Match nodes that are the only ones of their op in the same module call; return whether there were any."""
+    ours, theirs = _only_nodes_of_op(first.ops, first.owners), _only_nodes_of_op(trace.ops, owners)
+    taken = set(matched.values())
     new = {
         theirs[key]: ours[key]
         for key in theirs.keys() & ours.keys()
-        if theirs[key] not in found and ours[key] not in taken
+        if theirs[key] not in matched and ours[key] not in taken
     }
-    found |= new
+    matched |= new
     return bool(new)
 
 
-def _alone(ops: Sequence[str], owners: Mapping[int, int]) -> dict[Key, int]:
-    """(op, number of a call) → the node, where the call has no other of that op."""
-    count = Counter((ops[node], call) for node, call in owners.items())
-    return {(ops[node], call): node for node, call in owners.items() if count[ops[node], call] == 1}
+def _only_nodes_of_op(ops: Sequence[str], owners: Mapping[int, int]) -> dict[Key, int]:
+    """(op, number of a module call) → the node, if the call has no other node of that op."""
+    counts = Counter((ops[node], call) for node, call in owners.items())
+    return {(ops[node], call): node for node, call in owners.items() if counts[ops[node], call] == 1}
 
 
-def _below(trace: TraceData) -> dict[int, set[tuple[int, int, int]]]:
-    """For each node that sends gradients: (which of its edges, to which node, to which of its outputs)."""
+def _edges_by_node(trace: TraceData) -> dict[int, set[tuple[int, int, int]]]:
+    """Node → its outgoing edges as (slot, target node, output of the target node)."""
     ends: dict[int, set[tuple[int, int, int]]] = {}
     for (start, slot), (end, output) in trace.edges.items():
         ends.setdefault(start, set()).add((slot, end, output))
     return ends
 
 
-def _hook(row: HookRow, numbers: _Numbers) -> HookRow:
+def _renumber_hook(row: HookRow, numbers: _NumberMaps) -> HookRow:
     holders = numbers.optimizers if row.kind in ("step_pre_hook", "step_post_hook") else numbers.modules
     return row._replace(node=numbers.nodes.get(row.node, -1), module=holders.get(row.module, -1))
 
 
-def _scale(row: ScaleRow, nodes: Mapping[int, int]) -> ScaleRow:
-    at, others = (tuple(nodes[node] for node in there) for there in (row.at, row.others))
+def _renumber_scale(row: ScaleRow, nodes: Mapping[int, int]) -> ScaleRow:
+    at, others = (tuple(nodes[node] for node in own) for own in (row.at, row.others))
     return row._replace(at=at, others=others)
 
 
-def _step(row: StepRow, numbers: _Numbers) -> StepRow:
+def _renumber_step(row: StepRow, numbers: _NumberMaps) -> StepRow:
     return row._replace(
         node=numbers.nodes.get(row.node, -1),
         hook=None if row.hook is None else numbers.hooks[row.hook],
@@ -262,19 +269,19 @@ def _step(row: StepRow, numbers: _Numbers) -> StepRow:
 # -- one timeline
 
 
-def _keys(trace: TraceData) -> list[Key]:
-    """What tells each step of a trace in common numbers from the others."""
-    seen: Counter[Key] = Counter()
+def _step_keys(trace: TraceData) -> list[Key]:
+    """A unique key for each step of a trace that has common numbers."""
+    counts: Counter[Key] = Counter()
     keys = []
     for row in trace.rows:
         key = (row.pass_id, row.kind, row.node, row.output, row.hook, row.call, row.optimizer)
-        seen[key] += 1
-        keys.append((*key, seen[key]))
+        counts[key] += 1
+        keys.append((*key, counts[key]))
     return keys
 
 
-def _merged(lists: Sequence[Sequence[Key]]) -> list[Key]:
-    """One order in which every key of every list has a place; keys whose order is not the same have several."""
+def _merge_orders(lists: Sequence[Sequence[Key]]) -> list[Key]:
+    """Merge lists into one that contains each as a subsequence; a key whose order differs between lists is repeated."""
     order = list(lists[0])
     for keys in lists[1:]:
         merged: list[Key] = []
@@ -286,26 +293,26 @@ def _merged(lists: Sequence[Sequence[Key]]) -> list[Key]:
     return order
 
 
-def _spread(trace: TraceData, keys: Sequence[Key], order: Sequence[Key]) -> TraceData:
-    """``trace`` with its rows in their places among those of all."""
-    places = _placed(keys, order)
+def _spread_rows(trace: TraceData, keys: Sequence[Key], order: Sequence[Key]) -> TraceData:
+    """Move the rows of ``trace`` to their places in the common order, with ``ABSENT`` rows between them."""
+    places = _locate_keys(keys, order)
     rows = [StepRow(pass_id=key[0], kind=ABSENT, node=key[2], output=key[3], call=key[5]) for key in order]
     for row, place in zip(trace.rows, places, strict=True):
         rows[place] = row._replace(cause=None if row.cause is None else places[row.cause])
     trace.rows = rows
     if trace.explained:
-        known = dict(zip(places, trace.explained, strict=True))
-        trace.explained = [known.get(place) for place in range(len(order))]
+        explained = dict(zip(places, trace.explained, strict=True))
+        trace.explained = [explained.get(place) for place in range(len(order))]
     trace.forget()
     return trace
 
 
-def _placed(keys: Sequence[Key], order: Sequence[Key]) -> list[int]:
-    """The place of each key in the merged order, of which the keys are a part in the same order."""
-    places, at = [], 0
+def _locate_keys(keys: Sequence[Key], order: Sequence[Key]) -> list[int]:
+    """The place of each key in ``order``, which contains ``keys`` as a subsequence."""
+    places, place = [], 0
     for key in keys:
-        while order[at] != key:
-            at += 1
-        places.append(at)
-        at += 1
+        while order[place] != key:
+            place += 1
+        places.append(place)
+        place += 1
     return places

@@ -1,4 +1,4 @@
-"""Two traces of the same program side by side: which gradients differ, and from which hook on."""
+"""Compare two traces of the same program: which gradients differ, and from which firing of a hook on."""
 
 import math
 from collections import Counter
@@ -7,243 +7,261 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from hookviz.analysis.comparison.graph_matching import matched
+from hookviz.analysis.comparison.graph_matching import match_graphs
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.values import Value, flat, same
 
 GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
-"""The kinds of step in which a gradient stands somewhere to be compared."""
+"""The kinds of step whose gradients are compared."""
 
-UNSEEN_KINDS = ("unobserved", "compiled", "fast_path")
-"""The kinds of step inside which hooks may have run that are not in the trace."""
+UNOBSERVED_KINDS = ("unobserved", "compiled", "fast_path")
+"""The kinds of step in which hooks may have run that the trace does not hold."""
 
-UNSEEN_NOTES = ("note.saved", "note.unfollowed", "note.uncalled", "note.uncalled.compiled", "note.only")
-"""The notes which say that there may have been such hooks."""
+UNOBSERVED_NOTES = ("note.saved", "note.unfollowed", "note.uncalled", "note.uncalled.compiled", "note.only")
+"""The notes which say that hooks may have run that the trace does not hold."""
 
-Where = tuple[Any, ...]
-"""What tells a step from the others of its trace, in terms that two traces of one program share."""
+StepKey = tuple[Any, ...]
+"""Identifies a step within its trace; the same step in another trace of the same program has an equal key."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A gradient that is not the same in two traces."""
+    """A gradient that differs between two traces."""
 
     on: str
     kind: str
-    """The kind of step at which it was seen."""
+    """The kind of the step that holds the gradient."""
     before: Value | None
-    """Its value in this trace; None where it has none."""
+    """The gradient in this trace; None if this trace has none."""
     after: Value | None
-    """Its value in the other trace."""
+    """The gradient in the other trace; None if the other trace has none."""
     amount: float | None
-    """The largest absolute difference, or that of the norms where numbers were not kept; None without two values."""
+    """The largest absolute difference; if the numbers were not kept, the difference of the norms. None if only one of
+    the traces has the gradient."""
     steps: tuple[int | None, int | None]
-    """The step in this trace, and the step in the other."""
+    """The step in this trace, and the step in the other trace."""
 
 
 class Differences(NamedTuple):
-    """What two traces of one program do not have in common."""
+    """The differences between two traces of the same program."""
 
     rows: list[Difference]
     first: Step | None
-    """The first firing from which they differ, in the other trace unless only this one has it."""
-    caused: bool
-    """Whether that firing makes the difference itself."""
-    said: list[str]
-    """The whole in sentences."""
+    """The first firing that differs, in the other trace unless only this one has it; None if no firing differs."""
+    first_is_cause: bool
+    """Whether that firing causes the difference, instead of being the first to receive it."""
+    sentences: list[str]
+    """A summary, and remarks on what could not be compared."""
 
 
-def differences(this: TraceData, other: TraceData) -> Differences:
-    """Which gradients differ between ``this`` and ``other``, two traces of the same program.
+def find_differences(this: TraceData, other: TraceData) -> Differences:
+    """Compare the gradients and the firings of two traces of the same program.
 
     Raises:
-        TypeError: ``other`` is no trace.
-        ValueError: the traces are not of the same graph.
+        TypeError: ``other`` is not a TraceData.
+        ValueError: the graphs of the two traces differ.
     """
     if not isinstance(other, TraceData):
         raise TypeError(say("error.diff.type", kind=kind_of(other)))
-    numbers = matched(this, other)
-    own = [{ours: ours for ours in there.values()} for there in numbers]
-    here, there = _Told(this, own), _Told(other, numbers)
-    rows = _differences(here, there)
-    first, caused = _first(list(here.firings.items()), list(there.firings.items())) if rows else (None, False)
+    numbers = match_graphs(this, other)
+    own_numbers = [{node: node for node in in_pass.values()} for in_pass in numbers]
+    this_steps, other_steps = _KeyedSteps(this, own_numbers), _KeyedSteps(other, numbers)
+    rows = _compare_gradients(this_steps, other_steps)
+    firings = list(this_steps.firings.items()), list(other_steps.firings.items())
+    first, is_cause = _find_first_firing(*firings) if rows else (None, False)
     if first is not None:
         side = 0 if first.trace is this else 1
-        caused = caused and not any(_precedes(row.steps[side], first) for row in rows)
-    unseen = _unseen(here, there) if rows and not (first and caused) else ""
-    hooked, guessed = bool(here.firings or there.firings), bool(unseen or here.unknown or there.unknown)
-    sentences = [_sentence(this, rows, first, caused, hooked=hooked, unseen=guessed)]
-    sentences += [unseen] if unseen else []
-    hidden = sum(here.hides(where) or there.hides(where) for where in {**here.gradients, **there.gradients})
+        is_cause = is_cause and not any(_precedes(row.steps[side], first) for row in rows)
+    unobserved = _describe_unobserved(this_steps, other_steps) if rows and not (first and is_cause) else ""
+    has_firings = bool(this_steps.firings or other_steps.firings)
+    has_unobserved = bool(unobserved or this_steps.unknown_hooks or other_steps.unknown_hooks)
+    sentences = [_summarise(this, rows, first, is_cause, has_firings=has_firings, has_unobserved=has_unobserved)]
+    sentences += [unobserved] if unobserved else []
+    keys = {**this_steps.gradients, **other_steps.gradients}
+    hidden = sum(this_steps.is_hidden(key) or other_steps.is_hidden(key) for key in keys)
     if hidden:
         sentences.append(say("diff.hidden", count=hidden))
-    return Differences(rows, first, caused, sentences)
+    return Differences(rows, first, is_cause, sentences)
 
 
-def _step_of(row: Difference) -> int:
-    """The step at which a gradient that differs was seen: in this trace, or in the other if this one has none."""
+def _step_index(row: Difference) -> int:
+    """The step that holds a gradient: in this trace or, if this trace does not have it, in the other."""
     this, other = row.steps
     return (other or 0) if this is None else this
 
 
 def _precedes(step: int | None, first: Step) -> bool:
+    """Whether ``step`` exists and comes before ``first``."""
     return step is not None and step < first.index
 
 
-def _sentence(
-    this: TraceData, rows: Sequence[Difference], first: Step | None, caused: bool, *, hooked: bool, unseen: bool
+def _summarise(
+    this: TraceData,
+    rows: Sequence[Difference],
+    first: Step | None,
+    is_cause: bool,
+    *,
+    has_firings: bool,
+    has_unobserved: bool,
 ) -> str:
+    """The sentence that sums up a comparison."""
     if not rows:
         return say("diff.equal")
     if first is not None and first.hook is not None:
         which = say("diff.this" if first.trace is this else "diff.other")
-        where = {"hook": first.hook.label, "on": first.on, "step": first.index + 1, "which": which}
-        return say("diff.first" if caused else "diff.already", count=len(rows), **where)
-    if unseen:
+        arguments = {"hook": first.hook.label, "on": first.on, "step": first.index + 1, "which": which}
+        return say("diff.first" if is_cause else "diff.already", count=len(rows), **arguments)
+    if has_unobserved:
         return say("diff.unseen", count=len(rows))
-    if hooked:
+    if has_firings:
         return say("diff.no_hook", count=len(rows))
-    begins = min(rows, key=_step_of)
-    which = say("diff.other" if begins.steps[0] is None else "diff.this")
-    return say("diff.unhooked", count=len(rows), on=begins.on, step=_step_of(begins) + 1, which=which)
+    earliest = min(rows, key=_step_index)
+    which = say("diff.other" if earliest.steps[0] is None else "diff.this")
+    return say("diff.unhooked", count=len(rows), on=earliest.on, step=_step_index(earliest) + 1, which=which)
 
 
-def _unseen(here: "_Told", there: "_Told") -> str:
-    """What may have made the difference though the traces cannot name it; empty where all was observed."""
-    for mine, yours, which in ((here, there, "this"), (there, here, "other")):
-        for where, step in mine.unknown.items():
-            like = yours.unknown.get(where)
-            if like is None or (_alike(step.before, like.before) and not _agree(step, like)):
+def _describe_unobserved(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") -> str:
+    """A sentence on hooks that may have made the difference and are not in the traces; empty if all were observed."""
+    for steps, counterparts, which in ((this_steps, other_steps, "this"), (other_steps, this_steps, "other")):
+        for key, step in steps.unknown_hooks.items():
+            match = counterparts.unknown_hooks.get(key)
+            if match is None or (_equal_values(step.before, match.before) and not _agree(step, match)):
                 return say("diff.unknown", on=step.on, step=step.index + 1, which=say(f"diff.{which}"))
-    return "" if here.observed and there.observed else say("diff.unobserved")
+    return "" if this_steps.all_observed and other_steps.all_observed else say("diff.unobserved")
 
 
-# -- what a trace tells, in terms that both share
+# -- the steps of a trace under keys that both traces share
 
 
-class _Told:
-    """The gradients and the firings of a trace, each under what tells it from the others."""
+class _KeyedSteps:
+    """The gradients and the firings of a trace by their ``StepKey``.
+
+    ``numbers`` maps, for each pass, the numbers of this trace's nodes to the numbers that both traces share.
+    """
 
     def __init__(self, trace: TraceData, numbers: Sequence[dict[int, int]]) -> None:
         self.trace, self._numbers = trace, numbers
-        self._seen: Counter[Where] = Counter()
-        self.gradients: dict[Where, int] = {}
-        """What tells a gradient from the others → the step at which it was seen."""
-        self.firings: dict[Where, Step] = {}
-        self.unknown: dict[Where, Step] = {}
-        """The changes of gradients by hooks that cannot be named, which are no firings."""
-        self.observed = not any(note.key in UNSEEN_NOTES for note in trace.remarks)
-        """Whether every hook that ran in the passes is known to be in the trace."""
+        self._counts: Counter[StepKey] = Counter()
+        self.gradients: dict[StepKey, int] = {}
+        """Key → the index of the step that holds the gradient."""
+        self.firings: dict[StepKey, Step] = {}
+        self.unknown_hooks: dict[StepKey, Step] = {}
+        """The steps in which a hook that cannot be named changed a gradient."""
+        self.all_observed = not any(note.key in UNOBSERVED_NOTES for note in trace.remarks)
+        """Whether the trace certainly holds every hook that ran in its passes."""
         for index in range(len(trace.rows)):
-            self._take(index)
+            self._add(index)
 
-    def _take(self, index: int) -> None:
+    def _add(self, index: int) -> None:
         row = self.trace.rows[index]
         node = self._numbers[row.pass_id].get(row.node) if row.pass_id < len(self._numbers) else None
         place = (row.pass_id, node, row.output)
         if row.kind in GRADIENT_KINDS and node is not None:
-            # Where a full backward hook put a node before the root, what is the seed otherwise arrives there.
+            # If a full backward hook puts a node before the root, the root's gradient arrives, and is not a seed.
             kind = "arrive" if row.kind == "seed" else row.kind
-            self.gradients[self._counted(*place, kind)] = index
-        elif row.kind in UNSEEN_KINDS:
-            self.observed = False
+            self.gradients[self._make_key(*place, kind)] = index
+        elif row.kind in UNOBSERVED_KINDS:
+            self.all_observed = False
         elif row.kind == "unknown_hook":
-            self.unknown[self._counted(*place, row.kind)] = self.trace.steps[index]
+            self.unknown_hooks[self._make_key(*place, row.kind)] = self.trace.steps[index]
         elif row.kind in HOOK_KINDS:
             step = self.trace.steps[index]
-            where = place if row.call < 0 and node is not None else (row.pass_id, step.on)
-            self.firings[self._counted(*where, row.kind, step.hook.name if step.hook else "")] = step
+            target = place if row.call < 0 and node is not None else (row.pass_id, step.on)
+            self.firings[self._make_key(*target, row.kind, step.hook.name if step.hook else "")] = step
             if row.kind == "post_accumulate_hook" and row.subject == "gradient":
-                self.gradients[*place, "accumulate", 0] = index  # this is what stays in .grad
+                self.gradients[*place, "accumulate", 0] = index  # the value that stays in .grad
 
-    def _counted(self, *where: Any) -> Where:
-        """``where``, and how many there were before with nothing else to tell them apart."""
-        self._seen[where] += 1
-        return (*where, self._seen[where] - 1)
+    def _make_key(self, *fields: Any) -> StepKey:
+        """``fields`` and a counter, which makes the keys of steps with equal fields unique."""
+        self._counts[fields] += 1
+        return (*fields, self._counts[fields] - 1)
 
-    def value(self, where: Where) -> Value | None:
-        """The gradient at a place; None where there is none."""
-        index = self.gradients.get(where)
+    def value(self, key: StepKey) -> Value | None:
+        """The gradient under ``key``; None if this trace has none."""
+        index = self.gradients.get(key)
         after = None if index is None else self.trace.value(self.trace.rows[index].after)
         return after if isinstance(after, Value) else None
 
-    def kinds(self) -> dict[Where, str]:
-        """For each gradient the kind of step at which it was seen."""
-        seeds = {where for where, index in self.gradients.items() if self.trace.rows[index].kind == "seed"}
-        return {where: "seed" if where in seeds else where[3] for where in self.gradients}
+    def kinds(self) -> dict[StepKey, str]:
+        """Key of a gradient → the kind of the step that holds it."""
+        seeds = {key for key, index in self.gradients.items() if self.trace.rows[index].kind == "seed"}
+        return {key: "seed" if key in seeds else key[3] for key in self.gradients}
 
-    def hides(self, where: Where) -> bool:
-        """Whether the numbers of the gradient at a place are not known, as those of a sparse one."""
-        value = self.value(where)
+    def is_hidden(self, key: StepKey) -> bool:
+        """Whether the numbers of a gradient are not known, for example because it is sparse."""
+        value = self.value(key)
         return value is not None and value.note is not None
 
 
-def _differences(here: _Told, there: _Told) -> list[Difference]:
-    """A row for each gradient that differs, in the order of the one trace and then of the other."""
-    rows, said = [], set()
-    kinds = {**there.kinds(), **here.kinds()}
-    for where, kind in sorted(kinds.items(), key=lambda item: item[1] == "arrive"):
-        before, after = here.value(where), there.value(where)
-        if _same(before, after) or (kind == "arrive" and (*where[:3], repr(before), repr(after)) in said):
-            continue  # what arrives at a leaf and is then written need not be said twice
-        said.add((*where[:3], repr(before), repr(after)))
-        steps = (here.gradients.get(where), there.gradients.get(where))
-        on = here.trace.name(where[1], where[2])
-        rows.append(Difference(on, kind, before, after, _amount(before, after), steps))
+def _compare_gradients(this_steps: _KeyedSteps, other_steps: _KeyedSteps) -> list[Difference]:
+    """A row for each gradient that differs, in the order of their steps."""
+    rows, listed = [], set()
+    kinds = {**other_steps.kinds(), **this_steps.kinds()}
+    for key, kind in sorted(kinds.items(), key=lambda item: item[1] == "arrive"):
+        before, after = this_steps.value(key), other_steps.value(key)
+        if _equal_gradients(before, after) or (kind == "arrive" and (*key[:3], repr(before), repr(after)) in listed):
+            continue  # a gradient that arrives at a leaf and is then accumulated is listed once
+        listed.add((*key[:3], repr(before), repr(after)))
+        steps = (this_steps.gradients.get(key), other_steps.gradients.get(key))
+        on = this_steps.trace.name(key[1], key[2])
+        rows.append(Difference(on, kind, before, after, _largest_difference(before, after), steps))
     return sorted(rows, key=lambda row: max(-1 if step is None else step for step in row.steps))
 
 
-def _same(one: Value | None, other: Value | None) -> bool:
-    """Whether two gradients hold the same numbers, on whatever device; NaN is like NaN."""
+def _equal_gradients(one: Value | None, other: Value | None) -> bool:
+    """Whether two gradients hold the same numbers, regardless of their devices; NaN equals NaN."""
     if one is None or other is None:
         return one is other
     if None in (one.mean, other.mean) and one.mean != other.mean:
-        return (one.shape, one.dtype) == (other.shape, other.dtype) and _like_norms(one, other)
+        return (one.shape, one.dtype) == (other.shape, other.dtype) and _equal_norms(one, other)
     return same((*one.row[:2], *one.row[3:]), (*other.row[:2], *other.row[3:]))
 
 
-def _like_norms(one: Value, other: Value) -> bool:
-    """Whether two gradients, of one of which only the norm was read, agree in it; a device sums up in its own order."""
+def _equal_norms(one: Value, other: Value) -> bool:
+    """Whether two norms are equal up to rounding: devices add up in different orders."""
     return same((one.norm,), (other.norm,)) or math.isclose(one.norm, other.norm, rel_tol=1e-9)
 
 
-def _amount(one: Value | None, other: Value | None) -> float | None:
+def _largest_difference(one: Value | None, other: Value | None) -> float | None:
+    """The largest absolute difference of two gradients, or of their norms; see ``Difference.amount``."""
     if one is None or other is None:
         return None
     pairs: list[tuple[complex, complex]] = [(one.norm, other.norm)]
     if one.shape == other.shape and one.tolist() is not None and other.tolist() is not None:
         pairs = list(zip(flat(one.tolist()), flat(other.tolist()), strict=True))
-    return max((_far(*pair) for pair in pairs), default=0.0, key=lambda far: (math.isnan(far), far))
+    return max((_distance(*pair) for pair in pairs), default=0.0, key=lambda distance: (math.isnan(distance), distance))
 
 
-def _far(x: complex, y: complex) -> float:
+def _distance(x: complex, y: complex) -> float:
     return 0.0 if same((x,), (y,)) else abs(x - y)
 
 
 # -- the first firing that differs
 
 
-def _first(here: Sequence[tuple[Where, Step]], there: Sequence[tuple[Where, Step]]) -> tuple[Step | None, bool]:
-    """The first firing that is not the same in both, and whether it makes the difference itself.
+def _find_first_firing(
+    ours: Sequence[tuple[StepKey, Step]], theirs: Sequence[tuple[StepKey, Step]]
+) -> tuple[Step | None, bool]:
+    """Find the first firing that differs between two traces, and whether it causes the difference.
 
-    A hook that only one of them has, and that kept the gradient, makes none and is passed over.
+    A hook that only one trace has, and that kept the gradient, makes no difference and is skipped.
     """
-    spots = [{where: i for i, (where, _) in enumerate(firings)} for firings in (here, there)]
-    moments = [_moments(firings) for firings in (here, there)]
+    positions = [{key: i for i, (key, _) in enumerate(firings)} for firings in (ours, theirs)]
+    moments = [_count_common_steps(firings) for firings in (ours, theirs)]
     i = j = 0
-    while i < len(here) or j < len(there):
-        mine = here[i][1] if i < len(here) and spots[1].get(here[i][0], -1) < j else None
-        yours = there[j][1] if j < len(there) and spots[0].get(there[j][0], -1) < i else None
-        if mine and not (yours and moments[1][yours.index] < moments[0][mine.index]):
-            step, i = mine, i + 1
-        elif yours:
-            step, j = yours, j + 1
+    while i < len(ours) or j < len(theirs):
+        only_ours = ours[i][1] if i < len(ours) and positions[1].get(ours[i][0], -1) < j else None
+        only_theirs = theirs[j][1] if j < len(theirs) and positions[0].get(theirs[j][0], -1) < i else None
+        if only_ours and not (only_theirs and moments[1][only_theirs.index] < moments[0][only_ours.index]):
+            step, i = only_ours, i + 1
+        elif only_theirs:
+            step, j = only_theirs, j + 1
         else:
-            (place, one), (other_place, other) = here[i], there[j]
-            if place != other_place or not _agree(one, other):
-                return other, place != other_place or _alike(one.before, other.before)
+            (key, one), (other_key, other) = ours[i], theirs[j]
+            if key != other_key or not _agree(one, other):
+                return other, key != other_key or _equal_values(one.before, other.before)
             i, j = i + 1, j + 1
             continue
         if step.effect not in ("kept", "ran"):
@@ -251,18 +269,20 @@ def _first(here: Sequence[tuple[Where, Step]], there: Sequence[tuple[Where, Step
     return None, False
 
 
-def _moments(firings: Sequence[tuple[Where, Step]]) -> list[int]:
-    """For each step how many went before, less those of hooks, of which two traces have not the same."""
+def _count_common_steps(firings: Sequence[tuple[StepKey, Step]]) -> list[int]:
+    """For each step, the number of steps before it. Hook steps are not counted: the traces may have different hooks."""
     rows = firings[0][1].trace.rows if firings else []
     return list(accumulate((row.kind not in HOOK_KINDS for row in rows), initial=0))
 
 
 def _agree(one: Step, other: Step) -> bool:
-    return one.effect == other.effect and _alike(one.before, other.before) and _alike(one.after, other.after)
+    """Whether two firings received the same values and did the same to them."""
+    same_values = _equal_values(one.before, other.before) and _equal_values(one.after, other.after)
+    return one.effect == other.effect and same_values
 
 
-def _alike(one: Any, other: Any) -> bool:
-    """Whether what a hook saw, one value or several, is the same."""
+def _equal_values(one: Any, other: Any) -> bool:
+    """Whether two values of hooks are the same, each a single gradient or a tuple of them."""
     if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_alike, one, other))
-    return not isinstance(one, tuple) and not isinstance(other, tuple) and _same(one, other)
+        return len(one) == len(other) and all(map(_equal_values, one, other))
+    return not isinstance(one, tuple) and not isinstance(other, tuple) and _equal_gradients(one, other)

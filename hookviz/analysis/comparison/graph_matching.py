@@ -1,22 +1,22 @@
-"""Which node of one graph is which of another, where both are graphs of the same program."""
+"""Match the nodes of two graphs that were recorded from the same program."""
 
 from hookviz.support.messages import say
 from hookviz.trace import Place, TraceData
 
-_SEEN_THROUGH = "BackwardHookFunctionBackward"
-"""The node that torch puts around a module with full backward hooks; gradients pass through it as they are."""
+_SKIPPED_OP = "BackwardHookFunctionBackward"
+"""The node that torch puts around a module with full backward hooks; gradients pass through it unchanged."""
 
 
-def matched(this: TraceData, other: TraceData) -> list[dict[int, int]]:
-    """For each pass: number of a node in ``other`` → its number in ``this``.
+def match_graphs(this: TraceData, other: TraceData) -> list[dict[int, int]]:
+    """For each pass, map the number of a node in ``other`` to its number in ``this``.
 
     Raises:
-        ValueError: the traces are not of the same graph; the message says where they part.
+        ValueError: the graphs of the two traces differ; the message says where.
     """
     if len(this.roots) != len(other.roots):
         raise ValueError(say("error.diff.passes", here=len(this.roots), there=len(other.roots)))
-    one, two = _Graph(this), _Graph(other)
-    return [_match(one, two, pass_id) for pass_id in range(len(this.roots))]
+    this_graph, other_graph = _Graph(this), _Graph(other)
+    return [_match_pass(this_graph, other_graph, pass_id) for pass_id in range(len(this.roots))]
 
 
 class _Graph:
@@ -24,36 +24,36 @@ class _Graph:
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
-        self._slots: dict[int, dict[int, Place]] = {}
+        self._edges: dict[int, dict[int, Place]] = {}
         for (node, slot), place in trace.edges.items():
-            self._slots.setdefault(node, {})[slot] = place
+            self._edges.setdefault(node, {})[slot] = place
 
     def roots(self, pass_id: int) -> list[Place | None]:
-        """Where a pass starts."""
-        return [self._through(place) for place in self.trace.roots[pass_id]]
+        """The places where a pass starts."""
+        return [self._skip_module_hooks(place) for place in self.trace.roots[pass_id]]
 
-    def below(self, node: int) -> dict[int, Place | None]:
-        """Where the gradients that a node computes go, by their slots."""
-        return {slot: self._through(place) for slot, place in self._slots.get(node, {}).items()}
+    def edges(self, node: int) -> dict[int, Place | None]:
+        """Slot of a node → the place to which the gradient of that slot goes."""
+        return {slot: self._skip_module_hooks(place) for slot, place in self._edges.get(node, {}).items()}
 
-    def end(self, place: Place | None) -> str:
-        """What stands at a place, in words."""
+    def describe(self, place: Place | None) -> str:
+        """The op at a place, for an error message."""
         if place is None:
             return say("diff.nothing")
         op = self.trace.ops[place[0]]
         return op if place[1] == 0 else say("diff.output", op=op, output=place[1] + 1)
 
-    def _through(self, place: Place | None) -> Place | None:
-        while place is not None and self.trace.ops[place[0]] == _SEEN_THROUGH:
-            place = self._slots.get(place[0], {}).get(place[1])
+    def _skip_module_hooks(self, place: Place | None) -> Place | None:
+        while place is not None and self.trace.ops[place[0]] == _SKIPPED_OP:
+            place = self._edges.get(place[0], {}).get(place[1])
         return place
 
 
-def _match(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
-    """Number of a node in ``two`` → its number in ``one``, by a walk from the roots of one pass in step.
+def _match_pass(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
+    """Map the number of a node in ``two`` to its number in ``one``, walking both graphs from the roots of a pass.
 
     Raises:
-        ValueError: the walk comes to a place where the graphs are not alike; which one, in words.
+        ValueError: the walk reaches a place where the graphs differ; the message says which.
     """
     roots = one.roots(pass_id), two.roots(pass_id)
     if len(roots[0]) != len(roots[1]):
@@ -62,24 +62,25 @@ def _match(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
     pairs: list[tuple[Place | None, Place | None, str]] = [(*pair, root) for pair in zip(*roots, strict=True)]
     numbers: dict[int, int] = {}
     taken: set[int] = set()
-    for here, there, where in pairs:  # the list grows while it is gone through
-        if here is None or there is None or one.end(here) != two.end(there):
+    for here, there, where in pairs:  # the loop appends the pairs that follow
+        if here is None or there is None or one.describe(here) != two.describe(there):
             if here is None and there is None:
                 continue
-            raise ValueError(say("error.diff.shape", where=where, here=one.end(here), there=two.end(there)))
+            raise ValueError(say("error.diff.shape", where=where, here=one.describe(here), there=two.describe(there)))
         ours, theirs = here[0], there[0]
         if theirs in numbers or ours in taken:
             if numbers.get(theirs) != ours:
-                raise ValueError(say("error.diff.shared", where=where, op=one.end(here)))
+                raise ValueError(say("error.diff.shared", where=where, op=one.describe(here)))
             continue
         numbers[theirs] = ours
         taken.add(ours)
-        pairs += _next(one, two, ours, theirs)
+        pairs += _pair_edges(one, two, ours, theirs)
     return numbers
 
 
-def _next(one: _Graph, two: _Graph, ours: int, theirs: int) -> list[tuple[Place | None, Place | None, str]]:
-    mine, yours = one.below(ours), two.below(theirs)
+def _pair_edges(one: _Graph, two: _Graph, ours: int, theirs: int) -> list[tuple[Place | None, Place | None, str]]:
+    """The ends of the edges of two matched nodes, slot by slot, each with a text that names the edge."""
+    mine, yours = one.edges(ours), two.edges(theirs)
     on = one.trace.name(ours)
     slots = sorted(mine.keys() | yours.keys())
     return [(mine.get(slot), yours.get(slot), say("diff.slot", slot=slot + 1, on=on)) for slot in slots]

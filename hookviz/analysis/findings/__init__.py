@@ -1,6 +1,6 @@
-"""What is wrong with the gradients of a trace, and where it begins."""
+"""Find problems of the gradients of a trace, and the steps where they begin."""
 
-from hookviz.analysis.findings.diagnosis import Trouble, nothing_found, troubles
-from hookviz.analysis.findings.vanishing import TIMES
+from hookviz.analysis.findings.diagnosis import Trouble, describe_no_findings, find_troubles
+from hookviz.analysis.findings.vanishing import CHAIN_FACTOR
 
-__all__ = ["TIMES", "Trouble", "nothing_found", "troubles"]
+__all__ = ["CHAIN_FACTOR", "Trouble", "describe_no_findings", "find_troubles"]

@@ -1,18 +1,18 @@
-"""All findings of a trace: the worst of each kind."""
+"""Find the problems of a trace: the worst finding of each kind."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hookviz.analysis.findings.nonfinite import nonfinite, remains
+from hookviz.analysis.findings.nonfinite import find_harmless_nonfinite, find_nonfinite
 from hookviz.analysis.findings.pass_statistics import Finding, PassStatistics
-from hookviz.analysis.findings.vanishing import vanishing_or_exploding
-from hookviz.analysis.findings.zeros import zeros
+from hookviz.analysis.findings.vanishing import find_vanishing_or_exploding
+from hookviz.analysis.findings.zeros import find_zeros
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
 from hookviz.trace import TensorRow, TraceData
 
 SEVERITIES = ("error", "warning", "remark")
-"""How bad a finding is, the worst first."""
+"""The severities of findings, the worst first."""
 
 _KINDS = ("nan", "inf", "zero", "exploding", "vanishing")
 
@@ -21,95 +21,98 @@ _KINDS = ("nan", "inf", "zero", "exploding", "vanishing")
 class Trouble:
     """A finding about the gradients of a trace.
 
-    Its severity follows from what the trace holds; where that leaves a doubt, it is the lower one:
+    The severity depends on the recorded data; in case of doubt, it is the lower one:
 
-    - ``error``: something is certainly broken. NaN or Inf stands in the gradient of a leaf when the pass is over, in
-      ``.grad`` or in what ``torch.autograd.grad`` returned, and an optimizer that uses it destroys the parameter; or
-      the tensor at which the pass began holds NaN. Not under a GradScaler, which then skips the step.
-    - ``warning``: likely a problem. NaN or Inf is in what a model returns, or in a gradient on its way, and in no
-      gradient of a leaf; a gradient vanishes or explodes over a chain of layers; an op that is flat where it was used,
-      such as a dead ReLU, leaves at least half of the leaves with a gradient of exactly 0.
-    - ``remark``: worth knowing, and perhaps meant. NaN or Inf that went no further, or -Inf alone in what a model
-      returns, as where something is masked; gradients that overflow under a GradScaler; zeros that a mask, a weight of
-      zeros or a hook makes; a hook that makes a gradient much larger or smaller.
+    - ``error``: something is certainly broken. When the pass ends, the gradient of a leaf contains NaN or Inf, in
+      ``.grad`` or in the result of ``torch.autograd.grad``, and an optimizer that uses it destroys the parameter; or
+      the tensor at which the pass began contains NaN. Under a GradScaler this is not an error: it skips the step.
+    - ``warning``: likely a problem. The output of a model or an intermediate gradient contains NaN or Inf, and no
+      gradient of a leaf does; a gradient vanishes or explodes over a chain of layers; an op that is constant at its
+      input, such as a dead ReLU, gives at least half of the leaves a gradient of exactly 0.
+    - ``remark``: worth knowing, and perhaps intended. NaN or Inf that went no further; -Inf alone in the output of a
+      model, as in a mask; gradients that overflow under a GradScaler; zeros because of a mask, a weight of zeros or a
+      hook; a hook that makes a gradient much larger or smaller.
     """
 
     step: int
-    """Where it begins, counted from 0."""
+    """The step where it begins, counted from 0."""
     kind: str
     """``nan``, ``inf``, ``zero``, ``vanishing`` or ``exploding``."""
     sentence: str
-    """What it is and whose work."""
+    """What is wrong, and what causes it."""
     severity: str
     """``error``, ``warning`` or ``remark``."""
 
 
-def troubles(trace: TraceData) -> Table[Trouble]:
-    """The findings of a trace, the worst first: of each kind the worst, of equally bad ones that of the first pass."""
-    found: dict[str, Finding] = {}
-    left: Finding | None = None
-    for of in _passes(trace):
-        for one in _found(of):
-            known = found.get(one.kind)
-            if known is None or _rank(one.severity) < _rank(known.severity):
-                found[one.kind] = one
-        if left is None and found.keys().isdisjoint(("nan", "inf")):
-            left = remains(of)
-    if left is not None:
-        found.setdefault(left.kind, left)
+def find_troubles(trace: TraceData) -> Table[Trouble]:
+    """List the worst finding of each kind, the worst first; of equally bad ones of a kind, the first pass counts."""
+    worst: dict[str, Finding] = {}
+    harmless: Finding | None = None
+    for statistics in _split_passes(trace):
+        for finding in _find_in_pass(statistics):
+            known = worst.get(finding.kind)
+            if known is None or _rank_severity(finding.severity) < _rank_severity(known.severity):
+                worst[finding.kind] = finding
+        if harmless is None and worst.keys().isdisjoint(("nan", "inf")):
+            harmless = find_harmless_nonfinite(statistics)
+    if harmless is not None:
+        worst.setdefault(harmless.kind, harmless)
 
-    def order(one: Finding) -> tuple[int, int, int]:
-        return _rank(one.severity), trace.rows[one.step].pass_id, _KINDS.index(one.kind)
+    def order(finding: Finding) -> tuple[int, int, int]:
+        return _rank_severity(finding.severity), trace.rows[finding.step].pass_id, _KINDS.index(finding.kind)
 
-    rows = [Trouble(*one[:4]) for one in sorted(found.values(), key=order)]
+    rows = [Trouble(*finding[:4]) for finding in sorted(worst.values(), key=order)]
     head = [say(f"table.{name}") for name in ("step", "severity", "trouble", "what")]
-    return Table(rows, head, lambda row: _cells(trace, row), nothing_found(trace))
+    return Table(rows, head, lambda row: _format_trouble(trace, row), describe_no_findings(trace))
 
 
-def _rank(severity: str) -> int:
+def _rank_severity(severity: str) -> int:
     return SEVERITIES.index(severity)
 
 
-def _cells(trace: TraceData, row: Trouble) -> tuple[str, ...]:
+def _format_trouble(trace: TraceData, row: Trouble) -> tuple[str, ...]:
+    """The cells of a row in the table of findings."""
     count = say("table.count", step=row.step + 1, steps=len(trace.rows))
     return count, say(f"trouble.severity.{row.severity}"), say(f"trouble.what.{row.kind}"), row.sentence
 
 
-def _passes(trace: TraceData) -> Iterator[PassStatistics]:
+def _split_passes(trace: TraceData) -> Iterator[PassStatistics]:
+    """The statistics of each pass of a trace."""
     steps: dict[int, list[int]] = {}
     tensors: dict[int, list[TensorRow]] = {}
     for index, row in enumerate(trace.rows):
         steps.setdefault(row.pass_id, []).append(index)
     for tensor in trace.tensors:
         tensors.setdefault(tensor.pass_id, []).append(tensor)
-    for pass_id, there in steps.items():
-        yield PassStatistics(trace, there, tensors.get(pass_id, []))
+    for pass_id, indices in steps.items():
+        yield PassStatistics(trace, indices, tensors.get(pass_id, []))
 
 
-def _found(of: PassStatistics) -> Iterator[Finding]:
-    yield from nonfinite(of)
-    dead = zeros(of)
-    if dead is not None:
-        yield dead
-    yield from vanishing_or_exploding(of)
+def _find_in_pass(statistics: PassStatistics) -> Iterator[Finding]:
+    """Find everything that is wrong in one pass."""
+    yield from find_nonfinite(statistics)
+    zeros = find_zeros(statistics)
+    if zeros is not None:
+        yield zeros
+    yield from find_vanishing_or_exploding(statistics)
 
 
-def nothing_found(trace: TraceData) -> str:
-    """What to say where nothing was found: also what was not looked at, for there nothing can be found."""
+def describe_no_findings(trace: TraceData) -> str:
+    """The sentence for a trace without findings; it also lists what was not examined."""
     if not any(row.kind in ("seed", "arrive", "accumulate", "returned") for row in trace.rows):
         return say("trouble.none.empty")
-    missing = []
+    unexamined = []
     hidden = {index for index, value in enumerate(trace.values) if value[-1] is not None}
-    if hidden and (count := len(hidden & _shown(trace))):
-        missing.append(say("trouble.unlooked.values", count=f"{count:,}"))
+    if hidden and (count := len(hidden & _list_gradient_values(trace))):
+        unexamined.append(say("trouble.unlooked.values", count=f"{count:,}"))
     if trace.outside or {row.kind for row in trace.rows} & {"unobserved", "compiled", "fast_path"}:
-        missing.append(say("trouble.unlooked.parts"))
-    return join("join.sentences", [say("trouble.none"), *missing])
+        unexamined.append(say("trouble.unlooked.parts"))
+    return join("join.sentences", [say("trouble.none"), *unexamined])
 
 
-def _shown(trace: TraceData) -> set[int]:
-    """The numbers of all gradients that steps show."""
-    found: set[int] = set()
-    for kept in (kept for row in trace.rows if row.node >= 0 for kept in (row.before, row.after)):
-        found.update(kept if isinstance(kept, tuple) else (kept,))
-    return found
+def _list_gradient_values(trace: TraceData) -> set[int]:
+    """The indices of the values in all steps of nodes."""
+    indices: set[int] = set()
+    for values in (values for row in trace.rows if row.node >= 0 for values in (row.before, row.after)):
+        indices.update(values if isinstance(values, tuple) else (values,))
+    return indices

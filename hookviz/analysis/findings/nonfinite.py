@@ -1,178 +1,187 @@
-"""Where NaN or Inf begins: in a module's forward, in a tensor that the graph was made of, or in a gradient."""
+"""Find the step where NaN or Inf begins: in a module's forward, in a tensor of the graph, or in a gradient."""
 
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from hookviz.analysis.findings.causes import explain_cause
-from hookviz.analysis.findings.pass_statistics import CHANGING, Finding, PassStatistics
+from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, Finding, PassStatistics
 from hookviz.support.messages import join, say
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trace.sentences import brief
-from hookviz.trace.values import Value
 
-_FORWARD = ("call", "forward", *FORWARD_HOOK_KINDS)
-_CARRYING = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGING}
-"""Kinds of step that are about a gradient on its way, and about where it is written."""
+_FORWARD_KINDS = ("call", "forward", *FORWARD_HOOK_KINDS)
+_GRADIENT_KINDS = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGING_KINDS}
+"""The kinds of step in which a gradient is passed on, changed or accumulated."""
 
 
-def nonfinite(of: PassStatistics) -> Iterator[Finding]:
-    """The first step of the forward, and the first of the backward, at which there is NaN or Inf where none came in.
+def find_nonfinite(statistics: PassStatistics) -> Iterator[Finding]:
+    """Find the first step of the forward, and the first of the backward, with NaN or Inf that was not in its input.
 
-    In the forward Inf counts only where a model's output is NaN or infinite in the end: masks are infinite by design.
-    The backward is looked at only where the forward did not hand on what it has made; of a pass that a GradScaler
-    scales, gradients that overflow are a remark: it will skip the step.
+    In the forward, Inf counts only if an output of the model is NaN or infinite: masks are infinite by design. The
+    backward is searched only if the forward did not pass on its NaN or Inf. In a pass that a GradScaler scales,
+    overflowing gradients are a remark, because the GradScaler skips the optimizer step.
     """
-    handed_on = _in_outputs(of)
-    masks = not _more_than_masks(of, handed_on)
-    scaled = bool(of.scales)
-    severity = "remark" if masks else "warning"
-    if _in_leaves(of) or _nan_loss(of):
-        severity = "warning" if scaled else "error"
-    forward = _forward(of)
+    outputs = _find_in_outputs(statistics)
+    only_masks = not _has_more_than_masks(statistics, outputs)
+    is_scaled = bool(statistics.scales)
+    severity = "remark" if only_masks else "warning"
+    if _reaches_leaves(statistics) or _starts_at_nan(statistics):
+        severity = "warning" if is_scaled else "error"
+    forward = _find_in_forward(statistics)
     if forward is not None:
-        origin = bool(handed_on) and (forward.seen or not masks)
-        yield forward._replace(severity=severity if origin else "remark")
-        if origin:
+        is_origin = bool(outputs) and (forward.seen or not only_masks)
+        yield forward._replace(severity=severity if is_origin else "remark")
+        if is_origin:
             return
-    backward, held = _backward(of), _data(of)
-    if held is not None and (backward is not None or held.kind == "nan"):
-        yield held._replace(severity=severity)
+    backward, tensor = _find_in_backward(statistics), _find_in_tensors(statistics)
+    if tensor is not None and (backward is not None or tensor.kind == "nan"):
+        yield tensor._replace(severity=severity)
     elif backward is not None:
-        yield backward._replace(severity="remark" if scaled else _at_least_warning(of, severity))
+        yield backward._replace(severity="remark" if is_scaled else _raise_to_warning(statistics, severity))
 
 
-def _at_least_warning(of: PassStatistics, severity: str) -> str:
-    """A gradient that is NaN or Inf is seldom meant, even if no leaf gets it; unless a hook has taken it out."""
-    mended = (row.kind in CHANGING and of.bad(row.before) and not of.bad(row.after) for _, row in of.rows)
-    return "warning" if severity == "remark" and not any(mended) else severity
+def _raise_to_warning(statistics: PassStatistics, severity: str) -> str:
+    """Raise a remark on a gradient to a warning, unless a hook removes the NaN or Inf.
+
+    NaN or Inf in a gradient is rarely intended, even if it reaches no leaf.
+    """
+    changes = (row for _, row in statistics.rows if row.kind in CHANGING_KINDS)
+    removed = (statistics.is_nonfinite(row.before) and not statistics.is_nonfinite(row.after) for row in changes)
+    return "warning" if severity == "remark" and not any(removed) else severity
 
 
-def _in_leaves(of: PassStatistics) -> bool:
-    """Whether the pass itself brought NaN or Inf into the gradient of a leaf, and it is still there when it ends."""
+def _reaches_leaves(statistics: PassStatistics) -> bool:
+    """Whether the pass puts NaN or Inf into the gradient of a leaf, where it still is when the pass ends."""
     last: dict[int, bool] = {}
-    for _, row in of.rows:
+    for _, row in statistics.rows:
         if row.kind == "returned" or (row.kind == "post_accumulate_hook" and row.subject == "gradient"):
-            last[row.node] = of.bad(row.after)
+            last[row.node] = statistics.is_nonfinite(row.after)
         elif row.kind == "accumulate":
-            last[row.node] = of.bad(row.after) and not of.bad(row.before)
+            last[row.node] = statistics.is_nonfinite(row.after) and not statistics.is_nonfinite(row.before)
     return any(last.values())
 
 
-def _in_outputs(of: PassStatistics) -> list[int]:
-    """The values with NaN or Inf that a model returned, or at which the pass began."""
-    last = {row.call: row.after for _, row in of.rows if row.kind in ("forward", "forward_hook") and row.call >= 0}
-    outputs = [kept for call, kept in last.items() if of.trace.calls[call].parent is None]
-    outputs += [row.data for row in _roots(of)]
-    several = (index for kept in outputs for index in (kept if isinstance(kept, tuple) else (kept,)))
-    return [index for index in several if index is not None and of.bad(index)]
+def _find_in_outputs(statistics: PassStatistics) -> list[int]:
+    """The indices of the values with NaN or Inf that a model returned, or at which the pass began."""
+    forwards = (row for _, row in statistics.rows if row.kind in ("forward", "forward_hook") and row.call >= 0)
+    last = {row.call: row.after for row in forwards}
+    outputs = [values for call, values in last.items() if statistics.trace.calls[call].parent is None]
+    outputs += [row.data for row in _root_tensors(statistics)]
+    indices = (index for values in outputs for index in (values if isinstance(values, tuple) else (values,)))
+    return [index for index in indices if index is not None and statistics.is_nonfinite(index)]
 
 
-def _more_than_masks(of: PassStatistics, bad: list[int]) -> bool:
-    """Whether there is more among values than -Inf, which models return where something is masked."""
-    return any(value.nan or value.max == math.inf for value in map(of.value, bad))
+def _has_more_than_masks(statistics: PassStatistics, indices: list[int]) -> bool:
+    """Whether values contain NaN or +Inf; -Inf alone may be a mask that a model returns."""
+    return any(value.nan or value.max == math.inf for value in map(statistics.value, indices))
 
 
-def _nan_loss(of: PassStatistics) -> bool:
-    """Whether the pass began at a tensor that held NaN."""
-    return any(of.begins(None, row.data) == "nan" for row in _roots(of))
+def _starts_at_nan(statistics: PassStatistics) -> bool:
+    """Whether the pass began at a tensor that contains NaN."""
+    return any(statistics.find_new_kind(None, row.data) == "nan" for row in _root_tensors(statistics))
 
 
-def _roots(of: PassStatistics) -> list[TensorRow]:
-    """The tensors at which the pass began, as far as they have names."""
-    roots = of.trace.roots[of.pass_id] if of.pass_id < len(of.trace.roots) else []
-    return [row for row in of.tensors if (row.node, row.output) in roots]
+def _root_tensors(statistics: PassStatistics) -> list[TensorRow]:
+    """The recorded tensors at which the pass began."""
+    roots = statistics.trace.roots[statistics.pass_id] if statistics.pass_id < len(statistics.trace.roots) else []
+    return [row for row in statistics.tensors if (row.node, row.output) in roots]
 
 
-def remains(of: PassStatistics) -> Finding | None:
-    """The first step that shows NaN or Inf at all, though nothing came of it."""
-    for index, row in of.rows:
-        if of.bad(row.before) or of.bad(row.after):
-            kept = row.after if of.bad(row.after) else row.before
-            kind = of.begins(None, kept) or "nan"
-            what, step = say(f"trouble.what.{kind}"), of.trace.steps[index]
-            key = "trouble.remains.grad" if row.kind == "accumulate" and of.bad(row.before) else "trouble.remains"
+def find_harmless_nonfinite(statistics: PassStatistics) -> Finding | None:
+    """Find the first step with NaN or Inf, for a pass in which they reached no leaf and no output of a model."""
+    for index, row in statistics.rows:
+        if statistics.is_nonfinite(row.before) or statistics.is_nonfinite(row.after):
+            values = row.after if statistics.is_nonfinite(row.after) else row.before
+            kind = statistics.find_new_kind(None, values) or "nan"
+            what, step = say(f"trouble.what.{kind}"), statistics.trace.steps[index]
+            is_old_grad = row.kind == "accumulate" and statistics.is_nonfinite(row.before)
+            key = "trouble.remains.grad" if is_old_grad else "trouble.remains"
             return Finding(index, kind, say(key, what=what, on=step.on, told=step.sentence), "remark")
     return None
 
 
-def _forward(of: PassStatistics) -> Finding | None:
-    given: dict[int, Any] = {}
-    calls = [(index, row) for index, row in of.rows if row.kind in _FORWARD and row.call >= 0]
-    outermost = (row for _, row in calls if row.kind == "forward" and of.trace.calls[row.call].parent is None)
-    ill = any(of.bad(row.after) for row in outermost)
+def _find_in_forward(statistics: PassStatistics) -> Finding | None:
+    """Find the first module call or forward hook that adds NaN to the values it is given, or a harmful Inf."""
+    inputs: dict[int, Any] = {}
+    calls = [(index, row) for index, row in statistics.rows if row.kind in _FORWARD_KINDS and row.call >= 0]
+    outermost = (row for _, row in calls if row.kind == "forward" and statistics.trace.calls[row.call].parent is None)
+    output_is_nonfinite = any(statistics.is_nonfinite(row.after) for row in outermost)
     for index, row in calls:
-        before = given.get(row.call) if row.kind == "forward" else row.before
+        before = inputs.get(row.call) if row.kind == "forward" else row.before
         if row.kind in ("call", "forward_pre_hook"):
-            given[row.call] = row.after
-        kind = of.begins(before, row.after)
-        if kind == "nan" or (kind == "inf" and ill and row.kind != "call"):
-            return _of_call(of, index, row, before, kind)
+            inputs[row.call] = row.after
+        kind = statistics.find_new_kind(before, row.after)
+        if kind == "nan" or (kind == "inf" and output_is_nonfinite and row.kind != "call"):
+            return _make_call_finding(statistics, index, row, before, kind)
     return None
 
 
-def _of_call(of: PassStatistics, index: int, row: StepRow, before: Any, kind: str) -> Finding:
-    module, what = of.module(row.call), say(f"trouble.what.{kind}")
+def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, before: Any, kind: str) -> Finding:
+    module, what = statistics.describe_module(row.call), say(f"trouble.what.{kind}")
     if row.kind == "call":
         return Finding(index, kind, say("trouble.called", module=module, what=what))
     if row.kind != "forward":
-        return Finding(index, kind, say("trouble.here", what=what, told=of.trace.steps[index].sentence))
-    why, seen = explain_cause(of, index, before, kind)
-    return Finding(index, kind, say("trouble.returns", module=module, what=what, why=why), seen=seen)
+        return Finding(index, kind, say("trouble.here", what=what, told=statistics.trace.steps[index].sentence))
+    cause, seen = explain_cause(statistics, index, before, kind)
+    return Finding(index, kind, say("trouble.returns", module=module, what=what, why=cause), seen=seen)
 
 
-def _data(of: PassStatistics) -> Finding | None:
-    """The tensor that held one before the pass began; of several, that which was made first."""
-    rows = [row for row in of.tensors if of.bad(row.data)]
+def _find_in_tensors(statistics: PassStatistics) -> Finding | None:
+    """Find a tensor that contained NaN or Inf before the pass began; if there are several, the first one made."""
+    rows = [row for row in statistics.tensors if statistics.is_nonfinite(row.data)]
     row = min(rows, key=lambda row: row.node, default=None)
     if row is None:
         return None
-    kind = of.begins(None, row.data) or "nan"
-    name = of.trace.name(row.node, row.output)
-    return Finding(of.steps[0], kind, say("trouble.holds", on=name, what=say(f"trouble.what.{kind}")))
+    kind = statistics.find_new_kind(None, row.data) or "nan"
+    name = statistics.trace.name(row.node, row.output)
+    return Finding(statistics.steps[0], kind, say("trouble.holds", on=name, what=say(f"trouble.what.{kind}")))
 
 
-def _backward(of: PassStatistics) -> Finding | None:
-    for index, row in of.rows:
-        if row.subject != "gradient" or row.kind not in _CARRYING or not of.bad(row.after):
+def _find_in_backward(statistics: PassStatistics) -> Finding | None:
+    """Find the first step of the backward that adds NaN or Inf to a gradient."""
+    for index, row in statistics.rows:
+        if row.subject != "gradient" or row.kind not in _GRADIENT_KINDS or not statistics.is_nonfinite(row.after):
             continue
-        kind = of.begins(_before(of, row), row.after)
+        kind = statistics.find_new_kind(_inputs_of_step(statistics, row), row.after)
         if kind is not None:
-            return Finding(index, kind, _gradient(of, index, row, say(f"trouble.what.{kind}")))
+            return Finding(index, kind, _describe_gradient(statistics, index, row, say(f"trouble.what.{kind}")))
     return None
 
 
-def _before(of: PassStatistics, row: StepRow) -> Any:
-    """What a step made its gradient of."""
+def _inputs_of_step(statistics: PassStatistics, row: StepRow) -> Any:
+    """The values from which a step computes its gradient."""
     if row.kind == "arrive":
         return tuple(value for _, _, value in row.parts)
     if row.kind == "accumulate":
-        arrived = of.arrived.get(row.node)
-        return row.before, None if arrived is None else of.trace.rows[arrived].after
+        arrived = statistics.arrival_steps.get(row.node)
+        return row.before, None if arrived is None else statistics.trace.rows[arrived].after
     return row.before
 
 
-def _gradient(of: PassStatistics, index: int, row: StepRow, what: str) -> str:
-    step = of.trace.steps[index]
+def _describe_gradient(statistics: PassStatistics, index: int, row: StepRow, what: str) -> str:
+    """The sentence on a step that adds NaN or Inf to a gradient."""
+    step = statistics.trace.steps[index]
     if row.kind != "compute":
         return say("trouble.here", what=what, told=step.sentence)
     sent = row.after if isinstance(row.after, tuple) else (row.after,)
-    slot = next(slot for slot, value in enumerate(sent) if of.bad(value))
-    place = of.trace.edges.get((row.node, slot))
-    to = say("name.none") if place is None else of.trace.name(*place)
-    after = brief(of.trace.value(sent[slot]))
-    told = say("trouble.node", on=of.named(row.node), what=what, before=brief(step.before), after=after, to=to)
-    return join(
-        "join.sentences", [told, *saved(of, row.node, lambda index: of.bad(index) or _not_positive(of.value(index)))]
-    )
+    slot = next(slot for slot, value in enumerate(sent) if statistics.is_nonfinite(value))
+    place = statistics.trace.edges.get((row.node, slot))
+    to = say("name.none") if place is None else statistics.trace.name(*place)
+    after = brief(statistics.trace.value(sent[slot]))
+    on = statistics.describe_node(row.node)
+    sentence = say("trouble.node", on=on, what=what, before=brief(step.before), after=after, to=to)
+
+    def may_be_cause(index: int) -> bool:
+        value = statistics.value(index)
+        return statistics.is_nonfinite(index) or (value.min is not None and value.min <= 0)
+
+    return join("join.sentences", [sentence, *describe_saved(statistics, row.node, may_be_cause)])
 
 
-def _not_positive(value: Value) -> bool:
-    return value.min is not None and value.min <= 0
-
-
-def saved(of: PassStatistics, node: int, why: Callable[[int], bool]) -> Iterator[str]:
-    """What the node had kept of the forward (the number of a value), where that may be why."""
-    for row in of.trace.saved:
-        if row.pass_id == of.pass_id and row.node == node and isinstance(row.value, int) and why(row.value):
-            yield say("trouble.saved", name=row.name, value=of.value(row.value).text(40))
+def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable[[int], bool]) -> Iterator[str]:
+    """A sentence for each tensor that the node saved in the forward and that may be the cause, judged by its index."""
+    rows = (row for row in statistics.trace.saved if row.pass_id == statistics.pass_id and row.node == node)
+    for row in rows:
+        if isinstance(row.value, int) and may_be_cause(row.value):
+            yield say("trouble.saved", name=row.name, value=statistics.value(row.value).text(40))

@@ -1,4 +1,4 @@
-"""A quick look at the values of one pass, and at what is theirs: norms, NaN and Inf, names in the user's words."""
+"""The values of one pass: their norms, whether they contain NaN or Inf, and descriptions of nodes and modules."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -9,25 +9,27 @@ from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Scale
 from hookviz.trace.traversal import chain
 from hookviz.trace.values import Value, size_of
 
-CHANGING = (*(kind for kind in HOOK_KINDS if kind not in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS)), "unknown_hook")
-"""Kinds of step that can turn one gradient into another on its way."""
+CHANGING_KINDS = (*(kind for kind in HOOK_KINDS if kind not in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS)), "unknown_hook")
+"""The kinds of step in which a hook can change a gradient."""
 
 
 class Finding(NamedTuple):
-    """A finding in one pass: where it begins, what it is, in words, and how bad."""
+    """A finding in one pass: the step where it begins, its kind, a sentence and a severity."""
 
     step: int
     kind: str
     sentence: str
     severity: str = "warning"
     seen: bool = True
-    """Whether it is known why; Inf that a module returns for a reason that was not seen may be a mask."""
+    """Whether the cause is known; Inf that a module returns for an unknown cause may be a mask."""
 
 
 class PassStatistics:
-    """The steps of one pass, in order, with a look at each of their values.
+    """The steps of one pass in order, with statistics of their values.
 
-    A trace has many steps: kept is what no garbage collector has to look through.
+    The parameter ``values`` of the methods is what a step row holds: the index of a value, a tuple of them, or None.
+    Results are cached in dicts and sets of plain numbers: a trace has many steps, and the garbage collector does not
+    have to traverse such caches.
     """
 
     def __init__(self, trace: TraceData, steps: list[int], tensors: list[TensorRow]) -> None:
@@ -36,50 +38,51 @@ class PassStatistics:
         self._norms: dict[int, float | None] = {}
         self._nan: set[int] = set()
         self._inf: set[int] = set()
-        self.noticed = False
-        """Whether a NaN or Inf was seen in what was looked at so far."""
+        self.has_nonfinite = False
+        """Whether one of the values measured so far contains NaN or Inf."""
 
     @property
     def rows(self) -> Iterator[tuple[int, StepRow]]:
-        """Each step's number, and the step."""
+        """The index and the row of each step."""
         return zip(self.steps, map(self.trace.rows.__getitem__, self.steps), strict=True)
 
     @cached_property
-    def computed(self) -> dict[int, int]:
-        """Node → the step at which it computes, in order."""
+    def compute_steps(self) -> dict[int, int]:
+        """Node → the step at which it computes, in the order of the steps."""
         return {row.node: step for step, row in self.rows if row.kind == "compute"}
 
     @cached_property
-    def arrived(self) -> dict[int, int]:
-        """Node → the step at which its gradient arrives; of several gradients, that of the largest norm."""
-        found: dict[int, int] = {}
+    def arrival_steps(self) -> dict[int, int]:
+        """Node → the step at which its gradient arrives; of several gradients, the one with the largest norm."""
+        steps: dict[int, int] = {}
         largest: dict[int, float] = {}
         for step, row in self.rows:
             if row.kind not in ("seed", "arrive") or not isinstance(row.after, int) or row.node < 0:
                 continue
             norm = self.norm(row.after)
             if norm is not None and not largest.get(row.node, -1.0) >= norm:
-                found[row.node], largest[row.node] = step, norm
-        return found
+                steps[row.node], largest[row.node] = step, norm
+        return steps
 
     @property
     def scales(self) -> list[ScaleRow]:
-        """What GradScalers have multiplied the gradients of this pass by."""
+        """The scales by which GradScalers multiplied the gradients of this pass."""
         return self.trace.lookup.scales(self.pass_id)
 
-    def ends(self, node: int) -> list[int]:
-        """Where the gradients go that a node sends, from slot to slot."""
-        sent = self.trace.rows[self.computed[node]].after if node in self.computed else None
+    def targets(self, node: int) -> list[int]:
+        """The nodes to which a node sends gradients, in the order of its slots."""
+        sent = self.trace.rows[self.compute_steps[node]].after if node in self.compute_steps else None
         slots = range(len(sent) if isinstance(sent, tuple) else 1)
         return [place[0] for slot in slots if (place := self.trace.edges.get((node, slot))) is not None]
 
     def norm(self, index: int) -> float | None:
-        """The 2-norm of what is kept under ``index``; None where its numbers are not known, or there are none."""
+        """The 2-norm of a value; None if its numbers are not known, or if it is empty."""
         if index not in self._norms:
-            self._norms[index] = self._look(index)
+            self._norms[index] = self._measure(index)
         return self._norms[index]
 
-    def _look(self, index: int) -> float | None:
+    def _measure(self, index: int) -> float | None:
+        """The norm of a value; also notes whether the value contains NaN or Inf."""
         value = self.trace.values[index]
         if value[-1] is not None or 0 in value[0]:
             return None
@@ -88,68 +91,72 @@ class PassStatistics:
             self._nan.add(index)
         if inf:
             self._inf.add(index)
-        self.noticed = self.noticed or nan > 0 or inf > 0
+        self.has_nonfinite = self.has_nonfinite or nan > 0 or inf > 0
         return norm
 
     def value(self, index: int) -> Value:
-        """The value under ``index``."""
+        """The value with this index."""
         return Value(*self.trace.values[index])
 
-    def norms(self, kept: Any) -> list[float]:
-        """Of one value, of several, or of none, the norms that are known."""
-        if kept is None or isinstance(kept, int):
-            norm = None if kept is None else self.norm(kept)
+    def norms(self, values: Any) -> list[float]:
+        """The norms that are known."""
+        if values is None or isinstance(values, int):
+            norm = None if values is None else self.norm(values)
             return [] if norm is None else [norm]
-        found = [self.norm(index) for index in kept if index is not None]
-        return [norm for norm in found if norm is not None]
+        norms = [self.norm(index) for index in values if index is not None]
+        return [norm for norm in norms if norm is not None]
 
-    def begins(self, before: Any, after: Any) -> str | None:
-        """``nan`` or ``inf`` where that is in ``after`` and was not in ``before``; a NaN may well give an Inf."""
-        if not self.bad(after) or self._holds(self._nan, before):
+    def find_new_kind(self, before: Any, after: Any) -> str | None:
+        """``nan`` or ``inf`` if ``after`` contains it and ``before`` does not, else None.
+
+        An Inf is not new if ``before`` contains NaN, since a NaN can lead to an Inf.
+        """
+        if not self.is_nonfinite(after) or self._contains(self._nan, before):
             return None
-        if self._holds(self._nan, after):
+        if self._contains(self._nan, after):
             return "nan"
-        return None if self._holds(self._inf, before) else "inf"
+        return None if self._contains(self._inf, before) else "inf"
 
-    def bad(self, kept: Any) -> bool:
-        """Whether a NaN or Inf is among the numbers."""
-        if kept is not None and (isinstance(kept, tuple) or kept not in self._norms):
-            self.norms(kept)
-        return self.noticed and (self._holds(self._nan, kept) or self._holds(self._inf, kept))
+    def is_nonfinite(self, values: Any) -> bool:
+        """Whether the values contain NaN or Inf."""
+        if values is not None and (isinstance(values, tuple) or values not in self._norms):
+            self.norms(values)
+        return self.has_nonfinite and (self._contains(self._nan, values) or self._contains(self._inf, values))
 
-    def _holds(self, those: set[int], kept: Any) -> bool:
-        self.norms(kept)
-        return bool(those) and not those.isdisjoint(kept if isinstance(kept, tuple) else (kept,))
+    def _contains(self, indices: set[int], values: Any) -> bool:
+        """Whether one of the values is in ``indices``; the values are measured first, which may add them."""
+        self.norms(values)
+        return bool(indices) and not indices.isdisjoint(values if isinstance(values, tuple) else (values,))
 
-    def calls_around(self, node: int) -> list[int]:
+    def enclosing_calls(self, node: int) -> list[int]:
         """The module calls in which ``node`` was made, the innermost first."""
         return list(chain(self.trace, self.trace.owners.get(node, -1)))
 
-    def around(self, nodes: Iterable[int]) -> int | None:
-        """The innermost module call in which all of ``nodes`` were made; None where there is none."""
+    def common_call(self, nodes: Iterable[int]) -> int | None:
+        """The innermost module call in which all of ``nodes`` were made; None if there is no such call."""
         if not self.trace.owners:
             return None
         common: list[int] | None = None
         owners = {self.trace.owners.get(node, -1): node for node in nodes}
         for node in owners.values():
-            there = self.calls_around(node)
-            common = there if common is None else [call for call in common if call in there]
+            calls = self.enclosing_calls(node)
+            common = calls if common is None else [call for call in common if call in calls]
         return common[0] if common else None
 
-    def named(self, node: int) -> str:
-        """A node, and the module that it is part of: ``LogBackward0 of net.3 (Log)``."""
+    def describe_node(self, node: int) -> str:
+        """A node and the module that contains it: ``LogBackward0 of net.3 (Log)``."""
         name, call = self.trace.name(node), self.trace.owners.get(node)
-        return name if call is None else say("trouble.of", on=name, module=self.module(call))
+        return name if call is None else say("trouble.of", on=name, module=self.describe_module(call))
 
-    def module(self, call: int) -> str:
+    def describe_module(self, call: int) -> str:
         """A module and its class: ``net.3 (Log)``."""
-        return say("trouble.module", on=self.trace.call(call), kind=self.kind(call))
+        return say("trouble.module", on=self.trace.call(call), kind=self.module_class(call))
 
-    def kind(self, call: int) -> str:
-        """The class of the module that was called."""
+    def module_class(self, call: int) -> str:
+        """The name of the class of the module that was called."""
         return self.trace.modules[self.trace.calls[call].module].kind
 
-    def place(self, node: int) -> str:
-        """The module that a node is part of, or the node where there is none."""
+    def describe_location(self, node: int) -> str:
+        """The module that contains a node; the node itself if it is outside of modules."""
         call = self.trace.owners.get(node)
-        return self.trace.name(node) if call is None else self.module(call)
+        return self.trace.name(node) if call is None else self.describe_module(call)

@@ -1,119 +1,125 @@
-"""Where gradients vanish or explode over a chain of layers, by how much, and whose work it is."""
+"""Find gradients that vanish or explode over a chain of layers, and the layers and hooks that cause it."""
 
 import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from hookviz.analysis.findings.gates import Gate, gates
-from hookviz.analysis.findings.pass_statistics import CHANGING, Finding, PassStatistics
+from hookviz.analysis.findings.gates import Gate, find_gates
+from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, Finding, PassStatistics
 from hookviz.support.messages import say
 from hookviz.trace.values import number
 
-TIMES = 1e4
-"""A gradient whose size changes this many times over a chain of layers vanishes or explodes."""
-EACH = 1.5
-"""Each of these layers changes it at least this many times, on average."""
-_HARDLY = math.log(1.05)
-"""A layer that changes the size by less than this, as a dropout may, does not count for the average."""
+CHAIN_FACTOR = 1e4
+"""A gradient vanishes or explodes if its size changes by at least this factor over a chain of layers."""
+LAYER_FACTOR = 1.5
+"""The layers of such a chain change the size by at least this factor each, on average."""
+_NEGLIGIBLE = math.log(1.05)
+"""The average leaves out a layer that changes the logarithm of the size by no more than this, such as a dropout."""
 
-_LARGEST = 700.0
-"""Up to this logarithm a factor fits into a float."""
+_LARGEST_LOG = 700.0
+"""A factor with a larger logarithm may not fit into a float."""
 
 _SIGNS = {"vanishing": -1, "exploding": 1}
+"""Kind of finding → the sign of the logarithms that contribute to it."""
 
 
-class Work(NamedTuple):
-    """What a hook, or a layer, does to the size of the gradient."""
+class SizeChange(NamedTuple):
+    """The change that one hook or one layer makes to the size of a gradient."""
 
     step: int
     log: float
     """The logarithm of the factor by which the size changes."""
     call: int | None
-    """The module call that the layer is; None where it is a node outside of modules, or a hook."""
+    """The module call of the layer; None for a hook, and for a node outside of modules."""
     node: int
-    hook: bool = False
+    is_hook: bool = False
 
     @property
     def layer(self) -> tuple[str, int]:
-        """Tells the hook, the module call or the node from all others."""
-        if self.hook:
+        """A key that identifies the hook, the module call or the node."""
+        if self.is_hook:
             return "hook", self.step
         return ("node", self.node) if self.call is None else ("call", self.call)
 
-    def kind(self, of: PassStatistics) -> str:
-        """The class of the module, the op, or the name of the hook."""
-        if self.hook:
-            step = of.trace.steps[self.step]
+    def layer_name(self, statistics: PassStatistics) -> str:
+        """The class of the module, the op of the node, or the name of the hook."""
+        if self.is_hook:
+            step = statistics.trace.steps[self.step]
             return step.hook.label if step.hook else str(step.on)
-        return of.trace.ops[self.node] if self.call is None else of.kind(self.call)
+        return statistics.trace.ops[self.node] if self.call is None else statistics.module_class(self.call)
 
 
-Segment = tuple[Gate, list[Work]]
-"""A gate, and what is done to the gradient from there to the next gate."""
+Segment = tuple[Gate, list[SizeChange]]
+"""A gate, and the changes of the gradient from there to the next gate."""
 
 
-def vanishing_or_exploding(of: PassStatistics) -> Iterator[Finding]:
-    """A finding for a gradient that vanishes or explodes over a chain of layers, and one for a hook that makes it so.
+def find_vanishing_or_exploding(statistics: PassStatistics) -> Iterator[Finding]:
+    """Find chains of layers over which gradients vanish or explode, and single hooks that have such an effect.
 
-    Compared are the gradients at the gates of the pass (see ``gates``), where the whole gradient goes by. From gate to
-    gate its size changes by as much as its norm *and* its root mean square do, whichever changes less: the norm alone
-    changes where a mean spreads one number over many, the root mean square alone where the tensor becomes larger or
-    smaller, and neither is a fault.
+    The gradients are compared at the gates of the pass (see ``find_gates``), which the whole gradient goes through. The
+    change of size between two gates is the change of the norm or of the root mean square, the smaller of the two: the
+    norm alone changes if a mean spreads one number over many, and the root mean square alone if the tensor becomes
+    larger or smaller; neither is a fault.
 
-    A chain vanishes or explodes where three things hold. The size changes ``TIMES`` times. It does so even without the
-    layer that changes it most: one layer that scales, normalises or averages is no disease, and most transformers have
-    one. And the layers change it ``EACH`` times on average: a fresh ResNet of 152 layers makes the gradient 40,000
-    times as large, about a quarter more in each block, and learns well.
+    A chain vanishes or explodes if three conditions hold. The size changes by ``CHAIN_FACTOR``. It does so even without
+    the layer that changes it most: a single layer that scales, normalises or averages is normal, and most transformers
+    have one. The layers change it by ``LAYER_FACTOR`` on average: an untrained ResNet of 152 layers makes the gradient
+    40,000 times as large, about a quarter more in each block, and learns well.
 
-    A hook that alone changes a gradient ``TIMES`` times, wherever it is, is worth a remark: it may be meant to.
+    A single hook that changes a gradient by ``CHAIN_FACTOR`` is a remark: it may be intended.
     """
-    hooked = _hooked(of)
-    segments = list(_segments(of, _comparable(of), hooked))
+    hook_changes = _list_hook_changes(statistics)
+    segments = list(_split_segments(statistics, _select_gates(statistics), hook_changes))
     for kind, sign in _SIGNS.items():
-        chain = _chain(segments, sign)
+        chain = _find_chain(segments, sign)
         if chain:
-            yield _found(of, kind, sign, chain)
-    for works in hooked.values():
-        yield from (_of_hook(of, work) for work in works if abs(work.log) >= math.log(TIMES))
+            yield _make_chain_finding(statistics, kind, sign, chain)
+    for changes in hook_changes.values():
+        for change in changes:
+            if abs(change.log) >= math.log(CHAIN_FACTOR):
+                yield _make_hook_finding(statistics, change)
 
 
-def _comparable(of: PassStatistics) -> list[Gate]:
-    """The gates that modules made, with more than one number, and behind the node at which a GradScaler multiplies.
+def _select_gates(statistics: PassStatistics) -> list[Gate]:
+    """Select the gates to compare: inside modules, with more than one number, and behind the scaling of a GradScaler.
 
-    Where no gate is in a module, or none has more than one number, all gates are compared.
+    If no gate is inside a module, gates outside of modules are selected; if none has more than one number, all are.
     """
-    scaled = {node for row in of.scales for node in row.at}
-    found = gates(of)
-    last = max((i for i, gate in enumerate(found) if not scaled.isdisjoint(gate.between)), default=-1)
-    found = found[last + 1 :]
-    found = [gate for gate in found if gate.node in of.trace.owners] or found
-    return [gate for gate in found if gate.size > 1] or found
+    scaled = {node for row in statistics.scales for node in row.at}
+    gates = find_gates(statistics)
+    last = max((i for i, gate in enumerate(gates) if not scaled.isdisjoint(gate.nodes_to_next)), default=-1)
+    gates = gates[last + 1 :]
+    gates = [gate for gate in gates if gate.node in statistics.trace.owners] or gates
+    return [gate for gate in gates if gate.size > 1] or gates
 
 
-def _hooked(of: PassStatistics) -> dict[int, list[Work]]:
-    """Node → what each hook did to the size of the gradient that arrives there."""
-    found: dict[int, list[Work]] = {}
-    for index, row in of.rows:
-        if row.kind in CHANGING and row.subject == "gradient" and row.effect != "kept" and row.node >= 0:
-            before, after = (math.hypot(*of.norms(kept)) for kept in (row.before, row.after))
+def _list_hook_changes(statistics: PassStatistics) -> dict[int, list[SizeChange]]:
+    """Node → the changes that its hooks made to the size of the gradient that arrives there."""
+    changes: dict[int, list[SizeChange]] = {}
+    for index, row in statistics.rows:
+        if row.kind in CHANGING_KINDS and row.subject == "gradient" and row.effect != "kept" and row.node >= 0:
+            before, after = (math.hypot(*statistics.norms(values)) for values in (row.before, row.after))
             if 0 < before < math.inf and 0 < after < math.inf:
-                work = Work(index, math.log(after) - math.log(before), None, row.node, hook=True)
-                found.setdefault(row.node, []).append(work)
-    return found
+                log = math.log(after) - math.log(before)
+                changes.setdefault(row.node, []).append(SizeChange(index, log, None, row.node, is_hook=True))
+    return changes
 
 
-def _segments(of: PassStatistics, passage: list[Gate], hooked: dict[int, list[Work]]) -> Iterator[Segment]:
-    """From each gate to the next: what hooks do, and what is left is the work of the layer."""
-    for gate, following in pairwise(passage):
-        hooks = hooked.get(gate.node, [])
-        log = _change(gate, following) - sum([hook.log for hook in hooks])
-        yield gate, [*hooks, Work(of.computed[gate.node], log, of.around(gate.between), gate.node)]
-    yield from [(gate, []) for gate in passage[-1:]]
+def _split_segments(
+    statistics: PassStatistics, gates: list[Gate], hook_changes: dict[int, list[SizeChange]]
+) -> Iterator[Segment]:
+    """Split the change between two gates into the changes by hooks; the remainder is the change by the layer."""
+    for gate, following in pairwise(gates):
+        hooks = hook_changes.get(gate.node, [])
+        log = _log_change(gate, following) - sum([hook.log for hook in hooks])
+        call = statistics.common_call(gate.nodes_to_next)
+        yield gate, [*hooks, SizeChange(statistics.compute_steps[gate.node], log, call, gate.node)]
+    yield from [(gate, []) for gate in gates[-1:]]
 
 
-def _change(gate: Gate, following: Gate) -> float:
-    """The logarithm of the factor by which norm and root mean square change; 0 where one grows and the other falls."""
+def _log_change(gate: Gate, following: Gate) -> float:
+    """The smaller change of norm and root mean square, as a logarithm; 0 if one of them grows and the other falls."""
     norm = math.log(following.norm) - math.log(gate.norm)
     if following.size == gate.size:
         return norm
@@ -121,48 +127,51 @@ def _change(gate: Gate, following: Gate) -> float:
     return 0.0 if norm * rms < 0 else min(norm, rms, key=abs)
 
 
-def _chain(segments: list[Segment], sign: int) -> list[Segment]:
-    """The stretch over which the size changes the most, with the gate at its end; empty if that is no finding."""
+def _find_chain(segments: list[Segment], sign: int) -> list[Segment]:
+    """Find the segments over which the size changes most, and the gate at their end; empty if they are no finding."""
     total = lowest = most = 0.0
     low = first = last = 0
-    for place, (_, works) in enumerate(segments, 1):
-        for work in works:
-            total += sign * work.log
+    for end, (_, changes) in enumerate(segments, 1):
+        for change in changes:
+            total += sign * change.log
         if total < lowest:
-            low, lowest = place, total
+            low, lowest = end, total
         if total - lowest > most:
-            first, last, most = low, place, total - lowest
-    if most < math.log(TIMES):
+            first, last, most = low, end, total - lowest
+    if most < math.log(CHAIN_FACTOR):
         return []
-    each: dict[tuple[str, int], float] = {}
-    for work in (work for _, works in segments[first:last] for work in works):
-        each[work.layer] = each.get(work.layer, 0.0) + sign * work.log
-    counted = sum(abs(log) > _HARDLY for log in each.values())
-    spread = most - max(each.values()) >= math.log(TIMES)
-    return segments[first : last + 1] if spread and most >= counted * math.log(EACH) else []
+    layers: dict[tuple[str, int], float] = {}
+    for change in (change for _, changes in segments[first:last] for change in changes):
+        layers[change.layer] = layers.get(change.layer, 0.0) + sign * change.log
+    counted = sum(abs(log) > _NEGLIGIBLE for log in layers.values())
+    is_spread = most - max(layers.values()) >= math.log(CHAIN_FACTOR)
+    return segments[first : last + 1] if is_spread and most >= counted * math.log(LAYER_FACTOR) else []
 
 
-def _found(of: PassStatistics, kind: str, sign: int, chain: list[Segment]) -> Finding:
+def _make_chain_finding(statistics: PassStatistics, kind: str, sign: int, chain: list[Segment]) -> Finding:
+    """The finding for a chain, which names the kind of layer that contributes most."""
     (start, _), (end, _) = chain[0], chain[-1]
-    kinds: dict[str, list[Work]] = {}
-    for work in (work for _, works in chain[:-1] for work in works):
-        kinds.setdefault(work.kind(of), []).append(work)
-    logs = {name: sign * sum(work.log for work in works) for name, works in kinds.items()}
+    by_name: dict[str, list[SizeChange]] = {}
+    for change in (change for _, changes in chain[:-1] for change in changes):
+        by_name.setdefault(change.layer_name(statistics), []).append(change)
+    logs = {name: sign * sum(change.log for change in changes) for name, changes in by_name.items()}
     name = max(logs, key=logs.__getitem__)
-    count = len({work.layer for work in kinds[name]})
-    told = say(f"trouble.{kind}.each", count=count, kind=name, factor=_times(sign * logs[name] / count))
-    first = next(work.step for work in kinds[name] if sign * work.log > 0)
-    ends = {"start": of.place(start.node), "first": number(start.rms, 3)}
-    ends |= {"end": of.place(end.node), "last": number(end.rms, 3)}
-    return Finding(first, kind, say(f"trouble.{kind}", whose=told, **ends))
+    count = len({change.layer for change in by_name[name]})
+    culprit = say(f"trouble.{kind}.each", count=count, kind=name, factor=_format_factor(sign * logs[name] / count))
+    first = next(change.step for change in by_name[name] if sign * change.log > 0)
+    ends = {"start": statistics.describe_location(start.node), "first": number(start.rms, 3)}
+    ends |= {"end": statistics.describe_location(end.node), "last": number(end.rms, 3)}
+    return Finding(first, kind, say(f"trouble.{kind}", whose=culprit, **ends))
 
 
-def _of_hook(of: PassStatistics, work: Work) -> Finding:
-    kind = "vanishing" if work.log < 0 else "exploding"
-    hook = say("trouble.hook", hook=work.kind(of), on=of.trace.steps[work.step].on)
-    return Finding(work.step, kind, say(f"trouble.{kind}.hook", hook=hook, factor=_times(work.log)), "remark")
+def _make_hook_finding(statistics: PassStatistics, change: SizeChange) -> Finding:
+    """The remark on a hook that changes a gradient very much."""
+    kind = "vanishing" if change.log < 0 else "exploding"
+    hook = say("trouble.hook", hook=change.layer_name(statistics), on=statistics.trace.steps[change.step].on)
+    sentence = say(f"trouble.{kind}.hook", hook=hook, factor=_format_factor(change.log))
+    return Finding(change.step, kind, sentence, "remark")
 
 
-def _times(log: float) -> str:
-    """A factor in words, from its logarithm; it may be beyond what a float holds."""
-    return number(math.exp(log), 2) if abs(log) < _LARGEST else f"1e{log / math.log(10):+.0f}"
+def _format_factor(log: float) -> str:
+    """Format the factor with this natural logarithm, even if the factor does not fit into a float."""
+    return number(math.exp(log), 2) if abs(log) < _LARGEST_LOG else f"1e{log / math.log(10):+.0f}"

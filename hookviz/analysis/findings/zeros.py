@@ -1,79 +1,87 @@
-"""Where a gradient becomes 0, so that what lies behind gets none."""
+"""Find the step that turns a gradient into zeros, and the leaves that get a zero gradient because of it."""
 
 from typing import Any
 
-from hookviz.analysis.findings.nonfinite import saved
-from hookviz.analysis.findings.pass_statistics import CHANGING, Finding, PassStatistics
+from hookviz.analysis.findings.nonfinite import describe_saved
+from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, Finding, PassStatistics
 from hookviz.support.messages import join, say
 from hookviz.trace import StepRow
 from hookviz.trace.sentences import brief
 
 
-def zeros(of: PassStatistics) -> Finding | None:
-    """The step that turns a gradient into zeros and by that leaves the most leaves with a gradient of 0.
+def find_zeros(statistics: PassStatistics) -> Finding | None:
+    """Find the step that turns a gradient into zeros and gives the most leaves a gradient of 0.
 
-    A warning, where an op that is flat does it to at least half of the leaves; else a remark (see ``_FLAT``).
+    The finding is a warning if an op of ``_FLAT_OPS`` affects at least half of the leaves, else a remark.
     """
     culprits: dict[int, int] = {}
-    """Node → the step at which what arrives there became 0."""
-    killed: dict[int, list[int]] = {}
+    """Node → the step that made the gradient which arrives there 0."""
+    zero_leaves: dict[int, list[int]] = {}
+    """Step that made a gradient 0 → the leaves that get a gradient of 0 because of it."""
     leaves: set[int] = set()
-    for index, row in of.rows:
-        if row.subject == "gradient" and row.kind in ("compute", *CHANGING):
-            ends = _numbed(of, row) if row.kind in _SENDING else [row.node] * _zero(of, row.after)
-            culprit = culprits.get(row.node) if ends and _zero(of, row.before) else index
+    for index, row in statistics.rows:
+        if row.subject == "gradient" and row.kind in ("compute", *CHANGING_KINDS):
+            if row.kind in _SENDING_KINDS:
+                targets = _targets_of_zeros(statistics, row)
+            else:
+                targets = [row.node] if _has_zero_norm(statistics, row.after) else []
+            culprit = culprits.get(row.node) if targets and _has_zero_norm(statistics, row.before) else index
             if culprit is not None:
-                culprits |= {end: culprit for end in ends if end not in culprits}
-        elif culprits and row.kind == "arrive" and not _zero(of, row.after):
-            culprits.pop(row.node, None)  # it comes by another way, too
+                culprits |= {target: culprit for target in targets if target not in culprits}
+        elif culprits and row.kind == "arrive" and not _has_zero_norm(statistics, row.after):
+            culprits.pop(row.node, None)  # a gradient arrives on another path, too
         elif row.kind in ("accumulate", "returned"):
             leaves.add(row.node)
             if row.node in culprits:
-                killed.setdefault(culprits[row.node], []).append(row.node)
-    if not killed:
+                zero_leaves.setdefault(culprits[row.node], []).append(row.node)
+    if not zero_leaves:
         return None
-    first = max(killed, key=lambda step: (len(killed[step]), -step))
-    behind = list(dict.fromkeys(killed[first]))
-    row = of.trace.rows[first]
-    flat = row.kind == "compute" and of.trace.ops[row.node].partition("Backward")[0] in _FLAT
-    severity = "warning" if flat and 2 * len(behind) >= len(leaves) else "remark"
-    return Finding(first, "zero", _told(of, first, behind), severity)
+    first = max(zero_leaves, key=lambda step: (len(zero_leaves[step]), -step))
+    affected = list(dict.fromkeys(zero_leaves[first]))
+    row = statistics.trace.rows[first]
+    is_flat = row.kind == "compute" and statistics.trace.ops[row.node].partition("Backward")[0] in _FLAT_OPS
+    severity = "warning" if is_flat and 2 * len(affected) >= len(leaves) else "remark"
+    return Finding(first, "zero", _describe_zeros(statistics, first, affected), severity)
 
 
 # fmt: off
-_FLAT = {
+_FLAT_OPS = {
     "Relu", "Threshold", "LeakyRelu", "Prelu", "Elu", "Celu", "Selu", "Gelu", "Silu", "Mish", "Softplus",
     "Softshrink", "Hardshrink", "Hardtanh", "Hardswish", "Hardsigmoid", "Sigmoid", "LogSigmoid", "Tanh", "Clamp",
     "ClampMin", "ClampMax", "Softmax", "LogSoftmax", "NativeLayerNorm", "NativeGroupNorm", "NativeBatchNorm",
     "FusedRmsNorm", "Floor", "Ceil", "Round", "Trunc", "Sign",
 }
 # fmt: on
-"""Ops that send zeros where their function does not change: an activation that is saturated or dead, a norm whose
-output does not change the loss. Other ops multiply by zeros, by a mask, by a weight that starts at 0; that may be
-meant, as where stochastic depth leaves out a block."""
+"""Ops that send zeros where their function is constant: a saturated or dead activation, a norm whose output does not
+change the loss. Other ops send zeros because they multiply by zeros, such as a mask or a weight that starts at 0; that
+may be intended, as in stochastic depth, which leaves out whole blocks."""
 
-_SENDING = ("compute", "node_post_hook", "full_backward_hook", "backward_hook")
-"""Steps about what a node sends."""
+_SENDING_KINDS = ("compute", "node_post_hook", "full_backward_hook", "backward_hook")
+"""The kinds of step that hold the gradients that a node sends."""
 
 
-def _numbed(of: PassStatistics, row: StepRow) -> list[int]:
-    """Where a node sends zeros, whatever it sends elsewhere."""
+def _targets_of_zeros(statistics: PassStatistics, row: StepRow) -> list[int]:
+    """The nodes to which a node sends zeros."""
     if not isinstance(row.after, tuple):
-        return of.ends(row.node) if _zero(of, row.after) else []
-    places = (of.trace.edges.get((row.node, slot)) for slot, value in enumerate(row.after) if _zero(of, value))
+        return statistics.targets(row.node) if _has_zero_norm(statistics, row.after) else []
+    slots = (slot for slot, value in enumerate(row.after) if _has_zero_norm(statistics, value))
+    places = (statistics.trace.edges.get((row.node, slot)) for slot in slots)
     return [place[0] for place in places if place is not None]
 
 
-def _zero(of: PassStatistics, kept: Any) -> bool:
-    norms = of.norms(kept)
+def _has_zero_norm(statistics: PassStatistics, values: Any) -> bool:
+    """Whether the norms of values are known and all 0."""
+    norms = statistics.norms(values)
     return bool(norms) and not any(norms)
 
 
-def _told(of: PassStatistics, index: int, leaves: list[int]) -> str:
-    step, count = of.trace.steps[index], len(leaves)
-    first = of.trace.name(leaves[0], 0)
+def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -> str:
+    """The sentence on a step that makes a gradient 0, and on the leaves behind it."""
+    step, count = statistics.trace.steps[index], len(leaves)
+    first = statistics.trace.name(leaves[0], 0)
     behind = say("trouble.behind" if count == 1 else "trouble.behind.many", on=first, count=f"{count - 1:,}")
     if step.kind != "compute":
         return say("trouble.zero.here", told=step.sentence, behind=behind)
-    told = say("trouble.zero", on=of.named(step.node), before=brief(step.before), behind=behind)
-    return join("join.sentences", [told, *saved(of, step.node, lambda index: _zero(of, index))])
+    sentence = say("trouble.zero", on=statistics.describe_node(step.node), before=brief(step.before), behind=behind)
+    saved = describe_saved(statistics, step.node, lambda index: _has_zero_norm(statistics, index))
+    return join("join.sentences", [sentence, *saved])

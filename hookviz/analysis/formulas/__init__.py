@@ -1,1 +1,1 @@
-"""PyTorch's own formula for a gradient, with the values in it."""
+"""Explain gradients with PyTorch's own formulas and the recorded values."""

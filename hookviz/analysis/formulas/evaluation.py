@@ -1,6 +1,6 @@
-"""A formula computed: a small set of operations, walked as a tree and never run as Python.
+"""Evaluate formulas: a small set of operations, computed by walking the syntax tree, never run as Python.
 
-Here it is computed from settings: numbers, shapes and None. ``autograd.formulas`` computes it from tensors, too.
+This module computes with settings: numbers, shapes and None. ``autograd.formulas`` also computes with tensors.
 """
 
 import ast
@@ -15,69 +15,74 @@ Dims = int | Sequence[int] | None
 
 
 class NotRecorded:
-    """Stands for a value that is there and was not kept; ``why`` says why."""
+    """A placeholder for a value that was not recorded; ``why`` is the end of the message key that says why."""
 
     def __init__(self, why: str) -> None:
         self.why = why
 
 
 class Missing(Exception):
-    """A formula needs a value that was not kept."""
+    """A formula needs a value that was not recorded."""
 
 
 class NoReading(Exception):
-    """A formula says nothing of this case."""
+    """The reading of a formula does not cover this case."""
 
 
 class NeedsTorch(Exception):
-    """A formula computes with the numbers of tensors."""
+    """A formula computes with tensors, which this evaluator does not support."""
 
 
 def numel(x: Any, dim: Dims = None) -> int:
-    """How many numbers a shape (or a tensor) has, or how many along some of its dimensions.
+    """The number of elements of a shape (or a tensor), in total or along some of its dimensions.
 
     >>> numel((2, 3)), numel((2, 3), -1), numel(())
     (6, 3, 1)
     """
     shape = getattr(x, "shape", x)
-    several = [dim] if isinstance(dim, int) else list(dim or range(len(shape)))
-    return math.prod(shape[d] for d in several) if len(shape) else 1
+    dims = [dim] if isinstance(dim, int) else list(dim or range(len(shape)))
+    return math.prod(shape[d] for d in dims) if len(shape) else 1
 
 
-def inverse(dims: Sequence[int]) -> tuple[int, ...]:
-    """The order of dimensions that undoes ``dims``.
+def invert_order(dims: Sequence[int]) -> tuple[int, ...]:
+    """The order of dimensions that reverses the permutation ``dims``.
 
-    >>> inverse((2, 0, -2))
+    >>> invert_order((2, 0, -2))
     (1, 2, 0)
     """
     order = [d % len(dims) for d in dims]
     return tuple(order.index(d) for d in range(len(dims)))
 
 
-def opposite(numbers: Sequence[int]) -> tuple[int, ...]:
-    """Each number with its sign turned.
+def negate_each(numbers: Sequence[int]) -> tuple[int, ...]:
+    """Negate each number.
 
-    >>> opposite((1, -2))
+    >>> negate_each((1, -2))
     (-1, 2)
     """
     return tuple(-n for n in numbers)
 
 
-def last(shape: Sequence[int]) -> tuple[int, ...]:
-    """The last dimensions, as many as ``shape`` has.
+def last_dims(shape: Sequence[int]) -> tuple[int, ...]:
+    """The last dimensions of a tensor, as many as ``shape`` has.
 
-    >>> last((3, 4))
+    >>> last_dims((3, 4))
     (-2, -1)
     """
     return tuple(range(-len(shape), 0))
 
 
-PLAIN: dict[str, Callable[..., Any]] = {"size": numel, "inverse": inverse, "opposite": opposite, "last": last}
-"""Functions that give plain numbers; with values in it, a formula shows the numbers."""
+PLAIN_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "size": numel,
+    "inverse": invert_order,
+    "opposite": negate_each,
+    "last": last_dims,
+}
+"""Name in formulas → a function that returns plain numbers; a formula with values shows its result."""
 
 
-def _raised(base: Any, exponent: Any) -> Any:
-    """A power of plain numbers. One of whole numbers could have any number of digits."""
+def _raise_to_power(base: Any, exponent: Any) -> Any:
+    """Compute a power of plain numbers; in floating point if an integer result could have very many digits."""
     return base**exponent if isinstance(base, float) or abs(exponent) <= 64 else float(base) ** exponent
 
 
@@ -86,11 +91,11 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
-    ast.Pow: _raised,
+    ast.Pow: _raise_to_power,
     ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_,
 }
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -102,80 +107,83 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 class Evaluator:
-    """Computes what expressions come to, given what their names stand for.
+    """Computes the values of expressions, given the values of their names.
 
     Raises:
-        Missing: a value that is needed was not kept.
-        NoReading: the formula is silent about this case.
-        NeedsTorch: the formula computes with the numbers of tensors.
-        Exception: Python cannot compute with such settings; a file may hold any.
+        Missing: a required value was not recorded.
+        NoReading: the reading does not cover this case.
+        NeedsTorch: the formula computes with tensors.
+        Exception: Python cannot compute with these settings; a file may hold any settings.
 
-    >>> from hookviz.analysis.formulas.derivatives import parsed
-    >>> Evaluator({"a": 2}).value(parsed("(a + 1) ** 2"))
+    >>> from hookviz.analysis.formulas.derivatives import parse_formula
+    >>> Evaluator({"a": 2}).value(parse_formula("(a + 1) ** 2"))
     9
     """
 
-    functions: ClassVar[Mapping[str, Callable[..., Any]]] = PLAIN
+    functions: ClassVar[Mapping[str, Callable[..., Any]]] = PLAIN_FUNCTIONS
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self.names = names
 
     def value(self, node: ast.expr) -> Any:
-        """What an expression comes to."""
+        """Compute the value of an expression."""
         match node:
             case ast.Constant(value):
                 return value
             case ast.Name(id=name):
-                return self._named(name)
+                return self._look_up(name)
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 return self.negated(self.value(inner))
             case ast.BinOp(left=left, op=op, right=right):
                 return self.combined(type(op), self.value(left), self.value(right))
             case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op]):
-                return _COMPARE[type(op)](self.names.get(name), None)  # asked of what may not have been kept, too
+                return _COMPARISONS[type(op)](self.names.get(name), None)  # the value need not be recorded
             case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return self.compared(_COMPARE[type(op)], self.value(left), self.value(right))
-            case ast.BoolOp(values=parts):  # "or" is all that is needed
-                return any(self.value(part) for part in parts)
+                return self.compared(_COMPARISONS[type(op)], self.value(left), self.value(right))
+            case ast.BoolOp(values=operands):  # formulas contain no other operator than "or"
+                return any(self.value(operand) for operand in operands)
             case ast.IfExp():
-                return _read(self.value(self.branch(node)))
+                return _require_reading(self.value(self.branch(node)))
             case ast.Call(func=ast.Name(id=name), args=arguments):
-                return self.functions[name](*(self.value(part) for part in arguments))
+                return self.functions[name](*(self.value(argument) for argument in arguments))
         raise TypeError(ast.dump(node))
 
     def branch(self, node: ast.IfExp) -> ast.expr:
-        """The part of a choice that holds here."""
+        """The branch of a conditional expression that applies."""
         return node.body if self.value(node.test) else node.orelse
 
-    def _named(self, name: str) -> Any:
+    def _look_up(self, name: str) -> Any:
+        """The value of a name; raises ``Missing`` if it was not recorded."""
         if name == "pi":
             return math.pi
-        found = self.names.get(name, NotRecorded("none"))
-        for part in found if isinstance(found, list) else [found]:
-            if isinstance(part, NotRecorded):
-                raise Missing(part.why)
-        return found
+        value = self.names.get(name, NotRecorded("none"))
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, NotRecorded):
+                raise Missing(item.why)
+        return value
 
     def negated(self, x: Any) -> Any:
-        """The opposite of a number."""
-        return -_plain(x)
+        """Negate a number."""
+        return -_require_plain(x)
 
     def combined(self, op: type[ast.operator], a: Any, b: Any) -> Any:
-        """Two numbers added, multiplied, …"""
-        return _ARITHMETIC[op](_plain(a), _plain(b))
+        """Add, multiply, … two numbers."""
+        return _ARITHMETIC[op](_require_plain(a), _require_plain(b))
 
     def compared(self, compare: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """Whether ``compare`` holds of two settings."""
-        return compare(_plain(a), _plain(b))
+        """Compare two settings with the operator ``compare``."""
+        return compare(_require_plain(a), _require_plain(b))
 
 
-def _read(x: Any) -> Any:
+def _require_reading(x: Any) -> Any:
+    """``x``; raises ``NoReading`` if it is None, which marks a case that the reading does not cover."""
     if x is None:
         raise NoReading
     return x
 
 
-def _plain(x: Any) -> Any:
+def _require_plain(x: Any) -> Any:
+    """``x``; raises ``NeedsTorch`` if it is a tensor or a list of tensors."""
     if isinstance(x, Value | list):
         raise NeedsTorch
     return x

@@ -1,13 +1,13 @@
-"""Why a gradient is what it is: the formula, the values in it, and whether they come to what was recorded."""
+"""Explain a gradient: its formula, the values in it, and whether their result equals the recorded gradient."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hookviz.analysis.formulas.derivatives import names_of, parsed
+from hookviz.analysis.formulas.derivatives import names_of, parse_formula
 from hookviz.analysis.formulas.evaluation import NotRecorded
 from hookviz.analysis.formulas.formula_inputs import FormulaInputs
-from hookviz.analysis.formulas.formula_text import SUMMAND, Writer, text_of
+from hookviz.analysis.formulas.formula_text import SUMMAND, FormulaWriter, text_of
 from hookviz.analysis.formulas.verdicts import Verdicts
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
@@ -17,28 +17,29 @@ from hookviz.trace.rows import BACKWARD
 from hookviz.trace.sentences import brief
 from hookviz.trace.values import Value
 
-LINE = 140
-"""A formula that gets longer than this with its values in it is told without them."""
+MAX_FORMULA_LENGTH = 140
+"""If a formula with its values has more characters than this, it is shown without them."""
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why one gradient is what it is."""
+    """The explanation of one gradient."""
 
     on: str
-    """The tensor to which it goes."""
+    """The tensor or node that receives the gradient."""
     formula: str
-    """In the names that torch uses: ``grad × other``; empty where no formula is known."""
+    """The formula in the names that torch uses: ``grad × other``; empty if no formula is known."""
     filled: str
-    """The same with the values in it: ``2 × 4``; empty unless it comes to what was recorded, and fits on a line."""
+    """The formula with its values: ``2 × 4``; empty unless it is explained, and short enough."""
     value: Value | None
-    """The gradient that was recorded."""
+    """The recorded gradient."""
     source: str | None
-    """The text in torch's ``derivatives.yaml`` of which the formula is a reading."""
+    """The text in torch's ``derivatives.yaml`` from which the formula comes."""
     verdict: Verdict
-    """``explained``, ``symbols only`` or ``not explained``."""
+    """``explained`` (the formula gives the recorded gradient), ``symbols only`` (that could not be checked) or
+    ``not explained``."""
     note: str = ""
-    """What else there is to say: what was summed over, or why there is no more than this."""
+    """A remark: the dimensions that were summed over, or why values or an explanation are missing."""
 
     @property
     def text(self) -> str:
@@ -52,126 +53,128 @@ class Reason:
         return join("join.equals", parts)
 
 
-def why(trace: TraceData, step: int) -> Table[Reason]:
-    """The reasons for a step; see ``Trace.why``."""
+def explain_step(trace: TraceData, step: int) -> Table[Reason]:
+    """Explain the gradients of a step; see ``Trace.why``."""
     head = [say(f"table.{name}") for name in ("on", "why", "source", "note")]
-    return Table(Explainer(trace).reasons(step), head, _cells, nothing=say("why.nothing"))
+    return Table(Explainer(trace).reasons(step), head, _format_reason, nothing=say("why.nothing"))
 
 
-def _cells(reason: Reason) -> tuple[str, ...]:
+def _format_reason(reason: Reason) -> tuple[str, ...]:
+    """The cells of a row in the table of reasons."""
     return reason.on, reason.text, reason.source or "", reason.note
 
 
 class Explainer:
-    """Finds reasons in one trace, each gradient's once."""
+    """Explains the gradients of one trace, each of them only once."""
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self._inputs = FormulaInputs(trace)
         self._verdicts = Verdicts(trace, self._inputs)
-        self._computed: dict[tuple[int, int], Reason | None] = {}
+        self._sent_reasons: dict[tuple[int, int], Reason | None] = {}
+        """Step and slot → the reason for the gradient that a node sent there."""
 
-    def reasons(self, step: int, most: int | None = None) -> list[Reason]:
-        """Those for a step in which a node computes, or a gradient arrives or is accumulated; none for any other.
+    def reasons(self, step: int, limit: int | None = None) -> list[Reason]:
+        """The reasons for a step in which a node computes, or a gradient arrives or is accumulated; else none.
 
-        Of a node that sends very many gradients, those for the first ``most``.
+        For a node that sends more gradients than ``limit``, only the first ``limit`` are explained.
         """
         row = self.trace.rows[step]
         if row.kind == "compute":
             slots = range(len(row.after) if isinstance(row.after, tuple) else 1)
-            found = (self._sent(step, slot) for slot in slots[:most])
-            return [reason for reason in found if reason is not None]
+            reasons = (self._explain_sent(step, slot) for slot in slots[:limit])
+            return [reason for reason in reasons if reason is not None]
         if row.kind == "arrive":
-            return self._arrived(self.trace.steps[step])
-        return [self._accumulated(self.trace.steps[step])] if row.kind == "accumulate" else []
+            return self._explain_arrival(self.trace.steps[step])
+        return [self._explain_accumulation(self.trace.steps[step])] if row.kind == "accumulate" else []
 
-    # -- what a node computes
+    # -- the gradients that a node computes
 
-    def _sent(self, step: int, slot: int) -> Reason | None:
-        """That for one edge of the node, None where it sent nothing."""
-        if (step, slot) not in self._computed:
-            row = self.trace.rows[step]
-            self._computed[step, slot] = self._found(step, row, slot)
-        return self._computed[step, slot]
+    def _explain_sent(self, step: int, slot: int) -> Reason | None:
+        """The reason for the gradient that a node sent on one edge; None if it sent none."""
+        if (step, slot) not in self._sent_reasons:
+            self._sent_reasons[step, slot] = self._find_sent_reason(step, self.trace.rows[step], slot)
+        return self._sent_reasons[step, slot]
 
-    def _found(self, step: int, row: StepRow, slot: int) -> Reason | None:
+    def _find_sent_reason(self, step: int, row: StepRow, slot: int) -> Reason | None:
         after = row.after if isinstance(row.after, tuple) else (row.after,)
-        if slot >= len(after):  # only a file can say that this edge carried something
+        if slot >= len(after):  # happens only in a damaged or foreign file
             return None
         place, value = self.trace.edges.get((row.node, slot)), self.trace.value(after[slot])
         if place is None or not isinstance(value, Value):
             return None
-        found, on = self._verdicts.find_sent(step, slot), self.trace.name(*place)
-        if found is None:
-            return Reason(on, "", "", value, None, UNEXPLAINED, self._no_entry(row))
-        return _write_reason(found, on, value, self._inputs.names(step, slot))
+        reason_row, on = self._verdicts.find_sent(step, slot), self.trace.name(*place)
+        if reason_row is None:
+            return Reason(on, "", "", value, None, UNEXPLAINED, self._describe_missing_formula(row))
+        return _make_reason(reason_row, on, value, self._inputs.names(step, slot))
 
-    def _no_entry(self, row: StepRow) -> str:
-        """Why there is no formula for what a node sent: the node is a Function in Python, or nobody wrote it down."""
+    def _describe_missing_formula(self, row: StepRow) -> str:
+        """Say why a node has no formula: it is a Function written in Python, or ``formulas.json`` has no entry."""
         saved = self.trace.lookup.saved(row.pass_id, row.node)
-        written = [part.plain for part in saved if part.name == BACKWARD]
-        if not written:
+        sources = [value.plain for value in saved if value.name == BACKWARD]
+        if not sources:
             return say("why.no_entry", op=self.trace.ops[row.node])
-        return say("why.function", where=written[-1]) if written[-1] else say("why.function.hidden")
+        return say("why.function", where=sources[-1]) if sources[-1] else say("why.function.hidden")
 
-    # -- what arrives, and what is added up
+    # -- gradients that arrive and are added up
 
-    def _arrived(self, step: Step) -> list[Reason]:
-        """Why each contribution, and if there are several, their sum."""
-        parts = [self._contribution(step, *part) for part in step.row.parts]
-        return parts if len(parts) < 2 else [*parts, self._sum(step, say("why.sum", count=len(parts)))]
+    def _explain_arrival(self, step: Step) -> list[Reason]:
+        """The reasons for each contribution to a gradient and, if there are several, for their sum."""
+        reasons = [self._explain_contribution(step, *part) for part in step.row.parts]
+        return reasons if len(reasons) < 2 else [*reasons, self._explain_sum(step, say("why.sum", count=len(reasons)))]
 
-    def _contribution(self, step: Step, node: int, slot: int, index: int | None) -> Reason:
+    def _explain_contribution(self, step: Step, node: int, slot: int, index: int | None) -> Reason:
+        """The reason for one contribution, which ``node`` sent from ``slot``; a seed if ``node`` is negative."""
         value = self.trace.value(index)
         assert not isinstance(value, tuple)  # an edge carries one gradient
-        sent = self.trace.lookup.computed.get((step.pass_id, node))
-        reason = None if node < 0 or sent is None else self._sent(sent, slot)
+        computed_at = self.trace.lookup.computed.get((step.pass_id, node))
+        reason = None if node < 0 or computed_at is None else self._explain_sent(computed_at, slot)
         if reason is None:
             note = say("part.seed" if node < 0 else "why.unseen")
             return Reason(step.on, "", brief(value), value, None, EXPLAINED if node < 0 else UNEXPLAINED, note)
         if value is None or reason.value == value or repr(reason.value) == repr(value):
             return reason
-        changed = say("why.changed_later", before=brief(reason.value), after=brief(value), op=self.trace.name(node))
-        return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=changed)
+        note = say("why.changed_later", before=brief(reason.value), after=brief(value), op=self.trace.name(node))
+        return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=note)
 
-    def _accumulated(self, step: Step) -> Reason:
-        """The old ``.grad`` and the gradient that came last."""
-        return self._sum(step, "grad" if step.before is None else ".grad + grad")
+    def _explain_accumulation(self, step: Step) -> Reason:
+        """The reason for a ``.grad``: the sum of the old ``.grad`` and the gradient that arrived last."""
+        return self._explain_sum(step, "grad" if step.before is None else ".grad + grad")
 
-    def _sum(self, step: Step, formula: str) -> Reason:
-        """What several gradients add up to."""
-        found = self._verdicts.find_sum(step.index)
-        filled = _write_sum(self._inputs.terms(step.index)) if found.verdict == EXPLAINED else ""
-        note = _write_notes(found.notes, formula)
-        assert not isinstance(step.after, tuple)  # one gradient arrives
-        return Reason(step.on, formula, filled, step.after, None, found.verdict, note)
+    def _explain_sum(self, step: Step, formula: str) -> Reason:
+        """The reason for a sum of gradients."""
+        reason_row = self._verdicts.find_sum(step.index)
+        filled = _write_sum(self._inputs.terms(step.index)) if reason_row.verdict == EXPLAINED else ""
+        note = _write_notes(reason_row.notes, formula)
+        assert not isinstance(step.after, tuple)  # a sum is a single gradient
+        return Reason(step.on, formula, filled, step.after, None, reason_row.verdict, note)
 
 
-def _write_reason(found: ReasonRow, on: str, value: Value, names: Mapping[str, Any]) -> Reason:
-    """The reason that a row tells, with the formula as a person reads it."""
-    silent = any(note.key == "why.case" for note in found.notes)
-    formula = "" if silent else Writer(names).write(parsed(found.reading))
-    filled = _fill_in(found.reading, names, formula) if found.verdict == EXPLAINED else ""
-    return Reason(on, formula, filled, value, found.source, found.verdict, _write_notes(found.notes, formula))
+def _make_reason(row: ReasonRow, on: str, value: Value, names: Mapping[str, Any]) -> Reason:
+    """Make a reason of a row, with its formula written for people."""
+    has_no_reading = any(note.key == "why.case" for note in row.notes)
+    formula = "" if has_no_reading else FormulaWriter(names).write(parse_formula(row.reading))
+    filled = _fill_in(row.reading, names, formula) if row.verdict == EXPLAINED else ""
+    return Reason(on, formula, filled, value, row.source, row.verdict, _write_notes(row.notes, formula))
 
 
 def _write_notes(notes: Sequence[Note], formula: str) -> str:
-    """What else there is to say, in sentences."""
-    told = (say(note.key, formula=formula) if note.key == "why.differs" else note.text for note in notes)
-    return join("join.sentences", told)
+    """Write notes as sentences."""
+    sentences = (say(note.key, formula=formula) if note.key == "why.differs" else note.text for note in notes)
+    return join("join.sentences", sentences)
 
 
 def _fill_in(reading: str, names: Mapping[str, Any], formula: str) -> str:
-    """The formula with the values in it; empty where they do not fit, or there are none."""
+    """Write the formula with its values; empty if they do not fit, or if it has none."""
     known = {name: names[name] for name in names_of(reading) if name in names}
-    texts = {name: text_of(thing) for name, thing in known.items() if not isinstance(thing, NotRecorded)}
-    writer = Writer(names, texts)
-    filled = writer.write(parsed(reading))
-    return filled if writer.fits and len(filled) <= LINE and filled != formula else ""
+    texts = {name: text_of(value) for name, value in known.items() if not isinstance(value, NotRecorded)}
+    writer = FormulaWriter(names, texts)
+    filled = writer.write(parse_formula(reading))
+    return filled if writer.fits and len(filled) <= MAX_FORMULA_LENGTH and filled != formula else ""
 
 
 def _write_sum(terms: Sequence[Any]) -> str:
-    """The values of a sum; empty where they do not fit."""
+    """Write a sum with its values; empty if they do not fit."""
     pieces = [text_of(term) for term in terms]
     if not all(piece.fits for piece in pieces):
         return ""

@@ -1,1 +1,1 @@
-"""Questions about a trace, and which answers are right."""
+"""Ask questions about a trace, and judge the answers."""

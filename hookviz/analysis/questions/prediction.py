@@ -1,4 +1,4 @@
-"""Questions about what a hook or a node is about to do, with the answers and the reasons that a trace gives."""
+"""Make questions about what a hook or a node is about to do, with the answers that the trace holds."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -10,16 +10,16 @@ from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Part,
 from hookviz.trace.sentences import brief, labelled, numeral, sends
 from hookviz.trace.values import flat, number
 
-MOST = 100
-"""Nobody answers more questions than this about one recording, and each is saved with the player."""
+MAX_QUESTIONS = 100
+"""The number of questions per trace: nobody answers more of them, and each takes space in the player."""
 
-FEW = 4
-"""No more numbers than this are asked for at once."""
+MAX_NUMBERS = 4
+"""A question asks for at most this many numbers."""
 
-_CHOICES, _REASONS, _BACK = 6, 5, 40
-"""At most: hooks to choose from, wrong numbers that have a reason, steps looked back for those."""
+_MAX_CHOICES, _MAX_MISTAKES, _MAX_STEPS_BACK = 6, 5, 40
+"""Per question: hooks to choose from, wrong answers with a reason, and steps before it that are searched for those."""
 
-_WORDED = {
+_QUESTION_KEYS = {
     "forward_pre_hook": "ask.input",
     "forward_hook": "ask.output",
     "full_backward_pre_hook": "ask.grad_output",
@@ -28,42 +28,45 @@ _WORDED = {
     "node_post_hook": "ask.sent",
     "post_accumulate_hook": "ask.grad",
 }
+"""Kind of hook → the key of the question for the numbers that come out; ``ask.gradient`` for other kinds."""
 _EFFECTS = ("kept", "edited", "replaced")
 
 Question = dict[str, Any]
+"""Plain data: a ``text`` and either an ``answer`` with ``reasons`` (pairs of a wrong answer and why it is wrong), or
+``choices`` with the index of the ``right`` one and a reason for each choice."""
 
 
-def questions(steps: Sequence[Step], fired: Sequence[Step] | None = None) -> dict[int, Question]:
-    """What to ask before each of ``steps`` that a hook takes: index of the step that waits for it → the question.
+def make_questions(steps: Sequence[Step], fired: Sequence[Step] | None = None) -> dict[int, Question]:
+    """Make the questions about ``steps``: index of the step before which a question is asked → the question.
 
-    A number is asked for, and which hook runs next, by turns. Where no hook runs at all, it is asked before each node
-    what it sends on. ``fired`` are the steps that a hook takes, if somebody knows them already.
-    A question, plain data, has its ``text`` and either an ``answer`` with ``reasons`` (pairs of a wrong answer and
-    why), or ``choices``, the place of the ``right`` one, and a reason for each.
+    The questions alternate between the numbers that come out of a hook, and the hook that runs next. If no hook runs at
+    all, there is a question before each node about the gradients that it sends. ``fired`` can pass the steps of hooks
+    if the caller has them already.
 
     >>> import torch, hookviz
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> with x.register_hook(lambda grad: grad * 10), hookviz.record() as trace:
     ...     (x * x).backward()
-    >>> [question] = questions(trace.steps).values()
+    >>> [question] = make_questions(trace.steps).values()
     >>> question["text"], question["answer"]
     ('λ grad * 10 is about to run on x; the gradient is 6. What comes out?', '60')
     """
     fired = [step for step in steps if step.kind in HOOK_KINDS] if fired is None else fired
     if not fired:
-        return _of_nodes(steps)
-    asked: dict[int, Question] = {}
-    for count, step in enumerate([step for step in fired if step.index][:MOST]):
-        for way in (_which, _number, _effect) if count % 2 else (_number, _which, _effect):
-            question = way(step, steps)
+        return _ask_about_nodes(steps)
+    by_step: dict[int, Question] = {}
+    for count, step in enumerate([step for step in fired if step.index][:MAX_QUESTIONS]):
+        first_two = (_ask_next_hook, _ask_number) if count % 2 else (_ask_number, _ask_next_hook)
+        for ask in (*first_two, _ask_effect):
+            question = ask(step, steps)
             if question is not None:
-                asked[_before(step, steps) if way is _which else step.index] = question
+                by_step[_find_question_step(step, steps) if ask is _ask_next_hook else step.index] = question
                 break
-    return asked
+    return by_step
 
 
-def _before(step: Step, steps: Sequence[Step]) -> int:
-    """Where to ask which hook is next: before the gradient arrives, which would tell."""
+def _find_question_step(step: Step, steps: Sequence[Step]) -> int:
+    """The step before which to ask which hook is next: before its gradient arrives, which would give it away."""
     index = step.index
     while index > 1 and _leads_to(steps[index - 1], step):
         index -= 1
@@ -71,107 +74,118 @@ def _before(step: Step, steps: Sequence[Step]) -> int:
 
 
 def _leads_to(other: Step, step: Step) -> bool:
-    here = (other.node >= 0 and other.node == step.node) or (other.row.call >= 0 and other.row.call == step.row.call)
-    return here and other.pass_id == step.pass_id and other.row.hook is None
+    """Whether ``other``, which is not a hook, concerns the same node or module call as ``step``."""
+    same_node = other.node >= 0 and other.node == step.node
+    same_call = other.row.call >= 0 and other.row.call == step.row.call
+    return (same_node or same_call) and other.pass_id == step.pass_id and other.row.hook is None
 
 
-# What comes out
+# The numbers that come out of a hook
 
 
-def _number(step: Step, steps: Sequence[Step]) -> Question | None:
-    given, made = numbers(step.before), numbers(step.after)
-    if step.kind in STEP_HOOK_KINDS or step.row.subject != "gradient" or given is None or made is None:
+def _ask_number(step: Step, steps: Sequence[Step]) -> Question | None:
+    """Ask for the numbers that come out of a hook on gradients; None if they cannot be typed."""
+    inputs, outputs = list_numbers(step.before), list_numbers(step.after)
+    if step.kind in STEP_HOOK_KINDS or step.row.subject != "gradient" or inputs is None or outputs is None:
         return None
     reasons: list[list[str]] = []
-    told: list[Numbers] = [made]
-    for wrong, text in _mistakes(step, steps, given, made):
-        if len(wrong) == len(made) and not any(are_near(wrong, other) for other in told) and len(reasons) < _REASONS:
-            told.append(wrong)
-            reasons.append([_written(wrong), text])
-    return {"text": _about(step), "answer": _written(made), "reasons": reasons}
+    answers: list[Numbers] = [outputs]
+    for wrong, text in _list_mistakes(step, steps, inputs, outputs):
+        is_new = len(wrong) == len(outputs) and not any(are_near(wrong, other) for other in answers)
+        if is_new and len(reasons) < _MAX_MISTAKES:
+            answers.append(wrong)
+            reasons.append([_format_numbers(wrong), text])
+    return {"text": _write_question(step), "answer": _format_numbers(outputs), "reasons": reasons}
 
 
-def _about(step: Step) -> str:
-    """The question for a number, in the words of this kind of hook."""
+def _write_question(step: Step) -> str:
+    """The text of a question for numbers, in the words of this kind of hook."""
     before = labelled(step.before, step.row.labels[0])
-    key = _WORDED.get(step.kind, "ask.gradient")
-    return say(key, hook=_hook(step), on=step.on, before=before)
+    key = _QUESTION_KEYS.get(step.kind, "ask.gradient")
+    return say(key, hook=_label_hook(step), on=step.on, before=before)
 
 
-def _mistakes(step: Step, steps: Sequence[Step], given: Numbers, made: Numbers) -> Iterator[tuple[Numbers, str]]:
-    """Wrong answers that have a reason, and why they are wrong: the likeliest first."""
-    forward = step.kind in FORWARD_HOOK_KINDS
-    if step.effect == "kept" and None not in made:
-        yield [None] * len(made), say("ask.none")
-    yield given, say("ask.before.value" if forward else "ask.before", value=brief(step.before), hook=_hook(step))
-    past = [other for other in steps[max(0, step.index - _BACK) : step.index] if other.pass_id == step.pass_id]
-    yield from _out_of_date(step, past, given, made)
+def _list_mistakes(
+    step: Step, steps: Sequence[Step], inputs: Numbers, outputs: Numbers
+) -> Iterator[tuple[Numbers, str]]:
+    """Wrong answers with the reason why they are wrong, the likeliest first."""
+    is_forward = step.kind in FORWARD_HOOK_KINDS
+    if step.effect == "kept" and None not in outputs:
+        yield [None] * len(outputs), say("ask.none")
+    key = "ask.before.value" if is_forward else "ask.before"
+    yield inputs, say(key, value=brief(step.before), hook=_label_hook(step))
+    previous = steps[max(0, step.index - _MAX_STEPS_BACK) : step.index]
+    past = [other for other in previous if other.pass_id == step.pass_id]
+    yield from _list_stale_results(step, past, inputs, outputs)
     for other in sorted(past, key=lambda other: (other.kind not in HOOK_KINDS, -other.index)):
-        after = numbers(other.after)
+        after = list_numbers(other.after)
         if after is not None and other.row.subject == "gradient":
-            yield from ((after, text) for text in _told(other, step))
+            yield from ((after, text) for text in _explain_value(other, step))
 
 
-def _told(other: Step, step: Step) -> Iterator[str]:
-    """What the value after ``other`` is, if that is worth telling to one who takes it for what ``step`` makes."""
+def _explain_value(other: Step, step: Step) -> Iterator[str]:
+    """Say what the value after ``other`` really is, for somebody who takes it for the result of ``step``."""
     value = brief(other.after)
     if other.kind in HOOK_KINDS:
-        yield say("ask.made", value=value, hook=_hook(other), on=other.on, before=brief(other.before))
+        yield say("ask.made", value=value, hook=_label_hook(other), on=other.on, before=brief(other.before))
     elif other.kind in ("call", "forward"):
         yield say(f"ask.value.{other.kind}", value=value, on=other.on)
     elif other.kind in ("seed", "arrive", "accumulate") and other.on != step.on:
         yield say("ask.elsewhere", value=value, on=other.on)
 
 
-def _out_of_date(step: Step, past: list[Step], given: Numbers, made: Numbers) -> Iterator[tuple[Numbers, str]]:
-    """What would come out if the hook before this one had not run, where a sum or a product tells it."""
-    before = [other for other in past if other.kind in HOOK_KINDS and _where(other) == _where(step)]
-    old = numbers(before[-1].before) if before else None
-    if old is None or len(old) != len(given) or None in [*old, *given, *made]:
+def _list_stale_results(
+    step: Step, past: list[Step], inputs: Numbers, outputs: Numbers
+) -> Iterator[tuple[Numbers, str]]:
+    """The results if the hook before this one had not run, assuming that the hook adds or multiplies."""
+    before = [other for other in past if other.kind in HOOK_KINDS and _hook_target(other) == _hook_target(step)]
+    old = list_numbers(before[-1].before) if before else None
+    if old is None or len(old) != len(inputs) or None in [*old, *inputs, *outputs]:
         return
-    text = say("ask.old", hook=_hook(before[-1]), old=brief(before[-1].before), now=brief(step.before))
-    three: list[tuple[float, float, float]] = list(zip(old, given, made, strict=True))  # type: ignore[arg-type]
-    yield [a + (made - given) for a, given, made in three], text
-    if all(given for _, given, _ in three):
-        yield [a * (made / given) for a, given, made in three], text
+    text = say("ask.old", hook=_label_hook(before[-1]), old=brief(before[-1].before), now=brief(step.before))
+    triples: list[tuple[float, float, float]] = list(zip(old, inputs, outputs, strict=True))  # type: ignore[arg-type]
+    yield [a + (y - x) for a, x, y in triples], text
+    if all(x for _, x, _ in triples):
+        yield [a * (y / x) for a, x, y in triples], text
 
 
-def numbers(values: Values) -> Numbers | None:
-    """The numbers of a gradient or of several, None for one that there is not; None where nobody could type them.
+def list_numbers(values: Values) -> Numbers | None:
+    """The numbers of gradients in one list, None for a missing gradient; no list if nobody could type it.
 
     >>> import torch
     >>> from hookviz.trace.values import Value
-    >>> numbers((Value.of(torch.tensor([1.0, 2.0])), None))
+    >>> list_numbers((Value.of(torch.tensor([1.0, 2.0])), None))
     [1.0, 2.0, None]
     """
-    found: Numbers = []
+    numbers: Numbers = []
     for value in values if isinstance(values, tuple) else (values,):
-        held = [None] if value is None else None if value.note is not None else value.tolist()
-        if held is None:
+        nested = [None] if value is None else None if value.note is not None else value.tolist()
+        if nested is None:
             return None
-        parts = list(flat(held))
-        if any(isinstance(part, complex) for part in parts):
+        elements = list(flat(nested))
+        if any(isinstance(x, complex) for x in elements):
             return None
-        found += [part if part is None else float(part) for part in parts]  # type: ignore[arg-type]
-    return found if 0 < len(found) <= FEW else None
+        numbers += [x if x is None else float(x) for x in elements]  # type: ignore[arg-type]
+    return numbers if 0 < len(numbers) <= MAX_NUMBERS else None
 
 
-def _written(answer: Numbers) -> str:
-    return ", ".join(say("name.none") if part is None else number(part) for part in answer)
+def _format_numbers(answer: Numbers) -> str:
+    return ", ".join(say("name.none") if x is None else number(x) for x in answer)
 
 
-# Which hook is next
+# The hook that runs next
 
 
 class _Choice(NamedTuple):
-    """A hook on what it runs on, and the step that shows it: its next firing, else its last."""
+    """A hook, its target, and its next firing in the pass, or else its last; None if it does not run."""
 
     hook: int
     on: str
     step: Step | None
 
 
-def _which(step: Step, steps: Sequence[Step]) -> Question | None:
+def _ask_next_hook(step: Step, steps: Sequence[Step]) -> Question | None:
+    """Ask which hook runs next; None if fewer than two hooks are left in the pass."""
     ran: dict[tuple[int, str], Step] = {}
     coming: dict[tuple[int, str], Step] = {}
     for index in step.trace.lookup.hook_steps(step.pass_id):
@@ -184,51 +198,53 @@ def _which(step: Step, steps: Sequence[Step]) -> Question | None:
         else:
             coming.setdefault((hook, other.on), other)
     if len(coming) < 2:
-        return None  # whoever has watched so far knows which is left
-    known: dict[tuple[int, str], Step | None] = {**coming, **dict(reversed(ran.items())), **_silent(step, ran, coming)}
-    choices = [_Choice(*key, other) for key, other in list(known.items())[:_CHOICES]]
+        return None  # a single hook that is left would be obvious
+    silent = _list_silent_hooks(step, ran, coming)
+    candidates: dict[tuple[int, str], Step | None] = {**coming, **dict(reversed(ran.items())), **silent}
+    choices = [_Choice(*key, other) for key, other in list(candidates.items())[:_MAX_CHOICES]]
     right = choices[0]
     choices.sort(key=lambda choice: (choice.on, choice.hook))
     return {
         "text": say("ask.which"),
-        "choices": _labels(step, choices),
+        "choices": _label_choices(step, choices),
         "right": choices.index(right),
-        "reasons": ["" if choice is right else _why_not(choice, step) for choice in choices],
+        "reasons": ["" if choice is right else _explain_wrong_choice(choice, step) for choice in choices],
     }
 
 
-def _silent(step: Step, *fired: Iterable[tuple[int, str]]) -> dict[tuple[int, str], None]:
-    """Hooks that were there in the pass and did not run: as many as there are choices."""
-    known = {hook for keys in fired for hook, _ in keys}
-    there = (index for hooks in step.trace.hooked[step.pass_id :][:1] for index in hooks)  # none where only forward ran
-    silent = islice((index for index in there if index not in known), _CHOICES)
+def _list_silent_hooks(step: Step, *fired: Iterable[tuple[int, str]]) -> dict[tuple[int, str], None]:
+    """Hooks that were registered in the pass and did not run, as many as fit into the choices."""
+    ran = {hook for keys in fired for hook, _ in keys}
+    hooked = step.trace.hooked[step.pass_id :][:1]  # empty if only the forward ran
+    silent = islice((index for hooks in hooked for index in hooks if index not in ran), _MAX_CHOICES)
     return {(index, step.trace.hook(index).on): None for index in silent}
 
 
-def _labels(step: Step, choices: list[_Choice]) -> list[str]:
-    """Hook and tensor; the kind as well where two would read alike."""
+def _label_choices(step: Step, choices: list[_Choice]) -> list[str]:
+    """A label for each choice: hook and target, and the kind of the hook if two labels would be equal."""
     hooks = [choice.step.hook if choice.step else step.trace.hook(choice.hook) for choice in choices]
-    parts = [
+    fields = [
         {"hook": f"{numeral(hook.place)} {hook.label}", "on": choice.on, "kind": say(f"census.{hook.kind}")}
         for hook, choice in zip(hooks, choices, strict=True)
         if hook is not None
     ]
-    plain: list[str] = [say("ask.choice", hook=part["hook"], on=part["on"]) for part in parts]
-    return plain if len(set(plain)) == len(plain) else [*(say("ask.choice.kind", **part) for part in parts)]
+    labels: list[str] = [say("ask.choice", hook=field["hook"], on=field["on"]) for field in fields]
+    return labels if len(set(labels)) == len(labels) else [*(say("ask.choice.kind", **field) for field in fields)]
 
 
-def _why_not(choice: _Choice, step: Step) -> str:
+def _explain_wrong_choice(choice: _Choice, step: Step) -> str:
+    """Say why a hook is not the next one at ``step``."""
     other = choice.step
     if other is None:
         return say("ask.never")
     if other.index < step.index:
         return say("ask.ran", step=other.index + 1)
-    return _why_later(other, step)
+    return _explain_later(other, step)
 
 
-def _why_later(other: Step, step: Step) -> str:
-    """Why ``other``, which is to come, is not there yet at ``step``."""
-    if _where(other) == _where(step):
+def _explain_later(other: Step, step: Step) -> str:
+    """Say why ``other``, a later firing, does not run before ``step``."""
+    if _hook_target(other) == _hook_target(step):
         return say("ask.later.order", on=step.on)
     if other.kind in FORWARD_HOOK_KINDS or other.kind == "full_backward_hook":
         return say(f"ask.later.{other.kind}", on=other.on)
@@ -242,20 +258,21 @@ def _why_later(other: Step, step: Step) -> str:
 
 
 def _is_ready(other: Step, step: Step) -> bool:
-    """Whether all that is sent to the node of ``other`` has been sent before ``step``."""
+    """Whether all gradients for the node of ``other`` are sent before ``step``."""
     between = step.trace.rows[step.index + 1 : other.index]
     computing = (row.node for row in between if row.kind == "compute")
     return all(end != other.node for _, _, end in step.trace.lookup.ways(computing))
 
 
-# What becomes of the tensor
+# What a hook does with the tensor
 
 
-def _effect(step: Step, steps: Sequence[Step]) -> Question | None:
+def _ask_effect(step: Step, steps: Sequence[Step]) -> Question | None:
+    """Ask whether a hook keeps, edits or replaces the values it is given; None if it has another effect."""
     if step.effect not in _EFFECTS or step.before == () == step.after:
         return None
     return {
-        "text": say("ask.effect", hook=_hook(step), on=step.on),
+        "text": say("ask.effect", hook=_label_hook(step), on=step.on),
         "choices": [say(f"ask.effect.{effect}") for effect in _EFFECTS],
         "right": _EFFECTS.index(step.effect),
         "reasons": ["" if effect == step.effect else say(f"ask.not.{effect}") for effect in _EFFECTS],
@@ -263,49 +280,53 @@ def _effect(step: Step, steps: Sequence[Step]) -> Question | None:
     }
 
 
-# What a node sends on
+# The gradients that a node sends
 
 
-def _of_nodes(steps: Sequence[Step]) -> dict[int, Question]:
-    found = ((step.index, _sent(step)) for step in steps if step.kind == "compute")
-    return dict(islice(((index, question) for index, question in found if question is not None), MOST))
+def _ask_about_nodes(steps: Sequence[Step]) -> dict[int, Question]:
+    """The questions for a trace in which no hook runs: index of the step in which a node computes → the question."""
+    asked = ((step.index, _ask_what_node_sends(step)) for step in steps if step.kind == "compute")
+    return dict(islice(((index, question) for index, question in asked if question is not None), MAX_QUESTIONS))
 
 
-def _sent(step: Step) -> Question | None:
-    """Which number goes where, if one number comes and one goes to each; where all ways are alike nothing is asked."""
+def _ask_what_node_sends(step: Step) -> Question | None:
+    """Ask which number a node sends where; None unless one number arrives, one goes to each target, and they differ."""
     parts = sends(step)
-    given, made = numbers(step.before), numbers(tuple(part.value for part in parts))
-    if given is None or made is None or None in [*given, *made]:
+    inputs, outputs = list_numbers(step.before), list_numbers(tuple(part.value for part in parts))
+    if inputs is None or outputs is None or None in [*inputs, *outputs]:
         return None
-    if len(given) != 1 or len(made) != len(parts):
+    if len(inputs) != 1 or len(outputs) != len(parts):
         return None
-    reasons: dict[str, str] = {_ways(parts, made): ""}
-    for wrong, reason in _missent(given[0], made):
-        reasons.setdefault(_ways(parts, wrong), reason)
+    reasons: dict[str, str] = {_format_sent(parts, outputs): ""}
+    for wrong, reason in _list_sending_mistakes(inputs[0], outputs):
+        reasons.setdefault(_format_sent(parts, wrong), reason)
     choices = sorted(reasons)
     if len(choices) < 2:
         return None
-    right = choices.index(_ways(parts, made))
+    right = choices.index(_format_sent(parts, outputs))
     text = say("ask.sends", on=step.on, before=brief(step.before))
     return {"text": text, "choices": choices, "right": right, "reasons": [reasons[choice] for choice in choices]}
 
 
-def _missent(given: Any, made: list[Any]) -> Iterator[tuple[Numbers, str]]:
-    yield made[::-1], say("ask.sends.turned")
-    yield [given] * len(made), say("ask.sends.given", value=number(given))
-    if given:
-        yield [sent / given for sent in made], say("ask.sends.seed", value=number(given))
+def _list_sending_mistakes(gradient: Any, outputs: list[Any]) -> Iterator[tuple[Numbers, str]]:
+    """Wrong numbers that a node could send, with the reason why they are wrong."""
+    yield outputs[::-1], say("ask.sends.turned")
+    yield [gradient] * len(outputs), say("ask.sends.given", value=number(gradient))
+    if gradient:
+        yield [output / gradient for output in outputs], say("ask.sends.seed", value=number(gradient))
 
 
-def _ways(parts: Sequence[Part], sent: Numbers) -> str:
-    pairs = zip(parts, sent, strict=True)
-    return join("join.list", (say("sentence.send", value=_written([value]), on=part.source) for part, value in pairs))
+def _format_sent(parts: Sequence[Part], sent: Numbers) -> str:
+    """The text of a choice: each number and its target."""
+    values = (_format_numbers([value]) for value in sent)
+    pairs = zip(parts, values, strict=True)
+    return join("join.list", (say("sentence.send", value=value, on=part.source) for part, value in pairs))
 
 
-def _hook(step: Step) -> str:
+def _label_hook(step: Step) -> str:
     return step.hook.label if step.hook else ""
 
 
-def _where(step: Step) -> tuple[Any, ...]:
-    """Hooks that run one after the other in the same place have this in common."""
+def _hook_target(step: Step) -> tuple[Any, ...]:
+    """A key that is equal for hooks that run one after the other on the same target."""
     return step.pass_id, step.kind, step.node, step.output, step.row.call

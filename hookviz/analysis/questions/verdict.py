@@ -1,4 +1,4 @@
-"""What is said of an answer."""
+"""The verdict on an answer to an exercise or a question."""
 
 from dataclasses import dataclass
 from html import escape
@@ -8,14 +8,14 @@ from hookviz.support.messages import say
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found of an answer."""
+    """Whether an answer is right, and the reason."""
 
     exercise: str
     right: bool
     reason: str
-    """Why, in a sentence or two; it never gives the answer away."""
+    """The reason in a sentence or two, which never gives the answer away."""
     of_quiz: bool = False
-    """Whether it answers a question of ``Trace.quiz``, rather than an exercise of a lesson."""
+    """Whether the answer belongs to a question of ``Trace.quiz``, not to an exercise of a lesson."""
 
     def __repr__(self) -> str:
         asked = say("quiz.question" if self.of_quiz else "quiz.exercise", number=self.exercise)

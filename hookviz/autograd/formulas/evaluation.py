@@ -54,8 +54,8 @@ class TensorEvaluator(Evaluator):
 def evaluate(tree: ast.expr, names: Mapping[str, Any]) -> Any:
     """What an expression comes to.
 
-    >>> from hookviz.analysis.formulas.derivatives import parsed
-    >>> evaluate(parsed("exp(a)"), {"a": BoundedValue(torch.tensor(0.0), 0.0)}).value
+    >>> from hookviz.analysis.formulas.derivatives import parse_formula
+    >>> evaluate(parse_formula("exp(a)"), {"a": BoundedValue(torch.tensor(0.0), 0.0)}).value
     tensor(1.)
     """
     return TensorEvaluator(names).value(tree)

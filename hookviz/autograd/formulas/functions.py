@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from hookviz.analysis.formulas.evaluation import PLAIN, Dims
+from hookviz.analysis.formulas.evaluation import PLAIN_FUNCTIONS, Dims
 from hookviz.autograd.formulas.bounded_values import BoundedValue, conjugate, linear, rounded, smooth, term
 
 aten: Any = torch.ops.aten
@@ -220,7 +220,7 @@ def _outer(a: Any, b: Any) -> BoundedValue:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **PLAIN,
+    **PLAIN_FUNCTIONS,
     **_SMOOTH,
     **{name: linear(function) for name, function in _MOVES.items()},
     **{name: linear(function, sums=True) for name, function in _SUMS.items()},

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from hookviz.analysis.formulas.derivatives import Formula, derivatives, formulas, names_of
+from hookviz.analysis.formulas.derivatives import Formula, find_formulas, load_derivatives, names_of
 from hookviz.analysis.formulas.evaluation import Missing, NoReading, NotRecorded
 from hookviz.analysis.formulas.formula_inputs import known_or_missing
 from hookviz.autograd.formulas.bounded_values import BoundedValue, add
@@ -33,7 +33,7 @@ class TorchVerifier:
 
     def check_sent(self, op: str, slot: int, names: Mapping[str, Any], value: Value) -> ReasonRow:
         """About ``value``, which a node of the kind ``op`` sent to its input ``slot``."""
-        known = formulas(op, slot)
+        known = find_formulas(op, slot)
         goal = rebuilt(known_or_missing(value))
         rows = [_verify(found, _quote(found, known[0]), names, goal) for found in known]
         # A trace may come from another release of torch than the installed one: what was recorded decides.
@@ -60,7 +60,7 @@ def _quote(found: Formula, first: Formula) -> ReasonRow:
         return ReasonRow(found.text, found.wordings[0], SYMBOLS, (Note.of("why.other_release"),))
     if found.entry is None or found.source is not None:
         return ReasonRow(found.text, found.source, SYMBOLS)
-    return ReasonRow(found.text, None, SYMBOLS, (Note.of("why.no_text" if derivatives() else "why.no_file"),))
+    return ReasonRow(found.text, None, SYMBOLS, (Note.of("why.no_text" if load_derivatives() else "why.no_file"),))
 
 
 def _verify(found: Formula, about: ReasonRow, names: Mapping[str, Any], goal: Any) -> ReasonRow:
