@@ -313,7 +313,7 @@ def kept(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-REASON = r"They are not observed: torch runs one pair only"
+REASON = r"hookviz does not observe them: torch runs only the pair"
 
 
 @pytest.mark.parametrize("where", ["around everything", "around forward", "around backward"])
@@ -353,7 +353,7 @@ def test_disable_saved_tensors_hooks_is_named() -> None:
     with hv.record() as trace, disable_saved_tensors_hooks("not in my house"):
         leaf(3.0).sin().backward()
     assert trace.notes == [
-        "Saved-tensor hooks are disabled here (not in my house), so that there are none to observe.",
+        "Saved-tensor hooks are disabled here (not in my house), so there are none to observe.",
     ]
 
 

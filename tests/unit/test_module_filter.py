@@ -153,10 +153,10 @@ def test_a_pass_that_meets_nothing_chosen_is_a_pass_without_steps() -> None:
 def test_what_is_left_out_is_said_on_screen(tmp_path: Path) -> None:
     trace = recorded("layers.2.*")
     assert trace.notes == [
-        "Recorded are the modules that record(only=...) chose (layers.2.*: 2 of 14), and of each backward pass the "
-        "nodes that they made. All else ran unobserved, with its hooks: a gradient comes in without what made it, and "
-        "goes out to what is marked as not recorded.",
-        "Of the 25 nodes of the last backward pass 4 were observed, as record(only=...) asked for.",
+        "This trace holds the modules that record(only=...) chose (layers.2.*: 2 of 14) and, of each backward pass, the "
+        "nodes that they made. Everything else ran unobserved, hooks included: gradients come in from nodes that are "
+        "not shown, and go out to nodes marked as not recorded.",
+        "record(only=...) observed 4 of the 25 nodes of the last backward pass.",
     ]
     player = trace.player()
     assert shown_notes(player.content) == trace.notes and "(not recorded)" in player.content["svgs"][0]

@@ -38,7 +38,7 @@ def test_the_trace_says_what_was_left_out() -> None:
     with hv.record(loop.net, every=3) as trace:
         loop.run(8)
     assert trace.notes == [
-        "Of 8 backward passes 3 were recorded, one of every 3 from the first on, as record(every=...) asked for; "
+        "record(every=...) recorded 3 of 8 backward passes, one of every 3 from the first on; "
         "the others ran unobserved."
     ]
 

@@ -210,8 +210,8 @@ def test_where_another_seed_makes_the_difference_the_note_says_so() -> None:
         return trace
 
     [note] = shown_notes(seeded(1.0).diff(seeded(2.0)).content())
-    assert "They differ before any hook that was seen has changed one; the first of those that " in note
-    assert "sees the difference is c_hook on c, step" in note
+    assert "They differ before any observed hook changes one. The first hook to receive " in note
+    assert "such a gradient is c_hook on c, step" in note
 
 
 def test_a_hook_that_only_the_other_has_has_no_pin_and_one_that_did_not_fire_says_so() -> None:
