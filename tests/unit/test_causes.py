@@ -138,8 +138,8 @@ def test_an_optimizer_is_not_blamed_for_what_others_did_in_passes_that_were_not_
     step = next(step.index for step in trace.steps if step.kind == "optimizer_step")
     assert trace.troubles[0].sentence == (
         "net.0 (call 2) (Linear) returns NaN: its parameter net.0.weight held it before backward began, but not "
-        f"when the recorded pass before that began. In between, sgd took its step ({step + 1}), and only one of every 10 "
-        "backward passes was recorded: what happened in the others is not known."
+        f"when the recorded pass before that began. In between, sgd took its step ({step + 1}), and only one of every "
+        "10 backward passes was recorded: what happened in the others is not known."
     )
 
 
@@ -290,8 +290,9 @@ def test_of_several_optimizers_none_is_blamed_for_what_another_one_holds() -> No
     trace, steps = two_optimizers(lambda net: net[1].weight.grad.fill_(math.nan), lr=0.1)
     assert trace.troubles[0].sentence == (
         "net.1 (call 2) (Linear) returns NaN: its parameter net.1.weight held it before backward began, but not "
-        f"when the recorded pass before that began. In between, several optimizers took their steps: {steps}. The trace "
-        "does not show which of them holds net.1.weight, and something that was not recorded may have changed it, too."
+        f"when the recorded pass before that began. In between, several optimizers took their steps: {steps}. The "
+        "trace does not show which of them holds net.1.weight, and something that was not recorded may have "
+        "changed it, too."
     )
 
 

@@ -138,9 +138,7 @@ def test_a_module_without_an_input_is_named() -> None:
 
 
 def test_nan_between_modules_and_from_forward_hooks_is_named() -> None:
-    assert (
-        "net.second (Linear) is called with NaN, although no module recorded" in only(passed(Between())).sentence
-    )
+    assert "net.second (Linear) is called with NaN, although no module recorded" in only(passed(Between())).sentence
     net = small()
     net[1].register_forward_hook(lambda module, args, output: output * math.nan)
     trace = passed(net)

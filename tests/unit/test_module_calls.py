@@ -330,8 +330,8 @@ def added(net: Adds, *registered: Callable[..., Any]) -> list[tuple[Any, ...]]:
 
 
 def unseen(hook: str) -> tuple[Any, ...]:
-    sentence = f"{hook} was added while net ran, in a way that hookviz could not notice. It was not observed, and may have"
-    return "unobserved", f"{sentence} changed the output of net.", None, None
+    sentence = f"{hook} was added while net ran, in a way that hookviz could not notice. It was not observed, and may"
+    return "unobserved", f"{sentence} have changed the output of net.", None, None
 
 
 def test_a_hook_added_behind_known_ones_is_seen() -> None:

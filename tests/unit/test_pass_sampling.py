@@ -157,5 +157,5 @@ def test_the_gradients_are_those_of_a_plain_run() -> None:
 
 @pytest.mark.parametrize("every", [0, -1, 1.5, "3", True, None])
 def test_what_is_no_number_of_passes_is_refused(every: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match="every says of how many"), hv.record(every=every):
+    with pytest.raises((TypeError, ValueError), match="every=n records one of every n passes"), hv.record(every=every):
         pass

@@ -173,7 +173,7 @@ def test_an_aliased_gradient_still_names_its_cause() -> None:
             tensors.d.register_hook(lambda grad: grad.mul_(100) and None)
             tensors.e.backward()
     (step,) = steps_of(trace, "aliased")
-    assert trace.steps[step.row.cause].kind == "tensor_hook" and "edited in place" in step.sentence
+    assert trace.steps[step.row.cause].kind == "tensor_hook" and "in place (step" in step.sentence
 
 
 def test_letting_go_of_nothing_changes_nothing() -> None:

@@ -12,7 +12,7 @@ from hookviz.storage.files import encode
 from hookviz.trace import KINDS, Note
 
 FOLDER = Path(__file__).parents[1] / "data" / "version_1"
-"""Each trace that the first release saved, and what is told of that trace, in the words of today: sentences, notes and tables."""
+"""Traces that the first release saved, and their sentences, notes and tables in the words of today."""
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json") if not path.stem.endswith(".told"))
 
 
