@@ -67,4 +67,5 @@ FORMER_SENTENCES: Mapping[str, str] = {
         "The graph has more than {deepest} nodes in a row; the pass ran unobserved, because holding each "
         "node of so long a chain can crash Python when it is freed. Record a part of it."
     ),
+    "value.more": "{count} more, not taken apart",
 }

@@ -352,7 +352,7 @@ def test_the_timeline_groups_by_key_and_by_its_list(player: Locator) -> None:
     choice.select_option("hooks")
     expect(player.locator(".hv-none")).to_be_hidden()
     track = track_of(player)
-    for place, told in ((0.2, "kept it"), (0.8, "replaced the gradient")):
+    for place, told in ((0.2, "left it unchanged"), (0.8, "replaced the gradient")):
         page.mouse.click(track["x"] + track["width"] * place, track["y"] + 20)
         expect(player.locator(".hv-sentence")).to_contain_text(re.compile(told))
 

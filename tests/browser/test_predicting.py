@@ -91,7 +91,7 @@ def test_a_whole_run_with_right_and_wrong_answers(page: Page, player: Locator) -
 
     press(page, "ArrowRight", "Tab", "Tab", "Enter")  # by way of Check to Show me
     is_at(player, 10)
-    expect(panel).to_contain_text("looked at the gradient and kept it: 10.")
+    expect(panel).to_contain_text("looked at the gradient and left it unchanged: 10.")
     expect(score).to_contain_text("Right at the first try: 1 of 4")
     press(page, "End")
     is_at(player, 16)

@@ -248,8 +248,8 @@ def test_what_a_module_makes_is_asked_for() -> None:
     assert later == "That hook runs later: it waits for the output of net.l2."
     assert "net.l2 has computed 220. What comes out?" in last["text"] and last["answer"] == "219"
     assert why(last, "110") == "110 is what λ output * 5 on net.l1 makes of 22."
-    assert why(last, "22") == "22 is what net.l1 returns."
-    assert why(last, "1") == "1 is what net.l1 is called with."
+    assert why(last, "22") == "22 is the output of net.l1."
+    assert why(last, "1") == "1 is the input of net.l1."
 
 
 def test_backward_hooks_of_modules_are_asked_about() -> None:
@@ -302,7 +302,7 @@ def test_where_no_hook_runs_it_is_asked_what_each_node_sends_on() -> None:
 
 def test_a_wrong_way_to_send_is_told_what_it_is() -> None:
     _, at_c = asked(without_hooks()).values()
-    assert why(at_c, "8 to a, 12 to b") == "Those are the right numbers, but they go the other way round."
+    assert why(at_c, "8 to a, 12 to b") == "Those are the right numbers in the wrong order."
     assert why(at_c, "4 to a, 4 to b").startswith("4 is the gradient that comes in.")
     assert why(at_c, "3 to a, 2 to b") == "That would be right if the gradient 1 came in, but it is 4."
     assert why(at_c, "12 to a, 8 to b") == ""
