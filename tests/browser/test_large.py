@@ -182,7 +182,7 @@ def test_all_of_it_goes_by_keys(player: Locator) -> None:
             page.wait_for_timeout(150)
     expect(player.locator(".hv-pin.hv-now")).to_have_count(1)
     press(page, "Home")
-    expect(player.locator(".hv-elsewhere")).to_contain_text("Step 1 is in another box")
+    expect(player.locator(".hv-elsewhere")).to_contain_text("Step 1 is not in this picture")
     press(page, "u", "u", "u", "u")
     expect(here(player)).to_have_text("the whole pass")
     press(page, "u")

@@ -237,8 +237,8 @@ def test_the_gradients_are_those_of_a_plain_pass() -> None:
     [
         ("layer.2", ValueError, "No module is called layer.2: .* like it: layers.2, "),
         (("layers.0", "nowhere"), ValueError, "No module is called nowhere: .* like it: layers"),
-        ((), ValueError, "only is empty"),
-        (3, TypeError, "only takes a module name .*; this is an int"),
+        ((), ValueError, "is empty: give a module name"),
+        (3, TypeError, "takes a module name .*; this is an int"),
         (("layers.0", None), TypeError, "this is a NoneType"),
     ],
 )
