@@ -106,7 +106,7 @@ class TraceAnalyses:
         >>> quiz.check(1, 6)
         Question 1, not yet: 6 is the gradient before λ grad * 10.
         >>> quiz.check(1, 60)
-        Question 1: right. That is what the trace holds.
+        Question 1: right. That is the value in the trace.
         """
         from hookviz.analysis.questions.quiz import Quiz
 

@@ -24,7 +24,8 @@ from hookviz.storage.schema import (
     Steps,
     Tensors,
 )
-from hookviz.support.messages import parts_of, table
+from hookviz.storage.version_1_sentences import FORMER_SENTENCES
+from hookviz.support.messages import match_text, table
 from hookviz.trace.notes import VERBATIM
 from hookviz.trace.rows import Effect
 
@@ -128,7 +129,8 @@ def _told(sentence: str) -> Note:
     >>> _told("Something else.")
     ('verbatim', (('text', 'Something else.'),))
     """
-    for key in table() if len(sentence) < _LONGEST else ():
-        if key.startswith(_NOTED) and (parts := parts_of(key, sentence)) is not None:
+    texts = {**table(), **FORMER_SENTENCES}
+    for key in texts if len(sentence) < _LONGEST else ():
+        if key.startswith(_NOTED) and (parts := match_text(texts[key], sentence)) is not None:
             return key, tuple(parts.items())
     return VERBATIM, (("text", sentence),)

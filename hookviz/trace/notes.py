@@ -12,7 +12,7 @@ class Note(NamedTuple):
     """A sentence that a trace holds.
 
     >>> Note.of("note.rank", rank=0, ranks=2).text
-    'This was recorded on rank 0 of 2 (ranks count from 0): what the others did is not in it.'
+    'This was recorded on rank 0 of 2 (ranks count from 0). It does not show what the other ranks did.'
     """
 
     key: str

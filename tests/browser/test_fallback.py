@@ -73,7 +73,7 @@ def test_where_the_player_cannot_start_the_picture_stays_and_a_sentence_says_why
 def test_where_scripts_are_blocked_the_picture_stays(failing: Failing) -> None:
     page = failing("blocked")
     sees_the_end(page)
-    expect(page.locator(".hv-still")).to_contain_text("Where JavaScript runs, this page steps through it.")
+    expect(page.locator(".hv-still")).to_contain_text("With JavaScript, you can step through it on this page.")
 
 
 @pytest.mark.parametrize("name", ["small", "large"])

@@ -66,7 +66,7 @@ def test_they_are_hidden_while_the_player_asks(opened: Callable[..., Page]) -> N
     press(player.page, "p")
     expect(player.locator(".hv-found")).not_to_be_visible()
     press(player.page, "w")
-    expect(player.locator(".hv-told")).to_have_text("The findings are shown when predicting is over.")
+    expect(player.locator(".hv-told")).to_have_text("The findings are shown when you stop predicting.")
 
 
 def test_where_nothing_is_wrong_the_key_says_so(opened: Callable[..., Page]) -> None:

@@ -33,6 +33,6 @@ def test_what_is_not_there_yet_comes_from_the_kernel(open_page: Callable[..., Pa
     expect(page.get_by_role("button", name="No Kernel")).to_be_visible()
     page.wait_for_timeout(1000)
     press(page, "u", "u", "Home", "e")
-    expect(player.locator(".hv-told")).to_contain_text("there is no kernel to ask")
+    expect(player.locator(".hv-told")).to_contain_text("no kernel is running to send it")
     # Jupyter's own words for what cannot be sent any more.
     assert [error for error in page.errors if not re.search("kernel|Cannot send", error, re.IGNORECASE)] == []  # type: ignore[attr-defined]

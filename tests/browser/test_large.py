@@ -182,7 +182,7 @@ def test_all_of_it_goes_by_keys(player: Locator) -> None:
             page.wait_for_timeout(150)
     expect(player.locator(".hv-pin.hv-now")).to_have_count(1)
     press(page, "Home")
-    expect(player.locator(".hv-elsewhere")).to_contain_text("Step 1 happens elsewhere")
+    expect(player.locator(".hv-elsewhere")).to_contain_text("Step 1 is not in this picture")
     press(page, "u", "u", "u", "u")
     expect(here(player)).to_have_text("the whole pass")
     press(page, "u")
@@ -352,7 +352,7 @@ def test_the_timeline_groups_by_key_and_by_its_list(player: Locator) -> None:
     choice.select_option("hooks")
     expect(player.locator(".hv-none")).to_be_hidden()
     track = track_of(player)
-    for place, told in ((0.2, "kept it"), (0.8, "replaced the gradient")):
+    for place, told in ((0.2, "left it unchanged"), (0.8, "replaced the gradient")):
         page.mouse.click(track["x"] + track["width"] * place, track["y"] + 20)
         expect(player.locator(".hv-sentence")).to_contain_text(re.compile(told))
 
@@ -410,7 +410,7 @@ def seek(player: Locator, query: str) -> None:
 
 def test_search_finds_a_module_and_enters_it_by_keys_alone(player: Locator) -> None:
     seek(player, "tanh")
-    expect(player.get_by_role("status")).to_contain_text("found, the first 12 are here")
+    expect(player.get_by_role("status")).to_contain_text("found; here are the first 12")
     expect(hits(player)).to_have_count(12)
     press(player.page, "Escape")
     seek(player, "model.41")
@@ -452,7 +452,7 @@ def test_search_leads_to_a_hook_where_it_is_drawn(player: Locator) -> None:
 def test_escape_closes_the_search_and_gives_the_keyboard_back(player: Locator) -> None:
     count = player.locator(".hv-count").inner_text()
     seek(player, "xyzzy")
-    expect(player.get_by_role("status")).to_have_text("Nothing here answers to that.")
+    expect(player.get_by_role("status")).to_have_text("Nothing found.")
     press(player.page, "Enter", "ArrowDown", "Escape")
     expect(player).to_be_focused()
     button = player.get_by_role("button", name="Search")
@@ -473,7 +473,7 @@ def test_the_first_nan_is_found_by_its_value(opened: Opener) -> None:
     expect(player.locator(".hv-node.hv-now")).to_have_count(1)
     expect(player.locator(".hv-node.hv-now")).to_contain_text("nan")
     seek(player, "norm<1e-6")
-    expect(player.get_by_role("status")).to_have_text("Nothing here answers to that.")
+    expect(player.get_by_role("status")).to_have_text("Nothing found.")
 
 
 def test_a_port_leads_to_the_neighbour(player: Locator) -> None:

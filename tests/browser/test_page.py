@@ -173,7 +173,7 @@ def is_still(page: Page) -> None:
     for end in ("8 → 10", ".grad = 112", ".grad = 30"):
         expect(still.locator("svg")).to_contain_text(end)
     expect(still.locator("tbody tr")).to_have_count(4)
-    expect(still).to_contain_text("The end of what was recorded: 16 steps.")
+    expect(still).to_contain_text("The end of the recording: 16 steps.")
     expect(page.locator("footer")).to_contain_text("Made with hookviz")
     expect(page.locator(".hv-how")).not_to_be_visible()
     assert page.locator(".hv-player:visible").count() == 0

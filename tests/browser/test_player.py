@@ -71,7 +71,7 @@ def test_a_click_on_a_pin_goes_to_its_firing(page: Page, player: Locator) -> Non
 
 def test_a_click_on_a_row_of_the_table_goes_to_its_firing(page: Page, player: Locator) -> None:
     player.locator(".hv-firings button", has_text="10").click()
-    expect(player.locator(".hv-panel")).to_contain_text("looked at the gradient and kept it: 10.")
+    expect(player.locator(".hv-panel")).to_contain_text("looked at the gradient and left it unchanged: 10.")
 
 
 def test_no_key_reaches_the_notebook(page: Page, player: Locator) -> None:

@@ -31,7 +31,7 @@ def player(page: Page) -> Locator:
         page.keyboard.press("p")
     found.get_by_role("button", name="Start over").press("Enter")
     found.focus()
-    expect(found.locator(".hv-score")).to_contain_text("Right at once: 0 of 0")
+    expect(found.locator(".hv-score")).to_contain_text("Right at the first try: 0 of 0")
     return found
 
 
@@ -67,7 +67,7 @@ def test_a_whole_run_with_right_and_wrong_answers(page: Page, player: Locator) -
     is_at(player, 2)
     expect(panel).to_contain_text("λ grad * 2 on e replaced the gradient: 1 → 2.")
     expect(player.locator(".hv-told")).to_have_text("Right.")
-    expect(score).to_contain_text("Right at once: 0 of 1")
+    expect(score).to_contain_text("Right at the first try: 0 of 1")
 
     press(page, *["ArrowRight"] * 3)
     is_at(player, 4)
@@ -79,7 +79,7 @@ def test_a_whole_run_with_right_and_wrong_answers(page: Page, player: Locator) -
     press(page, "4")
     is_at(player, 5)
     expect(player.locator(".hv-told")).to_have_text("It has run already, at step 2. The answer: ① λ grad + 100 on d.")
-    expect(score).to_contain_text("Right at once: 0 of 2")
+    expect(score).to_contain_text("Right at the first try: 0 of 2")
 
     press(page, *["ArrowRight"] * 4)
     is_at(player, 8)
@@ -87,12 +87,12 @@ def test_a_whole_run_with_right_and_wrong_answers(page: Page, player: Locator) -
     expect(panel).to_contain_text("return grad + 2")
     answer(page, "10.0")
     is_at(player, 9)
-    expect(score).to_contain_text("Right at once: 1 of 3")
+    expect(score).to_contain_text("Right at the first try: 1 of 3")
 
     press(page, "ArrowRight", "Tab", "Tab", "Enter")  # by way of Check to Show me
     is_at(player, 10)
-    expect(panel).to_contain_text("looked at the gradient and kept it: 10.")
-    expect(score).to_contain_text("Right at once: 1 of 4")
+    expect(panel).to_contain_text("looked at the gradient and left it unchanged: 10.")
+    expect(score).to_contain_text("Right at the first try: 1 of 4")
     press(page, "End")
     is_at(player, 16)
 
@@ -103,7 +103,7 @@ def test_what_was_answered_is_not_asked_again(page: Page, player: Locator) -> No
     press(page, "ArrowLeft", "ArrowRight")
     is_at(player, 2)
     expect(player.locator(".hv-ask")).to_have_count(0)
-    expect(player.locator(".hv-score")).to_contain_text("Right at once: 1 of 1")
+    expect(player.locator(".hv-score")).to_contain_text("Right at the first try: 1 of 1")
 
 
 @pytest.mark.parametrize("key", ["ArrowRight", "]", "End", " "])
@@ -158,7 +158,7 @@ def test_where_the_answer_may_be_none_the_field_says_so_also_after_a_new_start(o
     press(page, "p")
     for _ in range(2):
         page.locator(".hv-player").press("]")
-        expect(page.locator(".hv-question")).to_contain_text("what goes out to its inputs, is None")
+        expect(page.locator(".hv-question")).to_contain_text("the gradient sent to its inputs, is None")
         expect(page.locator(".hv-hint")).to_have_text(
             "A number; 3 digits are enough. Where there is no number, type None."
         )
@@ -185,13 +185,13 @@ def test_a_step_back_closes_the_question_and_keeps_the_keyboard(page: Page, play
 
 def test_what_cannot_be_read_is_no_try(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
-    for given, told in (("ten", "Type numbers such as 1.5"), ("1, 2", "How many numbers are asked for: 1.")):
+    for given, told in (("ten", "Type numbers such as 1.5"), ("1, 2", "Numbers to type: 1.")):
         page.locator(".hv-ask .hv-field").first.fill("")
         answer(page, given)
         expect(player.locator(".hv-reason")).to_contain_text(told)
     page.locator(".hv-ask .hv-field").first.fill("")
     answer(page, "2")
-    expect(player.locator(".hv-score")).to_contain_text("Right at once: 1 of 1")
+    expect(player.locator(".hv-score")).to_contain_text("Right at the first try: 1 of 1")
 
 
 def test_what_is_to_come_is_nowhere_on_the_page(page: Page, player: Locator) -> None:

@@ -69,7 +69,7 @@ def test_a_breakpoint_has_a_sign_at_the_pin_the_step_and_the_row(page: Page, pla
 
 def test_a_breakpoint_where_no_hook_is_says_so(page: Page, player: Locator) -> None:
     press(page, "b")
-    expect(player.locator(".hv-told")).to_contain_text("No hook is at this step")
+    expect(player.locator(".hv-told")).to_contain_text("No hook runs in this step")
 
 
 # -- larger text and the full screen
@@ -126,7 +126,7 @@ def test_the_player_fills_the_screen_and_gives_it_back(page: Page, player: Locat
 def test_a_browser_that_refuses_the_full_screen_is_said_so(page: Page, player: Locator) -> None:
     player.evaluate("player => player.requestFullscreen = () => Promise.reject(new TypeError('no'))")
     press(page, "f")
-    expect(player.locator(".hv-told")).to_have_text("The browser refuses to fill the screen here.")
+    expect(player.locator(".hv-told")).to_have_text("The browser does not allow full screen here.")
     player.evaluate("player => delete player.requestFullscreen")
 
 

@@ -94,7 +94,7 @@ def test_a_flip_stays_at_its_step_and_keeps_the_keyboard(opened: Any) -> None:
     page.keyboard.press("1")
     page.wait_for_selector("[aria-checked=false]")
     assert page.locator(".hv-count").inner_text() == "Step 9 of 16"
-    assert page.locator(".hv-sentence").inner_text() == "This step is not there without c_hook."
+    assert page.locator(".hv-sentence").inner_text() == "This step does not happen without c_hook."
     told = "With every hook on: c_hook on c replaced the gradient: 8 → 10."
     assert page.locator(".hv-beside").inner_text() == told
     assert told in page.locator(".hv-heard").inner_text()

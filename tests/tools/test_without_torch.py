@@ -162,7 +162,7 @@ def test_a_file_of_the_first_release_is_shown_with_its_formulas_in_symbols(pytho
         assert {name for name in expected if shown[name] != expected[name]} <= told_without
         assert shown["saved"] == shown["saved twice"]
         notes |= {reason[7] for reasons in shown["why"] for reason in reasons if reason[6] == "symbols only"}
-    assert len(notes) == 1 and "install PyTorch to compute that" in notes.pop()
+    assert len(notes) == 1 and "install PyTorch to check" in notes.pop()
 
 
 def test_a_file_that_was_saved_without_torch_is_explained_with_it(python: Path, tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_module_register_backward_hook() -> None:
     assert told(trace, *BACKWARD) == [("backward_hook", "net", (2, 3), (2, 3))]
     frame = shown_steps(trace.player().content)[trace.firings[0].index]
     assert frame["title"] == "legacy backward hook ① on net"
-    assert "sees only what that node sends" in frame["kept"]
+    assert "sees only the gradients that this node sends" in frame["kept"]
 
 
 GLOBAL = {
@@ -274,7 +274,7 @@ def test_a_multi_grad_hook_shows_all_the_gradients_that_it_is_given() -> None:
     assert given == [[36, 12, None, 24], [5, None, None, None]]
     assert [[None if value is None else value.tolist() for value in step.after] for step in trace.firings] == given
     first, second = trace.firings
-    assert first.sentence.endswith("was given the gradients of its tensors: a=36, c=12, tensor 3=None, b=24.")
+    assert first.sentence.endswith("received the gradients of its tensors: a=36, c=12, tensor 3=None, b=24.")
     assert second.sentence.endswith("a=5, tensor 2=None, tensor 3=None, tensor 4=None.")
     assert first.effect == "kept"
     frame = shown_steps(trace.content())[first.index]
@@ -303,7 +303,7 @@ def test_a_multi_grad_hook_that_runs_at_any_gradient_shows_that_one() -> None:
     with hv.record() as trace:
         (a * b).backward()
     (step,) = trace.firings
-    assert step.sentence.endswith("on a looked at the gradient and kept it: 3.")
+    assert step.sentence.endswith("on a looked at the gradient and left it unchanged: 3.")
 
 
 # -- saved tensors: named, with the reason
@@ -313,7 +313,7 @@ def kept(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-REASON = r"They are not observed: torch runs one pair only"
+REASON = r"hookviz does not observe them: torch runs only the pair"
 
 
 @pytest.mark.parametrize("where", ["around everything", "around forward", "around backward"])
@@ -353,7 +353,7 @@ def test_disable_saved_tensors_hooks_is_named() -> None:
     with hv.record() as trace, disable_saved_tensors_hooks("not in my house"):
         leaf(3.0).sin().backward()
     assert trace.notes == [
-        "Saved-tensor hooks are disabled here (not in my house), so that there are none to observe.",
+        "Saved-tensor hooks are disabled here (not in my house), so there are none to observe.",
     ]
 
 

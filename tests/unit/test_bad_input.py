@@ -88,7 +88,7 @@ def test_rendering_what_is_no_digraph_is_refused(thing: Any) -> None:
 
 @pytest.mark.parametrize("given", [{"filename": 3}, {"directory": 3}, {"outfile": 3.5}])
 def test_a_picture_is_written_to_a_path(given: Any) -> None:
-    with pytest.raises(TypeError, match="A path is a text such as"):
+    with pytest.raises(TypeError, match="A path is a string such as"):
         hv.draw(LOSS).render(**given)
 
 
@@ -105,8 +105,8 @@ ASK = {
 @pytest.mark.parametrize(
     ("names", "error", "words"),
     [
-        ({3: LOSS}, TypeError, "A name is a text such as 'loss', not an int"),
-        ({None: LOSS}, TypeError, "A name is a text such as 'loss', not a NoneType"),
+        ({3: LOSS}, TypeError, "A name is a string such as 'loss', not an int"),
+        ({None: LOSS}, TypeError, "A name is a string such as 'loss', not a NoneType"),
         ({"": LOSS}, ValueError, "A name cannot be empty"),
         ({"  ": LOSS}, ValueError, "A name cannot be empty"),
         ({"a" * 10_000: LOSS}, ValueError, "at most 200 characters; this one has 10,000"),
@@ -214,12 +214,12 @@ def test_a_hook_without_source_is_recorded_and_shown(hook: Any, name: str, label
 def test_the_player_says_that_python_has_no_source(hook: Any) -> None:
     (shown,) = recorded(hook).player().hooks
     assert shown["source"] is None
-    assert said(shown["missing"]).startswith("There is no source text of ")
+    assert said(shown["missing"]).endswith(" is not available.")
 
 
 @pytest.mark.parametrize("act", [lambda trace: trace.save(3), lambda trace: trace.to_html(3), lambda _: hv.load(3)])
 def test_what_is_no_path_is_told(act: Any) -> None:
-    with pytest.raises(TypeError, match=r'A path is a text such as "pass\.json", or a pathlib\.Path; this is an int\.'):
+    with pytest.raises(TypeError, match=r'A path is a string such as "pass\.json", or a pathlib\.Path; this is an int'):
         act(recorded(lambda grad: None))
 
 

@@ -28,9 +28,7 @@ def test_a_block_that_is_entered_does_not_warn() -> None:
 
 
 def test_a_block_shows_what_to_write() -> None:
-    entered = (
-        "This recording has begun, or is over. Its trace is the variable after 'as': with hv.record(net) as trace:"
-    )
+    entered = "This recording has started or ended. Its trace is the variable after 'as': with hv.record(net) as trace:"
     block = hv.record()
     assert repr(block).startswith("Nothing is recorded: record() only records in a with block.")
     with block:

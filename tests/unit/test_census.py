@@ -328,8 +328,8 @@ def test_nothing_left_is_said_in_a_sentence() -> None:
         assert len(before - hv.hooks(net, c)) == 3
     difference = before - hv.hooks(net, c)
     assert len(difference) == 0
-    assert repr(difference).startswith("Nothing was left behind, and nothing is gone")
-    assert "Nothing was left behind" in difference._repr_html_()
+    assert repr(difference).startswith("The same hooks are registered as before")
+    assert "none was left behind" in difference._repr_html_()
 
 
 def test_a_census_of_no_hooks_says_so() -> None:

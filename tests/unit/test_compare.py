@@ -148,14 +148,14 @@ def test_another_seed_differs_before_any_hook() -> None:
     difference = recorded({"e": double}).diff(recorded({"e": double}, seed=10.0))
     assert told(difference)[0] == ("e", "seed", 1, 10, 9)
     assert culprit(difference) == ("double", "e")
-    assert "They differ before any hook that was seen has changed one; the first of those that " in difference.sentence
-    assert "sees the difference is double on" in difference.sentence
+    assert "They differ before any observed hook changes one. The first hook to receive " in difference.sentence
+    assert "such a gradient is double on" in difference.sentence
 
 
 def test_a_hook_more_is_not_blamed_for_another_seed() -> None:
     difference = recorded({}).diff(recorded({"c": c_hook}, seed=10.0))
     assert culprit(difference) == ("c_hook", "c")
-    assert "They differ before any hook that was seen has changed one" in difference.sentence
+    assert "They differ before any observed hook changes one" in difference.sentence
 
 
 def test_a_hook_that_sees_another_input_is_not_blamed_for_it() -> None:
@@ -168,14 +168,14 @@ def test_a_hook_that_sees_another_input_is_not_blamed_for_it() -> None:
 
     difference = run(1.0).diff(run(2.0))
     assert culprit(difference) == ("looks", "layer")
-    assert "They differ before any hook that was seen has changed one" in difference.sentence
+    assert "They differ before any observed hook changes one" in difference.sentence
 
 
 def test_without_hooks_the_sentence_says_that_none_makes_the_difference() -> None:
     difference = recorded({}).diff(recorded({}, seed=10.0))
     assert difference.first is None
     assert difference.sentence == (
-        "Gradients that differ: 5. No hook ran in either trace, so the programs themselves differ: in their numbers or "
+        "Gradients that differ: 5. No hook ran in either trace, so the programs themselves differ, in their numbers or "
         "in the gradient that they begin with. The first gradient that differs is that of e, step 1 of this trace."
     )
 
@@ -211,23 +211,23 @@ def test_a_hook_that_cannot_be_named_may_make_the_difference() -> None:
     for difference, which in ((bare.diff(hooked), "the other trace"), (hooked.diff(bare), "this trace")):
         assert difference.first is None
         assert difference.sentence == (
-            f"Gradients that differ: {len(difference)}. No hook that was seen makes the difference. A hook that cannot "
-            f"be named changed the gradient of {step.on}, step {step.index + 1} of {which}: it may make the difference."
+            f"Gradients that differ: {len(difference)}. No observed hook causes the difference. An unknown hook "
+            f"changed the gradient of {step.on}, step {step.index + 1} of {which}: it may be the cause."
         )
 
 
 def test_a_hook_that_cannot_be_named_and_does_the_same_in_both_is_not_blamed() -> None:
     same = unnamed(lambda grad: grad * 10).diff(unnamed(lambda grad: grad * 10, seed=2.0))
-    assert same.sentence == f"Gradients that differ: {len(same)}. No hook that was seen makes the difference."
+    assert same.sentence == f"Gradients that differ: {len(same)}. No observed hook causes the difference."
     other = unnamed(lambda grad: grad * 10).diff(unnamed(lambda grad: grad * 20))
-    assert "A hook that cannot be named changed the gradient of" in other.sentence
+    assert "An unknown hook changed the gradient of" in other.sentence
 
 
 def test_where_not_all_was_observed_no_program_is_blamed() -> None:
     here, there = recorded({}), recorded({}, seed=10.0)
     said = (
-        "Gradients that differ: 5. No hook that was seen makes the difference. Not every hook of the two runs was "
-        "observed: one that was not may make the difference."
+        "Gradients that differ: 5. No observed hook causes the difference. Not every hook of the two runs was "
+        "observed: an unobserved hook may be the cause."
     )
     compiled = StepRow(0, "compiled", region="forward")
     assert here.diff(replace(there, rows=[*there.rows, compiled])).sentence == said
@@ -490,12 +490,12 @@ DIFFERENT = {
     "further on": (
         lambda t: (t.a * t.b).exp().sin(),
         lambda t: (t.a + t.b).exp().sin(),
-        "behind slot 1 of ExpBackward0, this one has MulBackward0 and the other has AddBackward0",
+        "at slot 1 of ExpBackward0, this one has MulBackward0 and the other has AddBackward0",
     ),
     "an end": (
         lambda t: t.a * t.b,
         lambda t: t.a * 3,
-        "behind slot 2 of MulBackward0.*, this one has AccumulateGrad and the other has nothing",
+        "at slot 2 of MulBackward0.*, this one has AccumulateGrad and the other has nothing",
     ),
     "another output": (
         lambda t: torch.stack([t.a, t.b]).unbind()[0].exp(),
@@ -505,12 +505,12 @@ DIFFERENT = {
     "a leaf twice": (
         lambda t: (t.a * t.a).exp(),
         lambda t: (t.a * t.b).exp(),
-        "behind slot 2 of MulBackward0.*, a way leads to the AccumulateGrad of another way in one of them",
+        "at slot 2 of MulBackward0.*, two paths meet in one AccumulateGrad node in one of them",
     ),
     "two leaves": (
         lambda t: (t.a * t.b).exp(),
         lambda t: (t.a * t.a).exp(),
-        "behind slot 2 of MulBackward0.*, a way leads to the AccumulateGrad of another way in one of them",
+        "at slot 2 of MulBackward0.*, two paths meet in one AccumulateGrad node in one of them",
     ),
     "more roots": (
         lambda t: [t.a.exp()],

@@ -41,7 +41,7 @@ def test_a_compiled_module_is_one_call_that_says_so(backend: str) -> None:
     ]  # fmt: skip
     assert (
         steps_of(trace, "compiled")[0].sentence
-        == "fast is a compiled region: what runs inside, hooks included, is not seen."
+        == "fast is a compiled region: hookviz does not see what runs inside, hooks included."
     )
     assert len(trace.roots) == 2 and {row.kind for row in trace.modules} == {"OptimizedModule"}
     assert written(trace)["x"] == (4, 8)
@@ -61,7 +61,7 @@ def test_a_compiled_function_is_one_step_under_its_name(backend: str) -> None:
         net(x)
     compiled = steps_of(trace, "compiled")
     assert [step.sentence for step in compiled] == [
-        "squeeze is a compiled region: what runs inside, hooks included, is not seen."
+        "squeeze is a compiled region: hookviz does not see what runs inside, hooks included."
     ]
     assert [step.on for step in steps_of(trace, "call")] == ["net", "net.l1", "net.l2"]
     assert len(trace.roots) == 1
@@ -219,7 +219,7 @@ def test_what_checkpointing_computes_again_is_marked(use_reentrant: bool) -> Non
         ("net.l2 (call 2)", True),
     ]
     assert len(ran) == len(trace.firings) == 2
-    again = [s.sentence for s in steps_of(trace, "call") if "checkpointing computes it a second time" in s.sentence]
+    again = [s.sentence for s in steps_of(trace, "call") if "checkpointing recomputes it" in s.sentence]
     assert len(again) == 3
     assert written(trace)["x"] == (None, 4) and x.grad.item() == 4
     assert trace.notes == []
@@ -231,7 +231,7 @@ def test_where_checkpointing_has_enough_the_pass_goes_on() -> None:
         checkpoint(net, leaf([3.0]), use_reentrant=False).backward()
     assert steps_of(trace, "exception") == []
     [cut] = steps_of(trace, "cut_short")
-    assert cut.sentence.startswith("net.2 (call 2) is cut short: checkpointing has computed again all")
+    assert cut.sentence.startswith("net.2 (call 2) is cut short: checkpointing has recomputed all")
     assert trace.steps[-1].kind == "accumulate"
     assert [frame["glyph"] for frame in shown_steps(trace.content()) if frame["kind"] == "cut_short"] == ["module"]
 
@@ -300,8 +300,8 @@ def test_hooks_of_a_module_that_was_only_called_are_named_too() -> None:
     net.l1.register_load_state_dict_pre_hook(silent("loads"))
     with hv.record() as trace:
         net(leaf(3.0))
-    assert [note.partition(":")[0] for note in trace.notes] == [
-        "There are hooks of a kind that is not recorded (load_state_dict pre-hook, on net.l1)"
+    assert [note.partition(",")[0] for note in trace.notes] == [
+        "Hooks of this kind are not recorded (load_state_dict pre-hook"
     ]
 
 
@@ -477,8 +477,8 @@ def test_what_another_thread_does_while_compiled_code_runs_is_not_seen_and_that_
         net(leaf(3.0)).backward()
     assert len(trace.roots) == 1 and len(steps_of(trace, "call")) == 3
     assert trace.notes == [
-        "A function that torch.compile has made ran in a thread that this recording does not follow: "
-        "calls and passes that began meanwhile were not observed."
+        "A function compiled by torch.compile ran in a thread that this recording does not follow: "
+        "calls and passes that began while it ran were not observed."
     ]
 
 

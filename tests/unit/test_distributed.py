@@ -59,7 +59,7 @@ def test_nothing_of_the_run_changes(ranks: Told, run: str) -> None:
 def test_a_trace_knows_its_rank_and_says_so(ranks: Told, run: str) -> None:
     for rank, told in enumerate(ranks):
         assert told[run]["rank"] == [rank, 2]
-        note = f"This was recorded on rank {rank} of 2 (ranks count from 0): what the others did is not in it."
+        note = f"This was recorded on rank {rank} of 2 (ranks count from 0). It does not show what the other ranks did."
         assert note in told[run]["notes"]
         trace = decode(told[run]["file"], hv.Trace)
         assert (trace.rank, trace.ranks) == (rank, 2)
@@ -105,8 +105,8 @@ def test_a_gradient_on_top_of_another_is_not_read_while_torch_writes_to_it(ranks
 
 def test_a_communication_hook_of_ones_own_is_not_called_an_average(ranks: Told) -> None:
     (found,) = (s for on, s in sentences(ranks[0]["hook"], "synchronise").items() if on.endswith("2.weight"))
-    assert "DDP's communication hook made the gradient of " in found
-    assert found.endswith(" one for 2 ranks: local [[0.305051, 0]] → synchronised [[1.73219, 0]].")
+    assert "DDP's communication hook combined the gradients of " in found
+    assert found.endswith(" from 2 ranks: local [[0.305051, 0]] → synchronised [[1.73219, 0]].")
 
 
 def test_a_pass_inside_the_pass_is_joined_with_it(ranks: Told) -> None:

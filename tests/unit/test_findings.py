@@ -138,9 +138,7 @@ def test_a_module_without_an_input_is_named() -> None:
 
 
 def test_nan_between_modules_and_from_forward_hooks_is_named() -> None:
-    assert (
-        "net.second (Linear) is called with NaN, which no module that was recorded" in only(passed(Between())).sentence
-    )
+    assert "net.second (Linear) is called with NaN, although no module recorded" in only(passed(Between())).sentence
     net = small()
     net[1].register_forward_hook(lambda module, args, output: output * math.nan)
     trace = passed(net)
@@ -195,7 +193,7 @@ def test_a_dead_relu_is_named_with_what_it_leaves_without_gradient() -> None:
         net[0].bias.fill_(-100)
     found = only(passed(net))
     assert found.kind == "zero" and "at ReluBackward0 of net.1 (ReLU)" in found.sentence
-    assert "Behind it net.0.bias and 1 more get a gradient of 0." in found.sentence
+    assert "Beyond it, net.0.bias and 1 more get a gradient of 0." in found.sentence
     assert found.sentence.endswith("It had saved result from forward: (8, 4) norm 0.")
 
 
@@ -205,7 +203,7 @@ def test_a_weight_of_zeros_is_named_though_its_own_gradient_is_none() -> None:
     found = only(passed(net))
     assert found.kind == "zero" and "at AddmmBackward0 #8 of net.2 (Linear)" in found.sentence
     assert (
-        "Behind it net.0.bias and 1 more get" in found.sentence and "It had saved mat2 from forward" in found.sentence
+        "Beyond it, net.0.bias and 1 more get" in found.sentence and "It had saved mat2 from forward" in found.sentence
     )
 
 
@@ -222,8 +220,8 @@ def test_the_cause_in_an_earlier_pass_stands_first() -> None:
     assert (cause.kind, effect.kind) == ("inf", "nan") and "Inf begins at SqrtBackward0" in cause.sentence
     step = max(step.index for step in trace.steps[: effect.step] if step.kind == "optimizer_step")
     assert effect.sentence.endswith(
-        "its parameter net.0.weight held it before backward began, and did not when the recorded pass "
-        "before it began. In between "
+        "its parameter net.0.weight held it before backward began, but not when the recorded pass "
+        "before that began. In between, "
         f"sgd took its step ({step + 1}), and the gradient of net.0.weight held NaN or Inf then."
     )
     assert cause.severity == effect.severity == "error"
@@ -233,7 +231,7 @@ def test_what_comes_by_another_way_too_is_not_dead() -> None:
     x = leaf(3.0)
     y = x * 2
     assert not backward(y * 0 + y).troubles
-    assert "Behind it leaf #0 gets a gradient of 0." in only(backward(x * 0)).sentence
+    assert "Beyond it, leaf #0 gets a gradient of 0." in only(backward(x * 0)).sentence
 
 
 def test_what_one_layer_alone_does_is_no_chain() -> None:

@@ -139,7 +139,7 @@ REFUSED: dict[str, tuple[Callable[[Data], Any], str]] = {
     "a flag that hooks do not have": (put("hook_rows", "flags", ["load"]), "flags[0][0]: invalid value 'load'"),
     "a hook step without a hook": (
         lambda data: put("rows", "hook", None, first(data, "tensor_hook"))(data),
-        "of the kind tensor_hook, lacks what such a step has",
+        "of the kind tensor_hook, lacks something that such a step needs",
     ),
     "a hook step without an effect": (
         lambda data: put("rows", "effect", None, first(data, "tensor_hook"))(data),
@@ -152,7 +152,8 @@ REFUSED: dict[str, tuple[Callable[[Data], Any], str]] = {
         lambda data: put("rows", "parts", [[99, 0, 0]], first(data, "arrive"))(data), "of the kind arrive, lacks"
     ),
     "a tensor's hook that changed settings": (
-        lambda data: data["rows"].update(subject=["settings"] * len(data["rows"]["kind"])), "lacks what such a step has"
+        lambda data: data["rows"].update(subject=["settings"] * len(data["rows"]["kind"])),
+        "lacks something that such a step needs",
     ),
     "a hook of no kind": (put("hook_rows", "kind", "load"), "row 0 of hook_rows is of an unknown kind: load"),
     "a step of no kind": (put("rows", "kind", "load"), "row 0 of rows is of an unknown kind: load"),
@@ -162,7 +163,7 @@ REFUSED: dict[str, tuple[Callable[[Data], Any], str]] = {
     "whole numbers as floating-point ones": (lambda data: data["values"][0].__setitem__(3, 1), "do not fit its"),
     "a number that is a word": (lambda data: data["values"][0].__setitem__(3, "much"), "'much' is not a number"),
     "a value of which nothing is known": (
-        lambda data: data["values"][0].__setitem__(slice(3, 6), [None] * 3), "nothing is known of value 0"
+        lambda data: data["values"][0].__setitem__(slice(3, 6), [None] * 3), "value 0 is empty"
     ),
     "more dimensions than tensors have": (lambda data: data["values"][0].__setitem__(0, [1] * 200), "length <= 128"),
     "a setting that is an object": (put("saved", "plain", {"x": 1}), "{'x': 1} is not a number"),
@@ -177,7 +178,7 @@ REFUSED: dict[str, tuple[Callable[[Data], Any], str]] = {
     "reasons without a verdict": (lambda data: data["reasons"].pop("verdict"), "there is no verdict in reasons"),
     "a rank that is a text": (lambda data: data.update(rank="0"), "rank: expected a whole number or null, got a text"),
     "reasons of another number of steps": (
-        lambda data: data["explained"].pop(), "the reasons are those of 33 steps, and there are 34"
+        lambda data: data["explained"].pop(), "it holds reasons for 33 steps, but has 34"
     ),
     "a reason that is not there": (
         lambda data: data["explained"].__setitem__(first(data, "accumulate"), 99), "of the kind accumulate, has reasons"
@@ -230,7 +231,7 @@ def test_half_of_a_character_where_a_word_is_expected_is_refused(tmp_path: Path)
         ),
         ('{"format": "hookviz", "version": 2, "rank": NaN}', r"not JSON \(NaN is not a number in JSON\)"),
         ('{"format": "hookviz", "version": ' + "7" * 4_000 + "}", "a trace of version …; this hookviz reads version 2"),
-        ('{"format": "hookviz", "version": true}', "it was not written by trace.save"),
+        ('{"format": "hookviz", "version": true}', "but trace.save.* did not write it"),
     ],
     ids=["5,000 digits", "NaN", "version of 4,000 digits", "version true"],
 )
@@ -350,7 +351,7 @@ def test_a_node_that_was_given_no_gradient_sends_what_nothing_explains(tmp_path:
     step = first(data, "compute")
     data["rows"]["before"][step] = []
     trace = read(data, tmp_path)
-    assert {reason.note for reason in trace.why(step)} == {"No values: no gradient came for this output."}
+    assert {reason.note for reason in trace.why(step)} == {"No values: no gradient arrived for this output."}
     trace.to_html(tmp_path / "page.html")
 
 

@@ -286,7 +286,7 @@ def test_of_the_ways_to_draw_a_graph_those_that_lose_little_come_first(monkeypat
             assert ways(asked) == count + 1
     said = {count: " ".join(re.findall(">([^<]*)</text>", svg)) for count, svg in sources.items()}
     assert all("Graphviz crashed on the usual layout of this picture." in text for text in said.values())
-    assert "the same boxes and arrows" in said[1] and "modules may stand in another order" in said[2]
+    assert "the same boxes and arrows" in said[1] and "modules may appear in another order" in said[2]
     assert "straight and may cross boxes" in said[3] and "frames and hooks of modules are missing" in said[4]
 
 

@@ -314,7 +314,7 @@ def test_a_table_of_very_many_firings_says_how_many_there_are() -> None:
         x.backward()
     shown = TraceContent(trace).content()
     assert len(shown["runs"][0]["firings"]) == FIRINGS
-    assert shown_notes(shown) == ["1,001 hooks fired; the table has the first 1,000."]
+    assert shown_notes(shown) == ["1,001 hooks fired; the table shows the first 1,000."]
 
 
 @pytest.mark.parametrize(("loss", "most"), [(lambda: chain(10_000), 1_500_000), (lambda: fan(10_000), 1_500_000)])

@@ -233,7 +233,7 @@ def test_a_legacy_hook_sits_on_the_node_of_the_first_output(pack: Any, out: Any,
         assert len(steps) == fires
         for step in steps:
             assert (step.on, plain(step.before)) == ("net", (2 if first == "u" else 3, None))
-            assert "what the node of its first output sends" in step.sentence
+            assert "the gradients that the node of its first output sends" in step.sentence
             assert step.trace.ops[step.node] == "MulBackward0" and step.trace.owners[step.node] == step.row.call == 0
 
 
@@ -330,8 +330,8 @@ def added(net: Adds, *registered: Callable[..., Any]) -> list[tuple[Any, ...]]:
 
 
 def unseen(hook: str) -> tuple[Any, ...]:
-    sentence = f"{hook} was added while net ran, and nobody told of it: it was not observed, and the output of net may"
-    return "unobserved", f"{sentence} be its work.", None, None
+    sentence = f"{hook} was added while net ran, in a way that hookviz could not notice. It was not observed, and may"
+    return "unobserved", f"{sentence} have changed the output of net.", None, None
 
 
 def test_a_hook_added_behind_known_ones_is_seen() -> None:

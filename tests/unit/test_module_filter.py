@@ -153,10 +153,10 @@ def test_a_pass_that_meets_nothing_chosen_is_a_pass_without_steps() -> None:
 def test_what_is_left_out_is_said_on_screen(tmp_path: Path) -> None:
     trace = recorded("layers.2.*")
     assert trace.notes == [
-        "Recorded are the modules that record(only=...) chose (layers.2.*: 2 of 14), and of each backward pass the "
-        "nodes that they made. All else ran unobserved, with its hooks: a gradient comes in without what made it, and "
-        "goes out to what is marked as not recorded.",
-        "Of the 25 nodes of the last backward pass 4 were observed, as record(only=...) asked for.",
+        "This trace holds the modules that record(only=...) chose (layers.2.*: 2 of 14) and, of each backward pass, "
+        "the nodes that they made. Everything else ran unobserved, hooks included: gradients come in from nodes that "
+        "are not shown, and go out to nodes marked as not recorded.",
+        "record(only=...) observed 4 of the 25 nodes of the last backward pass.",
     ]
     player = trace.player()
     assert shown_notes(player.content) == trace.notes and "(not recorded)" in player.content["svgs"][0]
@@ -237,8 +237,8 @@ def test_the_gradients_are_those_of_a_plain_pass() -> None:
     [
         ("layer.2", ValueError, "No module is called layer.2: .* like it: layers.2, "),
         (("layers.0", "nowhere"), ValueError, "No module is called nowhere: .* like it: layers"),
-        ((), ValueError, "only holds no name"),
-        (3, TypeError, "only chooses modules by a name .*; this is an int"),
+        ((), ValueError, "is empty: give a module name"),
+        (3, TypeError, "takes a module name .*; this is an int"),
         (("layers.0", None), TypeError, "this is a NoneType"),
     ],
 )
@@ -253,5 +253,5 @@ def test_a_model_without_modules_has_no_near_names() -> None:
 
 
 def test_a_choice_needs_a_model() -> None:
-    with pytest.raises(ValueError, match="give the model, too"), hv.record(only="layers.*"):
+    with pytest.raises(ValueError, match="pass the model, too"), hv.record(only="layers.*"):
         pass

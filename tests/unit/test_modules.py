@@ -89,7 +89,7 @@ def test_several_gradients_of_a_module_are_said() -> None:
     with hv.record(net) as trace:
         net(leaf(1.0), leaf(2.0), leaf(3.0)).backward()
     (step,) = trace.firings
-    assert step.sentence == "λ None on net looked at grad_input and kept it: (1, 1, 1)."
+    assert step.sentence == "λ None on net looked at grad_input and left it unchanged: (1, 1, 1)."
     taken = next(s for s in trace.steps if s.kind == "compute" and isinstance(s.before, tuple))
     assert "takes the gradient (1, 1, 1) and sends 1 to" in taken.sentence
 
@@ -181,7 +181,7 @@ def test_a_large_structure_is_cut_and_says_so() -> None:
     with hv.record(net) as trace:
         net(list(range(100)))
     assert trace.steps[0].row.labels[1][-1] == "input[…]"
-    assert trace.steps[0].sentence.endswith("36 more, not taken apart.")
+    assert trace.steps[0].sentence.endswith("36 more, not recorded one by one.")
 
 
 # -- what a hook does
@@ -457,7 +457,7 @@ def test_a_full_backward_hook_that_runs_early_says_why() -> None:
     kept = {frame["title"]: frame["kept"] for frame in shown_steps_of(trace) if frame["hook"] is not None}
     early = {title: "so it ran early" in text for title, text in kept.items()}
     assert early == {"full backward hook ① on net.l2": False, "full backward hook ① on net.l1": True}
-    assert "kept it: (None,)." in trace.firings[1].sentence
+    assert "left it unchanged: (None,)." in trace.firings[1].sentence
 
 
 def test_a_hook_after_grad_is_written_is_told_from_one_before() -> None:
@@ -467,8 +467,8 @@ def test_a_hook_after_grad_is_written_is_told_from_one_before() -> None:
     with hv.record() as trace:
         (w * 3).backward()
     assert [step.sentence for step in trace.firings] == [
-        "λ None on w looked at the gradient and kept it: 3.",
-        "λ None looked at w.grad after it was written, and kept it: 3.",
+        "λ None on w looked at the gradient and left it unchanged: 3.",
+        "λ None looked at w.grad after it was written and left it unchanged: 3.",
     ]
     assert [row["kind"] for row in shown_firings(content_of(trace))] == ["tensor hook", "post-accumulate hook"]
 

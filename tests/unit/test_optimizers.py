@@ -139,7 +139,7 @@ def test_what_a_step_pre_hook_did_is_told(hook: Any, effect: str) -> None:
     assert [step.effect for step in trace.firings] == [effect if effect != "settings" else "edited"]
     assert trace.firings[0].sentence.endswith(
         {
-            "kept": "ran; parameters, gradients and settings are as they were.",
+            "kept": "ran and changed no parameter, gradient or setting.",
             "settings": "changed the settings of the optimizer.",
             "edited": "edited the parameters or their gradients in place.",
             "replaced": "replaced the arguments of step().",

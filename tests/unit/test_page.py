@@ -332,8 +332,8 @@ def write_json(path: Path, **fields: Any) -> None:
 
 FAULTS = {
     "nowhere.json": "There is no file",
-    "text.json": "is no trace: it is not JSON",
-    "other.json": "is no trace: it is JSON, but",
+    "text.json": "is not a trace: it is not JSON",
+    "other.json": "is not a trace: it is JSON, but",
     "newer.json": "is a trace of version 99; this hookviz reads version 2",
     "broken.json": "is a damaged trace",
     "folder.json": "cannot be read: Is a directory",

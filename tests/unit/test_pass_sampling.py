@@ -38,7 +38,7 @@ def test_the_trace_says_what_was_left_out() -> None:
     with hv.record(loop.net, every=3) as trace:
         loop.run(8)
     assert trace.notes == [
-        "Of 8 backward passes 3 were recorded, one of every 3 from the first on, as record(every=...) asked for; "
+        "record(every=...) recorded 3 of 8 backward passes, one of every 3 from the first on; "
         "the others ran unobserved."
     ]
 
@@ -157,5 +157,5 @@ def test_the_gradients_are_those_of_a_plain_run() -> None:
 
 @pytest.mark.parametrize("every", [0, -1, 1.5, "3", True, None])
 def test_what_is_no_number_of_passes_is_refused(every: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match="every says of how many"), hv.record(every=every):
+    with pytest.raises((TypeError, ValueError), match="every=n records one of every n passes"), hv.record(every=every):
         pass

@@ -390,7 +390,7 @@ def test_a_large_graph_is_cut_and_says_so() -> None:
     _, y = chain(1000)
     figure = hv.draw(y, most=40)
     assert sum(bool(re.fullmatch(r"n\d+", i)) for i in ids(parsed(figure))) == 40
-    assert "This picture would have 1001 boxes; 40 are drawn, those nearest to the roots." in " ".join(texts(figure))
+    assert "This picture would have 1001 boxes; only the 40 nearest to the roots are drawn." in " ".join(texts(figure))
 
 
 def test_no_more_than_300_boxes_are_ever_laid_out() -> None:
@@ -408,7 +408,7 @@ def unrolled(steps: int) -> torch.Tensor:
 
 def test_arrows_that_run_far_are_drawn_straight_and_said_to_be() -> None:
     few, many = hv.draw(unrolled(10)), hv.draw(unrolled(60))
-    said = "Many arrows run far: all are drawn straight, and may cross boxes."
+    said = "Many arrows are long: all arrows are drawn straight and may cross boxes."
     assert "splines" not in few.source and said not in texts(few)
     assert "splines=line" in many.source and said in texts(many)
 
@@ -417,7 +417,7 @@ def test_a_large_trace_is_drawn_at_every_step() -> None:
     _, y = chain(400)
     with hv.record() as trace:
         y.backward()
-    assert "300 are drawn" in trace.figure(-1).source
+    assert "only the 300 nearest" in trace.figure(-1).source
     assert trace.figure(0).source != trace.figure(5).source
 
 

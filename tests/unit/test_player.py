@@ -193,7 +193,7 @@ def test_a_frame_of_a_hook_tells_its_source_and_where_it_is_kept(player: Player)
     hook = player.hooks[frame["hook"]]
     assert frame["title"] == "tensor hook ① on c"
     assert (frame["before"], frame["after"]) == ("8", "10")
-    assert frame["kept"].startswith("Kept in c._backward_hooks, first of 2; and, because c is not a leaf")
+    assert frame["kept"].startswith("Kept in c._backward_hooks, first of 2. Because c is not a leaf")
     assert frame["next"] == "Next: ② print on c sees 10."
     assert hook["name"] == "c_hook" and hook["source"].startswith("def c_hook")
     assert (hook["first"], hook["mark"]) == (c_hook.__code__.co_firstlineno, c_hook.__code__.co_firstlineno + 1)
@@ -202,7 +202,7 @@ def test_a_frame_of_a_hook_tells_its_source_and_where_it_is_kept(player: Player)
 def test_a_hook_without_source_says_so(player: Player) -> None:
     hook = player.hooks[shown_steps(player.content)[9]["hook"]]
     assert (hook["source"], hook["first"]) == (None, None)
-    assert hook["missing"] is not None and said(hook["missing"]) == "There is no source text of print here."
+    assert hook["missing"] is not None and said(hook["missing"]) == "The source of print is not available."
 
 
 def test_a_hook_on_a_leaf_tells_when_it_runs(player: Player) -> None:

@@ -74,11 +74,11 @@ def test_a_wrong_number_is_told_what_it_is() -> None:
 def test_none_is_what_a_hook_returns_and_not_what_goes_on() -> None:
     question = asked(recorded())[9]  # print returns None
     assert question["answer"] == "10"
-    assert why(question, "None") == "A hook that returns None keeps what it was given. So what goes on?"
+    assert why(question, "None") == "A hook that returns None leaves the value as it was. So which value goes on?"
 
 
 def test_the_old_gradient_is_recognised() -> None:
-    assert why(asked(recorded())[9], "8") == "You used the old gradient, 8: c_hook has run already, and made it 10."
+    assert why(asked(recorded())[9], "8") == "You used the old gradient, 8: c_hook has already changed it to 10."
 
 
 def test_what_a_sum_or_a_product_makes_of_the_old_gradient_is_recognised() -> None:
@@ -90,7 +90,7 @@ def test_what_a_sum_or_a_product_makes_of_the_old_gradient_is_recognised() -> No
     first, second = trace.firings
     known = dict(asked(trace)[second.index]["reasons"])
     assert [list_numbers(step.after) for step in (first, second)] == [[5.0], [15.0]]
-    assert known["12"] == known["14"] == "You used the old gradient, 4: λ grad + 1 has run already, and made it 5."
+    assert known["12"] == known["14"] == "You used the old gradient, 4: λ grad + 1 has already changed it to 5."
 
 
 def test_a_hook_that_is_not_next_is_told_why() -> None:
@@ -155,7 +155,7 @@ def test_of_two_nodes_that_are_ready_the_younger_runs_first() -> None:
         total.backward()
     question = next(question for question in asked(trace).values() if "choices" in question)
     assert question["choices"][question["right"]] == "① h on young"
-    assert why(question, "① h on old").endswith("the one that the forward pass made last runs first.")
+    assert why(question, "① h on old").endswith("the node that the forward pass created last runs first.")
 
 
 def test_no_more_than_six_hooks_stand_to_choose_from_and_the_right_one_among_them() -> None:
@@ -204,7 +204,7 @@ def test_of_many_numbers_it_is_asked_what_the_hook_does() -> None:
     assert question["choices"] == ["keeps it", "edits it in place", "replaces it"]
     assert (question["right"], question["source"]) == (2, True)
     assert question["reasons"] == [
-        "It does not leave things as they are.", "It does not write into what it is given.", "",
+        "It does not leave the value unchanged.", "It does not write into the tensor that it receives.", "",
     ]  # fmt: skip
 
 
@@ -226,7 +226,7 @@ def test_none_is_an_answer_where_a_module_is_given_none() -> None:
     question = the_question(trace)
     assert question["answer"] == "None"
     assert question["text"].startswith(
-        "look is about to run on net.l1; grad_input, what goes out to its inputs, is None."
+        "look is about to run on net.l1; grad_input, the gradient sent to its inputs, is None."
     )
 
 
@@ -242,14 +242,14 @@ def test_what_a_module_makes_is_asked_for() -> None:
         "net.l1 is called with 1. What does forward get in the end, input by input?" in into["text"]
         and into["answer"] == "11"
     )
-    assert why(into, "1").startswith("1 is what λ") and why(into, "1").endswith(" is given.")
+    assert why(into, "1").startswith("1 is the value before λ")
     assert which["choices"][which["right"]].endswith("on net.l1")
     [later] = [reason for reason in which["reasons"] if "later" in reason]
     assert later == "That hook runs later: it waits for the output of net.l2."
     assert "net.l2 has computed 220. What comes out?" in last["text"] and last["answer"] == "219"
     assert why(last, "110") == "110 is what λ output * 5 on net.l1 makes of 22."
-    assert why(last, "22") == "22 is what net.l1 returns."
-    assert why(last, "1") == "1 is what net.l1 is called with."
+    assert why(last, "22") == "22 is the output of net.l1."
+    assert why(last, "1") == "1 is the input of net.l1."
 
 
 def test_backward_hooks_of_modules_are_asked_about() -> None:
@@ -302,9 +302,9 @@ def test_where_no_hook_runs_it_is_asked_what_each_node_sends_on() -> None:
 
 def test_a_wrong_way_to_send_is_told_what_it_is() -> None:
     _, at_c = asked(without_hooks()).values()
-    assert why(at_c, "8 to a, 12 to b") == "Those are the right numbers, but they go the other way round."
+    assert why(at_c, "8 to a, 12 to b") == "Those are the right numbers in the wrong order."
     assert why(at_c, "4 to a, 4 to b").startswith("4 is the gradient that comes in.")
-    assert why(at_c, "3 to a, 2 to b") == "That would be sent if the gradient 1 came in. It is 4."
+    assert why(at_c, "3 to a, 2 to b") == "That would be right if the gradient 1 came in, but it is 4."
     assert why(at_c, "12 to a, 8 to b") == ""
 
 

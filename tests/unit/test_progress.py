@@ -88,7 +88,7 @@ def test_no_thread_is_started(at_once: None) -> None:
 
 
 COUNTED = [
-    *(f"Recording the pass with other hooks off: {n} of 16" for n in range(2, 17)),
+    *(f"Recording the run with different hooks off: {n} of 16" for n in range(2, 17)),
     *(f"Preparing the player: {n} of 16" for n in range(1, 17)),
 ]
 
@@ -176,7 +176,7 @@ def test_a_notebook_keeps_nothing_that_is_seen(tmp_path: Path) -> None:
     client.process_message = note
     client.execute()
     assert [line[:26] for line in shown[:-1]] == [
-        "Recording the pass with ot",
+        "Recording the run with dif",
         "Preparing the player: 1 of",
         "Preparing the player: 2 of",
     ]

@@ -109,17 +109,17 @@ def test_a_choice_may_be_given_in_full_width(quiz: Quiz) -> None:
 @pytest.mark.parametrize("answer", [18, 18.0, "18", " tensor(18.) ", [18], torch.tensor([18]), 18.005])
 def test_a_number_may_be_given_in_several_ways(quiz: Quiz, answer: Any) -> None:
     verdict = quiz.check(number_of(quiz, "run on c"), answer)
-    assert verdict.right and repr(verdict) == "Question 3: right. That is what the trace holds."
+    assert verdict.right and repr(verdict) == "Question 3: right. That is the value in the trace."
 
 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
         (6, "6 is the gradient before λ"),
-        (12, "You used the old gradient, 4: c_hook has run already, and made it 6."),
+        (12, "You used the old gradient, 4: c_hook has already changed it to 6."),
         (1, "1 is the gradient of e."),
         (99, "Read the hook"),
-        ([6, 6], "How many numbers are asked for: 1."),
+        ([6, 6], "Numbers to type: 1."),
         ("six", "Type numbers such as 1.5, or None."),
         ([["6"], "x"], "Type numbers"),
         ([], "Type numbers"),
@@ -173,7 +173,7 @@ def test_without_anything_to_ask_it_says_so() -> None:
     with hv.record() as trace:
         torch.rand(100, requires_grad=True).sum().backward()
     assert list(trace.quiz()) == []
-    assert repr(trace.quiz()) == "There is nothing here whose outcome could be asked for."
+    assert repr(trace.quiz()) == "There is nothing to predict here."
 
 
 def test_a_saved_trace_asks_the_same(trace: hv.Trace, tmp_path: Any) -> None:

@@ -193,7 +193,7 @@ def test_the_order_on_a_leaf_is_that_of_kinds(order: tuple[str, ...]) -> None:
         ("node_post_hook", "AccumulateGrad (a)", "post"),
     ]
     assert plain(trace.steps[-1].before) == plain(trace.steps[-1].after) == ()
-    assert trace.steps[-1].sentence.endswith(" ran. Nothing goes out of this node that a hook could change.")
+    assert trace.steps[-1].sentence.endswith(" ran. This node sends nothing that a hook could change.")
     assert node.name() == "torch::autograd::AccumulateGrad"
 
 

@@ -80,8 +80,7 @@ def test_the_trace_says_what_was_let_go_of() -> None:
         loop.run(20)
         assert len(trace.roots) <= 4 and len(trace.notes) == 1
     assert trace.notes == [
-        "Of the passes, the last 2 are kept, as record(keep=...) asked for; "
-        "the 18 before them were let go of, with their forward steps."
+        "record(keep=...) kept the last 2 passes and dropped the 18 before them, with their forward steps."
     ]
     assert trace.notes[0] in repr(trace) and trace.notes[0] in shown_notes(trace.player().content)
 
@@ -174,7 +173,7 @@ def test_an_aliased_gradient_still_names_its_cause() -> None:
             tensors.d.register_hook(lambda grad: grad.mul_(100) and None)
             tensors.e.backward()
     (step,) = steps_of(trace, "aliased")
-    assert trace.steps[step.row.cause].kind == "tensor_hook" and "edited in place" in step.sentence
+    assert trace.steps[step.row.cause].kind == "tensor_hook" and "in place (step" in step.sentence
 
 
 def test_letting_go_of_nothing_changes_nothing() -> None:

@@ -15,7 +15,7 @@ from hookviz.autograd import deferred_values, tensor_statistics
 from hookviz.autograd.tensor_statistics import fetch_pending, measured
 from hookviz.storage.integrity import fault_of
 
-NOTE = 'only the norm was read, and whether NaN or Inf is among them, as record(statistics="norm") asked for'
+NOTE = 'record(statistics="norm") read only the norm, and whether NaN or Inf is among them'
 
 
 def perceptron(**how: Any) -> hv.Trace:

@@ -74,7 +74,7 @@ def test_a_formula_that_does_not_come_to_the_gradient_is_stored_as_such() -> Non
     (reason, _) = there_and_back(trace).why(1)
     assert (reason.verdict, reason.note) == (
         "not explained",
-        "grad × other does not come to the gradient that was recorded.",
+        "grad × other does not give the recorded gradient.",
     )
 
 
@@ -105,7 +105,7 @@ def test_a_file_without_reasons_is_explained_with_torch_and_says_so_without() ->
     (reason, _) = bare = decode(data, WithoutTorch).why(step)
     assert [reason.text for reason in bare] == ["grad × other", "grad × self"]
     assert (reason.verdict, reason.filled) == ("symbols only", "")
-    assert reason.note.endswith("install PyTorch to compute that.")
+    assert reason.note.endswith("install PyTorch to check.")
 
 
 def test_a_trace_that_has_its_reasons_is_saved_without_torch_as_it_was(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ SENTENCES = [
     "d.grad is written: 112.",
     "The gradient 8 arrives at c.",
     "c_hook on c replaced the gradient: 8 → 10.",
-    "print on c looked at the gradient and kept it: 10.",
+    "print on c looked at the gradient and left it unchanged: 10.",
     "c keeps its gradient: c.grad = 10.",
     "MulBackward0 (c) takes the gradient 10 and sends 30 to a, 20 to b.",
     "The gradient 30 arrives at a.",

@@ -19,8 +19,8 @@ def test_a_model_that_was_never_called_is_told_of() -> None:
     with hv.record(net, other) as trace:
         other(leaf(3.0)).backward()
     assert trace.notes == [
-        "net was not called inside record(). Call it as a function, such as net(x): its forward() alone runs no hooks, "
-        "and is not seen."
+        "net was not called inside record(). Call it as a function, such as net(x): calling only its forward() runs no "
+        "hooks and is not observed."
     ]
 
 

@@ -50,7 +50,7 @@ def test_all_variants_share_one_timeline_and_one_picture(shown: Content) -> None
 def test_a_step_that_is_not_there_says_why(shown: Content) -> None:
     place = shown["combinations"]["0,2"]
     missing = [frame for frame in shown_steps(shown, place) if frame["kind"] == "absent"]
-    assert [frame["sentence"] for frame in missing] == ["This step is not there without c_hook, plus_hundred."] * 2
+    assert [frame["sentence"] for frame in missing] == ["This step does not happen without c_hook, plus_hundred."] * 2
     assert [frame["glyph"] for frame in missing] == ["hook", "hook"]
     assert said(shown["runs"][place]["label"]) == "Without c_hook, plus_hundred"
     assert said(shown["runs"][0]["label"]) == "With every hook on"
@@ -79,7 +79,7 @@ def test_a_step_that_only_others_have_is_said_to_be_missing_with_every_hook_on()
         net(x * 1).backward()
 
     missing = {frame["sentence"] for frame in shown_steps(whatif(run).content(), 0) if frame["kind"] == "absent"}
-    assert missing == {"This step is not there with every hook on."}
+    assert missing == {"This step does not happen with every hook on."}
 
 
 def test_the_words_of_a_step_are_there_once_and_few(shown: Content) -> None:
@@ -210,8 +210,8 @@ def test_where_another_seed_makes_the_difference_the_note_says_so() -> None:
         return trace
 
     [note] = shown_notes(seeded(1.0).diff(seeded(2.0)).content())
-    assert "They differ before any hook that was seen has changed one; the first of those that " in note
-    assert "sees the difference is c_hook on c, step" in note
+    assert "They differ before any observed hook changes one. The first hook to receive " in note
+    assert "such a gradient is c_hook on c, step" in note
 
 
 def test_a_hook_that_only_the_other_has_has_no_pin_and_one_that_did_not_fire_says_so() -> None:

@@ -2,17 +2,21 @@
 
 import json
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import pytest
 
 import hookviz as hv
 from hookviz.analysis.formulas.reason_table import add_reasons
+from hookviz.storage.decoding import decode
 from hookviz.storage.files import encode
+from hookviz.storage.version_1_sentences import FORMER_SENTENCES
+from hookviz.support.messages import table
 from hookviz.trace import KINDS, Note
 
 FOLDER = Path(__file__).parents[1] / "data" / "version_1"
-"""Each trace that the first release saved, and what it told of that trace: sentences, notes and tables."""
+"""Traces that the first release saved, and their sentences, notes and tables in the words of today."""
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json") if not path.stem.endswith(".told"))
 
 
@@ -49,6 +53,16 @@ def test_it_plays_and_is_saved_as_a_file_of_today(name: str, tmp_path: Path) -> 
 def test_its_sentences_become_keys_and_arguments_and_what_is_none_of_ours_stays() -> None:
     notes = hv.load(FOLDER / "ranks.json").remarks
     assert notes == [Note.of("note.rank", rank=0, ranks=2), Note.verbatim("A note that no message stands for.")]
+
+
+@pytest.mark.parametrize("key", FORMER_SENTENCES)
+def test_a_former_sentence_is_read_as_the_message_of_today(key: str) -> None:
+    template, today = FORMER_SENTENCES[key], table()[key]
+    parts = {name: f"<{name}>" for _, name, _, _ in Formatter().parse(today) if name}
+    assert template != today
+    file = json.loads((FOLDER / "a_to_e.json").read_text(encoding="utf-8"))
+    (note,) = decode(file | {"notes": [template.format_map(parts)]}, hv.Trace).remarks
+    assert (note.key, dict(note.arguments)) == (key, parts)
 
 
 def test_what_one_field_held_for_several_kinds_of_step_is_told_apart() -> None:

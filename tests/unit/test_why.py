@@ -115,7 +115,7 @@ def test_the_reasons_are_a_table() -> None:
 def test_other_steps_have_nothing_to_explain() -> None:
     trace = passed(leaf(2.0) * leaf(3.0))
     assert list(trace.why(0)) == []
-    assert "where a node computes" in repr(trace.why(0))
+    assert "in which a node computes" in repr(trace.why(0))
     assert trace.why(-1) == trace.why(len(trace.steps) - 1)
     with pytest.raises(IndexError):
         trace.why(len(trace.steps))
@@ -177,7 +177,7 @@ def test_a_hook_of_the_node_that_changes_what_it_computed_is_named() -> None:
 def test_an_op_without_an_entry_says_so() -> None:
     (reason,) = reasons(passed(leaf(0.5).erfinv()), "ErfinvBackward0")
     assert (reason.text, reason.verdict) == ("not explained", "not explained")
-    assert reason.note == "There is no entry for this input of ErfinvBackward0."
+    assert reason.note == "hookviz has no formula for this input of ErfinvBackward0."
     assert (reason.formula, reason.filled, reason.source) == ("", "", None)
 
 
@@ -195,7 +195,7 @@ def test_a_case_of_which_the_formula_is_silent_says_so(make: Callable[[Tensor], 
     trace = passed(make(leaf(1.0, 2.0)))
     reason = next(reason for step in trace.steps for reason in trace.why(step.index))
     assert (reason.text, reason.formula) == ("not explained", "")
-    assert reason.note == "PyTorch has a formula for this case, and no reading of it is here."
+    assert reason.note == "PyTorch has a formula for this case, but hookviz cannot read it."
 
 
 class Tripled(torch.autograd.Function):
@@ -220,7 +220,7 @@ def test_a_function_of_ones_own_is_told_by_where_its_backward_is() -> None:
 def test_a_function_of_torchs_own_is_not_taken_for_ones_own() -> None:
     y = torch.utils.checkpoint.checkpoint(torch.sin, leaf(2.0), use_reentrant=True)
     (reason,) = reasons(passed(y), "CheckpointFunctionBackward")
-    assert reason.note.startswith("There is no entry")
+    assert reason.note.startswith("hookviz has no formula")
 
 
 def altered(trace: hv.Trace, index: int, number: float) -> None:
@@ -235,7 +235,7 @@ def test_a_value_that_is_not_the_real_one_is_found_out(what: str) -> None:
     altered(trace, {"saved": saved, "before": step.before, "after": step.after[0]}[what], 3.0001)
     reason = trace.why(1)[0]
     assert (reason.text, reason.filled, reason.verdict) == ("not explained", "", "not explained")
-    assert reason.note == "grad × other does not come to the gradient that was recorded."
+    assert reason.note == "grad × other does not give the recorded gradient."
 
 
 def test_a_saved_tensor_that_a_hook_edits_behind_torchs_back_is_found_out() -> None:
@@ -261,7 +261,7 @@ def test_only_rounding_may_lie_between(dtype: torch.dtype) -> None:
 # -- symbols only
 
 
-MANY = "No values: they are kept in graphs of at most 256 nodes, and no more than 1,024 numbers in one recording."
+MANY = "No values: hookviz keeps them only in graphs of at most 256 nodes, and at most 1,024 numbers in one recording."
 
 
 BYTES_A_NUMBER = 64
@@ -351,7 +351,7 @@ def test_a_part_of_a_concatenation_behind_one_of_unknown_length_is_told_in_symbo
     row = trace.rows[1]
     assert trace.why(1)[1].verdict == "explained"
     trace.rows[1] = row._replace(after=(None, row.after[1]))
-    assert symbols(trace.why(1)[0])[1] == "No values: how long the parts before this one are is not known."
+    assert symbols(trace.why(1)[0])[1] == "No values: the lengths of the parts before this one are not known."
 
 
 def test_saved_tensor_hooks_are_never_called_for_it() -> None:
@@ -369,7 +369,7 @@ def test_saved_tensor_hooks_are_never_called_for_it() -> None:
     assert count == plain == 7
     assert symbols(reasons(trace, "SinBackward0")[0]) == (
         "grad × cos(self)",
-        "No values: a saved-tensor hook would have to unpack them, and is not called for this.",
+        "No values: only a saved-tensor hook could unpack them, and hookviz does not call it.",
     )
 
 
@@ -384,15 +384,18 @@ def by_hand(op: str, *saved: SavedRow, grad: Tensor | None = None, sent: Tensor 
 
 def test_what_was_changed_or_is_not_saved_is_told_in_symbols() -> None:
     for why, note in (
-        ("changed", "No values: what the node saved was changed in place since, or freed."),
-        ("none", "No values: this torch does not save what the formula names."),
+        ("changed", "No values: the tensors that the node saved were changed in place or freed."),
+        ("none", "No values: this torch does not save the values that the formula needs."),
     ):
         assert symbols(by_hand("SinBackward0", SavedRow(0, 0, "self", None, None, why)))[1] == note
 
 
 def test_numbers_that_are_not_read_are_told_in_symbols() -> None:
     for given in ({"grad": torch.eye(2).to_sparse()}, {"sent": torch.eye(2).to_sparse()}):
-        assert symbols(by_hand("NegBackward0", **given))[1] == "No values: numbers of such a tensor are not read."
+        assert (
+            symbols(by_hand("NegBackward0", **given))[1]
+            == "No values: hookviz does not read the numbers of such a tensor."
+        )
 
 
 def test_a_formula_that_cannot_be_computed_says_so() -> None:
@@ -408,8 +411,8 @@ def test_a_gradient_that_never_came_is_told() -> None:
         hv.trace.StepRow(0, "compute", 0, after=0),
         hv.trace.StepRow(0, "arrive", 1, 0, after=0, parts=((1, 0, 0),)),
     ]
-    assert symbols(trace.why(0)[0])[1] == "No values: no gradient came for this output."
-    assert trace.why(1)[0].note == "The step in which it was computed was not seen."
+    assert symbols(trace.why(0)[0])[1] == "No values: no gradient arrived for this output."
+    assert trace.why(1)[0].note == "The step that computed it was not seen."
 
 
 def test_a_gradient_of_another_shape_is_not_explained() -> None:
@@ -448,7 +451,7 @@ def test_complex_numbers_are_explained_and_the_conjugate_is_told() -> None:
 def test_of_a_complex_number_for_a_real_tensor_the_real_part_is_taken() -> None:
     (reason,) = reasons(passed(leaf(2.0) * torch.tensor(3 + 4j)), "MulBackward0")
     assert reason.text == "grad × conj(other) = (1+0i) × conj(3+4i) = 3"
-    assert reason.note == "Of a complex number the real part is taken, since the tensor is real."
+    assert reason.note == "Only the real part is taken, because the tensor is real."
 
 
 def test_exponents_may_be_whole_numbers() -> None:
@@ -469,7 +472,7 @@ def test_exponents_may_be_whole_numbers() -> None:
 def test_what_was_broadcast_is_summed_and_said(shapes: Any, notes: list[str]) -> None:
     x, y = (torch.rand(shape, requires_grad=True) for shape in shapes)
     found = reasons(passed(x * y), "MulBackward0")
-    assert [reason.note.removeprefix("Summed over what was broadcast, ") for reason in found] == notes
+    assert [reason.note.removeprefix("Summed over the broadcast ") for reason in found] == notes
     assert {reason.verdict for reason in found} == {"explained"}
 
 
@@ -650,7 +653,9 @@ def test_where_releases_of_torch_differ_the_recorded_gradient_decides(op: str, m
     trace = passed(clamp(x, limit).sum())  # type: ignore[arg-type]
     (reason, *_) = reasons(trace, op)
     assert (reason.verdict, reason.source) == ("explained", one.wordings[0])
-    assert reason.note == "Releases of PyTorch differ here: this formula is that of another one than the installed."
+    assert (
+        reason.note == "PyTorch releases differ here: this formula comes from another release than the installed one."
+    )
 
 
 @pytest.mark.parametrize(

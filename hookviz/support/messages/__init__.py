@@ -66,8 +66,17 @@ def parts_of(key: str, text: str) -> dict[str, str] | None:
     >>> parts_of("error.step", "Something else.") is None
     True
     """
+    return match_text(table()[key], text)
+
+
+def match_text(template: str, text: str) -> dict[str, str] | None:
+    """The parts that fill the ``{named}`` places of ``template`` in ``text``; None if ``text`` is not made of it.
+
+    >>> match_text("step {step} of {steps}", "step 2 of 9")
+    {'step': '2', 'steps': '9'}
+    """
     pattern, named = "", set()
-    for before, name, _, _ in Formatter().parse(table()[key]):
+    for before, name, _, _ in Formatter().parse(template):
         again = f"(?P={name})" if name in named else f"(?P<{name}>.*?)"  # a part may be said twice
         pattern += re.escape(before) + (again if name else "")
         named.add(name)
