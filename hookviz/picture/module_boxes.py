@@ -7,7 +7,7 @@ from hookviz.picture import element_ids as ids
 from hookviz.picture.primitives import NAME_ROOM, Arrow, Mark, Pin, change, short, tiny, within
 from hookviz.support.messages import say
 from hookviz.trace import MODULE_HOOK_KINDS, Step, TraceData
-from hookviz.trace.sentences import numeral
+from hookviz.trace.sentences import format_hook_position
 
 AT_OUTPUT = ("forward_hook", "full_backward_pre_hook", "backward_hook")
 """Kinds that act where a module's output leaves and its gradient comes in; the others act at the inputs.
@@ -96,7 +96,7 @@ def _order(trace: TraceData, hook: int) -> tuple[int, bool, int]:
 def _pin(trace: TraceData, call: int, index: int) -> Pin:
     hook, row = trace.hook(index), trace.hook_rows[index]
     kind = say(f"picture.{row.kind}")
-    label = f"{kind} {numeral(hook.place)} {short(hook.label, PIN_ROOM)}"
+    label = f"{kind} {format_hook_position(hook.place)} {short(hook.label, PIN_ROOM)}"
     return Pin(ids.pin(ids.call(call), index), label, hook.name, index)
 
 

@@ -20,7 +20,7 @@ from hookviz.support.interpreter import SharedSwitch
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
-from hookviz.trace.value_rows import Which
+from hookviz.trace.value_rows import StatisticsMode
 
 
 def record(
@@ -29,7 +29,7 @@ def record(
     only: str | Sequence[str] | None = None,
     every: int = 1,
     keep: int | None = None,
-    statistics: Which = "all",
+    statistics: StatisticsMode = "all",
     fastpath: bool = True,
 ) -> RecordBlock:
     """Observe every module call and every backward pass in the ``with`` block, and change nothing.
@@ -92,7 +92,7 @@ def new_recording(
     only: str | Sequence[str] | None = None,
     every: int = 1,
     keep: int | None = None,
-    statistics: Which = "all",
+    statistics: StatisticsMode = "all",
 ) -> Recording:
     """A recording that has not begun.
 

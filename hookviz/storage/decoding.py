@@ -9,7 +9,7 @@ from hookviz.storage.version_1 import FileVersion1, upgraded
 from hookviz.support.messages import say
 from hookviz.support.progress import maybe
 from hookviz.trace import HookPlace, Note
-from hookviz.trace.value_rows import Row
+from hookviz.trace.value_rows import ValueRow
 
 
 def decode(data: Any, make: type[Kind]) -> Kind:
@@ -98,7 +98,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
 """Column → what makes of what stands in the file what stands in a row."""
 
 
-def _decode_value(row: tuple[Any, ...]) -> Row:
+def _decode_value(row: tuple[Any, ...]) -> ValueRow:
     shape, dtype, device, numbers, statistics, note = row
     counted = None if statistics is None else tuple(map(_decode, statistics))
     return (shape, dtype, device, _decode(numbers), counted, None if note is None else Note(*note))

@@ -14,7 +14,7 @@ from hookviz.support.messages import say
 from hookviz.support.printable import printable
 from hookviz.support.progress import maybe
 from hookviz.trace import StepRow, TraceData
-from hookviz.trace.value_rows import Row
+from hookviz.trace.value_rows import ValueRow
 
 
 @gc_paused()
@@ -78,7 +78,7 @@ def _marked(x: Any, most: int) -> Any:
     return {"number": known} if isinstance(known, str) else x
 
 
-def _encode_value(row: Row) -> list[Any]:
+def _encode_value(row: ValueRow) -> list[Any]:
     shape, dtype, device, numbers, statistics, note = row
     return [shape, dtype, device, _encode(numbers), _encode(statistics), note and _marked(note, LONGEST_TEXT)]
 

@@ -21,9 +21,9 @@ from hookviz.trace import (
     StepRow,
     TraceData,
 )
-from hookviz.trace.reason_rows import Explained
-from hookviz.trace.value_rows import FEW
-from hookviz.trace.values import flat
+from hookviz.trace.reason_rows import StepReasons
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
+from hookviz.trace.values import flatten_numbers
 
 DEEPEST_CALLS = 300
 """So many module calls may lie inside each other: Python itself stops at about as many."""
@@ -265,7 +265,7 @@ def _reasons(trace: TraceData) -> Iterator[str]:
             yield say("damaged.reasons", index=index, kind=row.kind)
 
 
-def _is_explained_so(row: StepRow, explained: Explained) -> bool:
+def _is_explained_so(row: StepRow, explained: StepReasons) -> bool:
     """Whether a step has as many reasons as a step of its kind can have: one for each gradient that is explained."""
     if explained is None:
         return True
@@ -294,7 +294,7 @@ def _fits(numbers: Any, shape: Sequence[int]) -> bool:
         if not all(isinstance(part, list) and len(part) == length for part in level):
             return False
         level = [part for parts in level for part in parts]
-    return len(level) <= FEW and not any(isinstance(part, list) for part in level)
+    return len(level) <= MAX_KEPT_NUMBERS and not any(isinstance(part, list) for part in level)
 
 
 @lru_cache(maxsize=256)
@@ -322,8 +322,8 @@ def _all_fit(numbers: Any, dtype: str) -> bool:
         return True
     kind, low, high = found
     if kind is int:
-        return all(type(x) is int and low <= x < high for x in flat(numbers))
-    return all(type(x) is kind for x in flat(numbers))
+        return all(type(x) is int and low <= x < high for x in flatten_numbers(numbers))
+    return all(type(x) is kind for x in flatten_numbers(numbers))
 
 
 # -- what all of them ask

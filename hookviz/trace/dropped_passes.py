@@ -7,20 +7,20 @@ from hookviz.trace.folded_rows import StepRows, ValueRows
 from hookviz.trace.rows import CallRow, SavedRow, ScaleRow, StepRow, TensorRow
 from hookviz.trace.trace import TraceData
 
-Row = TypeVar("Row")
-Numbers = dict[int, int]
+RowT = TypeVar("RowT")
+NumberMap = dict[int, int]
 """The number that something had → the number that it has now; what was let go of is not in it."""
 
 
-class Renumbered(NamedTuple):
+class NewNumbers(NamedTuple):
     """What became of the numbers in a trace."""
 
-    nodes: Numbers
-    calls: Numbers
-    hooks: Numbers
+    nodes: NumberMap
+    calls: NumberMap
+    hooks: NumberMap
 
 
-def drop_passes(trace: TraceData, count: int) -> Renumbered:
+def drop_passes(trace: TraceData, count: int) -> NewNumbers:
     """Let go of the first ``count`` passes and of all that only they need: their steps, graphs, values and hooks.
 
     What is left is a trace as if the recording had begun with the next pass: passes, steps and nodes are counted from
@@ -30,21 +30,21 @@ def drop_passes(trace: TraceData, count: int) -> Renumbered:
     rows = [row for row in trace.rows if row.pass_id >= count]
     tensors = [row for row in trace.tensors if row.pass_id >= count]
     saved = [row for row in trace.saved if row.pass_id >= count]
-    trace.owners = _owners(trace, rows)
+    trace.owners = _reassign_leaves(trace, rows)
     hooked = {i for there in trace.hooked[count:] for i in there}
-    hooks = _numbers(hooked | {row.hook for row in rows})
+    hooks = _number_anew(hooked | {row.hook for row in rows})
     named = {row.node for row in rows} | {row.node for row in tensors} | {trace.hook_rows[i].node for i in hooks}
     scales = [row for row in trace.scales if row.pass_id >= count]
     starts = {node for places in trace.roots[count:] for node, _ in places}
-    nodes = _numbers(_nodes(trace, named | starts | {part[0] for row in rows for part in row.parts}))
-    told = {i for row in rows for i in _values_of(row)} | {i for row in saved for i in _several(row.value)}
-    move = _Move(
+    nodes = _number_anew(_find_needed_nodes(trace, named | starts | {part[0] for row in rows for part in row.parts}))
+    told = {i for row in rows for i in _iter_value_indexes(row)} | {i for row in saved for i in _as_tuple(row.value)}
+    move = _Renumberer(
         count,
         nodes,
         hooks=hooks,
-        calls=_numbers(_calls(trace, rows, nodes)),
-        values=_numbers(told | {i for t in tensors for i in (t.data, t.grad)}),
-        steps=_numbers(i for i, row in enumerate(trace.rows) if row.pass_id >= count),
+        calls=_number_anew(_find_needed_calls(trace, rows, nodes)),
+        values=_number_anew(told | {i for t in tensors for i in (t.data, t.grad)}),
+        steps=_number_anew(i for i, row in enumerate(trace.rows) if row.pass_id >= count),
     )
     trace.rows = StepRows(move.step(row) for row in rows)
     trace.tensors = [move.tensor(row) for row in tensors]
@@ -53,14 +53,14 @@ def drop_passes(trace: TraceData, count: int) -> Renumbered:
     move.rest(trace)
     trace.dropped += count
     trace.forget()
-    return Renumbered(nodes, move.calls, move.hooks)
+    return NewNumbers(nodes, move.calls, move.hooks)
 
 
-def _numbers(kept: Iterable[Any]) -> Numbers:
+def _number_anew(kept: Iterable[Any]) -> NumberMap:
     return {old: new for new, old in enumerate(sorted(i for i in kept if i is not None))}
 
 
-def _nodes(trace: TraceData, needed: set[int]) -> set[int]:
+def _find_needed_nodes(trace: TraceData, needed: set[int]) -> set[int]:
     """The nodes that are needed, and the graphs below them."""
     following: dict[int, list[int]] = {}
     for (start, _), (end, _) in trace.edges.items():
@@ -75,7 +75,7 @@ def _nodes(trace: TraceData, needed: set[int]) -> set[int]:
     return found
 
 
-def _owners(trace: TraceData, rows: list[StepRow]) -> dict[int, int]:
+def _reassign_leaves(trace: TraceData, rows: list[StepRow]) -> dict[int, int]:
     """Who made each node; a leaf belongs to the first call of its module, and now that is the first that is kept."""
     first: dict[int, int] = {}
     for row in rows:
@@ -86,7 +86,7 @@ def _owners(trace: TraceData, rows: list[StepRow]) -> dict[int, int]:
     return {node: first.get(modules[node], call) if node in leaves else call for node, call in trace.owners.items()}
 
 
-def _calls(trace: TraceData, rows: list[StepRow], nodes: Numbers) -> set[int]:
+def _find_needed_calls(trace: TraceData, rows: list[StepRow], nodes: NumberMap) -> set[int]:
     """The calls that the steps speak of, those that made the nodes, and those around them."""
     found: set[int] = set()
     queue = [row.call for row in rows] + [call for node, call in trace.owners.items() if node in nodes]
@@ -98,26 +98,26 @@ def _calls(trace: TraceData, rows: list[StepRow], nodes: Numbers) -> set[int]:
     return found
 
 
-def _values_of(row: StepRow) -> Iterator[int | None]:
+def _iter_value_indexes(row: StepRow) -> Iterator[int | None]:
     for values in (row.before, row.after):
-        yield from _several(values)
+        yield from _as_tuple(values)
     for _, _, value in row.parts:
         yield value
 
 
-def _several(values: Any) -> tuple[int | None, ...]:
+def _as_tuple(values: Any) -> tuple[int | None, ...]:
     return values if isinstance(values, tuple) else (values,)
 
 
-class _Move(NamedTuple):
+class _Renumberer(NamedTuple):
     """Puts the new numbers in place of the old ones."""
 
     passes: int
-    nodes: Numbers
-    calls: Numbers
-    hooks: Numbers
-    values: Numbers
-    steps: Numbers
+    nodes: NumberMap
+    calls: NumberMap
+    hooks: NumberMap
+    values: NumberMap
+    steps: NumberMap
 
     def step(self, row: StepRow) -> StepRow:
         """A step with its new numbers; a cause that was let go of is no longer known."""
@@ -158,16 +158,16 @@ class _Move(NamedTuple):
         roots, hooked = trace.roots[self.passes :], trace.hooked[self.passes :]
         trace.roots = [[(nodes[node], output) for node, output in places] for places in roots]
         trace.hooked = [[hooks[i] for i in there] for there in hooked]
-        trace.hook_rows = [row._replace(node=nodes.get(row.node, -1)) for row in _of(trace.hook_rows, hooks)]
-        trace.calls = [row._replace(parent=calls.get(_parent(row), None)) for row in _of(trace.calls, calls)]
+        trace.hook_rows = [row._replace(node=nodes.get(row.node, -1)) for row in _select_rows(trace.hook_rows, hooks)]
+        trace.calls = [row._replace(parent=calls.get(_parent(row), None)) for row in _select_rows(trace.calls, calls)]
         ends = ((start, slot, end) for (start, slot), end in trace.edges.items() if start in nodes)
         trace.edges = {(nodes[start], slot): (nodes[end], output) for start, slot, (end, output) in ends}
         trace.owners = {nodes[node]: calls[call] for node, call in trace.owners.items() if node in nodes}
         trace.outside = {nodes[node] for node in trace.outside if node in nodes}
-        trace.ops, trace.values = _of(trace.ops, nodes), ValueRows(_of(trace.values, self.values))
+        trace.ops, trace.values = _select_rows(trace.ops, nodes), ValueRows(_select_rows(trace.values, self.values))
 
 
-def _of(rows: list[Row], kept: Numbers) -> list[Row]:
+def _select_rows(rows: list[RowT], kept: NumberMap) -> list[RowT]:
     return [row for i, row in enumerate(rows) if i in kept]
 
 

@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, overload
 
 from hookviz.trace.rows import StepRow
-from hookviz.trace.value_rows import Row, as_stored
+from hookviz.trace.value_rows import ValueRow, get_stored_rows
 
-Kept = TypeVar("Kept")
+RowT = TypeVar("RowT")
 
 
-class FoldedRows(list[Kept], Generic[Kept]):
+class CompactRows(list[RowT], Generic[RowT]):
     """A list of rows, some of which are folded until somebody reads them."""
 
     folds: ClassVar[type]
@@ -34,21 +34,21 @@ class FoldedRows(list[Kept], Generic[Kept]):
     """Adds a folded row."""
 
     def _write_out(self) -> None:
-        super().__setitem__(slice(self._written, None), self.unfolded(as_stored(self, self._written)))
+        super().__setitem__(slice(self._written, None), self.unfolded(get_stored_rows(self, self._written)))
         self._written = len(self)
 
-    def __iter__(self) -> Iterator[Kept]:
+    def __iter__(self) -> Iterator[RowT]:
         self._write_out()
         return super().__iter__()
 
-    def __reversed__(self) -> Iterator[Kept]:
+    def __reversed__(self) -> Iterator[RowT]:
         self._write_out()
         return super().__reversed__()
 
     @overload
-    def __getitem__(self, index: SupportsIndex) -> Kept: ...
+    def __getitem__(self, index: SupportsIndex) -> RowT: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Kept]: ...
+    def __getitem__(self, index: slice) -> list[RowT]: ...
     def __getitem__(self, index: Any) -> Any:
         """One row, or several."""
         if type(index) is slice:
@@ -60,16 +60,16 @@ class FoldedRows(list[Kept], Generic[Kept]):
             self[index] = found
         return found
 
-    def pop(self, index: SupportsIndex = -1) -> Kept:
+    def pop(self, index: SupportsIndex = -1) -> RowT:
         """Take a row out."""
         self._written = min(self._written, len(self) - 1)
         (found,) = self.unfolded([super().pop(index)])
-        kept: Kept = found
+        kept: RowT = found
         return kept
 
     def __eq__(self, other: object) -> bool:
         self._write_out()
-        if isinstance(other, FoldedRows):
+        if isinstance(other, CompactRows):
             other._write_out()
         return super().__eq__(other)
 
@@ -80,13 +80,13 @@ class FoldedRows(list[Kept], Generic[Kept]):
         return super().__repr__()
 
 
-_row = partial(tuple.__new__, StepRow)  # as StepRow._make, in C alone: thousands of rows are written out at once
-_NOTHING = StepRow(0, "")
-_AFTER_EFFECT = _NOTHING[StepRow._fields.index("effect") :]
-_AFTER_PARTS = _NOTHING[StepRow._fields.index("parts") + 1 :]
+_make_row = partial(tuple.__new__, StepRow)  # as StepRow._make, in C alone: thousands of rows are written out at once
+_DEFAULTS = StepRow(0, "")
+_AFTER_EFFECT = _DEFAULTS[StepRow._fields.index("effect") :]
+_AFTER_PARTS = _DEFAULTS[StepRow._fields.index("parts") + 1 :]
 
 
-class StepRows(FoldedRows[StepRow]):
+class StepRows(CompactRows[StepRow]):
     """The steps of a trace.
 
     Folded is the arrival of a gradient that was sent along one edge, and what a node makes of what it is given.
@@ -111,10 +111,10 @@ class StepRows(FoldedRows[StepRow]):
             else (row[0], "compute", row[1], -1, None, None, row[2], row[3], *_AFTER_EFFECT)
             for row in rows
         ]
-        return list(map(_row, written))
+        return list(map(_make_row, written))
 
 
-class ValueRows(FoldedRows[Row]):
+class ValueRows(CompactRows[ValueRow]):
     """The values of a trace.
 
     Folded is a single float32 number in the memory of the computer.
@@ -128,6 +128,6 @@ class ValueRows(FoldedRows[Row]):
     folds = float
 
     @staticmethod
-    def unfolded(rows: Iterable[Any]) -> list[Row]:
+    def unfolded(rows: Iterable[Any]) -> list[ValueRow]:
         """The numbers."""
         return [((), "float32", "cpu", row, None, None) if row.__class__ is float else row for row in rows]

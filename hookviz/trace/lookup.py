@@ -11,7 +11,7 @@ from hookviz.trace.rows import HookPlace, HookRow, SavedRow, ScaleRow, TensorRow
 if TYPE_CHECKING:
     from hookviz.trace.tables import TraceTables
 
-Size = tuple[int, ...]
+TableSizes = tuple[int, ...]
 
 
 class PassHooks(NamedTuple):
@@ -25,7 +25,7 @@ class PassHooks(NamedTuple):
     """Hook → its place among those of its dict."""
 
 
-def table_sizes(trace: "TraceTables") -> Size:
+def table_sizes(trace: "TraceTables") -> TableSizes:
     """How much each table of ``trace`` holds: while a recording runs they grow, and what was looked up grows old."""
     tables = (trace.ops, trace.edges, trace.owners, trace.tensors, trace.scales, trace.rows, trace.roots)
     return tuple(map(len, (*tables, trace.saved, trace.hook_rows, trace.hooked)))
@@ -197,11 +197,11 @@ class Lookup:
         key = -1 if pass_id is None else pass_id
         if key not in self._hooks:
             known = self._hooked[key] if 0 <= key < len(self._hooked) else ()
-            self._hooks[key] = _hooks(self._hook_rows, range(len(self._hook_rows)) if pass_id is None else known)
+            self._hooks[key] = _group_hooks(self._hook_rows, range(len(self._hook_rows)) if pass_id is None else known)
         return self._hooks[key]
 
 
-def _hooks(rows: Sequence[HookRow], known: Sequence[int]) -> PassHooks:
+def _group_hooks(rows: Sequence[HookRow], known: Sequence[int]) -> PassHooks:
     of_node: dict[int, list[int]] = {}
     of_module: dict[int, list[int]] = {}
     peers: dict[object, list[int]] = {}

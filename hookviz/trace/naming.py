@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hookviz.trace.rows import Place, TensorRow
+from hookviz.trace.rows import NodeOutput, TensorRow
 
 
 class Naming:
@@ -19,7 +19,7 @@ class Naming:
         """Op → the first node of that op."""
         self.repeated: set[str] = set()
         """The ops that several nodes have."""
-        self.tensors: dict[Place, str] = {}
+        self.tensors: dict[NodeOutput, str] = {}
         """Place → the first name that was found for the tensor there."""
         self._read()
 

@@ -28,7 +28,7 @@ class ReasonRow(NamedTuple):
     """What was done besides, such as summing; or why there are no values, or no explanation."""
 
 
-Explained = int | None | tuple[int | None, ...]
+StepReasons = int | None | tuple[int | None, ...]
 """The place of a step's ``ReasonRow``: one of a sum, one for each gradient of a node with several inputs, or none."""
 
 

@@ -8,14 +8,14 @@ from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
 from hookviz.trace.notes import Note
 from hookviz.trace.reason_rows import SYMBOLS
-from hookviz.trace.rows import BACKWARD, HookRow, StepRow
-from hookviz.trace.value_rows import Row
+from hookviz.trace.rows import BACKWARD_LOCATION, HookRow, StepRow
+from hookviz.trace.value_rows import ValueRow
 
 if TYPE_CHECKING:
     from hookviz.trace.trace import TraceData
 
 
-def redacted(trace: "TraceData", *, source: bool = True, values: bool = True) -> "TraceData":
+def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "TraceData":
     """A copy of ``trace`` that lacks what is False; ``trace`` itself stays as it is.
 
     Without ``source`` it has no text of a hook, no file and no line, and a lambda, whose name is its text, is called
@@ -35,10 +35,10 @@ def redacted(trace: "TraceData", *, source: bool = True, values: bool = True) ->
     remarks = [] if source else [Note.of("redacted.source")]
     remarks += [] if values else [Note.of("redacted.values")]
     remarks += [Note.of("redacted.notes", count=len(trace.remarks))] if trace.remarks else []
-    copy = replace(trace, remarks=remarks, rows=[_quiet(row) for row in trace.rows])
+    copy = replace(trace, remarks=remarks, rows=[_without_message(row) for row in trace.rows])
     if not source:
         copy.hook_rows = [_without_source(row) for row in trace.hook_rows]
-        copy.saved = [row._replace(plain=None) if row.name == BACKWARD else row for row in trace.saved]
+        copy.saved = [row._replace(plain=None) if row.name == BACKWARD_LOCATION else row for row in trace.saved]
     if not values:
         copy.values = [_without_numbers(row) for row in trace.values]
         copy.saved, copy.scales = [], []
@@ -54,12 +54,12 @@ def _without_source(row: HookRow) -> HookRow:
     return row._replace(name=name, file=None, line=None, text=None, mark=None)
 
 
-def _without_numbers(row: Row) -> Row:
+def _without_numbers(row: ValueRow) -> ValueRow:
     shape, dtype, device, *_ = row
     return (shape, dtype, device, None, None, Note.of("redacted.value"))
 
 
-def _quiet(row: StepRow) -> StepRow:
+def _without_message(row: StepRow) -> StepRow:
     if row.kind == "exception" and row.error is not None:
         return row._replace(error=row.error.partition(":")[0])
     if row.kind == "unobserved":

@@ -61,7 +61,7 @@ Synchroniser = Literal["ddp", "hook", "fsdp", "factor"]
 """Who has joined a gradient with those of the other ranks: DDP, DDP with a communication hook of one's own, FSDP, or
 FSDP that divides by something else than the number of ranks."""
 
-Place = tuple[int, int]
+NodeOutput = tuple[int, int]
 """(node's number, which of its outputs): where a gradient arrives, and what a tensor's name belongs to."""
 
 
@@ -78,11 +78,11 @@ class TensorRow(NamedTuple):
     grad: int | None
 
 
-MISSING = (None, "hooks", "changed", "large", "many", "none")
+MISSING_REASONS = (None, "hooks", "changed", "large", "many", "none")
 """Why nothing is known of what a node saved."""
 
 
-BACKWARD = "backward"
+BACKWARD_LOCATION = "backward"
 """What is called so among the things that a node saved is the place in the user's code of a Function's backward."""
 
 

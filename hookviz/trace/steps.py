@@ -41,9 +41,9 @@ class Step:
     @property
     def sentence(self) -> str:
         """What happened, in plain English."""
-        from hookviz.trace.sentences import sentence
+        from hookviz.trace.sentences import make_sentence
 
-        return sentence(self)
+        return make_sentence(self)
 
     @property
     def scale(self) -> float | None:
@@ -75,10 +75,10 @@ class Steps(Sequence[Step]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return step_of(self._trace, self._trace.at(index))
+        return make_step(self._trace, self._trace.at(index))
 
 
-def step_of(trace: TraceTables, index: int) -> Step:
+def make_step(trace: TraceTables, index: int) -> Step:
     """The step of ``trace`` in row ``index``."""
     row = trace.rows[index]
     hook = None if row.hook is None else trace.hook(row.hook, row.place)

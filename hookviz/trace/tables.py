@@ -5,12 +5,12 @@ from typing import Any
 
 from hookviz.support.messages import say
 from hookviz.support.source_code import Source
-from hookviz.trace.folded_rows import FoldedRows, StepRows, ValueRows
+from hookviz.trace.folded_rows import CompactRows, StepRows, ValueRows
 from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
 from hookviz.trace.naming import Naming
 from hookviz.trace.notes import Note
-from hookviz.trace.reason_rows import Explained, ReasonRow
+from hookviz.trace.reason_rows import ReasonRow, StepReasons
 from hookviz.trace.rows import (
     MODULE_HOOK_KINDS,
     STEP_HOOK_KINDS,
@@ -23,7 +23,7 @@ from hookviz.trace.rows import (
     StepRow,
     TensorRow,
 )
-from hookviz.trace.value_rows import Row, Which
+from hookviz.trace.value_rows import StatisticsMode, ValueRow
 from hookviz.trace.values import Value, Values
 
 
@@ -41,7 +41,7 @@ class TraceTables:
     ranks: int | None = None
     scales: list[ScaleRow] = field(default_factory=list)
     hook_rows: list[HookRow] = field(default_factory=list)
-    values: list[Row] = field(default_factory=ValueRows)
+    values: list[ValueRow] = field(default_factory=ValueRows)
     rows: list[StepRow] = field(default_factory=StepRows)
     modules: list[ModuleRow] = field(default_factory=list)
     calls: list[CallRow] = field(default_factory=list)
@@ -50,7 +50,7 @@ class TraceTables:
     """Node's number → the innermost module call that made it."""
     outside: set[int] = field(default_factory=set)
     """The nodes that were not observed, and to which nodes that were lead: beyond them the recording does not go."""
-    statistics: Which = "all"
+    statistics: StatisticsMode = "all"
     """What was read of tensors with more than 64 numbers: all statistics, or the norm alone where it is finite."""
     remarks: list[Note] = field(default_factory=list)
     """What could not be observed, and why; ``notes`` tells it."""
@@ -62,7 +62,7 @@ class TraceTables:
     """For each pass, the hooks that were registered on its graph, by their place in ``hook_rows``."""
     reasons: list[ReasonRow] = field(default_factory=list, compare=False)
     """What a file says of formulas. With torch it follows from the other tables, so traces are compared without it."""
-    explained: list[Explained] = field(default_factory=list, compare=False)
+    explained: list[StepReasons] = field(default_factory=list, compare=False)
     """For each of ``rows`` its reasons, by their place in ``reasons``; empty where no file has any."""
     _lookup: Lookup | None = field(default=None, init=False, compare=False)
     _naming: Naming | None = field(default=None, init=False, compare=False)
@@ -74,7 +74,7 @@ class TraceTables:
         """Nothing more will be recorded: rows that are folded are written out once somebody reads them."""
         for name in ("rows", "values"):
             rows = self.__dict__.get(name)
-            if isinstance(rows, FoldedRows):
+            if isinstance(rows, CompactRows):
                 self.__dict__[f"_folded_{name}"] = self.__dict__.pop(name)
 
     def __getattr__(self, name: str) -> Any:

@@ -4,8 +4,8 @@ from hookviz.support.messages import say
 from hookviz.support.table import Table
 from hookviz.trace.reason_rows import Verifier
 from hookviz.trace.rows import HOOK_KINDS, StepRow
-from hookviz.trace.sentences import firing
-from hookviz.trace.steps import Step, Steps, step_of
+from hookviz.trace.sentences import format_firing
+from hookviz.trace.steps import Step, Steps, make_step
 from hookviz.trace.tables import TraceTables
 
 
@@ -27,9 +27,9 @@ class TraceData(TraceTables):
         Where a hook raised there is a step of kind ``exception``; where one that cannot be named changed a gradient,
         one of kind ``unknown_hook``.
         """
-        fired = [step_of(self, index) for index, row in enumerate(self.rows) if row.kind in HOOK_KINDS]
+        fired = [make_step(self, index) for index, row in enumerate(self.rows) if row.kind in HOOK_KINDS]
         head = [say(f"table.{name}") for name in ("step", "hook", "on", "before", "after", "effect", "where")]
-        return Table(fired, head, firing)
+        return Table(fired, head, format_firing)
 
     @property
     def verifier(self) -> Verifier | None:
@@ -39,11 +39,11 @@ class TraceData(TraceTables):
     def __repr__(self) -> str:
         if not self.rows:
             return " ".join(self.notes or [say("trace.empty")])
-        hooked = sum(map(_of_a_hook, self.rows))
+        hooked = sum(map(_involves_hook, self.rows))
         parts = {"steps": len(self.rows), "hooked": hooked, "passes": len(self.roots)}
         return " ".join([say("trace.summary", **parts), *self.notes])
 
 
-def _of_a_hook(row: StepRow) -> bool:
+def _involves_hook(row: StepRow) -> bool:
     """Whether a hook ran in this step, if only to raise, or if nobody knows which."""
     return row.kind in HOOK_KINDS or row.kind == "unknown_hook" or (row.kind == "exception" and row.hook is not None)

@@ -4,24 +4,24 @@ from collections.abc import Collection, Iterable, Iterator
 
 from hookviz.trace.trace import TraceData
 
-UNREACHED = 100
+MAX_UNREACHED_NODES = 100
 """A picture has so many nodes that the pass did not reach: a small pass may begin in a very large graph."""
 
 
-def below(trace: TraceData, pass_id: int) -> list[int]:
+def list_pass_nodes(trace: TraceData, pass_id: int) -> list[int]:
     """The nodes of a pass, nearest to the roots first."""
-    return _walk(trace, pass_id, set(), len(trace.ops))
+    return _search_breadth_first(trace, pass_id, set(), len(trace.ops))
 
 
-def pictured(trace: TraceData, pass_id: int) -> list[int]:
+def list_pictured_nodes(trace: TraceData, pass_id: int) -> list[int]:
     """The nodes of a pass as ``below``, but of those that it did not reach only the ``UNREACHED`` nearest to roots."""
     reached = {trace.rows[step].node for step in trace.lookup.steps(pass_id)} - {-1}
-    found = _walk(trace, pass_id, reached, UNREACHED)
+    found = _search_breadth_first(trace, pass_id, reached, MAX_UNREACHED_NODES)
     # What was reached lies below others that were; if it ever should not, all is pictured.
-    return found if reached.issubset(found) else below(trace, pass_id)
+    return found if reached.issubset(found) else list_pass_nodes(trace, pass_id)
 
 
-def _walk(trace: TraceData, pass_id: int, reached: Collection[int], room: int) -> list[int]:
+def _search_breadth_first(trace: TraceData, pass_id: int, reached: Collection[int], room: int) -> list[int]:
     """The nodes of a pass, nearest to the roots first: those in ``reached``, and at most ``room`` others."""
     following = trace.lookup.following
     queue = [node for node, _ in trace.roots[pass_id]] if pass_id < len(trace.roots) else []
@@ -36,12 +36,12 @@ def _walk(trace: TraceData, pass_id: int, reached: Collection[int], room: int) -
     return queue
 
 
-def is_cut(ways: Iterable[tuple[int, int, int]], nodes: Collection[int]) -> bool:
+def leads_outside(ways: Iterable[tuple[int, int, int]], nodes: Collection[int]) -> bool:
     """Whether some of ``ways``, which begin at ``nodes``, lead to other nodes."""
     return not {end for _, _, end in ways} <= set(nodes)
 
 
-def chain(trace: TraceData, call: int) -> Iterator[int]:
+def iter_enclosing_calls(trace: TraceData, call: int) -> Iterator[int]:
     """A call and those around it, the innermost first."""
     at: int | None = call
     while at is not None and at >= 0:
@@ -49,13 +49,13 @@ def chain(trace: TraceData, call: int) -> Iterator[int]:
         at = trace.calls[at].parent
 
 
-def called(trace: TraceData, pass_id: int) -> list[int]:
+def list_pass_calls(trace: TraceData, pass_id: int) -> list[int]:
     """The calls that steps of a pass are about, and those around them."""
     calls = dict.fromkeys(trace.rows[step].call for step in trace.lookup.steps(pass_id))
-    return list(dict.fromkeys(at for call in calls for at in chain(trace, call)))
+    return list(dict.fromkeys(at for call in calls for at in iter_enclosing_calls(trace, call)))
 
 
-def makers(trace: TraceData, nodes: Iterable[int]) -> dict[int, int]:
+def assign_nodes_to_calls(trace: TraceData, nodes: Iterable[int]) -> dict[int, int]:
     """Node → the call in whose box it belongs: that which made it, or for a parameter's leaf, that which used it.
 
     A parameter is used in every call of its module: it belongs to the one among them that is in this picture. That of
@@ -70,12 +70,15 @@ def makers(trace: TraceData, nodes: Iterable[int]) -> dict[int, int]:
         if end in made:
             own = call if trace.calls[call].module == trace.calls[made[end]].module else None
         else:
-            own = _around(trace, call, trace.lookup.leaf_names.get(end, ""))
+            own = _find_enclosing_call(trace, call, trace.lookup.leaf_names.get(end, ""))
         if own is not None:
             used[end] = min(own, used.get(end, own))
     return made | used
 
 
-def _around(trace: TraceData, call: int, name: str) -> int | None:
+def _find_enclosing_call(trace: TraceData, call: int, name: str) -> int | None:
     """The innermost call around ``call`` of a module that the parameter ``name`` is part of."""
-    return next((at for at in chain(trace, call) if name.startswith(f"{trace.module(trace.calls[at].module)}.")), None)
+    return next(
+        (at for at in iter_enclosing_calls(trace, call) if name.startswith(f"{trace.module(trace.calls[at].module)}.")),
+        None,
+    )

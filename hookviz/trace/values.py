@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from hookviz.support.messages import join, say
 from hookviz.trace.notes import Note
-from hookviz.trace.value_rows import Deferred, Row, Statistics
+from hookviz.trace.value_rows import DeferredRow, Statistics, ValueRow
 
 if TYPE_CHECKING:
     import torch
 
-Numbers = Any
+NestedNumbers = Any
 """A number, or lists of numbers nested as the tensor's dimensions are."""
 
-_EMPTY: Statistics = (math.nan, math.nan, math.nan, 0.0, 0, 0, 0)
+_EMPTY_STATISTICS: Statistics = (math.nan, math.nan, math.nan, 0.0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Value:
     shape: tuple[int, ...]
     dtype: str
     device: str
-    _numbers: Numbers = None
+    _numbers: NestedNumbers = None
     _statistics: Statistics | None = None
     _note: Note | None = None
 
@@ -55,11 +55,11 @@ class Value:
         return None if self._note is None else self._note.text
 
     @property
-    def row(self) -> Row:
+    def row(self) -> ValueRow:
         """The value as plain data."""
         return (self.shape, self.dtype, self.device, self._numbers, self._statistics, self._note)
 
-    def tolist(self) -> Numbers:
+    def tolist(self) -> NestedNumbers:
         """The numbers, nested as ``torch.Tensor.tolist`` nests them; None when there are more than 64."""
         return self._numbers
 
@@ -68,7 +68,11 @@ class Value:
         """(min, max, mean, norm, nan, inf, zero)."""
         if self._statistics is not None:
             return self._statistics
-        return _count(list(flat(self._numbers))) if self._note is None else (math.nan,) * 4 + (0, 0, 0)
+        return (
+            _compute_statistics(list(flatten_numbers(self._numbers)))
+            if self._note is None
+            else (math.nan,) * 4 + (0, 0, 0)
+        )
 
     @property
     def min(self) -> float | None:
@@ -119,13 +123,13 @@ class Value:
         if line is not None and len(line) <= room:
             return line
         found = self.statistics
-        norm = number(found[3], min(digits, 4))
+        norm = format_number(found[3], min(digits, 4))
         told = say("value.shape_norm", shape=self.shape, norm=norm) if shape else say("value.norm", norm=norm)
-        return _trouble(told, found)
+        return _append_nonfinite_counts(told, found)
 
     def line(self, digits: int = 6) -> str | None:
         """All numbers on one line; None when they were not kept."""
-        return None if self._numbers is None else nested(self._numbers, digits)
+        return None if self._numbers is None else format_numbers(self._numbers, digits)
 
     def block(self) -> str:
         """The value on as many lines as it needs: a matrix row by row, or all statistics."""
@@ -134,35 +138,35 @@ class Value:
         if 0 in self.shape:
             return f"[]\n{self.shape} {self.dtype}"
         if self._numbers is not None:
-            rows = _rows(self._numbers, len(self.shape))
-            return rows if "\n" in rows else nested(self._numbers)  # a single row needs its brackets
+            rows = _format_rows(self._numbers, len(self.shape))
+            return rows if "\n" in rows else format_numbers(self._numbers)  # a single row needs its brackets
         low, high, mean, norm, *_, zero = found = self.statistics
-        parts = {"shape": self.shape, "dtype": self.dtype, "norm": number(norm)}
+        parts = {"shape": self.shape, "dtype": self.dtype, "norm": format_number(norm)}
         if low is None or high is None or mean is None:
-            return _trouble(say("value.long.norm", **parts), found)
-        parts |= {"min": number(low), "max": number(high), "mean": number(mean)}
-        return _trouble(say("value.long", zero=zero, **parts), found)
+            return _append_nonfinite_counts(say("value.long.norm", **parts), found)
+        parts |= {"min": format_number(low), "max": format_number(high), "mean": format_number(mean)}
+        return _append_nonfinite_counts(say("value.long", zero=zero, **parts), found)
 
 
-def _trouble(line: str, found: Statistics) -> str:
+def _append_nonfinite_counts(line: str, found: Statistics) -> str:
     """The line, and how many numbers are none or infinite."""
     counts = zip(found[4:6], ("NaN", "Inf"), strict=True)
     return join("join.facts", [line, *(f"{count} {name}" for count, name in counts if count)])
 
 
-def same(one: Row | None, other: Row | None) -> bool:
+def is_same_value(one: ValueRow | None, other: ValueRow | None) -> bool:
     """Whether two values are alike, NaN being like NaN; of large tensors, whether their statistics are.
 
     >>> import torch
     >>> same(Value.of(torch.tensor(math.nan)).row, Value.of(torch.tensor(math.nan)).row)
     True
     """
-    if isinstance(one, Deferred) or isinstance(other, Deferred):
+    if isinstance(one, DeferredRow) or isinstance(other, DeferredRow):
         return True  # nobody can tell yet
     return one == other or repr(one) == repr(other)
 
 
-def size_of(value: Row) -> tuple[float, int, int]:
+def get_norm_nan_inf(value: ValueRow) -> tuple[float, int, int]:
     """The 2-norm of a row, and how many of its numbers are NaN and infinite: at least so many, if nobody counted.
 
     >>> import torch
@@ -176,7 +180,7 @@ def size_of(value: Row) -> tuple[float, int, int]:
     return float(norm), norm != norm if nan is None else nan, norm == math.inf if inf is None else inf
 
 
-def number(x: complex, digits: int = 6) -> str:
+def format_number(x: complex, digits: int = 6) -> str:
     """A number as a person writes it: six significant digits, no trailing zeros.
 
     >>> number(8.0), number(0.1 + 0.2), number(-1e-9)
@@ -187,25 +191,25 @@ def number(x: complex, digits: int = 6) -> str:
     return f"{x:.{digits}g}"
 
 
-def nested(numbers: Numbers, digits: int = 6) -> str:
+def format_numbers(numbers: NestedNumbers, digits: int = 6) -> str:
     """Nested numbers on one line.
 
     >>> nested([[1.0, 2.5], [3.0, 4.0]])
     '[[1, 2.5], [3, 4]]'
     """
     if isinstance(numbers, (list, tuple)):
-        return "[" + ", ".join(nested(part, digits) for part in numbers) + "]"
-    return number(numbers, digits)
+        return "[" + ", ".join(format_numbers(part, digits) for part in numbers) + "]"
+    return format_number(numbers, digits)
 
 
-def _rows(numbers: Numbers, dimensions: int) -> str:
+def _format_rows(numbers: NestedNumbers, dimensions: int) -> str:
     if dimensions < 2:
-        return nested(numbers)
+        return format_numbers(numbers)
     gap = "\n" * (dimensions - 1)
-    return gap.join(_rows(part, dimensions - 1) for part in numbers)
+    return gap.join(_format_rows(part, dimensions - 1) for part in numbers)
 
 
-def flat(numbers: Numbers) -> Iterator[complex]:
+def flatten_numbers(numbers: NestedNumbers) -> Iterator[complex]:
     """The numbers, out of all their lists.
 
     >>> list(flat([[1, 2], [3]]))
@@ -213,15 +217,15 @@ def flat(numbers: Numbers) -> Iterator[complex]:
     """
     if isinstance(numbers, (list, tuple)):
         for part in numbers:
-            yield from flat(part)
+            yield from flatten_numbers(part)
     else:
         yield numbers
 
 
-def _count(flat: Sequence[Any]) -> Statistics:
+def _compute_statistics(flat: Sequence[Any]) -> Statistics:
     """Statistics of few numbers, from the numbers, by torch's rule that a NaN spreads."""
     if not flat:
-        return _EMPTY
+        return _EMPTY_STATISTICS
     parts = [part for x in flat for part in ((x.real, x.imag) if isinstance(x, complex) else (x,))]
     norm = math.nan if any(map(math.isnan, parts)) else math.hypot(*parts)
     finite = math.isfinite(norm)

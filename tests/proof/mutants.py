@@ -39,7 +39,7 @@ from hookviz.storage.decoding import decode
 from hookviz.storage.files import encode
 from hookviz.trace import EFFECTS, KINDS, SUBJECTS
 from hookviz.trace.reason_rows import EXPLAINED, SYMBOLS, UNEXPLAINED
-from hookviz.trace.sentences import title
+from hookviz.trace.sentences import make_title
 
 SECONDS, MEGABYTES = 10.0, 600
 """What one file may cost at most."""
@@ -505,7 +505,7 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
     steps = range(min(len(trace.rows), 40))
     return [
         lambda: repr(trace),
-        lambda: [(step.sentence, title(step), step.scale, repr(step)) for step in trace.steps],
+        lambda: [(step.sentence, make_title(step), step.scale, repr(step)) for step in trace.steps],
         lambda: (repr(trace.firings), trace.firings._repr_html_()),
         lambda: (repr(trace.troubles), trace.troubles._repr_html_()),
         lambda: [repr(trace.why(index)) + trace.why(index)._repr_html_() for index in steps],

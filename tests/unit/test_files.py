@@ -16,7 +16,18 @@ import hookviz as hv
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.storage.decoding import decode
 from hookviz.storage.files import VERSION, encode
-from hookviz.trace import EFFECTS, MISSING, SUBJECTS, HookPlace, HookRow, Note, SavedRow, ScaleRow, StepRow, TensorRow
+from hookviz.trace import (
+    EFFECTS,
+    MISSING_REASONS,
+    SUBJECTS,
+    HookPlace,
+    HookRow,
+    Note,
+    SavedRow,
+    ScaleRow,
+    StepRow,
+    TensorRow,
+)
 
 
 @pytest.fixture
@@ -128,7 +139,9 @@ steps = st.builds(
 plain = (
     st.none() | st.text() | numbers | st.recursive(numbers, lambda x: st.lists(x, max_size=3).map(tuple), max_leaves=8)
 )
-saved = st.builds(SavedRow, pass_id=counts, node=counts, value=several, plain=plain, why=st.sampled_from(MISSING))
+saved = st.builds(
+    SavedRow, pass_id=counts, node=counts, value=several, plain=plain, why=st.sampled_from(MISSING_REASONS)
+)
 tensors = st.builds(TensorRow, pass_id=counts, node=counts, output=counts, data=indexes, grad=indexes)
 lines = st.none() | counts
 flags = st.lists(st.sampled_from(("with_kwargs", "always_call", "global")), max_size=2).map(tuple)

@@ -23,7 +23,7 @@ from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
 from hookviz.storage import integrity, schema
 from hookviz.storage.files import LARGEST, ROWS, VERSION, encode
-from hookviz.trace import MISSING, HookRow, Note
+from hookviz.trace import MISSING_REASONS, HookRow, Note
 from tests.proof.mutants import HOSTILE, hostile, saved
 from tests.shown import content_of
 from tests.unit.test_large_traces import picture, views_of
@@ -63,7 +63,7 @@ def test_the_schema_has_the_version_and_the_reasons_that_are_written() -> None:
     fields = {field.name: field.type for field in msgspec.structs.fields(schema.File)}
     assert get_args(fields["version"]) == (VERSION,)
     (reasons,) = get_args(schema.Saved.__annotations__["why"])
-    assert {*get_args(get_args(reasons)[0]), None} == set(MISSING)
+    assert {*get_args(get_args(reasons)[0]), None} == set(MISSING_REASONS)
 
 
 @pytest.mark.parametrize("kind", ["graph", "in place", "modules", "training", "formulas", "large"])

@@ -19,7 +19,7 @@ from hookviz.autograd.tensor_statistics import measure
 from hookviz.player.step_words import _GLYPHS, _NOTES, _ONE_CARD
 from hookviz.support.messages import parts_of, say, section, table
 from hookviz.trace import HOOK_KINDS, KINDS, HookRow, Note, StepRow
-from hookviz.trace.sentences import sentence, title
+from hookviz.trace.sentences import make_sentence, make_title
 
 PACKAGE = Path(__file__).resolve().parents[2] / "hookviz"
 WORDS = table()
@@ -180,7 +180,7 @@ def test_every_step_can_be_told(way: str) -> None:
     texts = {}
     for kind in (kind for kind in KINDS if kind not in HOOK_KINDS):
         step = dataclasses.replace(told(kind, **known), node=node, on="" if node < 0 else "c")
-        texts[kind] = (title(step), sentence(step))
+        texts[kind] = (make_title(step), make_sentence(step))
     assert unfinished(texts) == {}
 
 

@@ -11,7 +11,7 @@ from hookviz.analysis.comparison.graph_matching import matched
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
 from hookviz.trace import HOOK_KINDS, Step, TraceData
-from hookviz.trace.values import Value, flat, same
+from hookviz.trace.values import Value, flatten_numbers, is_same_value
 
 GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
 """The kinds of step in which a gradient stands somewhere to be compared."""
@@ -201,12 +201,12 @@ def _same(one: Value | None, other: Value | None) -> bool:
         return one is other
     if None in (one.mean, other.mean) and one.mean != other.mean:
         return (one.shape, one.dtype) == (other.shape, other.dtype) and _like_norms(one, other)
-    return same((*one.row[:2], *one.row[3:]), (*other.row[:2], *other.row[3:]))
+    return is_same_value((*one.row[:2], *one.row[3:]), (*other.row[:2], *other.row[3:]))
 
 
 def _like_norms(one: Value, other: Value) -> bool:
     """Whether two gradients, of one of which only the norm was read, agree in it; a device sums up in its own order."""
-    return same((one.norm,), (other.norm,)) or math.isclose(one.norm, other.norm, rel_tol=1e-9)
+    return is_same_value((one.norm,), (other.norm,)) or math.isclose(one.norm, other.norm, rel_tol=1e-9)
 
 
 def _amount(one: Value | None, other: Value | None) -> float | None:
@@ -214,12 +214,12 @@ def _amount(one: Value | None, other: Value | None) -> float | None:
         return None
     pairs: list[tuple[complex, complex]] = [(one.norm, other.norm)]
     if one.shape == other.shape and one.tolist() is not None and other.tolist() is not None:
-        pairs = list(zip(flat(one.tolist()), flat(other.tolist()), strict=True))
+        pairs = list(zip(flatten_numbers(one.tolist()), flatten_numbers(other.tolist()), strict=True))
     return max((_far(*pair) for pair in pairs), default=0.0, key=lambda far: (math.isnan(far), far))
 
 
 def _far(x: complex, y: complex) -> float:
-    return 0.0 if same((x,), (y,)) else abs(x - y)
+    return 0.0 if is_same_value((x,), (y,)) else abs(x - y)
 
 
 # -- the first firing that differs

@@ -1,7 +1,7 @@
 """Which node of one graph is which of another, where both are graphs of the same program."""
 
 from hookviz.support.messages import say
-from hookviz.trace import Place, TraceData
+from hookviz.trace import NodeOutput, TraceData
 
 _SEEN_THROUGH = "BackwardHookFunctionBackward"
 """The node that torch puts around a module with full backward hooks; gradients pass through it as they are."""
@@ -24,26 +24,26 @@ class _Graph:
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
-        self._slots: dict[int, dict[int, Place]] = {}
+        self._slots: dict[int, dict[int, NodeOutput]] = {}
         for (node, slot), place in trace.edges.items():
             self._slots.setdefault(node, {})[slot] = place
 
-    def roots(self, pass_id: int) -> list[Place | None]:
+    def roots(self, pass_id: int) -> list[NodeOutput | None]:
         """Where a pass starts."""
         return [self._through(place) for place in self.trace.roots[pass_id]]
 
-    def below(self, node: int) -> dict[int, Place | None]:
+    def below(self, node: int) -> dict[int, NodeOutput | None]:
         """Where the gradients that a node computes go, by their slots."""
         return {slot: self._through(place) for slot, place in self._slots.get(node, {}).items()}
 
-    def end(self, place: Place | None) -> str:
+    def end(self, place: NodeOutput | None) -> str:
         """What stands at a place, in words."""
         if place is None:
             return say("diff.nothing")
         op = self.trace.ops[place[0]]
         return op if place[1] == 0 else say("diff.output", op=op, output=place[1] + 1)
 
-    def _through(self, place: Place | None) -> Place | None:
+    def _through(self, place: NodeOutput | None) -> NodeOutput | None:
         while place is not None and self.trace.ops[place[0]] == _SEEN_THROUGH:
             place = self._slots.get(place[0], {}).get(place[1])
         return place
@@ -59,7 +59,7 @@ def _match(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
     if len(roots[0]) != len(roots[1]):
         raise ValueError(say("error.diff.roots", number=pass_id + 1, here=len(roots[0]), there=len(roots[1])))
     root = say("diff.root", number=pass_id + 1)
-    pairs: list[tuple[Place | None, Place | None, str]] = [(*pair, root) for pair in zip(*roots, strict=True)]
+    pairs: list[tuple[NodeOutput | None, NodeOutput | None, str]] = [(*pair, root) for pair in zip(*roots, strict=True)]
     numbers: dict[int, int] = {}
     taken: set[int] = set()
     for here, there, where in pairs:  # the list grows while it is gone through
@@ -78,7 +78,7 @@ def _match(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
     return numbers
 
 
-def _next(one: _Graph, two: _Graph, ours: int, theirs: int) -> list[tuple[Place | None, Place | None, str]]:
+def _next(one: _Graph, two: _Graph, ours: int, theirs: int) -> list[tuple[NodeOutput | None, NodeOutput | None, str]]:
     mine, yours = one.below(ours), two.below(theirs)
     on = one.trace.name(ours)
     slots = sorted(mine.keys() | yours.keys())

@@ -9,7 +9,7 @@ from hookviz.analysis.findings.pass_statistics import PassStatistics
 from hookviz.analysis.findings.tensor_numbers import broadcast_pairs, largest, rows_along
 from hookviz.support.messages import join, say
 from hookviz.trace import TensorRow
-from hookviz.trace.values import Value, number, size_of
+from hookviz.trace.values import Value, format_number, get_norm_nan_inf
 
 
 class Cause(NamedTuple):
@@ -53,11 +53,11 @@ def explain_cause(of: PassStatistics, index: int, before: Any, kind: str) -> tup
 
 
 def _gave(result: Value | None, kind: str) -> bool:
-    return result is not None and bool(size_of(result.row)[1] if kind == "nan" else _holds_inf(result))
+    return result is not None and bool(get_norm_nan_inf(result.row)[1] if kind == "nan" else _holds_inf(result))
 
 
 def _holds_inf(value: Value) -> bool:
-    return size_of(value.row)[2] > 0
+    return get_norm_nan_inf(value.row)[2] > 0
 
 
 def _seen(ops: "_Ops", kind: str) -> str | None:
@@ -77,7 +77,7 @@ def _unseen(given: list[Value], unread: bool) -> str:
     seen = [value for value in given if not math.isnan(_low(value))]
     if not seen:
         return say("trouble.input.unknown")
-    low, high = number(min(map(_low, seen)), 4), number(max(map(_high, seen)), 4)
+    low, high = format_number(min(map(_low, seen)), 4), format_number(max(map(_high, seen)), 4)
     return say("trouble.input.unread" if unread else "trouble.input", low=low, high=high)
 
 
@@ -230,7 +230,7 @@ def _log(ops: _Ops, node: int) -> Iterator[Cause]:
     value = ops.took(node, 0, "self")
     least = -1 if ops.name(node) == "Log1P" else 0
     if _low(value) < least:
-        yield Cause("nan", say("trouble.cause.log", least=least, low=number(_low(value), 4)))
+        yield Cause("nan", say("trouble.cause.log", least=least, low=format_number(_low(value), 4)))
     if value is not None and (value.min == least or (least == 0 and value.zero)):
         yield Cause("inf", say("trouble.cause.log.one" if least else "trouble.cause.log.zero"))
 
@@ -238,7 +238,7 @@ def _log(ops: _Ops, node: int) -> Iterator[Cause]:
 def _root(ops: _Ops, node: int) -> Iterator[Cause]:
     value = ops.took(node, 0, "self")
     if _low(value) < 0:
-        yield Cause("nan", say("trouble.cause.root", low=number(_low(value), 4)))
+        yield Cause("nan", say("trouble.cause.root", low=format_number(_low(value), 4)))
     if value is not None and value.zero and ops.name(node) == "Rsqrt":
         yield Cause("inf", say("trouble.cause.division.zero"))
 
@@ -252,7 +252,7 @@ def _reciprocal(ops: _Ops, node: int) -> Iterator[Cause]:
 def _exponential(ops: _Ops, node: int) -> Iterator[Cause]:
     result = ops.saved(node, "result")
     if result is not None and _holds_inf(result):
-        most = number(math.log(largest(result.dtype)), 3)
+        most = format_number(math.log(largest(result.dtype)), 3)
         yield Cause("inf", say("trouble.cause.exp", largest=most, dtype=result.dtype))
 
 
@@ -273,7 +273,12 @@ def _product(ops: _Ops, node: int) -> Iterator[Cause]:
         if 0 in (x, y) and (math.isinf(x) or math.isinf(y)):
             yield Cause("nan", say("trouble.cause.product", infinite=_signed(x if x else y)), infinite=True)
         elif one is not None and other is not None and _beyond(x * y, one.dtype, other.dtype) and _finite(x, y):
-            parts = {"x": number(x, 4), "y": number(y, 4), "largest": _largest(one.dtype), "dtype": one.dtype}
+            parts = {
+                "x": format_number(x, 4),
+                "y": format_number(y, 4),
+                "largest": _largest(one.dtype),
+                "dtype": one.dtype,
+            }
             yield Cause("inf", say("trouble.cause.product.large", **parts))
 
 
@@ -292,9 +297,9 @@ def _power(ops: _Ops, node: int) -> Iterator[Cause]:
         known = iter(((_low(base), exponent), *([(0.0, exponent)] if base.zero else [])))
     for x, y in known:
         if x < 0 and math.isfinite(y) and y != int(y):
-            yield Cause("nan", say("trouble.cause.power", low=number(x, 4), exponent=number(y)))
+            yield Cause("nan", say("trouble.cause.power", low=format_number(x, 4), exponent=format_number(y)))
         elif x == 0 and y < 0:
-            yield Cause("inf", say("trouble.cause.power.zero", exponent=number(y)))
+            yield Cause("inf", say("trouble.cause.power.zero", exponent=format_number(y)))
 
 
 def _softmax(ops: _Ops, node: int) -> Iterator[Cause]:
@@ -311,7 +316,7 @@ def _cast(ops: _Ops, node: int) -> Iterator[Cause]:
     value = ops.took(node, 0, "self")
     far = max(_high(value), -_low(value))
     if ops.nodes == [node] and math.isfinite(far) and _beyond(far, ops.dtype):
-        parts = {"largest": _largest(ops.dtype), "dtype": ops.dtype, "far": number(far)}
+        parts = {"largest": _largest(ops.dtype), "dtype": ops.dtype, "far": format_number(far)}
         yield Cause("inf", say("trouble.cause.cast", **parts))
 
 

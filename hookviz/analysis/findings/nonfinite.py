@@ -8,7 +8,7 @@ from hookviz.analysis.findings.causes import explain_cause
 from hookviz.analysis.findings.pass_statistics import CHANGING, Finding, PassStatistics
 from hookviz.support.messages import join, say
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
-from hookviz.trace.sentences import brief
+from hookviz.trace.sentences import format_values
 from hookviz.trace.values import Value
 
 _FORWARD = ("call", "forward", *FORWARD_HOOK_KINDS)
@@ -160,8 +160,8 @@ def _gradient(of: PassStatistics, index: int, row: StepRow, what: str) -> str:
     slot = next(slot for slot, value in enumerate(sent) if of.bad(value))
     place = of.trace.edges.get((row.node, slot))
     to = say("name.none") if place is None else of.trace.name(*place)
-    after = brief(of.trace.value(sent[slot]))
-    told = say("trouble.node", on=of.named(row.node), what=what, before=brief(step.before), after=after, to=to)
+    after = format_values(of.trace.value(sent[slot]))
+    told = say("trouble.node", on=of.named(row.node), what=what, before=format_values(step.before), after=after, to=to)
     return join(
         "join.sentences", [told, *saved(of, row.node, lambda index: of.bad(index) or _not_positive(of.value(index)))]
     )

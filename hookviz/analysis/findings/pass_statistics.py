@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from hookviz.support.messages import say
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, ScaleRow, StepRow, TensorRow, TraceData
-from hookviz.trace.traversal import chain
-from hookviz.trace.values import Value, size_of
+from hookviz.trace.traversal import iter_enclosing_calls
+from hookviz.trace.values import Value, get_norm_nan_inf
 
 CHANGING = (*(kind for kind in HOOK_KINDS if kind not in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS)), "unknown_hook")
 """Kinds of step that can turn one gradient into another on its way."""
@@ -83,7 +83,7 @@ class PassStatistics:
         value = self.trace.values[index]
         if value[-1] is not None or 0 in value[0]:
             return None
-        norm, nan, inf = size_of(value)
+        norm, nan, inf = get_norm_nan_inf(value)
         if nan:
             self._nan.add(index)
         if inf:
@@ -123,7 +123,7 @@ class PassStatistics:
 
     def calls_around(self, node: int) -> list[int]:
         """The module calls in which ``node`` was made, the innermost first."""
-        return list(chain(self.trace, self.trace.owners.get(node, -1)))
+        return list(iter_enclosing_calls(self.trace, self.trace.owners.get(node, -1)))
 
     def around(self, nodes: Iterable[int]) -> int | None:
         """The innermost module call in which all of ``nodes`` were made; None where there is none."""

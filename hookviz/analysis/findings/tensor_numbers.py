@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from hookviz.trace.values import Numbers, Value, flat
+from hookviz.trace.values import NestedNumbers, Value, flatten_numbers
 
 LARGEST = {
     "float64": 1.7976931348623157e308,
@@ -59,7 +59,7 @@ def rows_along(value: Value, dim: float | None) -> list[list[float]]:
 def _is_real(value: Value) -> bool:
     """Whether the numbers of a tensor are known, and none of them is complex."""
     numbers = value.tolist()
-    return numbers is not None and not any(isinstance(x, complex) for x in flat(numbers))
+    return numbers is not None and not any(isinstance(x, complex) for x in flatten_numbers(numbers))
 
 
 def _broadcast(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...] | None:
@@ -70,7 +70,7 @@ def _broadcast(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...] | No
     return tuple(b if a == 1 else a for a, b in both) if fit else None
 
 
-def _spread(numbers: Numbers, shape: Sequence[int], into: Sequence[int]) -> Iterator[float]:
+def _spread(numbers: NestedNumbers, shape: Sequence[int], into: Sequence[int]) -> Iterator[float]:
     """The numbers of a tensor with this shape as they are in a tensor that it was broadcast to."""
     if not into:
         yield float(numbers)
@@ -82,10 +82,10 @@ def _spread(numbers: Numbers, shape: Sequence[int], into: Sequence[int]) -> Iter
             yield from _spread(numbers[0 if shape[0] == 1 else index], shape[1:], into[1:])
 
 
-def _along(numbers: Numbers, count: int, dim: int) -> list[list[float]]:
+def _along(numbers: NestedNumbers, count: int, dim: int) -> list[list[float]]:
     """As ``rows_along``, of numbers in lists that are nested so deeply as ``count`` says."""
     if dim:
         return [row for part in numbers for row in _along(part, count - 1, dim - 1)]
     if count == 1:
         return [numbers]
-    return [list(row) for row in zip(*(flat(part) for part in numbers), strict=True)]
+    return [list(row) for row in zip(*(flatten_numbers(part) for part in numbers), strict=True)]

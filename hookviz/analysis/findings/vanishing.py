@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hookviz.analysis.findings.gates import Gate, gates
 from hookviz.analysis.findings.pass_statistics import CHANGING, Finding, PassStatistics
 from hookviz.support.messages import say
-from hookviz.trace.values import number
+from hookviz.trace.values import format_number
 
 TIMES = 1e4
 """A gradient whose size changes this many times over a chain of layers vanishes or explodes."""
@@ -152,8 +152,8 @@ def _found(of: PassStatistics, kind: str, sign: int, chain: list[Segment]) -> Fi
     count = len({work.layer for work in kinds[name]})
     told = say(f"trouble.{kind}.each", count=count, kind=name, factor=_times(sign * logs[name] / count))
     first = next(work.step for work in kinds[name] if sign * work.log > 0)
-    ends = {"start": of.place(start.node), "first": number(start.rms, 3)}
-    ends |= {"end": of.place(end.node), "last": number(end.rms, 3)}
+    ends = {"start": of.place(start.node), "first": format_number(start.rms, 3)}
+    ends |= {"end": of.place(end.node), "last": format_number(end.rms, 3)}
     return Finding(first, kind, say(f"trouble.{kind}", whose=told, **ends))
 
 
@@ -165,4 +165,4 @@ def _of_hook(of: PassStatistics, work: Work) -> Finding:
 
 def _times(log: float) -> str:
     """A factor in words, from its logarithm; it may be beyond what a float holds."""
-    return number(math.exp(log), 2) if abs(log) < _LARGEST else f"1e{log / math.log(10):+.0f}"
+    return format_number(math.exp(log), 2) if abs(log) < _LARGEST else f"1e{log / math.log(10):+.0f}"

@@ -6,7 +6,7 @@ from hookviz.analysis.findings.nonfinite import saved
 from hookviz.analysis.findings.pass_statistics import CHANGING, Finding, PassStatistics
 from hookviz.support.messages import join, say
 from hookviz.trace import StepRow
-from hookviz.trace.sentences import brief
+from hookviz.trace.sentences import format_values
 
 
 def zeros(of: PassStatistics) -> Finding | None:
@@ -75,5 +75,5 @@ def _told(of: PassStatistics, index: int, leaves: list[int]) -> str:
     behind = say("trouble.behind" if count == 1 else "trouble.behind.many", on=first, count=f"{count - 1:,}")
     if step.kind != "compute":
         return say("trouble.zero.here", told=step.sentence, behind=behind)
-    told = say("trouble.zero", on=of.named(step.node), before=brief(step.before), behind=behind)
+    told = say("trouble.zero", on=of.named(step.node), before=format_values(step.before), behind=behind)
     return join("join.sentences", [told, *saved(of, step.node, lambda index: _zero(of, index))])

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hookviz.analysis.formulas.evaluation import PLAIN, Evaluator
 from hookviz.support.messages import say
-from hookviz.trace.values import Value, number
+from hookviz.trace.values import Value, format_number
 
 _ALL, _EITHER, _BOTH, _COMPARISON, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(9)
 """How tightly a piece of text holds together; in a tighter place it gets brackets."""
@@ -179,7 +179,7 @@ def text_of(x: Any) -> Piece:
 def _number(x: complex) -> Piece:
     if x == 2**63 - 1:  # as far as it goes
         return Piece(say("why.end"), _ATOM)
-    text = str(x) if isinstance(x, int) else number(x)
+    text = str(x) if isinstance(x, int) else format_number(x)
     return Piece(text, _bound(text))
 
 

@@ -9,7 +9,7 @@ from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
 from hookviz.support.progress import maybe
 from hookviz.trace import StepRow, TraceData
-from hookviz.trace.reason_rows import Explained, ReasonRow
+from hookviz.trace.reason_rows import ReasonRow, StepReasons
 
 Kind = TypeVar("Kind", bound=TraceData)
 
@@ -22,7 +22,7 @@ def with_reasons(trace: Kind) -> Kind:
     """
     if trace.explained or trace.verifier is None:
         return trace
-    table, found = _ReasonTable(trace), list[Explained]()
+    table, found = _ReasonTable(trace), list[StepReasons]()
     with (
         maybe(say("progress.explaining", n="{n}", total="{total}"), len(trace.rows)) as tick,
         table.verdicts.modes_paused(),
@@ -42,7 +42,7 @@ class _ReasonTable:
         self.places: dict[ReasonRow, int] = {}
         """Row → its place."""
 
-    def places_of(self, step: int, row: StepRow) -> Explained:
+    def places_of(self, step: int, row: StepRow) -> StepReasons:
         """The places of the rows of a step."""
         if row.kind == "compute":
             if not isinstance(row.after, tuple):

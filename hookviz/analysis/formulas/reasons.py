@@ -13,8 +13,8 @@ from hookviz.support.messages import join, say
 from hookviz.support.table import Table
 from hookviz.trace import Note, Step, StepRow, TraceData
 from hookviz.trace.reason_rows import EXPLAINED, UNEXPLAINED, ReasonRow, Verdict
-from hookviz.trace.rows import BACKWARD
-from hookviz.trace.sentences import brief
+from hookviz.trace.rows import BACKWARD_LOCATION
+from hookviz.trace.sentences import format_values
 from hookviz.trace.values import Value
 
 LINE = 140
@@ -109,7 +109,7 @@ class Explainer:
     def _no_entry(self, row: StepRow) -> str:
         """Why there is no formula for what a node sent: the node is a Function in Python, or nobody wrote it down."""
         saved = self.trace.lookup.saved(row.pass_id, row.node)
-        written = [part.plain for part in saved if part.name == BACKWARD]
+        written = [part.plain for part in saved if part.name == BACKWARD_LOCATION]
         if not written:
             return say("why.no_entry", op=self.trace.ops[row.node])
         return say("why.function", where=written[-1]) if written[-1] else say("why.function.hidden")
@@ -128,10 +128,15 @@ class Explainer:
         reason = None if node < 0 or sent is None else self._sent(sent, slot)
         if reason is None:
             note = say("part.seed" if node < 0 else "why.unseen")
-            return Reason(step.on, "", brief(value), value, None, EXPLAINED if node < 0 else UNEXPLAINED, note)
+            return Reason(step.on, "", format_values(value), value, None, EXPLAINED if node < 0 else UNEXPLAINED, note)
         if value is None or reason.value == value or repr(reason.value) == repr(value):
             return reason
-        changed = say("why.changed_later", before=brief(reason.value), after=brief(value), op=self.trace.name(node))
+        changed = say(
+            "why.changed_later",
+            before=format_values(reason.value),
+            after=format_values(value),
+            op=self.trace.name(node),
+        )
         return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=changed)
 
     def _accumulated(self, step: Step) -> Reason:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from hookviz.analysis.questions.answers import Numbers, are_near
 from hookviz.support.messages import join, say
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Part, Step, Values
-from hookviz.trace.sentences import brief, labelled, numeral, sends
-from hookviz.trace.values import flat, number
+from hookviz.trace.sentences import format_hook_position, format_labelled_values, format_values, list_sent_gradients
+from hookviz.trace.values import flatten_numbers, format_number
 
 MOST = 100
 """Nobody answers more questions than this about one recording, and each is saved with the player."""
@@ -93,7 +93,7 @@ def _number(step: Step, steps: Sequence[Step]) -> Question | None:
 
 def _about(step: Step) -> str:
     """The question for a number, in the words of this kind of hook."""
-    before = labelled(step.before, step.row.labels[0])
+    before = format_labelled_values(step.before, step.row.labels[0])
     key = _WORDED.get(step.kind, "ask.gradient")
     return say(key, hook=_hook(step), on=step.on, before=before)
 
@@ -103,7 +103,8 @@ def _mistakes(step: Step, steps: Sequence[Step], given: Numbers, made: Numbers) 
     forward = step.kind in FORWARD_HOOK_KINDS
     if step.effect == "kept" and None not in made:
         yield [None] * len(made), say("ask.none")
-    yield given, say("ask.before.value" if forward else "ask.before", value=brief(step.before), hook=_hook(step))
+    key = "ask.before.value" if forward else "ask.before"
+    yield given, say(key, value=format_values(step.before), hook=_hook(step))
     past = [other for other in steps[max(0, step.index - _BACK) : step.index] if other.pass_id == step.pass_id]
     yield from _out_of_date(step, past, given, made)
     for other in sorted(past, key=lambda other: (other.kind not in HOOK_KINDS, -other.index)):
@@ -114,9 +115,9 @@ def _mistakes(step: Step, steps: Sequence[Step], given: Numbers, made: Numbers) 
 
 def _told(other: Step, step: Step) -> Iterator[str]:
     """What the value after ``other`` is, if that is worth telling to one who takes it for what ``step`` makes."""
-    value = brief(other.after)
+    value = format_values(other.after)
     if other.kind in HOOK_KINDS:
-        yield say("ask.made", value=value, hook=_hook(other), on=other.on, before=brief(other.before))
+        yield say("ask.made", value=value, hook=_hook(other), on=other.on, before=format_values(other.before))
     elif other.kind in ("call", "forward"):
         yield say(f"ask.value.{other.kind}", value=value, on=other.on)
     elif other.kind in ("seed", "arrive", "accumulate") and other.on != step.on:
@@ -129,7 +130,7 @@ def _out_of_date(step: Step, past: list[Step], given: Numbers, made: Numbers) ->
     old = numbers(before[-1].before) if before else None
     if old is None or len(old) != len(given) or None in [*old, *given, *made]:
         return
-    text = say("ask.old", hook=_hook(before[-1]), old=brief(before[-1].before), now=brief(step.before))
+    text = say("ask.old", hook=_hook(before[-1]), old=format_values(before[-1].before), now=format_values(step.before))
     three: list[tuple[float, float, float]] = list(zip(old, given, made, strict=True))  # type: ignore[arg-type]
     yield [a + (made - given) for a, given, made in three], text
     if all(given for _, given, _ in three):
@@ -149,7 +150,7 @@ def numbers(values: Values) -> Numbers | None:
         held = [None] if value is None else None if value.note is not None else value.tolist()
         if held is None:
             return None
-        parts = list(flat(held))
+        parts = list(flatten_numbers(held))
         if any(isinstance(part, complex) for part in parts):
             return None
         found += [part if part is None else float(part) for part in parts]  # type: ignore[arg-type]
@@ -157,7 +158,7 @@ def numbers(values: Values) -> Numbers | None:
 
 
 def _written(answer: Numbers) -> str:
-    return ", ".join(say("name.none") if part is None else number(part) for part in answer)
+    return ", ".join(say("name.none") if part is None else format_number(part) for part in answer)
 
 
 # Which hook is next
@@ -209,7 +210,11 @@ def _labels(step: Step, choices: list[_Choice]) -> list[str]:
     """Hook and tensor; the kind as well where two would read alike."""
     hooks = [choice.step.hook if choice.step else step.trace.hook(choice.hook) for choice in choices]
     parts = [
-        {"hook": f"{numeral(hook.place)} {hook.label}", "on": choice.on, "kind": say(f"census.{hook.kind}")}
+        {
+            "hook": f"{format_hook_position(hook.place)} {hook.label}",
+            "on": choice.on,
+            "kind": say(f"census.{hook.kind}"),
+        }
         for hook, choice in zip(hooks, choices, strict=True)
         if hook is not None
     ]
@@ -273,7 +278,7 @@ def _of_nodes(steps: Sequence[Step]) -> dict[int, Question]:
 
 def _sent(step: Step) -> Question | None:
     """Which number goes where, if one number comes and one goes to each; where all ways are alike nothing is asked."""
-    parts = sends(step)
+    parts = list_sent_gradients(step)
     given, made = numbers(step.before), numbers(tuple(part.value for part in parts))
     if given is None or made is None or None in [*given, *made]:
         return None
@@ -286,15 +291,15 @@ def _sent(step: Step) -> Question | None:
     if len(choices) < 2:
         return None
     right = choices.index(_ways(parts, made))
-    text = say("ask.sends", on=step.on, before=brief(step.before))
+    text = say("ask.sends", on=step.on, before=format_values(step.before))
     return {"text": text, "choices": choices, "right": right, "reasons": [reasons[choice] for choice in choices]}
 
 
 def _missent(given: Any, made: list[Any]) -> Iterator[tuple[Numbers, str]]:
     yield made[::-1], say("ask.sends.turned")
-    yield [given] * len(made), say("ask.sends.given", value=number(given))
+    yield [given] * len(made), say("ask.sends.given", value=format_number(given))
     if given:
-        yield [sent / given for sent in made], say("ask.sends.seed", value=number(given))
+        yield [sent / given for sent in made], say("ask.sends.seed", value=format_number(given))
 
 
 def _ways(parts: Sequence[Part], sent: Numbers) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hookviz.picture.grouping.tree import Group, Tree
 from hookviz.trace import HOOK_KINDS, TraceData
-from hookviz.trace.values import size_of
+from hookviz.trace.values import get_norm_nan_inf
 
 
 class Arrival(NamedTuple):
@@ -39,7 +39,7 @@ class Of:
         row = trace.rows[index]
         self.steps.append(index)
         if row.kind in ("seed", "arrive") and isinstance(row.after, int):
-            norm, nan, inf = size_of(trace.values[row.after])
+            norm, nan, inf = get_norm_nan_inf(trace.values[row.after])
             self.arrived.append(Arrival(index, norm, nan + inf))
         if row.hook is not None and row.kind in HOOK_KINDS:
             self.fired.append((index, row.hook))
