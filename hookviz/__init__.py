@@ -65,10 +65,10 @@ _WITHOUT_TORCH = {
 def __getattr__(name: str) -> Any:
     """A public name that is used for the first time."""
     if name in _WITH_TORCH:
-        from hookviz.support.missing_torch import is_torch_installed, stand_in
+        from hookviz.support.missing_torch import is_torch_installed, make_stand_in
 
         module = _WITH_TORCH[name]
-        found = getattr(import_module(module), name) if is_torch_installed() else stand_in(name)
+        found = getattr(import_module(module), name) if is_torch_installed() else make_stand_in(name)
     elif name in _WITHOUT_TORCH:
         found = getattr(import_module(_WITHOUT_TORCH[name]), name)
     else:

@@ -62,9 +62,9 @@ class Trace(TraceAnalyses, Displayed, TraceData):
             ValueError: ``path`` contains a null character.
         """
         from hookviz.analysis.formulas.reason_table import with_reasons
-        from hookviz.storage.files import encode
+        from hookviz.storage.files import encode_trace
 
-        write_atomically(json.dumps(encode(with_reasons(self)), allow_nan=False), path)
+        write_atomically(json.dumps(encode_trace(with_reasons(self)), allow_nan=False), path)
 
     def to_html(self, path: str | Path, title: str | None = None, *, source: bool = True, values: bool = True) -> None:
         """Write a page that plays this trace: one file, for which no Python, server or network is needed.

@@ -151,7 +151,7 @@ def checked_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.T
 
     Raises:
         TypeError: it is not a dict, a name is not a text, or what is named is not a tensor.
-        ValueError: a name is empty or longer than ``LONGEST_NAME``.
+        ValueError: a name is empty or longer than ``MAX_NAME_LENGTH``.
     """
     if names is None:
         return {}

@@ -12,7 +12,7 @@ from hookviz.autograd import graph
 from hookviz.autograd.graph_tensors import GraphTensors, HookDictAt
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbers import NodeNumbers
-from hookviz.support.source_code import describe
+from hookviz.support.source_code import describe_function
 from hookviz.trace import HookRow, NodeOutput, TraceData
 
 HookDicts: TypeAlias = NodeMarks[tuple[tuple[int, Any], ...]]
@@ -219,7 +219,7 @@ def hook_row(
     trace: TraceData, pass_id: int | None, kind: str, node: int, output: int, key: int, hook: Any, **more: Any
 ) -> int:
     """The number of a hook's row in ``trace``, added if it is not there yet, and noted for the pass if there is one."""
-    row = HookRow(kind, node, output, key, *describe(hook), **more)
+    row = HookRow(kind, node, output, key, *describe_function(hook), **more)
     index = trace.hook_number(row)
     if pass_id is not None:
         trace.note_hook(pass_id, index)

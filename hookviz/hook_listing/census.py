@@ -18,7 +18,7 @@ from hookviz.recorder.module_registry import ModuleRegistry
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of, printable
-from hookviz.support.source_code import describe
+from hookviz.support.source_code import describe_function
 from hookviz.support.table import Table
 from hookviz.trace import Hook, TraceData
 
@@ -154,7 +154,7 @@ def _of_dicts(dicts: Iterable[Kept]) -> Found:
             flags = tuple(flag for flag, keys in kept.flags.items() if keys is None or key in keys)
             found = unwrap_hook(hook)
             kind = found.kind if found is not None and found.kind == "multi_grad_hook" else kept.kind
-            source = describe(hook if found is None else found.function)
+            source = describe_function(hook if found is None else found.function)
             total = len(entries(kept.hooks))
             row = Hook(kept.on, kind, source, kept.kept_in, place, total, flags)
             yield Identity(weakref.ref(kept.hooks), key), row

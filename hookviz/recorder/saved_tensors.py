@@ -10,7 +10,7 @@ from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED
 from hookviz.recorder.pass_observer import SMALL
-from hookviz.support.source_code import describe
+from hookviz.support.source_code import describe_function
 from hookviz.trace import SavedRow
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
@@ -100,5 +100,5 @@ def _written(node: Any) -> list[str]:
     if function is None or function.__module__.startswith("torch."):
         return []
     inherited = function.backward is torch.autograd.Function.backward
-    _, file, line, *_ = describe(function.vjp if inherited else function.backward)
+    _, file, line, *_ = describe_function(function.vjp if inherited else function.backward)
     return [] if file is None else [f"{file}:{line}"]

@@ -35,8 +35,8 @@ from hookviz.picture import figure, graphviz
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.widget import Player
-from hookviz.storage.decoding import decode
-from hookviz.storage.files import encode
+from hookviz.storage.decoding import decode_trace
+from hookviz.storage.files import encode_trace
 from hookviz.trace import EFFECTS, KINDS, SUBJECTS
 from hookviz.trace.reason_rows import EXPLAINED, SYMBOLS, UNEXPLAINED
 from hookviz.trace.sentences import make_title
@@ -185,13 +185,13 @@ def saved(kind: str) -> str:
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return json.dumps(encode(with_reasons(KINDS_OF_TRACE[kind]())))
+        return json.dumps(encode_trace(with_reasons(KINDS_OF_TRACE[kind]())))
 
 
 @cache
 def undamaged(kind: str) -> hv.Trace:
     """That trace."""
-    return decode(json.loads(saved(kind)), hv.Trace)
+    return decode_trace(json.loads(saved(kind)), hv.Trace)
 
 
 # -- how they are damaged

@@ -13,7 +13,7 @@ from torch import nn
 from hookviz import Trace, Value, record
 from hookviz.autograd import tensor_statistics
 from hookviz.autograd.tensor_statistics import fetch_pending, measure, measured
-from hookviz.storage.files import encode
+from hookviz.storage.files import encode_trace
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS, DeferredRow
 from tests.scenes import hook_everything, leaf, scene
 
@@ -73,7 +73,7 @@ def test_what_is_read_later_is_what_is_read_at_once(layers: int, monkeypatch: py
     values, others = later.values, at_once.values
     assert all(map(nearly, values, others))  # sums are those of float64 there
     later.values = at_once.values
-    assert encode(later) == encode(at_once)
+    assert encode_trace(later) == encode_trace(at_once)
 
 
 def nearly(one: Any, other: Any) -> bool:

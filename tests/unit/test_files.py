@@ -14,8 +14,8 @@ from scenes import hook_everything, leaf, scene
 
 import hookviz as hv
 from hookviz.autograd.tensor_statistics import measure
-from hookviz.storage.decoding import decode
-from hookviz.storage.files import VERSION, encode
+from hookviz.storage.decoding import decode_trace
+from hookviz.storage.files import VERSION, encode_trace
 from hookviz.trace import (
     EFFECTS,
     MISSING_REASONS,
@@ -165,8 +165,8 @@ traces = st.builds(
 @given(traces)
 @settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
 def test_every_trace_comes_back_exactly(trace: hv.Trace) -> None:
-    text = json.dumps(encode(trace), ensure_ascii=False, allow_nan=False)
-    same_text(decode(json.loads(text), hv.Trace), trace)
+    text = json.dumps(encode_trace(trace), ensure_ascii=False, allow_nan=False)
+    same_text(decode_trace(json.loads(text), hv.Trace), trace)
 
 
 def test_what_nodes_saved_comes_back_with_its_reasons(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_what_nodes_saved_comes_back_with_its_reasons(tmp_path: Path) -> None:
 
 def test_a_scale_without_end_comes_back() -> None:
     trace = hv.Trace(scales=[ScaleRow(0, math.inf, (0,), ())])
-    assert decode(json.loads(json.dumps(encode(trace))), hv.Trace) == trace
+    assert decode_trace(json.loads(json.dumps(encode_trace(trace))), hv.Trace) == trace
 
 
 def test_values_that_were_too_many_to_keep_are_still_so_in_the_file(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def broken(change: Any) -> str:
     x = leaf(2.0)
     with hv.record() as trace:
         (x * 3).backward()
-    data = encode(trace)
+    data = encode_trace(trace)
     change(data)
     return json.dumps(data)
 

@@ -8,7 +8,7 @@ import pytest
 
 import hookviz as hv
 from hookviz.analysis.formulas.reason_table import with_reasons
-from hookviz.storage.files import encode
+from hookviz.storage.files import encode_trace
 from hookviz.trace import KINDS, Note
 
 FOLDER = Path(__file__).parents[1] / "data" / "version_1"
@@ -43,7 +43,7 @@ def test_it_plays_and_is_saved_as_a_file_of_today(name: str, tmp_path: Path) -> 
     assert "hv-state" in (tmp_path / "page.html").read_text(encoding="utf-8")
     trace.save(tmp_path / "today.json")
     assert json.loads((tmp_path / "today.json").read_text(encoding="utf-8"))["version"] == 2
-    assert encode(hv.load(tmp_path / "today.json")) == encode(with_reasons(trace))
+    assert encode_trace(hv.load(tmp_path / "today.json")) == encode_trace(with_reasons(trace))
 
 
 def test_its_sentences_become_keys_and_arguments_and_what_is_none_of_ours_stays() -> None:

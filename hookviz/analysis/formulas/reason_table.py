@@ -7,7 +7,7 @@ from hookviz.analysis.formulas.formula_inputs import FormulaInputs
 from hookviz.analysis.formulas.verdicts import Verdicts
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
-from hookviz.support.progress import maybe
+from hookviz.support.progress import progress_if_long
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.reason_rows import ReasonRow, StepReasons
 
@@ -24,7 +24,7 @@ def with_reasons(trace: Kind) -> Kind:
         return trace
     table, found = _ReasonTable(trace), list[StepReasons]()
     with (
-        maybe(say("progress.explaining", n="{n}", total="{total}"), len(trace.rows)) as tick,
+        progress_if_long(say("progress.explaining", n="{n}", total="{total}"), len(trace.rows)) as tick,
         table.verdicts.modes_paused(),
     ):
         for step, row in enumerate(trace.rows):
