@@ -130,7 +130,7 @@ class GraphSnapshot:
 
     def release(self) -> None:
         """Let go of the nodes, and of what only a running pass needs."""
-        self.trace.forget_noted(self.pass_id)
+        self.trace.forget_listed_hooks(self.pass_id)
         self.nodes, self.starts = [], []
         graph.release(self.walked)
         self.numbers.clear()
@@ -220,7 +220,7 @@ def hook_row(
 ) -> int:
     """The number of a hook's row in ``trace``, added if it is not there yet, and noted for the pass if there is one."""
     row = HookRow(kind, node, output, key, *describe_function(hook), **more)
-    index = trace.hook_number(row)
+    index = trace.get_hook_index(row)
     if pass_id is not None:
-        trace.note_hook(pass_id, index)
+        trace.list_hook(pass_id, index)
     return index

@@ -187,7 +187,7 @@ def append_value(values: Any, tensor: torch.Tensor, which: StatisticsMode) -> in
     if number is None:
         values.append(measured(tensor, which))
     else:
-        values.fold(number)
+        values.append_compact(number)
     return len(values) - 1
 
 

@@ -79,8 +79,8 @@ def _box(trace: TraceData, call: int, around: str) -> CallBox:
 
 def _hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:
     """(call, hook), each pair once: hooks that ran in a call, and those that were there and did not."""
-    ran = {(call, hook) for call in boxes for hook in trace.lookup.fired.get((pass_id, call), ())}
-    registered = trace.lookup.hooks(pass_id).of_module
+    ran = {(call, hook) for call in boxes for hook in trace.lookup.fired_hooks.get((pass_id, call), ())}
+    registered = trace.lookup.hooks(pass_id).by_module
     modules = ((call, trace.calls[call].module) for call in boxes)
     waited = {(call, hook) for call, module in modules if module >= 0 for hook in registered.get(module, ())}
     module_hooks = ((call, hook) for call, hook in ran | waited if trace.hook_rows[hook].kind in MODULE_HOOK_KINDS)
@@ -123,7 +123,7 @@ def mark_call(box: CallBox, step: Step, drawn: Container[int], arrows: Mapping[t
 def _rewritten(step: Step, arrows: Mapping[tuple[int, int], Arrow]) -> Iterator[tuple[str, str]]:
     """Torch's node passes on as many gradients as the module has tensors there: its arrows carry what the hook made."""
     before, after = ((values if isinstance(values, tuple) else (values,)) for values in (step.before, step.after))
-    slots = [slot for slot, _ in step.trace.lookup.following.get(step.node, ())]
+    slots = [slot for slot, _ in step.trace.lookup.next_nodes.get(step.node, ())]
     if len(slots) == len(before) == len(after):
         for slot, was, now in zip(sorted(slots), before, after, strict=True):
             arrow = arrows.get((step.node, slot))

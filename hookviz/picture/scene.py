@@ -85,7 +85,7 @@ class Scene:
         boxes = {node: box_of(trace, pass_id, node) for node in nodes}
         arrows = {
             (start, slot): Arrow(ids.edge(start, slot, end), ids.node(start), ids.node(end))
-            for start, slot, end in trace.lookup.ways(boxes)
+            for start, slot, end in trace.lookup.out_edges(boxes)
             if end in boxes
         }
         drawn = {node: made[node] for node in nodes if node in made}
@@ -263,7 +263,7 @@ def _data(trace: TraceData, row: TensorRow) -> str:
 
 def _pins(trace: TraceData, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
     """Pins in the order in which they fire."""
-    mine, box = trace.lookup.hooks(pass_id).of_node.get(node, ()), ids.node(node)
+    mine, box = trace.lookup.hooks(pass_id).by_node.get(node, ()), ids.node(node)
     for kind in PINNED:
         if kind == "retain_grad":
             for row in tensors:

@@ -265,7 +265,7 @@ class TraceContent:
         if self._pictures.overview:
             yield say("trace.passes", count=f"{len(passes):,}", most=MANY)
         pictures = (list_pictured_nodes(self.trace, pass_id) for pass_id in passes)
-        if self.is_large and any(leads_outside(self.trace.lookup.ways(nodes), nodes) for nodes in pictures):
+        if self.is_large and any(leads_outside(self.trace.lookup.out_edges(nodes), nodes) for nodes in pictures):
             yield say("trace.unreached", most=MAX_UNREACHED_NODES)
 
 

@@ -9,7 +9,7 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.recorder.fingerprint import Fingerprint, Gradients, Sent, fingerprint_of, mark_of, values_of
 from hookviz.recorder.gradient_probe import GradientProbe
 from hookviz.trace import NodeOutput, StepRow, TraceData
-from hookviz.trace.folded_rows import StepRows
+from hookviz.trace.compact_rows import StepRows
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS, DeferredRow
 
 Parts = tuple[tuple[int, int, int | None], ...]
@@ -61,7 +61,7 @@ class GradientFlow:
         if len(sent) == 1 and place not in self._partly_observed:
             node, slot, before = sent[0]
             if node >= 0 and self._untouched(before, gradient):
-                self._rows.fold((self.number, *place, before.value, node, slot, before.value))
+                self._rows.append_compact((self.number, *place, before.value, node, slot, before.value))
                 return before
             now, expected = self._follow(before, gradient)
             parts: Parts = ((node, slot, expected),)
@@ -79,7 +79,7 @@ class GradientFlow:
         if len(parts) != 1:
             self._log("arrive", *place, after=now.value, parts=parts)
         elif parts[0][0] >= 0:  # a seed that arrives alone has had its step
-            self._rows.fold((self.number, *place, now.value, *parts[0]))
+            self._rows.append_compact((self.number, *place, now.value, *parts[0]))
         return now
 
     def _untouched(self, before: Fingerprint, gradient: torch.Tensor) -> bool:
@@ -162,7 +162,7 @@ class GradientFlow:
                 if fingerprint.value is None:
                     fingerprint.value = self._look.measure(gradient)
             fingerprints.append(fingerprint)
-        self._rows.fold((self.number, node, values_of(incoming), values_of(fingerprints)))
+        self._rows.append_compact((self.number, node, values_of(incoming), values_of(fingerprints)))
         return fingerprints
 
     def _rearranged(

@@ -157,7 +157,7 @@ class PassObserver(GradientFlow):
             sent = self._sent.pop(place)
             if len(sent) == 1 and sent[0][0] >= 0:  # a seed that arrives alone has had its step
                 ((source, slot, fingerprint),) = sent
-                self._rows.fold((self.number, *place, fingerprint.value, source, slot, fingerprint.value))
+                self._rows.append_compact((self.number, *place, fingerprint.value, source, slot, fingerprint.value))
         return node
 
     def _is_run(self, row: StepRow) -> bool:

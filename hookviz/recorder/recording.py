@@ -109,7 +109,7 @@ class Recording:
         if self.trace.statistics == "norm":
             notes.say("note.statistics")
         self.session.guard(self._close)
-        self.trace.put_away()
+        self.trace.keep_rows_compact()
 
     def _close(self) -> None:
         for act in (self.ranks.add_note, self.calls.close, self._unobserved.add_notes, self.passes.fetch_values):

@@ -1,4 +1,4 @@
-"""What happened in a pass: an ordered list of steps over a graph, plain data that can be saved and shown."""
+"""The data of a recording: steps, values, hooks and the graph, as plain rows that can be saved and shown."""
 
 from hookviz.trace.hooks import Hook
 from hookviz.trace.notes import Note

@@ -1,4 +1,4 @@
-"""A trace without what somebody may not want to hand on: the source of hooks, or the numbers of tensors."""
+"""Remove confidential data from a trace: the source code of hooks, or the numbers of tensors."""
 
 import re
 from dataclasses import replace
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "TraceData":
-    """A copy of ``trace`` that lacks what is False; ``trace`` itself stays as it is.
+    """Return a copy of ``trace`` without source code or values; ``trace`` itself does not change.
 
-    Without ``source`` it has no text of a hook, no file and no line, and a lambda, whose name is its text, is called
-    ``lambda``. Without ``values`` it has no number that was in a tensor and none that is computed from one, no setting
-    that an operation saved, no scale of a GradScaler and not whether that found Inf or NaN; shapes, dtypes and devices
-    stay. Without either, messages of exceptions and notes are left out, too, since they quote what they are about.
-    Names of tensors, modules, functions and exceptions stay in any case.
+    ``source=False`` removes the source text, file and line of hooks; a lambda, whose name is its text, is renamed to
+    ``lambda``. ``values=False`` removes all numbers from tensors and all numbers computed from them, the settings that
+    operations saved, the scales of a GradScaler, and whether it found Inf or NaN; shapes, dtypes and devices stay.
+    Either one also removes notes and the messages of exceptions, which may quote anything. The names of tensors,
+    modules, functions and exceptions always stay.
 
     Raises:
-        TypeError: ``source`` or ``values`` is neither True nor False.
+        TypeError: ``source`` or ``values`` is not a boolean.
     """
     for name, flag in (("source", source), ("values", values)):
         if not isinstance(flag, bool):
@@ -50,7 +50,7 @@ def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "
 def _without_source(row: HookRow) -> HookRow:
     name = re.sub(r"\blambda\b.*", "lambda", row.name, flags=re.DOTALL)
     if name != row.name:
-        name += ")" * name.count("(")  # it was in one partial(...) or several
+        name += ")" * name.count("(")  # the lambda was inside one or more partial(...)
     return row._replace(name=name, file=None, line=None, text=None, mark=None)
 
 

@@ -1,4 +1,4 @@
-"""What happened in a pass: an ordered list of steps over a graph, as plain data."""
+"""The data of a trace with its steps: what ``record()`` observed, in order."""
 
 from hookviz.support.messages import say
 from hookviz.support.table import Table
@@ -10,30 +10,30 @@ from hookviz.trace.tables import TraceTables
 
 
 class TraceData(TraceTables):
-    """What happened inside ``record()``, step by step.
+    """The steps that happened inside ``record()``.
 
-    It knows no way to show itself: a ``hookviz.Trace`` adds these.
+    It has no views: ``hookviz.Trace`` adds them.
     """
 
     @property
     def steps(self) -> Steps:
-        """Everything that happened, in order."""
+        """All steps, in order."""
         return Steps(self)
 
     @property
     def firings(self) -> Table[Step]:
-        """The steps in which a hook of the user's ran to its end, in order: a table in Jupyter, rows in Python.
+        """The steps in which a user's hook ran without an exception, in order: a table in Jupyter, a list in Python.
 
-        Where a hook raised there is a step of kind ``exception``; where one that cannot be named changed a gradient,
-        one of kind ``unknown_hook``.
+        If a hook raised, there is a step of kind ``exception`` instead; if an unknown hook changed a gradient, one of
+        kind ``unknown_hook``.
         """
-        fired = [make_step(self, index) for index, row in enumerate(self.rows) if row.kind in HOOK_KINDS]
+        steps = [make_step(self, index) for index, row in enumerate(self.rows) if row.kind in HOOK_KINDS]
         head = [say(f"table.{name}") for name in ("step", "hook", "on", "before", "after", "effect", "where")]
-        return Table(fired, head, format_firing)
+        return Table(steps, head, format_firing)
 
     @property
     def verifier(self) -> Verifier | None:
-        """Checks the formulas that no file has checked; None where nothing can, as for rows without a view."""
+        """The verifier for formulas without a stored verdict; None here, since it needs ``hookviz.Trace``."""
         return None
 
     def __repr__(self) -> str:
@@ -45,5 +45,5 @@ class TraceData(TraceTables):
 
 
 def _involves_hook(row: StepRow) -> bool:
-    """Whether a hook ran in this step, if only to raise, or if nobody knows which."""
+    """Whether a hook, known or unknown, ran or raised in this step."""
     return row.kind in HOOK_KINDS or row.kind == "unknown_hook" or (row.kind == "exception" and row.hook is not None)

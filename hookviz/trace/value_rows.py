@@ -1,26 +1,26 @@
-"""What a trace keeps of a tensor, as plain data: its numbers when few, else statistics."""
+"""What a trace keeps of a tensor, as plain data: all numbers of a small tensor, the statistics of a large one."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 MAX_KEPT_NUMBERS = 64
-"""Up to this many numbers are kept one by one; beyond it, statistics only."""
+"""A tensor with more numbers than this is kept as statistics only."""
 
 ValueRow = tuple[Any, ...]
-"""What a trace keeps of a value: (shape, dtype, device, numbers, statistics, note), plain data."""
+"""(shape, dtype, device, numbers, statistics, note) of a tensor, as plain data."""
 
 Statistics = tuple[float | None, float | None, float | None, float, int | None, int | None, int | None]
-"""(min, max, mean, norm, nan, inf, zero); None for what was not read."""
+"""(min, max, mean, norm, nan, inf, zero); None for a statistic that was not read."""
 
 StatisticsMode = Literal["all", "norm"]
-"""Which statistics are read of many numbers: all, or the norm alone where it is finite (see ``record``)."""
+"""Which statistics are read of a large tensor: all, or only the norm as long as it is finite (see ``record``)."""
 
 RowFactory = Callable[[list[Any]], ValueRow]
-"""Makes a row of the numbers that came from a device."""
+"""A function that makes a row of the numbers that were read from a device."""
 
 
 class DeferredRow:
-    """A row whose numbers are still in a tensor on a device; to look into it waits for them."""
+    """A row whose numbers are still in a tensor on a device; iterating over it waits for the device."""
 
     __slots__ = ("finish", "numbers")
 
@@ -31,10 +31,10 @@ class DeferredRow:
         return iter(self.finish(self.numbers.tolist()))
 
     def reshaped(self, shape: tuple[int, ...]) -> "DeferredRow":
-        """The same statistics for a tensor that shows the same numbers in another shape."""
+        """Return a deferred row with another shape: that of a view, which shares the numbers and statistics."""
         return DeferredRow(self.numbers, lambda numbers: (shape, *self.finish(numbers)[1:]))
 
 
-def get_stored_rows(values: list[Any], start: int) -> list[Any]:
-    """The rows from ``start`` on; those that are folded stay so."""
-    return list.__getitem__(values, slice(start, None))
+def get_stored_rows(rows: list[Any], start: int) -> list[Any]:
+    """Return the rows from ``start`` on as they are stored, without expanding compact rows."""
+    return list.__getitem__(rows, slice(start, None))

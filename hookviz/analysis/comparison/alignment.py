@@ -96,7 +96,7 @@ class _Common:
         trace.modules, trace.calls, trace.optimizers = list(self.modules), list(self.calls), list(self.optimizers)
         if not apart:
             trace.hooked = [list(self.hooked.get(pass_id, ())) for pass_id in range(1 + max(self.hooked, default=-1))]
-        trace.forget()
+        trace.clear_caches()
 
     def _numbers(self, trace: TraceData, known: Mapping[int, Hashable]) -> _Numbers:
         modules = _places(self.modules, trace.modules)
@@ -296,7 +296,7 @@ def _spread(trace: TraceData, keys: Sequence[Key], order: Sequence[Key]) -> Trac
     if trace.explained:
         known = dict(zip(places, trace.explained, strict=True))
         trace.explained = [known.get(place) for place in range(len(order))]
-    trace.forget()
+    trace.clear_caches()
     return trace
 
 

@@ -33,7 +33,7 @@ def explain_cause(of: PassStatistics, index: int, before: Any, kind: str) -> tup
         The reason in words, and whether the cause was seen.
     """
     call = of.trace.rows[index].call
-    made = of.trace.lookup.made.get(call, ())
+    made = of.trace.lookup.nodes_by_call.get(call, ())
     nodes = sorted(node for node in made if of.trace.ops[node] != "AccumulateGrad")
     parameters = _parameters(of, call)
     for row in parameters:
@@ -180,7 +180,10 @@ class _Ops:
         self._data = {(row.node, row.output): row.data for row in parameters if row.data is not None}
         inside = set(nodes)
         ways = (
-            (node, slot) for node in nodes for slot, end in of.trace.lookup.following.get(node, ()) if end not in inside
+            (node, slot)
+            for node in nodes
+            for slot, end in of.trace.lookup.next_nodes.get(node, ())
+            if end not in inside
         )
         ends = {of.trace.edges[way] for way in ways}
         outside = ends - self._data.keys()

@@ -124,7 +124,7 @@ class Explainer:
     def _contribution(self, step: Step, node: int, slot: int, index: int | None) -> Reason:
         value = self.trace.value(index)
         assert not isinstance(value, tuple)  # an edge carries one gradient
-        sent = self.trace.lookup.computed.get((step.pass_id, node))
+        sent = self.trace.lookup.compute_steps.get((step.pass_id, node))
         reason = None if node < 0 or sent is None else self._sent(sent, slot)
         if reason is None:
             note = say("part.seed" if node < 0 else "why.unseen")

@@ -250,7 +250,7 @@ def _is_ready(other: Step, step: Step) -> bool:
     """Whether all that is sent to the node of ``other`` has been sent before ``step``."""
     between = step.trace.rows[step.index + 1 : other.index]
     computing = (row.node for row in between if row.kind == "compute")
-    return all(end != other.node for _, _, end in step.trace.lookup.ways(computing))
+    return all(end != other.node for _, _, end in step.trace.lookup.out_edges(computing))
 
 
 # What becomes of the tensor

@@ -72,10 +72,10 @@ class Activity:
     def _register(self) -> None:
         trace = self._tree.trace
         hooks = trace.lookup.hooks(self._tree.pass_id)
-        for node, here in hooks.of_node.items():
+        for node, here in hooks.by_node.items():
             self.nodes.setdefault(node, Of()).hooks.update(here)
-        for call in self._tree.calls if hooks.of_module else ():
-            self.calls.setdefault(call, Of()).hooks.update(hooks.of_module.get(trace.calls[call].module, ()))
+        for call in self._tree.calls if hooks.by_module else ():
+            self.calls.setdefault(call, Of()).hooks.update(hooks.by_module.get(trace.calls[call].module, ()))
 
     def inside(self, fold: Group) -> Of:
         """What happened in ``fold``, however deep."""

@@ -85,8 +85,8 @@ class Tree:
         self.trace, self.pass_id = trace, pass_id
         self.below = list_pictured_nodes(trace, pass_id)
         self.made = assign_nodes_to_calls(trace, self.below)
-        ways = trace.lookup.ways(self.below)
-        self.following = trace.lookup.following
+        ways = trace.lookup.out_edges(self.below)
+        self.following = trace.lookup.next_nodes
         """Node → (its input, the node there) for each way that its gradients take in this picture."""
         if leads_outside(ways, self.below):
             self.following = {node: [] for node in self.below}
