@@ -16,7 +16,7 @@ class Naming:
         self._ops, self._tensors = ops, tensors
         self._read_counts = 0, 0
         """How many ops and tensors were read."""
-        self._first: dict[str, int] = {}
+        self._first_nodes: dict[str, int] = {}
         """Op → the first node of that op."""
         self.repeated: set[str] = set()
         """The ops of more than one node."""
@@ -39,7 +39,7 @@ class Naming:
         start, end = self._read_counts, (len(self._ops), len(self._tensors))
         for node in range(start[0], end[0]):
             op = self._ops[node]
-            if op not in self.repeated and self._first.setdefault(op, node) != node:
+            if op not in self.repeated and self._first_nodes.setdefault(op, node) != node:
                 self.repeated.add(op)
         for row in self._tensors[start[1] : end[1]]:
             if row.name:

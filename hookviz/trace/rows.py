@@ -37,7 +37,7 @@ KINDS = (
     "synchronise",  # DDP or FSDP has combined a gradient with those of the other ranks
     "optimizer_step",  # an optimizer has changed its parameters
     "returned",  # autograd.grad returns a gradient
-    "aliased",  # a gradient changed because a hook edited another one with the same storage in place
+    "aliased",  # a gradient changed because another one with the same storage was edited in place
     "unknown_hook",  # a gradient changed between two observers, through a hook that is not known
     "exception",  # an exception ended the pass
     "cut_short",  # checkpointing has recomputed all that it needs, and stops the forward
@@ -127,7 +127,7 @@ class CallRow(NamedTuple):
 
     module: int
     number: int
-    """Counts the calls of this module in the recording, from 1."""
+    """Counts the calls of this module in the recording, from 1; 0 for a call from before the recording."""
     parent: int | None
     """The call of the module whose forward made this call."""
     recomputed: bool
@@ -170,7 +170,7 @@ class HookPlace(NamedTuple):
 
 
 class StepRow(NamedTuple):
-    """A step. Values, hooks, calls, optimizers and nodes are indexes; -1 or None is none."""
+    """A step. Values, hooks, calls, optimizers and nodes are indexes; -1 or None means none."""
 
     pass_id: int
     kind: str
