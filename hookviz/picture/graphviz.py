@@ -12,7 +12,7 @@ from hookviz.picture.inline_svg import shown
 from hookviz.picture.layout import NoPictureError, draw_source, sentence_svg
 from hookviz.support.atomic_files import to_path, write_atomically
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of
+from hookviz.support.printable import describe_type
 
 _SVG = "http://www.w3.org/2000/svg"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
@@ -91,7 +91,7 @@ def render(drawing: graphviz.Digraph) -> Rendered:
     True
     """
     if not isinstance(drawing, graphviz.Digraph):
-        raise TypeError(say("error.render.type", kind=kind_of(drawing)))
+        raise TypeError(say("error.render.type", kind=describe_type(drawing)))
     rendered: Rendered = Rendered(drawing.name, comment=drawing.comment, format="svg", body=list(drawing.body))
     rendered.strict, rendered.engine = drawing.strict, drawing.engine
     for attributes in ("graph_attr", "node_attr", "edge_attr"):

@@ -53,10 +53,10 @@ class RunningPass:
         """Turn a ``switch`` of the interpreter until somebody wakes it, or the pass is over, if that is worth it."""
         if self.large:
             self._resting = switch
-            switch.take(self)
+            switch.acquire(self)
 
     def wake(self) -> None:
         """Turn it back."""
         if self._resting is not None:
-            self._resting.leave(self)
+            self._resting.release(self)
             self._resting = None

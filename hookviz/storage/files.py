@@ -11,7 +11,7 @@ from hookviz.storage.format import FORMAT, MAX_FILE_SIZE, MAX_NAME_LENGTH, MAX_T
 from hookviz.support.atomic_files import to_path
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
-from hookviz.support.printable import printable
+from hookviz.support.printable import make_printable
 from hookviz.support.progress import progress_if_long
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.value_rows import ValueRow
@@ -105,7 +105,7 @@ def read_trace(path: str | Path, trace_type: type[TraceT]) -> TraceT:
     from hookviz.storage.schema import DamagedError
 
     file = to_path(path)
-    name = printable(str(file))
+    name = make_printable(str(file))
     data = _parse_json(_read_bytes(file, name), name)
     try:
         trace = decode_trace(data, trace_type)

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct, field
 
 from hookviz.storage.format import MAX_NAME_LENGTH, MAX_TEXT_LENGTH
 from hookviz.support.messages import say
-from hookviz.support.printable import printable, truncate
+from hookviz.support.printable import make_printable, truncate
 from hookviz.trace.reason_rows import Verdict
 from hookviz.trace.rows import Effect, Subject, Synchroniser
 
@@ -261,4 +261,4 @@ def _name_json_types(types: str) -> str:
 
 def shorten_fault(text: str) -> str:
     """Return a fault on one line of at most ``MAX_FAULT_LENGTH`` characters, whatever it quotes from the file."""
-    return truncate(printable(text[: 2 * MAX_FAULT_LENGTH]), MAX_FAULT_LENGTH)
+    return truncate(make_printable(text[: 2 * MAX_FAULT_LENGTH]), MAX_FAULT_LENGTH)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of, printable
+from hookviz.support.printable import describe_type, make_printable
 
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 """Flags to create a file that must not exist, not even as a link; on Windows without translating line ends."""
@@ -52,10 +52,10 @@ def to_path(path: object) -> Path:
         ValueError: ``path`` contains a null character, which no system allows.
     """
     if not isinstance(path, str | PathLike):
-        raise TypeError(say("error.path", kind=kind_of(path)))
+        raise TypeError(say("error.path", kind=describe_type(path)))
     result = Path(path)
     if "\0" in str(result):
-        raise ValueError(say("error.path.null", path=printable(str(result))))
+        raise ValueError(say("error.path.null", path=make_printable(str(result))))
     return result
 
 

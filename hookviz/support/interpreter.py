@@ -13,42 +13,42 @@ from hookviz.support.interrupts import Uninterrupted
 class SharedSwitch:
     """A setting of the whole interpreter that several threads may change at once.
 
-    The first ``take`` changes it, the last ``leave`` restores it.
+    The first ``acquire`` changes it, the last ``release`` restores it.
     """
 
     def __init__(self, change: Callable[[], Any], restore: Callable[[Any], None]) -> None:
         self._change, self._restore = change, restore
         self._lock = threading.Lock()
-        self._takers: set[object] = set()
+        self._holders: set[object] = set()
         self._before: Any = None
 
-    def take(self, taker: object) -> None:
-        """Change the setting at least until ``taker`` leaves."""
+    def acquire(self, holder: object) -> None:
+        """Change the setting at least until ``holder`` releases it."""
         with Uninterrupted(), self._lock:
-            if not self._takers:
+            if not self._holders:
                 self._before = self._change()
-            self._takers.add(taker)
+            self._holders.add(holder)
 
-    def leave(self, taker: object) -> None:
-        """End the hold of ``taker``, if it has one; without any other taker the setting is restored."""
+    def release(self, holder: object) -> None:
+        """End the hold of ``holder``, if it has one; without any other holder, restore the setting."""
         with Uninterrupted(), self._lock:
-            if taker in self._takers:
-                self._takers.remove(taker)
-                if not self._takers:
+            if holder in self._holders:
+                self._holders.remove(holder)
+                if not self._holders:
                     self._restore(self._before)
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         """Change the setting within a ``with`` block."""
-        taker = object()
+        holder = object()
         try:
-            self.take(taker)
+            self.acquire(holder)
             yield
         finally:
             try:
-                self.leave(taker)
-            except KeyboardInterrupt:  # it may have come before the first line of ``leave``
-                self.leave(taker)
+                self.release(holder)
+            except KeyboardInterrupt:  # it may have come before the first line of ``release``
+                self.release(holder)
                 raise
 
 

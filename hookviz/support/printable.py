@@ -1,10 +1,10 @@
 """Make texts from users' programs safe to display: on one line, without invisible characters, not too long."""
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """Return ``text`` on one line; invisible characters, and those that change the writing direction, become �.
 
-    >>> printable("a\\nb\\u202e")
+    >>> make_printable("a\\nb\\u202e")
     'a b\\ufffd'
     """
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
@@ -19,10 +19,10 @@ def truncate(text: str, room: int) -> str:
     return text if len(text) <= room else f"{text[: room - 1]}…"
 
 
-def kind_of(x: object) -> str:
+def describe_type(x: object) -> str:
     """Name the type of ``x`` with its article, for an error message: ``a list``, ``an int``.
 
-    >>> kind_of([]), kind_of(3)
+    >>> describe_type([]), describe_type(3)
     ('a list', 'an int')
     """
     kind = type(x).__name__

@@ -5,7 +5,7 @@ from html import escape
 from typing import Generic, TypeVar, overload
 
 from hookviz.support.messages import say
-from hookviz.support.printable import printable
+from hookviz.support.printable import make_printable
 
 RowT = TypeVar("RowT")
 
@@ -61,7 +61,7 @@ class Table(Sequence[RowT], Generic[RowT]):
     def __repr__(self) -> str:
         if not self._rows and self._nothing is not None:
             return self._nothing
-        lines = [tuple(map(printable, line)) for line in (self._head, *self.texts())]
+        lines = [tuple(map(make_printable, line)) for line in (self._head, *self.texts())]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self._head))]
         fill = (" ".join(cell.ljust(width + 1) for cell, width in zip(line, widths, strict=True)) for line in lines)
         return "\n".join(line.rstrip() for line in fill)
@@ -75,4 +75,4 @@ class Table(Sequence[RowT], Generic[RowT]):
 
 
 def _render_cell(text: str) -> str:
-    return f'<td style="text-align: left; unicode-bidi: isolate">{escape(printable(text))}</td>'
+    return f'<td style="text-align: left; unicode-bidi: isolate">{escape(make_printable(text))}</td>'

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of
+from hookviz.support.printable import describe_type
 from hookviz.trace.notes import Note
 from hookviz.trace.reason_rows import SYMBOLS
 from hookviz.trace.rows import BACKWARD_LOCATION, HookRow, StepRow
@@ -29,7 +29,7 @@ def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "
     """
     for name, flag in (("source", source), ("values", values)):
         if not isinstance(flag, bool):
-            raise TypeError(say("error.flag", name=name, kind=kind_of(flag)))
+            raise TypeError(say("error.flag", name=name, kind=describe_type(flag)))
     if source and values:
         return trace
     remarks = [] if source else [Note.of("redacted.source")]

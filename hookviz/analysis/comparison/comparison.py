@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.graph_matching import matched
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of
+from hookviz.support.printable import describe_type
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.values import Value, flatten_numbers, is_same_value
 
@@ -63,7 +63,7 @@ def differences(this: TraceData, other: TraceData) -> Differences:
         ValueError: the traces are not of the same graph.
     """
     if not isinstance(other, TraceData):
-        raise TypeError(say("error.diff.type", kind=kind_of(other)))
+        raise TypeError(say("error.diff.type", kind=describe_type(other)))
     numbers = matched(this, other)
     own = [{ours: ours for ours in there.values()} for there in numbers]
     here, there = _Told(this, own), _Told(other, numbers)
