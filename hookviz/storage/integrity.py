@@ -44,6 +44,8 @@ PYTHON_FLOAT = "float"
 def find_fault(trace: TraceData) -> str:
     """Describe the first rule that ``trace`` breaks; empty if it follows all rules.
 
+    Each ``_check_…`` function yields the faults of one table.
+
     >>> find_fault(TraceData()), find_fault(TraceData(ops=["MulBackward0"], edges={(0, 0): (0, 0)}))
     ('', 'the graph has a cycle: a gradient would come back to node 0')
     """
@@ -250,7 +252,7 @@ def _has_valid_location(trace: TraceData, row: StepRow) -> bool:
 
 
 def _has_valid_hook(trace: TraceData, row: StepRow, hooks: range) -> bool:
-    """Whether a step in which a hook ran has its hook and position, and other steps have no hook."""
+    """Whether a step has a hook and its position if a hook ran, and otherwise no hook, unless it is an exception."""
     if row.hook is None or row.hook not in hooks:
         return row.hook is None and row.kind not in HOOK_KINDS
     if row.kind == "exception":

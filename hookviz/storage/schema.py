@@ -260,5 +260,5 @@ def _name_json_types(types: str) -> str:
 
 
 def shorten_fault(text: str) -> str:
-    """Return a fault on one line of at most ``MAX_FAULT_LENGTH`` characters, whatever it quotes from the file."""
+    """Return a fault on one line of at most ``MAX_FAULT_LENGTH`` characters, however long the text."""
     return truncate(make_printable(text[: 2 * MAX_FAULT_LENGTH]), MAX_FAULT_LENGTH)

@@ -36,7 +36,7 @@ class Source(NamedTuple):
 
 
 def describe_function(function: Callable[..., Any]) -> Source:
-    """Find the source of ``function``. It never raises, whatever ``function`` is.
+    """Find the source of ``function``. It never raises, not even for objects that raise when they are inspected.
 
     >>> describe_function(print)
     Source(name='print', file=None, line=None, text=None, mark=None)

@@ -145,11 +145,13 @@ class HookRow(NamedTuple):
     node: int
     output: int
     key: int
+    """The key of the hook in its dict."""
     name: str
     file: str | None
     line: int | None
     text: str | None
     mark: int | None
+    """Name, file, line, text and mark are the fields of ``Source``."""
     module: int = -1
     flags: tuple[str, ...] = ()
     """How a module hook was registered: ``with_kwargs``, ``always_call``, ``global``."""

@@ -71,7 +71,7 @@ class TraceTables:
     """Pass → the same hooks as in ``hooked``, as a set, for the passes that are running."""
 
     def keep_rows_compact(self) -> None:
-        """End the recording: move compact rows out of sight, so that they are expanded at the first access."""
+        """End the recording: compact rows stay compact until the first access, see ``__getattr__``."""
         for name in ("rows", "values"):
             rows = self.__dict__.get(name)
             if isinstance(rows, CompactRows):
@@ -111,7 +111,7 @@ class TraceTables:
         return Hook(on, row.kind, source, say(f"dict.{row.kind}{variant}", on=on), *place, row.flags)
 
     def place(self, index: int, pass_id: int | None) -> HookPlace:
-        """Return the place of a hook in its dict when a pass ran; None for all passes together."""
+        """Return the place of a hook in its dict when a pass ran; among the hooks of all passes if that is None."""
         return self.lookup.hooks(pass_id).places[index]
 
     def _get_owner_name(self, row: HookRow) -> str:

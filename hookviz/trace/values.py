@@ -65,14 +65,12 @@ class Value:
 
     @property
     def statistics(self) -> Statistics:
-        """(min, max, mean, norm, nan, inf, zero)."""
+        """(min, max, mean, norm, nan, inf, zero); computed from the numbers if these were kept."""
         if self._statistics is not None:
             return self._statistics
-        return (
-            _compute_statistics(list(flatten_numbers(self._numbers)))
-            if self._note is None
-            else (math.nan,) * 4 + (0, 0, 0)
-        )
+        if self._note is not None:
+            return (math.nan,) * 4 + (0, 0, 0)
+        return _compute_statistics(list(flatten_numbers(self._numbers)))
 
     @property
     def min(self) -> float | None:
@@ -118,7 +116,7 @@ class Value:
         """
         if self._note is not None:
             return self._note.text
-        # A number takes at least three characters: digit, comma, space. So many numbers cannot fit.
+        # A number takes at least three characters (digit, comma, space), so more numbers than this cannot fit.
         line = self.line(digits) if math.prod(self.shape) <= room // 3 + 1 else None
         if line is not None and len(line) <= room:
             return line
