@@ -65,10 +65,10 @@ _WITHOUT_TORCH = {
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, and keep it in the module's globals."""
     if name in _WITH_TORCH:
-        from hookviz.support.missing_torch import is_torch_installed, stand_in
+        from hookviz.support.missing_torch import is_torch_installed, make_stand_in
 
         module = _WITH_TORCH[name]
-        value = getattr(import_module(module), name) if is_torch_installed() else stand_in(name)
+        value = getattr(import_module(module), name) if is_torch_installed() else make_stand_in(name)
     elif name in _WITHOUT_TORCH:
         value = getattr(import_module(_WITHOUT_TORCH[name]), name)
     else:

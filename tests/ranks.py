@@ -14,8 +14,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
-from hookviz.storage.files import encode
-from hookviz.storage.integrity import fault_of
+from hookviz.storage.files import encode_trace
+from hookviz.storage.integrity import find_fault
 
 Watch = Callable[..., Any]
 
@@ -108,10 +108,10 @@ def told(trace: hv.Trace) -> dict[str, Any]:
     return {
         "rank": [trace.rank, trace.ranks],
         "notes": trace.notes,
-        "faults": fault_of(trace),
+        "faults": find_fault(trace),
         "same": None,
         "steps": [[step.kind, step.on, step.pass_id, step.sentence] for step in trace.steps],
-        "file": encode(trace),
+        "file": encode_trace(trace),
     }
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from hookviz.player.compression import unpack
 from hookviz.player.payload import Content, Message
 from hookviz.player.trace_content import TraceContent
-from hookviz.support.messages import table
-from hookviz.support.messages.text import read
+from hookviz.support.messages import load_texts
+from hookviz.support.messages.text import translate
 from hookviz.trace import TraceData
 
 Shown = dict[str, Any]
@@ -15,7 +15,7 @@ Shown = dict[str, Any]
 
 def said(message: Message) -> str:
     """A message in English."""
-    return read(message, table())
+    return translate(message, load_texts())
 
 
 def opened(content: Content, name: str) -> Any:

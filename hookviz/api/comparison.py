@@ -8,8 +8,8 @@ from hookviz.api.display import Displayable
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
 from hookviz.trace import Step, TraceData
-from hookviz.trace.sentences import brief
-from hookviz.trace.values import number
+from hookviz.trace.sentences import format_values
+from hookviz.trace.values import format_number
 
 if TYPE_CHECKING:
     from hookviz.player.payload import Content
@@ -77,9 +77,16 @@ class Comparison(Displayable, Table[Difference]):
 
 def _format_difference(row: Difference) -> tuple[str, ...]:
     """The cells of a row in the table of differences."""
-    amount = "" if row.amount is None else number(row.amount)
+    amount = "" if row.amount is None else format_number(row.amount)
     steps = (say("name.none") if step is None else str(step + 1) for step in row.steps)
-    return (row.on, say(f"card.{row.kind}"), brief(row.before), brief(row.after), amount, " → ".join(steps))
+    return (
+        row.on,
+        say(f"card.{row.kind}"),
+        format_values(row.before),
+        format_values(row.after),
+        amount,
+        " → ".join(steps),
+    )
 
 
 def compare(this: TraceData, other: TraceData) -> Comparison:

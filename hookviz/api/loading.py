@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hookviz.api.trace import Trace
-from hookviz.storage.files import read
+from hookviz.storage.files import read_trace
 
 
 def load(path: str | Path) -> Trace:
@@ -19,4 +19,4 @@ def load(path: str | Path) -> Trace:
         ValueError: the file does not hold a trace; or the trace is damaged or of a newer version; or the file is larger
             than 512 MB, or not a regular file. The message says which.
     """
-    return read(path, Trace)
+    return read_trace(path, Trace)

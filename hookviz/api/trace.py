@@ -62,9 +62,9 @@ class Trace(TraceAnalyses, Displayable, TraceData):
             ValueError: ``path`` contains a null character.
         """
         from hookviz.analysis.formulas.reason_table import add_reasons
-        from hookviz.storage.files import encode
+        from hookviz.storage.files import encode_trace
 
-        write_atomically(json.dumps(encode(add_reasons(self)), allow_nan=False), path)
+        write_atomically(json.dumps(encode_trace(add_reasons(self)), allow_nan=False), path)
 
     def to_html(self, path: str | Path, title: str | None = None, *, source: bool = True, values: bool = True) -> None:
         """Write an HTML page with the player of this trace: a single file that needs no Python, server or network.

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from hookviz.trace.value_rows import Deferred, as_stored
+from hookviz.trace.value_rows import DeferredRow, get_stored_rows
 
 Head = tuple[tuple[int, ...], str, str]
 """(shape, dtype, device)"""
@@ -15,8 +15,8 @@ Head = tuple[tuple[int, ...], str, str]
 def fetch_all(values: list[Any], start: int) -> None:
     """Fill in the rows from ``start`` on that are still on a device: one transfer for each kind of number."""
     kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
-    for index, row in enumerate(as_stored(values, start), start):
-        if type(row) is Deferred:
+    for index, row in enumerate(get_stored_rows(values, start), start):
+        if type(row) is DeferredRow:
             kinds.setdefault((row.numbers.device, row.numbers.dtype), []).append(index)
     for indexes in kinds.values():
         numbers = torch.cat([values[index].numbers for index in indexes]).tolist()
@@ -26,9 +26,9 @@ def fetch_all(values: list[Any], start: int) -> None:
             values[index] = row.finish(own)
 
 
-def defer_values(head: Head, tensor: torch.Tensor) -> Deferred:
+def defer_values(head: Head, tensor: torch.Tensor) -> DeferredRow:
     """All numbers of ``tensor``, later; a copy, since the tensor may change."""
-    return Deferred(tensor.detach().resolve_conj().resolve_neg().flatten().clone(), partial(_all, head))
+    return DeferredRow(tensor.detach().resolve_conj().resolve_neg().flatten().clone(), partial(_all, head))
 
 
 def _all(head: Head, numbers: list[Any]) -> tuple[Any, ...]:
@@ -48,7 +48,7 @@ def parts_of(tensor: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
-def defer_statistics(head: Head, tensor: torch.Tensor, share: int) -> Deferred:
+def defer_statistics(head: Head, tensor: torch.Tensor, share: int) -> DeferredRow:
     """The statistics of ``tensor``, later; nothing here may depend on what they are."""
     if tensor.is_complex():
         return _many_complex(head, tensor, share)
@@ -62,24 +62,24 @@ def defer_statistics(head: Head, tensor: torch.Tensor, share: int) -> Deferred:
     torch.linalg.vector_norm(wide, 0, out=nonzero)
     torch.linalg.vector_norm(wide.sub_(wide), 0, out=strange)  # 0, or NaN where the number is NaN or infinite
     torch.linalg.vector_norm(torch.ne(tensor, tensor, out=wide), 0, out=nan)
-    return Deferred(numbers, partial(_statistics, head, tensor.numel(), share))
+    return DeferredRow(numbers, partial(_statistics, head, tensor.numel(), share))
 
 
-def _many_complex(head: Head, tensor: torch.Tensor, share: int) -> Deferred:
+def _many_complex(head: Head, tensor: torch.Tensor, share: int) -> DeferredRow:
     counts = [tensor.isnan().sum(), tensor.isinf().sum(), tensor.count_nonzero()]
     norm = torch.linalg.vector_norm(parts_of(tensor), dtype=torch.float64)
     numbers = torch.stack([number.to(torch.float64) for number in (norm, *counts)])
-    return Deferred(numbers, partial(_complex_statistics, head, tensor.numel(), share))
+    return DeferredRow(numbers, partial(_complex_statistics, head, tensor.numel(), share))
 
 
-def defer_norm(head: Head, tensor: torch.Tensor, share: int) -> Deferred:
+def defer_norm(head: Head, tensor: torch.Tensor, share: int) -> DeferredRow:
     """The norm of ``tensor``, later, and whether it holds NaN or Inf, as far as that tells."""
     parts = parts_of(tensor)
     numbers = torch.empty(2 if parts.dtype is torch.float64 else 1, dtype=torch.float64, device=tensor.device)
     torch.linalg.vector_norm(parts, dtype=torch.float64, out=numbers[0])
     if len(numbers) > 1:  # squares of such numbers may be too large for float64
         torch.linalg.vector_norm(parts, math.inf, out=numbers[1])
-    return Deferred(numbers, partial(_norm_alone, head, share))
+    return DeferredRow(numbers, partial(_norm_alone, head, share))
 
 
 def _statistics(head: Head, count: int, share: int, numbers: list[float]) -> tuple[Any, ...]:

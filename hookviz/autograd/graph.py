@@ -15,7 +15,7 @@ from torch.autograd.graph import GradientEdge, Node
 from hookviz.autograd.module_tree import named_parameters
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of
+from hookviz.support.printable import describe_type
 
 DEEPEST = 20_000
 """Deeper graphs run unobserved: holding each node of a longer chain can overflow the C stack when it is freed."""
@@ -151,21 +151,21 @@ def checked_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.T
 
     Raises:
         TypeError: it is not a dict, a name is not a text, or what is named is not a tensor.
-        ValueError: a name is empty or longer than ``LONGEST_NAME``.
+        ValueError: a name is empty or longer than ``MAX_NAME_LENGTH``.
     """
     if names is None:
         return {}
     if not isinstance(names, Mapping):
-        raise TypeError(say("error.names.type", kind=kind_of(names)))
+        raise TypeError(say("error.names.type", kind=describe_type(names)))
     for name, tensor in names.items():
         if not isinstance(name, str):
-            raise TypeError(say("error.names.key", kind=kind_of(name)))
+            raise TypeError(say("error.names.key", kind=describe_type(name)))
         if not name.strip():
             raise ValueError(say("error.names.empty"))
         if len(name) > LONGEST_NAME:
             raise ValueError(say("error.names.long", most=LONGEST_NAME, length=f"{len(name):,}"))
         if not isinstance(tensor, torch.Tensor):
-            raise TypeError(say("error.names.value", name=name, kind=kind_of(tensor)))
+            raise TypeError(say("error.names.value", name=name, kind=describe_type(tensor)))
     return dict(names)
 
 

@@ -12,8 +12,8 @@ from hookviz.autograd import graph
 from hookviz.autograd.graph_tensors import GraphTensors, HookDictAt
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbers import NodeNumbers
-from hookviz.support.source_code import describe
-from hookviz.trace import HookRow, Place, TraceData
+from hookviz.support.source_code import describe_function
+from hookviz.trace import HookRow, NodeOutput, TraceData
 
 HookDicts: TypeAlias = NodeMarks[tuple[tuple[int, Any], ...]]
 """For a node: (which of its outputs, a weak reference to that tensor's dict of hooks), for tensors that may be gone."""
@@ -42,9 +42,9 @@ class GraphSnapshot:
         """``id(leaf)`` → the number of its AccumulateGrad."""
         self.leaves: dict[int, weakref.ref[torch.Tensor]] = {}
         """The number of an AccumulateGrad → its leaf."""
-        self.out_edges: dict[int, tuple[Place | None, ...]] = {}
+        self.out_edges: dict[int, tuple[NodeOutput | None, ...]] = {}
         """The number of a node that is looked at → where each of its edges leads."""
-        self.partly_observed: set[Place] = set()
+        self.partly_observed: set[NodeOutput] = set()
         """Places to which nodes lead that are not looked at."""
         self.summing: set[int] = set()
         """The nodes to which several edges lead."""
@@ -56,7 +56,7 @@ class GraphSnapshot:
 
     def take(
         self, roots: Sequence[Any], names: Mapping[str, torch.Tensor], only: Only | None = None
-    ) -> list[Place | None]:
+    ) -> list[NodeOutput | None]:
         """Write the graph below ``roots`` into the trace; where each root stands in it.
 
         ``only`` says which of the nodes are looked at; of the others those are named to which these lead.
@@ -111,12 +111,12 @@ class GraphSnapshot:
         """How many nodes the graph has, and how many of them are looked at."""
         return len(self.walked), len(self.nodes)
 
-    def place_of(self, node: Node | None, output: int) -> Place | None:
+    def place_of(self, node: Node | None, output: int) -> NodeOutput | None:
         """Where a gradient for output ``output`` of ``node`` arrives; None outside this graph."""
         number = None if node is None else self.numbers.get(id(node))
         return None if number is None else (number, output)
 
-    def find(self, tensor: torch.Tensor) -> Place | None:
+    def find(self, tensor: torch.Tensor) -> NodeOutput | None:
         """Where the gradient of ``tensor`` arrives; None if the tensor is not in this graph.
 
         A variable whose history torch refuses to tell (a stale output of unbind, say) is nowhere.
@@ -130,7 +130,7 @@ class GraphSnapshot:
 
     def release(self) -> None:
         """Let go of the nodes, and of what only a running pass needs."""
-        self.trace.forget_noted(self.pass_id)
+        self.trace.forget_listed_hooks(self.pass_id)
         self.nodes, self.starts = [], []
         graph.release(self.walked)
         self.numbers.clear()
@@ -173,7 +173,7 @@ class GraphSnapshot:
     def _add_tensors(self, names: Mapping[str, torch.Tensor]) -> None:
         """A row for each tensor of this graph that has a name, and for each leaf."""
         unnamed = [("", leaf) for reference in self.leaves.values() if (leaf := reference()) is not None]
-        taken: set[Place] = set()
+        taken: set[NodeOutput] = set()
         for name, tensor in [*names.items(), *unnamed]:
             place = self.find(tensor)
             if place is not None and place not in taken:
@@ -219,8 +219,8 @@ def hook_row(
     trace: TraceData, pass_id: int | None, kind: str, node: int, output: int, key: int, hook: Any, **more: Any
 ) -> int:
     """The number of a hook's row in ``trace``, added if it is not there yet, and noted for the pass if there is one."""
-    row = HookRow(kind, node, output, key, *describe(hook), **more)
-    index = trace.hook_number(row)
+    row = HookRow(kind, node, output, key, *describe_function(hook), **more)
+    index = trace.get_hook_index(row)
     if pass_id is not None:
-        trace.note_hook(pass_id, index)
+        trace.list_hook(pass_id, index)
     return index

@@ -8,8 +8,8 @@ import torch
 
 from hookviz.autograd.tensor_statistics import address, append_value, shape_only
 from hookviz.autograd.torch_internals import FakeTensor
-from hookviz.trace import Place, TensorRow, TraceData
-from hookviz.trace.value_rows import FEW
+from hookviz.trace import NodeOutput, TensorRow, TraceData
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 HookDictAt = tuple[str, Any, int, int]
 """(kind of hook, the dict it is kept in, number of the node, output of the node or -1)"""
@@ -22,7 +22,7 @@ class GraphTensors:
         self.trace, self.pass_id = trace, pass_id
         self.first = len(trace.tensors)
         """Where the rows of this graph begin among ``trace.tensors``; between them come those of passes inside it."""
-        self.retained: dict[Place, tuple[weakref.ref[torch.Tensor], int | None]] = {}
+        self.retained: dict[NodeOutput, tuple[weakref.ref[torch.Tensor], int | None]] = {}
         """The tensors that keep their gradient, and its value before the pass."""
         self.unread: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
         """The number of an AccumulateGrad whose leaf is too large to be read → the leaf, and its version."""
@@ -34,7 +34,7 @@ class GraphTensors:
         self._known: dict[Any, int] | None = {}
         """What a tensor shows → the number of its value; None as soon as something runs that could write to it."""
 
-    def add(self, name: str, tensor: torch.Tensor, place: Place) -> None:
+    def add(self, name: str, tensor: torch.Tensor, place: NodeOutput) -> None:
         """A row for ``tensor``, whose gradient arrives at ``place``."""
         leaf, retains = tensor.is_leaf, tensor.retains_grad
         grad = tensor.grad if leaf or retains else None
@@ -54,7 +54,7 @@ class GraphTensors:
         A large leaf's is its shape: to read all parameters costs too much. So is that of one whose numbers are let go
         of between forward and backward, as FSDP does.
         """
-        if not tensor.is_nested and tensor.numel() <= FEW and not (leaf and has_no_memory(tensor)):
+        if not tensor.is_nested and tensor.numel() <= MAX_KEPT_NUMBERS and not (leaf and has_no_memory(tensor)):
             return self.known(tensor)
         if not leaf or tensor.is_nested:
             return self.value(tensor)

@@ -20,17 +20,24 @@ from hookviz.autograd.torch_internals import (
 )
 from hookviz.support.messages import say
 from hookviz.trace.notes import Note
-from hookviz.trace.value_rows import FEW, Deferred, Row, Statistics, Which, as_stored
+from hookviz.trace.value_rows import (
+    MAX_KEPT_NUMBERS,
+    DeferredRow,
+    Statistics,
+    StatisticsMode,
+    ValueRow,
+    get_stored_rows,
+)
 
 
-def checked_statistics(which: object) -> Which:
+def checked_statistics(which: object) -> StatisticsMode:
     """``which`` as it was given, once it is seen to be a choice of statistics.
 
     Raises:
         TypeError: it is not a text.
         ValueError: it is another text.
     """
-    known: dict[object, Which] = {"all": "all", "norm": "norm"}
+    known: dict[object, StatisticsMode] = {"all": "all", "norm": "norm"}
     if not isinstance(which, str):
         raise TypeError(say("error.statistics", which=repr(which)))
     if which not in known:
@@ -102,7 +109,7 @@ def address(tensor: torch.Tensor) -> int:
     return 0 if type(tensor) is not _TENSOR and isinstance(tensor, FakeTensor) else tensor.data_ptr()
 
 
-def measure(tensor: torch.Tensor) -> Row:
+def measure(tensor: torch.Tensor) -> ValueRow:
     """The value of ``tensor`` now, as plain data; never raises, changes nothing, keeps nothing of it."""
     with DisableTorchFunction():
         return tuple(measured(tensor, wait=True))
@@ -120,29 +127,30 @@ def fetch_pending(values: list[Any], start: int) -> int:
     Raises:
         Exception: the device does not answer; what was not brought over is then unknown.
     """
-    if not any(type(row) is Deferred for row in as_stored(values, start)):
+    if not any(type(row) is DeferredRow for row in get_stored_rows(values, start)):
         return len(values)
     try:
         with DisableTorchFunction(), hidden_from_tools():
             fetch_all(values, start)
     except Exception as error:
         for index in range(start, len(values)):
-            if type(values[index]) is Deferred:
+            if type(values[index]) is DeferredRow:
                 values[index] = _unknown(error)
         raise
     return len(values)
 
 
-def shape_only(tensor: torch.Tensor) -> Row:
+def shape_only(tensor: torch.Tensor) -> ValueRow:
     """The row of a tensor whose numbers nobody reads: its shape stands for them."""
     shape = tuple(tensor.shape)
     return shape, _NAMES[tensor.dtype], _NAMES[tensor.device], None, None, Note.verbatim(str(shape))
 
 
-def measured(tensor: torch.Tensor, which: Which = "all", *, wait: bool = False) -> Any:
+def measured(tensor: torch.Tensor, which: StatisticsMode = "all", *, wait: bool = False) -> Any:
     """As ``measure``, for callers that have switched off ``__torch_function__`` already.
 
-    Unless it is to ``wait``, the numbers of a tensor on a device stay there for now: a ``Deferred`` stands for the row.
+    Unless it is to ``wait``, the numbers of a tensor on a device stay there for now: a ``DeferredRow`` stands for the
+    row.
     """
     try:
         with hidden_from_tools():
@@ -173,28 +181,28 @@ def scalar_of(tensor: torch.Tensor) -> float | None:
         return None
 
 
-def append_value(values: Any, tensor: torch.Tensor, which: Which) -> int:
+def append_value(values: Any, tensor: torch.Tensor, which: StatisticsMode) -> int:
     """Measure ``tensor`` into the ``values`` of a trace, which keep a single number in little room; its place there."""
     number = scalar_of(tensor)
     if number is None:
         values.append(measured(tensor, which))
     else:
-        values.fold(number)
+        values.append_compact(number)
     return len(values) - 1
 
 
-def _unknown(error: Exception) -> Row:
+def _unknown(error: Exception) -> ValueRow:
     return (), "", "", None, None, Note.of("value.unknown", why=type(error).__name__)
 
 
-def _measure(tensor: torch.Tensor, which: Which, wait: bool) -> Row | Deferred:
+def _measure(tensor: torch.Tensor, which: StatisticsMode, wait: bool) -> ValueRow | DeferredRow:
     shape = () if tensor.is_nested else tuple(tensor.shape)  # of a nested tensor torch refuses to tell it
     head = shape, _NAMES[tensor.dtype], _NAMES[tensor.device]
     note = _strange(tensor)
     if note is not None:
         return (*head, None, None, note)
     later = not wait and is_deferred(tensor)
-    if tensor.numel() <= FEW:
+    if tensor.numel() <= MAX_KEPT_NUMBERS:
         return defer_values(head, tensor) if later else (*head, tensor.tolist(), None, None)
     tensor, share = _bare(tensor.detach())
     if later:

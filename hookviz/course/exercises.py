@@ -10,7 +10,7 @@ import torch
 
 from hookviz.analysis.questions.verdict import Verdict
 from hookviz.course.judges import Found, Judge
-from hookviz.support.messages import fill, read_table, say
+from hookviz.support.messages import fill_text, read_texts, say
 
 LESSONS = [import_module(f"hookviz.course.lesson{number:02}") for number in range(1, 13)]
 JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, judge in lesson.JUDGES.items()}
@@ -24,7 +24,7 @@ SHARED = ("none", "number", "close", "name", "names", *NO_FUNCTION, "raised", "i
 @cache
 def texts(language: str = "en") -> Mapping[str, str]:
     """What can be said of answers in one language: ``exercise.finding``, or a finding that many share → text."""
-    return read_table(files(__package__).joinpath(f"{language}.json"))
+    return read_texts(files(__package__).joinpath(f"{language}.json"))
 
 
 def judged(exercise: str, answer: Any) -> Verdict:
@@ -34,4 +34,4 @@ def judged(exercise: str, answer: Any) -> Verdict:
     with torch.enable_grad():
         found = Found("none") if answer is None or answer is ... else JUDGES[exercise](answer)
     text = texts()[found.name if found.name in SHARED else f"{exercise}.{found.name}"]
-    return Verdict(exercise, found.name == "right", fill(text, detail=found.detail, of=found.of))
+    return Verdict(exercise, found.name == "right", fill_text(text, detail=found.detail, of=found.of))

@@ -17,8 +17,8 @@ from hookviz.recorder.hook_dicts import Dict, Kept, entries, of_all_modules, of_
 from hookviz.recorder.module_registry import ModuleRegistry
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of, printable
-from hookviz.support.source_code import describe
+from hookviz.support.printable import describe_type, make_printable
+from hookviz.support.source_code import describe_function
 from hookviz.support.table import Table
 from hookviz.trace import Hook, TraceData
 
@@ -80,7 +80,7 @@ class Census(Table[Hook]):
 
     def _repr_html_(self) -> str:
         table = super()._repr_html_()
-        return f"{table}<p>{escape(printable(self._unplaced))}</p>" if self._unplaced and len(self) else table
+        return f"{table}<p>{escape(make_printable(self._unplaced))}</p>" if self._unplaced and len(self) else table
 
     def __sub__(self, other: object) -> Table[Change]:
         if not isinstance(other, Census):
@@ -121,7 +121,7 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     require()
     for thing in things:
         if not isinstance(thing, (torch.Tensor, Node, torch.nn.Module, torch.optim.Optimizer)):
-            raise TypeError(say("error.hooks.type", kind=kind_of(thing)))
+            raise TypeError(say("error.hooks.type", kind=describe_type(thing)))
     modules = [thing for thing in things if isinstance(thing, torch.nn.Module)]
     optimizers = [thing for thing in things if isinstance(thing, torch.optim.Optimizer)]
     roots = [thing for thing in things if isinstance(thing, (torch.Tensor, Node))]
@@ -154,7 +154,7 @@ def _of_dicts(dicts: Iterable[Kept]) -> Found:
             flags = tuple(flag for flag, keys in kept.flags.items() if keys is None or key in keys)
             found = unwrap_hook(hook)
             kind = found.kind if found is not None and found.kind == "multi_grad_hook" else kept.kind
-            source = describe(hook if found is None else found.function)
+            source = describe_function(hook if found is None else found.function)
             total = len(entries(kept.hooks))
             row = Hook(kept.on, kind, source, kept.kept_in, place, total, flags)
             yield Identity(weakref.ref(kept.hooks), key), row

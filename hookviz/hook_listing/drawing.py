@@ -10,7 +10,7 @@ from hookviz.hook_listing.graph_hooks import survey
 from hookviz.picture.dot_source import Figure, dot
 from hookviz.picture.scene import MOST, Scene
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of
+from hookviz.support.printable import describe_type
 
 
 def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: Any = None) -> Figure:
@@ -35,11 +35,11 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: 
     """
     require()
     if not isinstance(root, torch.Tensor):
-        raise TypeError(say("error.draw.type", kind=kind_of(root)))
+        raise TypeError(say("error.draw.type", kind=describe_type(root)))
     if not root.requires_grad:
         raise ValueError(say("error.draw.history"))
     if isinstance(most, bool) or not isinstance(most, int):
-        raise TypeError(say("error.draw.most", most=kind_of(most)))
+        raise TypeError(say("error.draw.most", most=describe_type(most)))
     if most < 1:
         raise ValueError(say("error.draw.most", most=most))
     given = graph.checked_names(names)

@@ -19,8 +19,8 @@ from hookviz.recorder.torch_patches import recording_here
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
-from hookviz.support.progress import maybe
-from hookviz.support.source_code import describe
+from hookviz.support.progress import progress_if_long
+from hookviz.support.source_code import describe_function
 from hookviz.trace import TraceData
 
 
@@ -101,7 +101,7 @@ def _kept(seen: GraphSnapshot) -> Iterator[tuple[str, Any, int, int]]:
     yield from seen.hooks_of_tensors(
         NodeMarks() if recording is None else recording.passes.late_hooks.dicts, search=True
     )
-    with maybe(say("progress.looking", n="{n}", total="{total}"), len(seen.nodes)) as tick:
+    with progress_if_long(say("progress.looking", n="{n}", total="{total}"), len(seen.nodes)) as tick:
         for node in seen.nodes:
             for kind in ("node_pre_hook", "node_post_hook"):
                 yield kind, node_dict(node, kind), seen.numbers[id(node)], -1
@@ -124,7 +124,7 @@ def _kept_anywhere(seen: GraphSnapshot, unplaced: list[Unplaced]) -> Iterator[tu
 
 def _unplaced(hook: Any) -> Unplaced:
     found = unwrap_hook(hook)
-    source = describe(hook if found is None else found.function)
+    source = describe_function(hook if found is None else found.function)
     return Unplaced(source.label, say("hook.where", file=source.file, line=source.line) if source.file else "")
 
 

@@ -10,9 +10,9 @@ import graphviz
 from hookviz.picture import element_ids as ids
 from hookviz.picture.inline_svg import shown
 from hookviz.picture.layout import NoPictureError, draw_source, sentence_svg
-from hookviz.support.atomic_files import path_of, write_atomically
+from hookviz.support.atomic_files import to_path, write_atomically
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of
+from hookviz.support.printable import describe_type
 
 _SVG = "http://www.w3.org/2000/svg"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
@@ -68,8 +68,8 @@ class Rendered(graphviz.Digraph):
             ValueError: there is no such format, Graphviz cannot read the graph, or the name contains a null character.
             NoPictureError: Graphviz crashed on the graph, however it was drawn, or cannot run here.
         """
-        name = path_of(outfile or filename or self.name or "hookviz")
-        path = path_of(path_of(directory or "") / name)
+        name = to_path(outfile or filename or self.name or "hookviz")
+        path = to_path(to_path(directory or "") / name)
         kind = format or path.suffix[1:] or self.format
         if path.suffix[1:] != kind:
             path = path.with_name(f"{path.name}.{kind}")
@@ -91,7 +91,7 @@ def render(drawing: graphviz.Digraph) -> Rendered:
     True
     """
     if not isinstance(drawing, graphviz.Digraph):
-        raise TypeError(say("error.render.type", kind=kind_of(drawing)))
+        raise TypeError(say("error.render.type", kind=describe_type(drawing)))
     rendered: Rendered = Rendered(drawing.name, comment=drawing.comment, format="svg", body=list(drawing.body))
     rendered.strict, rendered.engine = drawing.strict, drawing.engine
     for attributes in ("graph_attr", "node_attr", "edge_attr"):

@@ -9,7 +9,7 @@ from hookviz.picture.grouping.activity import Activity, Of, Range, ranges
 from hookviz.picture.primitives import NAME_ROOM, Arrow, short, within
 from hookviz.support.messages import join, say
 from hookviz.trace import TraceData
-from hookviz.trace.values import number
+from hookviz.trace.values import format_number
 
 FEW_PORTS = 3
 """On one side of a box no more neighbours than this are named."""
@@ -66,7 +66,7 @@ def _fired(fired: int, count: int) -> str:
 
 
 def _range(found: Range) -> str:
-    low, high = number(found.low, 2), number(found.high, 2)
+    low, high = format_number(found.low, 2), format_number(found.high, 2)
     finite = found.low <= found.high
     norms = (low if low == high else say("fold.range", low=low, high=high)) if finite else ""
     bad = say("fold.bad", count=f"{found.bad:,}") if found.bad else ""

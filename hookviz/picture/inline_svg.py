@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from hookviz.support.printable import printable
+from hookviz.support.printable import make_printable
 
 ZOOM = 1.2
 """Pixels per point: the smallest type, 13 points, becomes 15.6 pixels."""
@@ -68,4 +68,4 @@ def text(shown: Any) -> str:
     >>> text("<b>\u202e")
     '&lt;b&gt;\ufffd'
     """
-    return escape(printable(str(shown)))
+    return escape(make_printable(str(shown)))

@@ -7,7 +7,7 @@ from hookviz.picture import element_ids as ids
 from hookviz.picture.primitives import NAME_ROOM, Arrow, Mark, Pin, change, short, tiny, within
 from hookviz.support.messages import say
 from hookviz.trace import MODULE_HOOK_KINDS, Step, TraceData
-from hookviz.trace.sentences import numeral
+from hookviz.trace.sentences import format_hook_position
 
 AT_OUTPUT = ("forward_hook", "full_backward_pre_hook", "backward_hook")
 """Kinds that act where a module's output leaves and its gradient comes in; the others act at the inputs.
@@ -79,8 +79,8 @@ def _box(trace: TraceData, call: int, around: str) -> CallBox:
 
 def _hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:
     """(call, hook), each pair once: hooks that ran in a call, and those that were there and did not."""
-    ran = {(call, hook) for call in boxes for hook in trace.lookup.fired.get((pass_id, call), ())}
-    registered = trace.lookup.hooks(pass_id).of_module
+    ran = {(call, hook) for call in boxes for hook in trace.lookup.fired_hooks.get((pass_id, call), ())}
+    registered = trace.lookup.hooks(pass_id).by_module
     modules = ((call, trace.calls[call].module) for call in boxes)
     waited = {(call, hook) for call, module in modules if module >= 0 for hook in registered.get(module, ())}
     module_hooks = ((call, hook) for call, hook in ran | waited if trace.hook_rows[hook].kind in MODULE_HOOK_KINDS)
@@ -96,7 +96,7 @@ def _order(trace: TraceData, hook: int) -> tuple[int, bool, int]:
 def _pin(trace: TraceData, call: int, index: int) -> Pin:
     hook, row = trace.hook(index), trace.hook_rows[index]
     kind = say(f"picture.{row.kind}")
-    label = f"{kind} {numeral(hook.place)} {short(hook.label, PIN_ROOM)}"
+    label = f"{kind} {format_hook_position(hook.place)} {short(hook.label, PIN_ROOM)}"
     return Pin(ids.pin(ids.call(call), index), label, hook.name, index)
 
 
@@ -123,7 +123,7 @@ def mark_call(box: CallBox, step: Step, drawn: Container[int], arrows: Mapping[t
 def _rewritten(step: Step, arrows: Mapping[tuple[int, int], Arrow]) -> Iterator[tuple[str, str]]:
     """Torch's node passes on as many gradients as the module has tensors there: its arrows carry what the hook made."""
     before, after = ((values if isinstance(values, tuple) else (values,)) for values in (step.before, step.after))
-    slots = [slot for slot, _ in step.trace.lookup.following.get(step.node, ())]
+    slots = [slot for slot, _ in step.trace.lookup.next_nodes.get(step.node, ())]
     if len(slots) == len(before) == len(after):
         for slot, was, now in zip(sorted(slots), before, after, strict=True):
             arrow = arrows.get((step.node, slot))

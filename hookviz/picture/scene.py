@@ -27,8 +27,8 @@ from hookviz.picture.primitives import (
 )
 from hookviz.support.messages import join, say
 from hookviz.trace import HOOK_KINDS, Step, TensorRow, TraceData
-from hookviz.trace.sentences import SEVERAL, numeral
-from hookviz.trace.traversal import below, called, chain, makers
+from hookviz.trace.sentences import MAX_LISTED, format_hook_position
+from hookviz.trace.traversal import assign_nodes_to_calls, iter_enclosing_calls, list_pass_calls, list_pass_nodes
 from hookviz.trace.values import Value
 
 MOST = 300
@@ -79,18 +79,18 @@ class Scene:
     @classmethod
     def of(cls, trace: TraceData, pass_id: int = 0, most: int = MOST) -> "Scene":
         """The scene of one pass of ``trace``, at most ``most`` boxes of it, those nearest to the roots."""
-        below_roots = below(trace, pass_id)
-        made = makers(trace, below_roots)
-        nodes, calls = _within(trace, below_roots, called(trace, pass_id), made, most)
+        below_roots = list_pass_nodes(trace, pass_id)
+        made = assign_nodes_to_calls(trace, below_roots)
+        nodes, calls = _within(trace, below_roots, list_pass_calls(trace, pass_id), made, most)
         boxes = {node: box_of(trace, pass_id, node) for node in nodes}
         arrows = {
             (start, slot): Arrow(ids.edge(start, slot, end), ids.node(start), ids.node(end))
-            for start, slot, end in trace.lookup.ways(boxes)
+            for start, slot, end in trace.lookup.out_edges(boxes)
             if end in boxes
         }
         drawn = {node: made[node] for node in nodes if node in made}
-        around = {outer for call in made.values() for outer in chain(trace, call)}
-        everything = len(below_roots) + len(around.union(called(trace, pass_id)))
+        around = {outer for call in made.values() for outer in iter_enclosing_calls(trace, call)}
+        everything = len(below_roots) + len(around.union(list_pass_calls(trace, pass_id)))
         scene = cls(trace, pass_id, boxes, arrows, call_boxes(trace, pass_id, calls, drawn), everything)
         steps = trace.lookup.steps(pass_id)
         return scene.written(steps, max(steps, default=0))
@@ -230,13 +230,13 @@ def _within(
     nodes: list[int] = []
     calls: dict[int, None] = {}
     for node in below:
-        around = dict.fromkeys(chain(trace, made.get(node, -1)))
+        around = dict.fromkeys(iter_enclosing_calls(trace, made.get(node, -1)))
         if len(nodes) + 1 + len(calls | around) > most:
             break
         nodes.append(node)
         calls |= around
     for call in others:
-        around = dict.fromkeys(chain(trace, call))
+        around = dict.fromkeys(iter_enclosing_calls(trace, call))
         if len(nodes) + len(calls | around) > most:
             break
         calls |= around
@@ -263,7 +263,7 @@ def _data(trace: TraceData, row: TensorRow) -> str:
 
 def _pins(trace: TraceData, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
     """Pins in the order in which they fire."""
-    mine, box = trace.lookup.hooks(pass_id).of_node.get(node, ()), ids.node(node)
+    mine, box = trace.lookup.hooks(pass_id).by_node.get(node, ()), ids.node(node)
     for kind in PINNED:
         if kind == "retain_grad":
             for row in tensors:
@@ -275,7 +275,7 @@ def _pins(trace: TraceData, pass_id: int, node: int, tensors: list[TensorRow]) -
                 hook = trace.hook(index, trace.place(index, pass_id))
                 prefix = _PREFIXES.get(kind)
                 named = short(f"{say(prefix)} {hook.label}" if prefix else hook.label, LABEL_ROOM)
-                yield Pin(ids.pin(box, index), f"{numeral(hook.place)} {named}", hook.name, index)
+                yield Pin(ids.pin(box, index), f"{format_hook_position(hook.place)} {named}", hook.name, index)
 
 
 def _mark(scene: Scene, box: Box, step: Step) -> Mark:
@@ -313,7 +313,7 @@ def _arrived(scene: Scene, step: Step) -> str:
     outputs, value = scene.trace.outputs(step.node), tiny(step.after)
     if len(outputs) < 2:
         return value
-    if len(outputs) > SEVERAL:  # a text of all at each of them would take gigabytes for some ten thousand
+    if len(outputs) > MAX_LISTED:  # a text of all at each of them would take gigabytes for some ten thousand
         return say("picture.gradient.of", value=value, output=f"{step.output:,}", count=f"{len(outputs):,}")
     arrived = scene.arrived.setdefault(step.node, dict.fromkeys(outputs, "–"))
     arrived[step.output] = value

@@ -6,7 +6,7 @@ from hookviz.player.payload import Firing, HookText
 from hookviz.player.wording import Wording
 from hookviz.support.messages import say
 from hookviz.trace import HOOK_KINDS, Step, TraceData
-from hookviz.trace.sentences import brief, numeral
+from hookviz.trace.sentences import format_hook_position, format_values
 
 ROOM = 16
 """Characters of a value in the table."""
@@ -39,10 +39,11 @@ def _firing(step: Step, wording: Wording) -> Firing:
     hook = step.hook
     assert hook is not None  # a firing has its hook
     nothing = step.before == () == step.after  # a hook behind an AccumulateGrad, from which nothing goes out
-    change = "" if nothing else say("value.change", before=brief(step.before, ROOM), after=brief(step.after, ROOM))
+    before, after = format_values(step.before, ROOM), format_values(step.after, ROOM)
+    change = "" if nothing else say("value.change", before=before, after=after)
     return {
         "step": step.index,
-        "hook": f"{numeral(hook.place)} {hook.label}",
+        "hook": f"{format_hook_position(hook.place)} {hook.label}",
         "kind": wording(say(f"census.{hook.kind}")),
         "on": wording(step.on),
         "change": wording(change),

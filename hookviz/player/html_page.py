@@ -12,7 +12,7 @@ from hookviz.player.trace_content import TraceContent
 from hookviz.support.messages import say
 from hookviz.support.version import VERSION
 from hookviz.trace import TraceData
-from hookviz.trace.redaction import redacted
+from hookviz.trace.redaction import redact
 
 
 def render_page(content: Content, title: str | None = None) -> str:
@@ -57,7 +57,7 @@ def page(trace: TraceData, title: str | None = None, *, source: bool = True, val
     if not trace.rows:
         raise ValueError(say("error.page.empty", why=repr(trace)))
     no_finding = None if values else say("redacted.found_none")  # nobody has looked
-    made = TraceContent(redacted(trace, source=source, values=values), no_finding=no_finding)
+    made = TraceContent(redact(trace, source=source, values=values), no_finding=no_finding)
     return render_page(made.whole(), title)
 
 

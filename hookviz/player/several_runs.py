@@ -20,7 +20,7 @@ from hookviz.player.wording import Wording, screen_words
 from hookviz.support.messages import say
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, Step, TraceData
-from hookviz.trace.sentences import title
+from hookviz.trace.sentences import make_title
 
 LONGEST = 2_000
 """A player of several runs has no more steps than this: each is some 0.5 KB, and all are sent at once."""
@@ -133,7 +133,7 @@ class _Runs:
     def _absent(self, step: Step, variant: Variant) -> StepWords:
         """The words of a step that does not happen here: the title is that of another variant, in which it does."""
         return {
-            "title": self._wording(title(self._elsewhere(step))),
+            "title": self._wording(make_title(self._elsewhere(step))),
             "sentence": self._wording(variant.missing),
             "forward": False,
             "before": None,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from hookviz.picture.inline_svg import shown, sized, text
 from hookviz.player.payload import Content, Firing, Run
 from hookviz.support.messages import say
-from hookviz.support.messages.text import Message, read
+from hookviz.support.messages.text import Message, translate
 
 COLUMNS = ("step", "hook", "kind", "on", "change", "effect")
 
@@ -35,7 +35,7 @@ def opened(content: Content) -> Run:
 
 
 def _read(message: Message, content: Content) -> str:
-    return text(read(message, content["words"]))
+    return text(translate(message, content["words"]))
 
 
 def _figure(svg: str, place: int, count: int, packed: bool) -> str:

@@ -10,7 +10,7 @@ from hookviz.player.wording import Wording
 from hookviz.support.messages import say
 from hookviz.support.messages.text import Message
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
-from hookviz.trace.sentences import brief, numeral, sends, sentence, title
+from hookviz.trace.sentences import format_hook_position, format_values, list_sent_gradients, make_sentence, make_title
 from hookviz.trace.values import Value
 
 _GLYPHS: dict[str, Glyph] = {
@@ -50,8 +50,8 @@ class StepTexts:
         """What the panel shows of ``step``."""
         before, after = _cards(step)
         words: StepWords = {
-            "title": wording(title(step)),
-            "sentence": wording(sentence(step)),
+            "title": wording(make_title(step)),
+            "sentence": wording(make_sentence(step)),
             "forward": step.kind in ("call", "forward", *FORWARD_HOOK_KINDS),
             "before": None if before is None else wording(before),
             "after": None if after is None else wording(after),
@@ -125,7 +125,7 @@ def _label(step: Step) -> str:
 
 
 def _block(values: Values) -> str:
-    return values.block() if isinstance(values, Value) else brief(values, room=48)
+    return values.block() if isinstance(values, Value) else format_values(values, room=48)
 
 
 def _parts(step: Step) -> list[tuple[str, Values]]:
@@ -133,7 +133,7 @@ def _parts(step: Step) -> list[tuple[str, Values]]:
         return list(zip(step.row.labels[1], step.after, strict=False))
     if step.kind != "compute" and len(step.parts) < 2 and step.kind != "full_backward_hook":
         return []
-    return [(part.source, part.value) for part in (sends(step) if step.kind == "compute" else step.parts)]
+    return [(part.source, part.value) for part in (list_sent_gradients(step) if step.kind == "compute" else step.parts)]
 
 
 def _ways(step: Step, parts: list[tuple[str, Values]], wording: Wording) -> list[tuple[Message, Message]]:
@@ -183,8 +183,8 @@ def _next(step: Step, steps: Sequence[Step]) -> str:
         return ""
     if _place(following.row) != _place(step.row):
         return ""
-    label = f"{numeral(following.hook.place)} {following.hook.label}"
-    return say("next.hook", hook=label, on=following.on, value=brief(following.before))
+    label = f"{format_hook_position(following.hook.place)} {following.hook.label}"
+    return say("next.hook", hook=label, on=following.on, value=format_values(following.before))
 
 
 def _place(row: StepRow) -> tuple[int, int]:

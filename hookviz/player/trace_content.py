@@ -35,8 +35,14 @@ from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
 from hookviz.support.progress import progress
 from hookviz.trace import TraceData
-from hookviz.trace.traversal import UNREACHED, called, is_cut, makers, pictured
-from hookviz.trace.traversal import chain as around
+from hookviz.trace.traversal import (
+    MAX_UNREACHED_NODES,
+    assign_nodes_to_calls,
+    leads_outside,
+    list_pass_calls,
+    list_pictured_nodes,
+)
+from hookviz.trace.traversal import iter_enclosing_calls as around
 
 LONG = 400
 """A trace of more steps is sent in parts: each step is some 0.5 KB of words."""
@@ -55,8 +61,8 @@ def is_large(trace: TraceData) -> bool:
 
 
 def _boxes(trace: TraceData, pass_id: int) -> int:
-    nodes = pictured(trace, pass_id)
-    calls = {*makers(trace, nodes).values(), *called(trace, pass_id)}
+    nodes = list_pictured_nodes(trace, pass_id)
+    calls = {*assign_nodes_to_calls(trace, nodes).values(), *list_pass_calls(trace, pass_id)}
     return len(nodes) + len({outer for call in calls for outer in around(trace, call)})
 
 
@@ -258,9 +264,9 @@ class TraceContent:
             yield say("trace.firings", count=f"{len(self.trace.firings):,}", shown=f"{fired:,}")
         if self._pictures.overview:
             yield say("trace.passes", count=f"{len(passes):,}", most=MANY)
-        pictures = (pictured(self.trace, pass_id) for pass_id in passes)
-        if self.is_large and any(is_cut(self.trace.lookup.ways(nodes), nodes) for nodes in pictures):
-            yield say("trace.unreached", most=UNREACHED)
+        pictures = (list_pictured_nodes(self.trace, pass_id) for pass_id in passes)
+        if self.is_large and any(leads_outside(self.trace.lookup.out_edges(nodes), nodes) for nodes in pictures):
+            yield say("trace.unreached", most=MAX_UNREACHED_NODES)
 
 
 def _finding(found: Trouble, wording: Wording) -> Finding:

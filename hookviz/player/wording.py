@@ -1,7 +1,7 @@
 """Sentences on their way to the browser: as keys and arguments, with the texts for these keys."""
 
 from hookviz.player.payload import Content, Words
-from hookviz.support.messages import section, table
+from hookviz.support.messages import load_texts, select_texts
 from hookviz.support.messages.text import Message, Text
 
 SCREEN = "player"
@@ -36,13 +36,13 @@ class Wording:
     @property
     def words(self) -> Words:
         """Key → text, for all messages so far."""
-        texts = table()
+        texts = load_texts()
         return {key: texts[key] for key in self._keys}
 
 
 def screen_words() -> Words:
     """The texts that the player itself has on screen, under their keys."""
-    return {f"{SCREEN}.{key}": text for key, text in section(SCREEN).items()}
+    return {f"{SCREEN}.{key}": text for key, text in select_texts(SCREEN).items()}
 
 
 def add_notes(content: Content, notes: list[str]) -> None:

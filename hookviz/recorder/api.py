@@ -19,8 +19,8 @@ from hookviz.recorder.retention import checked_keep
 from hookviz.support.interpreter import SharedSwitch
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of
-from hookviz.trace.value_rows import Which
+from hookviz.support.printable import describe_type
+from hookviz.trace.value_rows import StatisticsMode
 
 
 def record(
@@ -29,7 +29,7 @@ def record(
     only: str | Sequence[str] | None = None,
     every: int = 1,
     keep: int | None = None,
-    statistics: Which = "all",
+    statistics: StatisticsMode = "all",
     fastpath: bool = True,
 ) -> RecordBlock:
     """Observe every module call and every backward pass in the ``with`` block, and change nothing.
@@ -92,7 +92,7 @@ def new_recording(
     only: str | Sequence[str] | None = None,
     every: int = 1,
     keep: int | None = None,
-    statistics: Which = "all",
+    statistics: StatisticsMode = "all",
 ) -> Recording:
     """A recording that has not begun.
 
@@ -108,7 +108,7 @@ def new_recording(
         raise RuntimeError(say("error.nested"))
     for model in models:
         if not isinstance(model, torch.nn.Module):
-            raise TypeError(say("error.record.type", kind=kind_of(model)))
+            raise TypeError(say("error.record.type", kind=describe_type(model)))
     return Recording(
         Trace(statistics=checked_statistics(statistics)),
         graph.checked_names(names),
@@ -124,13 +124,13 @@ def begin(recording: Recording, *, fastpath: bool = True) -> None:
     with Uninterrupted():
         torch_patches.start(recording)
         if not fastpath:
-            _slow.take(recording)
+            _slow.acquire(recording)
 
 
 def end(recording: Recording) -> None:
     """All is as it was before the recording; to do it twice does no harm."""
     with Uninterrupted():
-        _slow.leave(recording)
+        _slow.release(recording)
         torch_patches.stop(recording)
         recording.close()
 

@@ -10,8 +10,8 @@ from hookviz.autograd.tensor_statistics import measured
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.pytree import Leaf, row_of
 from hookviz.trace import TraceData
-from hookviz.trace.value_rows import Deferred
-from hookviz.trace.values import same
+from hookviz.trace.value_rows import DeferredRow
+from hookviz.trace.values import is_same_value
 
 
 class ArgumentProbe:
@@ -37,7 +37,7 @@ class ArgumentProbe:
         known = reference is not None and reference() is thing and version == fingerprint.mark[1]
         if not known or again or fingerprint.layout is None:
             row = measured(thing, self.trace.statistics)
-            if not known or isinstance(row, Deferred) or not same(self.trace.values[value], row):
+            if not known or isinstance(row, DeferredRow) or not is_same_value(self.trace.values[value], row):
                 value = self._append(row)
             self._known[id(thing)] = (weakref.ref(thing), fingerprint.mark[1], value)
         fingerprint.value = value
@@ -63,7 +63,7 @@ class ArgumentProbe:
         return next(effect for effect in ("replaced", "edited", "kept") if effect in {*effects, "kept"})
 
     def _effect(self, before: Leaf, after: Leaf) -> str:
-        alike = same(self.trace.values[before.value], self.trace.values[after.value])
+        alike = is_same_value(self.trace.values[before.value], self.trace.values[after.value])
         if before.fingerprint is None or after.fingerprint is None:
             return "kept" if before.fingerprint is after.fingerprint and alike else "replaced"
         if before.identity != after.identity:

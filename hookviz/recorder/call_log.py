@@ -11,7 +11,7 @@ from hookviz.recorder.module_hooks import ModuleHooksObserver
 from hookviz.recorder.module_registry import ModuleRegistry
 from hookviz.recorder.pytree import Leaf
 from hookviz.recorder.session import Session
-from hookviz.support.source_code import describe
+from hookviz.support.source_code import describe_function
 from hookviz.trace import Note, StepRow
 
 
@@ -52,7 +52,7 @@ class CallLog:
         """Hooks have run that were added without a sign: what each of them did is unknown."""
         on = self.trace.call(call)
         for hook in hooks:
-            self.step("unobserved", call, note=Note.of("trace.unseen", hook=describe(hook)[0], on=on))
+            self.step("unobserved", call, note=Note.of("trace.unseen", hook=describe_function(hook)[0], on=on))
 
 
 def _labels(leaves: Sequence[Leaf] | None) -> tuple[str, ...]:

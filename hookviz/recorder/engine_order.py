@@ -3,11 +3,11 @@
 from collections.abc import Container, Sequence
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.trace import Place
+from hookviz.trace import NodeOutput
 
 
 def next_node(
-    snapshot: GraphSnapshot, ran: Container[int], sent: Container[int], targets: Sequence[Place] | None
+    snapshot: GraphSnapshot, ran: Container[int], sent: Container[int], targets: Sequence[NodeOutput] | None
 ) -> int:
     """The node that the engine takes after those that ``ran``: of the ready ones, that with the highest number.
 
@@ -27,7 +27,7 @@ def next_node(
     return first[1] if sum(number == first[0] for number, _ in ready) == 1 else -1
 
 
-def _leading_to(snapshot: GraphSnapshot, targets: Sequence[Place]) -> set[int]:
+def _leading_to(snapshot: GraphSnapshot, targets: Sequence[NodeOutput]) -> set[int]:
     """The nodes of which an edge leads to one of ``targets``, or to such a node."""
     wanted = {node for node, _ in targets}
     above: dict[int, list[int]] = {}

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd.tensor_statistics import address
-from hookviz.trace.value_rows import FEW
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 Mark = tuple[int, int]
 """(where a tensor's numbers lie, its version): while both stay, nobody has written to it through torch."""
@@ -47,7 +47,7 @@ def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprin
         offset = int(tensor.storage_offset())
         if offset and pointer:
             storage -= offset * tensor.element_size()
-        layout = _layout(tensor) if tensor.numel() > FEW and not tensor.is_neg() else None
+        layout = _layout(tensor) if tensor.numel() > MAX_KEPT_NUMBERS and not tensor.is_neg() else None
         return Fingerprint(id(tensor), (pointer, tensor._version), storage, value, layout)
     except (RuntimeError, NotImplementedError):  # sparse, functorch, inference: no storage or no version to compare
         return Fingerprint(id(tensor), (0, 0), 0, value)

@@ -8,9 +8,9 @@ import torch
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.recorder.fingerprint import Fingerprint, Gradients, Sent, fingerprint_of, mark_of, values_of
 from hookviz.recorder.gradient_probe import GradientProbe
-from hookviz.trace import Place, StepRow, TraceData
-from hookviz.trace.folded_rows import StepRows
-from hookviz.trace.value_rows import FEW, Deferred
+from hookviz.trace import NodeOutput, StepRow, TraceData
+from hookviz.trace.compact_rows import StepRows
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS, DeferredRow
 
 Parts = tuple[tuple[int, int, int | None], ...]
 
@@ -32,9 +32,9 @@ class GradientFlow:
         """The leaves to whose ``.grad`` others write while the pass runs, so that it cannot be read."""
         self._leaves, self._retained, self._grads = snapshot.leaves, snapshot.tensors.retained, snapshot.tensors.grads
         self._out_edges, self._partly_observed = snapshot.out_edges, snapshot.partly_observed
-        self._sent: dict[Place, list[Sent]] = {}
+        self._sent: dict[NodeOutput, list[Sent]] = {}
         """Where a gradient is about to arrive → what was sent there."""
-        self._at: dict[Place, Fingerprint | None] = {}
+        self._at: dict[NodeOutput, Fingerprint | None] = {}
         """Where a gradient has arrived → what the last observer among the hooks of its tensor saw."""
         self._incoming: dict[int, list[Fingerprint | None]] = {}
         """What each node was given that has not computed yet."""
@@ -45,7 +45,7 @@ class GradientFlow:
         self._computing: int | None = None
         """The node that computes now, as far as an observer in front of it knows."""
 
-    def seed(self, place: Place, gradient: torch.Tensor | None) -> None:
+    def seed(self, place: NodeOutput, gradient: torch.Tensor | None) -> None:
         """Backward starts: ``gradient`` goes in at ``place``."""
         if gradient is None:
             return
@@ -53,7 +53,7 @@ class GradientFlow:
         self._log("seed", *place, after=fingerprint.value)
         self._sent.setdefault(place, []).append((-1, 0, fingerprint))
 
-    def _arrive(self, place: Place, gradient: torch.Tensor | None) -> Fingerprint | None:
+    def _arrive(self, place: NodeOutput, gradient: torch.Tensor | None) -> Fingerprint | None:
         """A gradient is complete at ``place``: say what made it, and whether it is what was sent."""
         sent = self._sent.pop(place, [])
         if gradient is None:
@@ -61,7 +61,7 @@ class GradientFlow:
         if len(sent) == 1 and place not in self._partly_observed:
             node, slot, before = sent[0]
             if node >= 0 and self._untouched(before, gradient):
-                self._rows.fold((self.number, *place, before.value, node, slot, before.value))
+                self._rows.append_compact((self.number, *place, before.value, node, slot, before.value))
                 return before
             now, expected = self._follow(before, gradient)
             parts: Parts = ((node, slot, expected),)
@@ -79,7 +79,7 @@ class GradientFlow:
         if len(parts) != 1:
             self._log("arrive", *place, after=now.value, parts=parts)
         elif parts[0][0] >= 0:  # a seed that arrives alone has had its step
-            self._rows.fold((self.number, *place, now.value, *parts[0]))
+            self._rows.append_compact((self.number, *place, now.value, *parts[0]))
         return now
 
     def _untouched(self, before: Fingerprint, gradient: torch.Tensor) -> bool:
@@ -94,7 +94,7 @@ class GradientFlow:
             return before, before.value
         now = fingerprint_of(gradient)
         surely = now.mark == before.mark and not any(spot == now.storage for spot, _ in self._edits)
-        if surely and not (self.checks_each and gradient.numel() <= FEW):
+        if surely and not (self.checks_each and gradient.numel() <= MAX_KEPT_NUMBERS):
             now.value = before.value
             return now, before.value
         now.value = self._look.measure(gradient)
@@ -104,7 +104,7 @@ class GradientFlow:
             return now, before.value
         return now, before.value
 
-    def _log_change(self, place: Place, expected: int | None, now: Fingerprint) -> None:
+    def _log_change(self, place: NodeOutput, expected: int | None, now: Fingerprint) -> None:
         """A gradient is not what it was when it was last seen: by whose edit, if that is known?"""
         cause = next((step for spot, step in reversed(self._edits) if spot == now.storage), None)
         kind = "aliased" if cause is not None else "unknown_hook"
@@ -128,7 +128,9 @@ class GradientFlow:
             reached.append(fingerprint)
         return reached
 
-    def _since(self, place: Place, before: Fingerprint | None, gradient: torch.Tensor | None) -> Fingerprint | None:
+    def _since(
+        self, place: NodeOutput, before: Fingerprint | None, gradient: torch.Tensor | None
+    ) -> Fingerprint | None:
         """The gradient after the tensor's hooks, checked against what the last observer among them saw."""
         if gradient is None or before is None:
             return self._look.fingerprint(gradient)
@@ -137,7 +139,7 @@ class GradientFlow:
             self._log_change(place, expected, now)
         return now
 
-    def _retain(self, place: Place, fingerprint: Fingerprint | None) -> None:
+    def _retain(self, place: NodeOutput, fingerprint: Fingerprint | None) -> None:
         reference, before = self._retained.pop(place)
         tensor = reference()
         if tensor is None or fingerprint is None:
@@ -160,7 +162,7 @@ class GradientFlow:
                 if fingerprint.value is None:
                     fingerprint.value = self._look.measure(gradient)
             fingerprints.append(fingerprint)
-        self._rows.fold((self.number, node, values_of(incoming), values_of(fingerprints)))
+        self._rows.append_compact((self.number, node, values_of(incoming), values_of(fingerprints)))
         return fingerprints
 
     def _rearranged(
@@ -175,7 +177,7 @@ class GradientFlow:
         ):
             return None
         row, shape = self.trace.values[origin.value], tuple(gradient.shape)
-        self.trace.values.append(row.reshaped(shape) if isinstance(row, Deferred) else (shape, *row[1:]))
+        self.trace.values.append(row.reshaped(shape) if isinstance(row, DeferredRow) else (shape, *row[1:]))
         return len(self.trace.values) - 1
 
     def _send(self, node: int, fingerprints: list[Fingerprint | None]) -> None:

@@ -5,8 +5,8 @@ import torch
 from hookviz.autograd.tensor_statistics import append_value
 from hookviz.recorder.fingerprint import Fingerprint, Gradients, fingerprint_of
 from hookviz.trace import TraceData
-from hookviz.trace.value_rows import Deferred
-from hookviz.trace.values import same
+from hookviz.trace.value_rows import DeferredRow
+from hookviz.trace.values import is_same_value
 
 
 class GradientProbe:
@@ -26,7 +26,7 @@ class GradientProbe:
     def alike(self, one: Fingerprint, other: Fingerprint) -> bool:
         """Whether two gradients have the same numbers; a device is not waited for, its tensors' versions must do."""
         rows = [None if seen.value is None else self.trace.values[seen.value] for seen in (one, other)]
-        return one.mark == other.mark if any(isinstance(row, Deferred) for row in rows) else same(*rows)
+        return one.mark == other.mark if any(isinstance(row, DeferredRow) for row in rows) else is_same_value(*rows)
 
     def compare(self, last: list[Fingerprint | None], gradients: Gradients) -> tuple[list[Fingerprint | None], str]:
         """What is there now, and what a hook must have done to it: kept, edited or replaced."""

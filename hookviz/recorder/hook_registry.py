@@ -9,8 +9,8 @@ from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObser
 from hookviz.recorder.multi_grad_hooks import part_of
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.messages import say
-from hookviz.trace import MODULE_HOOK_KINDS, HookPlace, Place, TraceData
-from hookviz.trace.traversal import chain
+from hookviz.trace import MODULE_HOOK_KINDS, HookPlace, NodeOutput, TraceData
+from hookviz.trace.traversal import iter_enclosing_calls
 
 Entry = tuple[Any, Hook]
 """(key, function) in a hook dict."""
@@ -29,7 +29,7 @@ class HookRegistry:
         """The module call that each legacy hook belongs to."""
         self._any: set[int] = set()
         """The multi-grad hooks of mode ``any`` that have fired in this pass."""
-        self._parts: dict[tuple[int, int], Place] = {}
+        self._parts: dict[tuple[int, int], NodeOutput] = {}
         """(``id`` of what the parts of a multi-grad hook share, which part) → the tensor that this part is on."""
 
     def add(self, stage: HookDictObserver, entry: Entry) -> None:
@@ -112,7 +112,7 @@ class HookRegistry:
         A module inside may have made that node, and a module that returns what it was given has not made it at all.
         """
         number = self.owners.modules.number(module)
-        for call in chain(self.trace, self.trace.owners.get(node, -1)):
+        for call in iter_enclosing_calls(self.trace, self.trace.owners.get(node, -1)):
             if self.trace.calls[call].module == number:
                 return call
         known = [index for index, row in enumerate(self.trace.calls) if row.module == number]

@@ -10,7 +10,7 @@ from torch.autograd.graph import Node
 
 from hookviz.autograd import graph, module_tree
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of
+from hookviz.support.printable import describe_type
 
 if TYPE_CHECKING:
     from hookviz.recorder.notes import Notes
@@ -37,7 +37,7 @@ def checked_only(only: Only, models: Sequence[Module]) -> tuple[str, ...] | None
     patterns = (only,) if isinstance(only, str) else tuple(only) if isinstance(only, Sequence) else (only,)
     for pattern in patterns:
         if not isinstance(pattern, str):
-            raise TypeError(say("error.only.type", kind=kind_of(pattern)))
+            raise TypeError(say("error.only.type", kind=describe_type(pattern)))
     if not patterns or not models:
         raise ValueError(say("error.only.model" if patterns else "error.only.empty"))
     paths = [path for model in models for path, _ in _named(model)]

@@ -11,7 +11,7 @@ from hookviz.autograd.torch_internals import (
     saved_tensor_hooks_allowed,
     why_saved_tensor_hooks_are_forbidden,
 )
-from hookviz.support.source_code import describe
+from hookviz.support.source_code import describe_function
 from hookviz.support.warning import HookvizWarning
 from hookviz.trace import Note, TraceData
 
@@ -59,4 +59,4 @@ class Notes:
     def add_packing_hook(self, hook: Any) -> None:
         """Name a saved-tensor hook of the user's; checkpointing has such hooks, too, and its calls are marked."""
         if getattr(hook, "__module__", "") != "torch.utils.checkpoint":
-            self.say("note.saved", hook=describe(hook)[0])
+            self.say("note.saved", hook=describe_function(hook)[0])

@@ -4,8 +4,8 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.graph_tensors import has_no_memory
 from hookviz.autograd.tensor_statistics import measured
 from hookviz.trace import StepRow, TraceData
-from hookviz.trace.value_rows import as_stored
-from hookviz.trace.values import size_of
+from hookviz.trace.value_rows import get_stored_rows
+from hookviz.trace.values import get_norm_nan_inf
 
 
 def read_where_sick(trace: TraceData, snapshot: GraphSnapshot) -> None:
@@ -36,7 +36,7 @@ def _leaves_of(trace: TraceData, snapshot: GraphSnapshot) -> dict[int, int]:
 
 def _sick(trace: TraceData, snapshot: GraphSnapshot) -> bool:
     """Whether a model returned NaN or Inf before this pass, or an unread leaf got such a gradient in it."""
-    for row in reversed(as_stored(trace.rows, snapshot.first_row)):
+    for row in reversed(get_stored_rows(trace.rows, snapshot.first_row)):
         if type(row) is not StepRow or row.pass_id != snapshot.pass_id:
             continue
         returned = row.kind == "forward" and row.call >= 0 and trace.calls[row.call].parent is None
@@ -53,5 +53,5 @@ def _several(kept: object) -> tuple[object, ...]:
 def _bad(trace: TraceData, index: object) -> bool:
     if not isinstance(index, int):
         return False
-    _, nan, inf = size_of(trace.values[index])
+    _, nan, inf = get_norm_nan_inf(trace.values[index])
     return nan > 0 or inf > 0

@@ -13,7 +13,7 @@ from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, Run
 from hookviz.recorder.hook_registry import HookRegistry
 from hookviz.recorder.multi_grad_hooks import Received, received
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
-from hookviz.trace import Place, StepRow, TraceData
+from hookviz.trace import NodeOutput, StepRow, TraceData
 from hookviz.trace.rows import Subject
 
 SMALL = 256
@@ -28,7 +28,7 @@ class PassObserver(GradientFlow):
         self.hooks = HookRegistry(trace, snapshot.pass_id, owners)
         self.task: int | None = None
         self.running: dict[HookDictObserver, Run[Fingerprint | None]] = {}
-        self.targets: list[Place] | None = None
+        self.targets: list[NodeOutput] | None = None
         """Where the gradients arrive that were asked for, if only some were, so that not every node runs."""
         self._snapshot = snapshot
         self._received: Received | None = None
@@ -157,13 +157,13 @@ class PassObserver(GradientFlow):
             sent = self._sent.pop(place)
             if len(sent) == 1 and sent[0][0] >= 0:  # a seed that arrives alone has had its step
                 ((source, slot, fingerprint),) = sent
-                self._rows.fold((self.number, *place, fingerprint.value, source, slot, fingerprint.value))
+                self._rows.append_compact((self.number, *place, fingerprint.value, source, slot, fingerprint.value))
         return node
 
     def _is_run(self, row: StepRow) -> bool:
         return row.pass_id == self.number and row.kind in ("compute", "accumulate")
 
-    def returned(self, places: list[Place | None], gradients: Gradients) -> None:
+    def returned(self, places: list[NodeOutput | None], gradients: Gradients) -> None:
         """``torch.autograd.grad`` gives back ``gradients`` for the tensors at ``places``."""
         for place, gradient in zip(places, gradients, strict=True):
             if place is None:

@@ -12,7 +12,7 @@ import torch
 from hookviz.recorder.fingerprint import Fingerprint
 from hookviz.support.printable import truncate
 from hookviz.trace.notes import Note
-from hookviz.trace.value_rows import Row
+from hookviz.trace.value_rows import ValueRow
 
 DEEP, MANY = 6, 64
 """How deep containers are opened, and into how many things one is taken apart; a last thing counts those left out."""
@@ -120,7 +120,7 @@ def _key(key: Any) -> str:
     return repr(key) if isinstance(key, _SPOKEN) else f"<{type(key).__name__}>"
 
 
-def row_of(thing: Any) -> Row:
+def row_of(thing: Any) -> ValueRow:
     """What a trace keeps of a thing that is not a tensor: what it is, in its own words where they are safe to ask for.
 
     >>> row_of(0.5)[-1].text

@@ -19,7 +19,7 @@ from hookviz.recorder.pass_tracker import PassTracker
 from hookviz.recorder.retention import Retention
 from hookviz.recorder.session import Session
 from hookviz.recorder.unobserved_hooks import UnobservedHooks
-from hookviz.trace.dropped_passes import Renumbered
+from hookviz.trace.dropped_passes import NewNumbers
 
 
 class Recording:
@@ -90,7 +90,7 @@ class Recording:
         """Whether neither a pass nor a module call is running, in whatever thread."""
         return not self.session.passes and not self.calls.busy()
 
-    def _renumber(self, moved: Renumbered) -> None:
+    def _renumber(self, moved: NewNumbers) -> None:
         """Passes were dropped: what is left has new numbers."""
         self.passes.renumber(moved.nodes)
         self.calls.renumber(moved.calls, moved.hooks)
@@ -109,7 +109,7 @@ class Recording:
         if self.trace.statistics == "norm":
             notes.say("note.statistics")
         self.session.guard(self._close)
-        self.trace.put_away()
+        self.trace.keep_rows_compact()
 
     def _close(self) -> None:
         for act in (self.ranks.add_note, self.calls.close, self._unobserved.add_notes, self.passes.fetch_values):

@@ -7,7 +7,7 @@ from hookviz.recorder.pass_sampler import outermost
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.trace import TraceData
-from hookviz.trace.dropped_passes import Renumbered, drop_passes
+from hookviz.trace.dropped_passes import NewNumbers, drop_passes
 from hookviz.trace.notes import Note
 
 MANY_STEPS = 20_000
@@ -40,7 +40,7 @@ class Retention:
         notes: Notes,
         *,
         idle: Callable[[], bool],
-        moved: Callable[[Renumbered], None],
+        moved: Callable[[NewNumbers], None],
     ) -> None:
         self.trace, self.keep, self.notes = trace, keep, notes
         self._idle, self._moved = idle, moved

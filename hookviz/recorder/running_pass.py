@@ -9,7 +9,7 @@ from hookviz.recorder.graph_owners import GraphOwners
 from hookviz.recorder.hook_observer import HookDictObserver
 from hookviz.recorder.pass_observer import PassObserver
 from hookviz.support.interpreter import SharedSwitch
-from hookviz.trace import Place, TraceData
+from hookviz.trace import NodeOutput, TraceData
 
 
 class OnNodes(Protocol):
@@ -39,7 +39,7 @@ class RunningPass:
         self.stages: set[HookDictObserver] = set()
         self.earlier_exception: int | None = None
         """The exception that was on its way when the pass began, for ``ExceptionTracker.leave``."""
-        self.inputs: list[Place | None] = []
+        self.inputs: list[NodeOutput | None] = []
         """Where the gradients that ``autograd.grad`` was asked for arrive."""
         self.large = False
         """Whether it goes through so many nodes that the collector would come in between."""
@@ -53,10 +53,10 @@ class RunningPass:
         """Turn a ``switch`` of the interpreter until somebody wakes it, or the pass is over, if that is worth it."""
         if self.large:
             self._resting = switch
-            switch.take(self)
+            switch.acquire(self)
 
     def wake(self) -> None:
         """Turn it back."""
         if self._resting is not None:
-            self._resting.leave(self)
+            self._resting.release(self)
             self._resting = None

@@ -10,10 +10,10 @@ from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED
 from hookviz.recorder.pass_observer import SMALL
-from hookviz.support.source_code import describe
+from hookviz.support.source_code import describe_function
 from hookviz.trace import SavedRow
-from hookviz.trace.rows import BACKWARD
-from hookviz.trace.value_rows import FEW
+from hookviz.trace.rows import BACKWARD_LOCATION
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 ROOM = 1_024
 """No more numbers than this are kept for formulas in one recording, in addition to those that it keeps anyway."""
@@ -46,7 +46,9 @@ class SavedTensors:
         snapshot.trace.saved += [
             SavedRow(snapshot.pass_id, number, name, *self._seen(snapshot, node, name)) for name in names
         ]
-        snapshot.trace.saved += [SavedRow(snapshot.pass_id, number, BACKWARD, None, where) for where in written]
+        snapshot.trace.saved += [
+            SavedRow(snapshot.pass_id, number, BACKWARD_LOCATION, None, where) for where in written
+        ]
 
     def _seen(self, snapshot: GraphSnapshot, node: Node, name: str) -> tuple[Any, Any, str | None]:
         """(number of the value, or plain value, or why there is neither) of what ``node`` saved under ``name``."""
@@ -72,7 +74,7 @@ class SavedTensors:
     def _value(self, snapshot: GraphSnapshot, thing: torch.Tensor | None) -> tuple[int | None, str | None]:
         if thing is None:
             return None, None
-        if thing.is_nested or thing.numel() > FEW:
+        if thing.is_nested or thing.numel() > MAX_KEPT_NUMBERS:
             return None, "large"
         if thing.numel() > self.room:
             return None, "many"
@@ -98,5 +100,5 @@ def _written(node: Any) -> list[str]:
     if function is None or function.__module__.startswith("torch."):
         return []
     inherited = function.backward is torch.autograd.Function.backward
-    _, file, line, *_ = describe(function.vjp if inherited else function.backward)
+    _, file, line, *_ = describe_function(function.vjp if inherited else function.backward)
     return [] if file is None else [f"{file}:{line}"]

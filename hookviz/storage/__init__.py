@@ -1,1 +1,1 @@
-"""Traces as files: how they are written, read, checked and refused."""
+"""Trace files: encode, write, read, check and decode them."""

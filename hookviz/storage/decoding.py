@@ -1,37 +1,39 @@
-"""A trace out of what a JSON file holds, once that is seen to be of the format."""
+"""Check the data of a JSON file against the format and build a trace from it."""
 
 from collections.abc import Callable
 from typing import Any
 
-from hookviz.storage.format import ROWS, VERSION, Kind
-from hookviz.storage.schema import DamagedError, File, Number, checked, shortened
-from hookviz.storage.version_1 import FileVersion1, upgraded
+from hookviz.storage.format import ROW_TYPES, VERSION, TraceT
+from hookviz.storage.schema import DamagedError, NumberText, TraceFile, check_file, shorten_fault
+from hookviz.storage.version_1 import TraceFileVersion1, upgrade_file
 from hookviz.support.messages import say
-from hookviz.support.progress import maybe
+from hookviz.support.progress import progress_if_long
 from hookviz.trace import HookPlace, Note
-from hookviz.trace.value_rows import Row
+from hookviz.trace.value_rows import ValueRow
 
 
-def decode(data: Any, make: type[Kind]) -> Kind:
-    """The trace that ``encode`` wrote as ``data``, as a ``make``.
+def decode_trace(data: Any, trace_type: type[TraceT]) -> TraceT:
+    """Check ``data``, which ``encode_trace`` has made, and return it as a ``trace_type``.
 
     Raises:
-        DamagedError: it is not of the format; the message says what is wrong.
+        DamagedError: ``data`` does not follow the format; the message says where.
     """
     try:
-        file = upgraded(checked(data, FileVersion1)) if data["version"] < VERSION else checked(data, File)
-        return _decode_file(file, make)
+        is_old = data["version"] < VERSION
+        file = upgrade_file(check_file(data, TraceFileVersion1)) if is_old else check_file(data, TraceFile)
+        return _decode_file(file, trace_type)
     except RecursionError:
         raise DamagedError(say("damaged.nested")) from None
 
 
-def _decode_file(file: File, make: type[Kind]) -> Kind:
-    count = len(file.values) + sum(len(getattr(getattr(file, name), kind._fields[0])) for name, kind in ROWS.items())
-    with maybe(say("progress.reading", n="{n}", total="{total}"), count) as tick:
-        rows: dict[str, Any] = {name: _decode_rows(file, name, kind, tick) for name, kind in ROWS.items()}
+def _decode_file(file: TraceFile, trace_type: type[TraceT]) -> TraceT:
+    rows_of_tables = (len(getattr(getattr(file, name), row_type._fields[0])) for name, row_type in ROW_TYPES.items())
+    count = len(file.values) + sum(rows_of_tables)
+    with progress_if_long(say("progress.reading", n="{n}", total="{total}"), count) as tick:
+        rows: dict[str, Any] = {name: _decode_rows(file, name, row, tick) for name, row in ROW_TYPES.items()}
         values = [_decode_value(row) for row in file.values]
         tick(len(values))
-    return make(
+    return trace_type(
         values=values,
         ops=file.ops,
         edges={(a, b): (c, d) for a, b, c, d in file.edges},
@@ -49,70 +51,77 @@ def _decode_file(file: File, make: type[Kind]) -> Kind:
     )
 
 
-def _decode_rows(file: File, name: str, kind: Any, tick: Callable[..., object]) -> list[Any]:
-    table = getattr(file, name)
-    count = max(len(getattr(table, column)) for column in kind._fields)
-    rows = list(map(kind, *(_decode_column(table, column, kind, count) for column in kind._fields)))
+def _decode_rows(file: TraceFile, table_name: str, row_type: Any, tick: Callable[..., object]) -> list[Any]:
+    """Return the rows of one table as ``row_type``."""
+    table = getattr(file, table_name)
+    count = max(len(getattr(table, column)) for column in row_type._fields)
+    columns = (
+        _decode_column(table_name, column, getattr(table, column), row_type, count) for column in row_type._fields
+    )
+    rows = list(map(row_type, *columns))
     tick(len(rows))
     return rows
 
 
-def _decode_column(table: Any, name: str, kind: Any, count: int) -> list[Any]:
-    """What ``count`` rows of a table have under one name: what the file holds, or the default."""
-    cells: list[Any] = getattr(table, name)
+def _decode_column(table_name: str, column: str, cells: list[Any], row_type: Any, count: int) -> list[Any]:
+    """Return the ``count`` cells of a column: those of the file, or the default if the file has none."""
     if len(cells) == count:
-        return [None if x is None else _READ[name](x) for x in cells] if name in _READ else cells
-    if name not in kind._field_defaults:
-        raise DamagedError(say("damaged.column", table=type(table).__name__.lower(), column=name))
-    return [kind._field_defaults[name]] * count
+        return [None if x is None else _DECODERS[column](x) for x in cells] if column in _DECODERS else cells
+    if column not in row_type._field_defaults:
+        raise DamagedError(say("damaged.column", table=table_name, column=column))
+    return [row_type._field_defaults[column]] * count
 
 
-def _place(x: Any) -> HookPlace:
+def _decode_place(x: Any) -> HookPlace:
     return HookPlace(*x)
 
 
-def _note(x: Any) -> Note:
+def _decode_note(x: Any) -> Note:
     return Note(*x)
 
 
-def _setting(x: Any) -> Any:
-    """A setting of an op: a number that JSON does not have stands in an object, since it may be a text as well."""
-    if isinstance(x, Number):
-        return _number(x.number)
+def _decode_setting(x: Any) -> Any:
+    """Decode a setting of an op.
+
+    A setting may be a text, so a number that JSON cannot write (``inf``, ``1+2j``) is kept in an object.
+    """
+    if isinstance(x, NumberText):
+        return _decode_number(x.number)
     if isinstance(x, dict):
-        return _number(x.get("number", x))
-    return tuple(_setting(part) for part in x) if isinstance(x, list) else x
+        return _decode_number(x.get("number", x))
+    return tuple(_decode_setting(part) for part in x) if isinstance(x, list) else x
 
 
-def _notes(x: Any) -> tuple[Note, ...]:
+def _decode_notes(x: Any) -> tuple[Note, ...]:
     return tuple(Note(*note) for note in x)
 
 
-_READ: dict[str, Callable[[Any], Any]] = {
-    "plain": _setting,
-    "scale": _setting,
-    "place": _place,
-    "note": _note,
-    "notes": _notes,
+_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "plain": _decode_setting,
+    "scale": _decode_setting,
+    "place": _decode_place,
+    "note": _decode_note,
+    "notes": _decode_notes,
 }
-"""Column → what makes of what stands in the file what stands in a row."""
+"""Column → the function that decodes its cells; the cells of other columns are used unchanged."""
 
 
-def _decode_value(row: tuple[Any, ...]) -> Row:
+def _decode_value(row: tuple[Any, ...]) -> ValueRow:
     shape, dtype, device, numbers, statistics, note = row
-    counted = None if statistics is None else tuple(map(_decode, statistics))
-    return (shape, dtype, device, _decode(numbers), counted, None if note is None else Note(*note))
+    decoded = None if statistics is None else tuple(map(_decode_numbers, statistics))
+    return (shape, dtype, device, _decode_numbers(numbers), decoded, None if note is None else Note(*note))
 
 
-def _decode(x: Any) -> Any:
+def _decode_numbers(x: Any) -> Any:
+    """Decode a number, or lists of numbers at any depth."""
     if isinstance(x, list):
-        return [_decode(part) for part in x]
-    return _number(x) if isinstance(x, str) else x
+        return [_decode_numbers(part) for part in x]
+    return _decode_number(x) if isinstance(x, str) else x
 
 
-def _number(text: Any) -> complex:
-    """A number that JSON does not have."""
+def _decode_number(text: Any) -> complex:
+    """Read a number that JSON cannot write from its text."""
     try:
         return complex(text) if "j" in text else float(text)
     except (TypeError, ValueError):
-        raise DamagedError(say("damaged.number", text=shortened(repr(text)))) from None
+        raise DamagedError(say("damaged.number", text=shorten_fault(repr(text)))) from None

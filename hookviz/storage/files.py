@@ -1,4 +1,4 @@
-"""A trace as a file: versioned JSON, read back exactly as it was written."""
+"""Encode traces as versioned JSON, and read trace files."""
 
 import json
 import math
@@ -7,27 +7,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hookviz.storage.format import FORMAT, LARGEST, LONGEST_NAME, LONGEST_TEXT, ROWS, VERSION, Kind
-from hookviz.support.atomic_files import path_of
+from hookviz.storage.format import FORMAT, MAX_FILE_SIZE, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, ROW_TYPES, VERSION, TraceT
+from hookviz.support.atomic_files import to_path
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
-from hookviz.support.printable import printable
-from hookviz.support.progress import maybe
+from hookviz.support.printable import make_printable
+from hookviz.support.progress import progress_if_long
 from hookviz.trace import StepRow, TraceData
-from hookviz.trace.value_rows import Row
+from hookviz.trace.value_rows import ValueRow
 
 
 @gc_paused()
-def encode(trace: TraceData) -> dict[str, Any]:
-    """The trace as JSON's own types; steps, tensors and hooks as columns, which are shorter than objects."""
-    with maybe(say("progress.writing", n="{n}", total="{total}"), _size(trace)) as tick:
-        columns = {name: _columns(getattr(trace, name), kind, tick) for name, kind in ROWS.items()}
+def encode_trace(trace: TraceData) -> dict[str, Any]:
+    """Convert ``trace`` to JSON types. Tables become columns, which take less space than one object per row."""
+    with progress_if_long(say("progress.writing", n="{n}", total="{total}"), _count_cells(trace)) as tick:
+        columns = {name: _encode_columns(getattr(trace, name), row_type, tick) for name, row_type in ROW_TYPES.items()}
         values = [_encode_value(row) for row in trace.values]
         tick(len(values))
     return {
         "format": FORMAT,
         "version": VERSION,
-        "ops": [op[:LONGEST_NAME] for op in trace.ops],
+        "ops": [op[:MAX_NAME_LENGTH] for op in trace.ops],
         "edges": [[*start, *end] for start, end in trace.edges.items()],
         "owners": list(trace.owners.items()),
         "roots": trace.roots,
@@ -36,7 +36,7 @@ def encode(trace: TraceData) -> dict[str, Any]:
         "rank": trace.rank,
         "ranks": trace.ranks,
         "statistics": trace.statistics,
-        "remarks": [_marked(note, LONGEST_TEXT) for note in trace.remarks],
+        "remarks": [_encode_cell(note, MAX_TEXT_LENGTH) for note in trace.remarks],
         "dropped": trace.dropped,
         "values": values,
         "explained": trace.explained,
@@ -44,108 +44,114 @@ def encode(trace: TraceData) -> dict[str, Any]:
     }
 
 
-_AS_THEY_ARE = {int, bool, type(None)}
-"""JSON writes these as they are: of a large trace, most columns."""
+_JSON_TYPES = {int, bool, type(None)}
+"""Cells of these types need no conversion; most columns of a large trace have no others."""
 
 
-def _size(trace: TraceData) -> int:
-    """How many things a file of this trace holds."""
-    return len(trace.values) + sum(len(getattr(trace, name)) * len(kind._fields) for name, kind in ROWS.items())
+def _count_cells(trace: TraceData) -> int:
+    """Count the values and cells that a file of ``trace`` holds, for the progress bar."""
+    cells = (len(getattr(trace, name)) * len(row_type._fields) for name, row_type in ROW_TYPES.items())
+    return len(trace.values) + sum(cells)
 
 
-def _columns(rows: list[Any], kind: Any, tick: Callable[..., object]) -> dict[str, list[Any]]:
+def _encode_columns(rows: list[Any], row_type: Any, tick: Callable[..., object]) -> dict[str, list[Any]]:
+    """Convert the rows of a table to columns; a column of a step that has only defaults is left out."""
     columns = {}
-    for place, name in enumerate(kind._fields):
-        most = LONGEST_TEXT if name in ("text", "error", "note") else LONGEST_NAME
-        column = [row[place] for row in rows]
+    defaults = row_type._field_defaults if row_type is StepRow else {}
+    for index, name in enumerate(row_type._fields):
+        max_length = MAX_TEXT_LENGTH if name in ("text", "error", "note") else MAX_NAME_LENGTH
+        column = [row[index] for row in rows]
         tick(len(rows))
-        if kind is StepRow and name in kind._field_defaults and column.count(kind._field_defaults[name]) == len(column):
+        if name in defaults and column.count(defaults[name]) == len(column):
             continue
-        columns[name] = column if _AS_THEY_ARE.issuperset(map(type, column)) else [_marked(x, most) for x in column]
+        needs_no_encoding = _JSON_TYPES.issuperset(map(type, column))
+        columns[name] = column if needs_no_encoding else [_encode_cell(x, max_length) for x in column]
     return columns
 
 
-def _marked(x: Any, most: int) -> Any:
-    """A setting of an op may be a number that JSON does not have; unlike a value's it may also be a text.
+def _encode_cell(x: Any, max_length: int) -> Any:
+    """Convert a cell to JSON types, and cut texts to ``max_length`` characters.
 
-    Of a text that is longer than the format allows, the first ``most`` characters.
+    A setting of an op can be a text, so a number that JSON cannot write is put into an object here.
     """
     if isinstance(x, str):
-        return x[:most]
+        return x[:max_length]
     if isinstance(x, tuple):
-        return [_marked(part, most) for part in x]
-    known = _encode(x)
-    return {"number": known} if isinstance(known, str) else x
+        return [_encode_cell(part, max_length) for part in x]
+    encoded = _encode_numbers(x)
+    return {"number": encoded} if isinstance(encoded, str) else x
 
 
-def _encode_value(row: Row) -> list[Any]:
+def _encode_value(row: ValueRow) -> list[Any]:
     shape, dtype, device, numbers, statistics, note = row
-    return [shape, dtype, device, _encode(numbers), _encode(statistics), note and _marked(note, LONGEST_TEXT)]
+    encoded_note = note and _encode_cell(note, MAX_TEXT_LENGTH)
+    return [shape, dtype, device, _encode_numbers(numbers), _encode_numbers(statistics), encoded_note]
 
 
-def _encode(x: Any) -> Any:
+def _encode_numbers(x: Any) -> Any:
+    """Convert a number, or lists of numbers at any depth, to JSON types."""
     if isinstance(x, list | tuple):
-        return [_encode(part) for part in x]
+        return [_encode_numbers(part) for part in x]
     if isinstance(x, complex) or (isinstance(x, float) and not math.isfinite(x)):
-        return str(x)  # JSON has neither
+        return str(x)  # JSON cannot write complex numbers, NaN or infinity
     return x
 
 
 @gc_paused()
-def read(path: str | Path, make: type[Kind]) -> Kind:
-    """The trace in the file ``path``, as a ``make``: see ``hookviz.load``."""
-    from hookviz.storage.decoding import decode  # only now: hookviz is imported more often than a file is read
-    from hookviz.storage.integrity import fault_of
+def read_trace(path: str | Path, trace_type: type[TraceT]) -> TraceT:
+    """Read the file ``path`` into a ``trace_type``: see ``hookviz.load``."""
+    from hookviz.storage.decoding import decode_trace  # imported here to keep ``import hookviz`` fast
+    from hookviz.storage.integrity import find_fault
     from hookviz.storage.schema import DamagedError
 
-    place = path_of(path)
-    named = printable(str(place))
-    data = _parsed(_read(place, named), named)
+    file = to_path(path)
+    name = make_printable(str(file))
+    data = _parse_json(_read_bytes(file, name), name)
     try:
-        trace = decode(data, make)
-        fault = fault_of(trace)
+        trace = decode_trace(data, trace_type)
+        fault = find_fault(trace)
     except DamagedError as error:
         fault = str(error)
     if fault:
-        raise ValueError(say("error.load.broken", path=named, why=fault))
+        raise ValueError(say("error.load.broken", path=name, why=fault))
     return trace
 
 
-def _read(path: Path, named: str) -> bytes:
-    """All bytes of a file; a pipe or a device, which may have no end, is not opened."""
+def _read_bytes(path: Path, name: str) -> bytes:
+    """Read all bytes of a file. Pipes and devices are refused, since they may never end."""
     try:
-        found = path.stat()
-        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
-            raise ValueError(say("error.load.kind", path=named))
-        if found.st_size > LARGEST:
-            raise ValueError(say("error.load.large", path=named, most=f"{LARGEST // 2**20:,}"))
+        status = path.stat()
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            raise ValueError(say("error.load.kind", path=name))
+        if status.st_size > MAX_FILE_SIZE:
+            raise ValueError(say("error.load.large", path=name, most=f"{MAX_FILE_SIZE // 2**20:,}"))
         with path.open("rb") as file:
-            return file.read(found.st_size)
+            return file.read(status.st_size)
     except FileNotFoundError:
-        raise FileNotFoundError(say("error.load.missing", path=named)) from None
+        raise FileNotFoundError(say("error.load.missing", path=name)) from None
     except OSError as error:
-        raise type(error)(say("error.load.read", path=named, why=error.strerror)) from None
+        raise type(error)(say("error.load.read", path=name, why=error.strerror)) from None
 
 
 class _ConstantError(ValueError):
-    """Python reads NaN and Infinity, which JSON does not have and ``save`` never writes."""
+    """The file contains NaN or Infinity: Python reads them, but they are not JSON and ``save`` never writes them."""
 
 
-def _refuse(name: str) -> None:
-    raise _ConstantError(say("damaged.constant", name=name))
+def _refuse_constant(constant: str) -> None:
+    raise _ConstantError(say("damaged.constant", name=constant))
 
 
-def _parsed(content: bytes, named: str) -> Any:
-    """The JSON object of a trace of this version."""
+def _parse_json(content: bytes, name: str) -> Any:
+    """Parse the JSON object of a trace file whose version this hookviz can read."""
     try:
-        data = json.loads(content.decode("utf-8"), parse_constant=_refuse)
+        data = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except (UnicodeDecodeError, json.JSONDecodeError, _ConstantError, RecursionError) as error:
-        raise ValueError(say("error.load.json", path=named, why=error)) from None
-    except ValueError:  # Python reads no whole number of more than 4,300 digits
-        raise ValueError(say("error.load.json", path=named, why=say("damaged.digits"))) from None
+        raise ValueError(say("error.load.json", path=name, why=error)) from None
+    except ValueError:  # Python refuses whole numbers of more than 4,300 digits
+        raise ValueError(say("error.load.json", path=name, why=say("damaged.digits"))) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT or type(data.get("version")) is not int:
-        raise ValueError(say("error.load.format", path=named))
+        raise ValueError(say("error.load.format", path=name))
     if data["version"] > VERSION:
         version = data["version"] if data["version"] < 10**6 else "…"
-        raise ValueError(say("error.load.newer", path=named, version=version, known=VERSION))
+        raise ValueError(say("error.load.newer", path=name, version=version, known=VERSION))
     return data

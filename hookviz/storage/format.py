@@ -1,21 +1,21 @@
-"""The format of a file: its version, its tables and its limits."""
+"""The format of trace files: version, tables and limits."""
 
 from typing import Any, TypeVar
 
 from hookviz.trace import CallRow, HookRow, ModuleRow, ReasonRow, SavedRow, ScaleRow, StepRow, TensorRow, TraceData
 
-Kind = TypeVar("Kind", bound=TraceData)
-"""The class of trace that a file is read as."""
+TraceT = TypeVar("TraceT", bound=TraceData)
+"""The class that a file is read into."""
 
 FORMAT, VERSION = "hookviz", 2
-"""Version 1, of the first release, is read as well: see ``hookviz.storage.version_1``."""
+"""Files of version 1, written by the first release, can also be read: see ``hookviz.storage.version_1``."""
 
-LONGEST_NAME, LONGEST_TEXT = 10_000, 1_000_000
-"""Characters of a name, which is repeated wherever the thing is shown, and of a source text, an error or a note."""
-LARGEST = 2**29
-"""Bytes: no larger file is read. It takes some ten times as much memory, and then the views of it."""
+MAX_NAME_LENGTH, MAX_TEXT_LENGTH = 10_000, 1_000_000
+"""In characters. Names have the lower limit because a player repeats them; texts are source texts, errors and notes."""
+MAX_FILE_SIZE = 2**29
+"""In bytes. Reading a file takes about ten times its size in memory, and the views of the trace take more."""
 
-ROWS: dict[str, Any] = {
+ROW_TYPES: dict[str, Any] = {
     "tensors": TensorRow,
     "saved": SavedRow,
     "scales": ScaleRow,
@@ -26,4 +26,4 @@ ROWS: dict[str, Any] = {
     "rows": StepRow,
     "reasons": ReasonRow,
 }
-"""Each table of a file, and what its rows are in a trace."""
+"""Table of a file → the type of its rows in a trace."""

@@ -1,6 +1,6 @@
-"""The rules of a trace that types cannot tell: what points to what, what each kind of step has, which graphs there are.
+"""Check the rules of a trace that types cannot express: references between tables, acyclic graphs, complete steps.
 
-``schema`` has checked the types; these rules make sure that every view of the trace finds what it needs.
+``schema`` checks the types. A trace that follows both can be shown in every view.
 """
 
 import re
@@ -9,7 +9,7 @@ from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from hookviz.storage.schema import shortened
+from hookviz.storage.schema import shorten_fault
 from hookviz.support.messages import say
 from hookviz.trace import (
     FORWARD_HOOK_KINDS,
@@ -21,149 +21,162 @@ from hookviz.trace import (
     StepRow,
     TraceData,
 )
-from hookviz.trace.reason_rows import Explained
-from hookviz.trace.value_rows import FEW
-from hookviz.trace.values import flat
+from hookviz.trace.reason_rows import StepReasons
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
+from hookviz.trace.values import flatten_numbers
 
-DEEPEST_CALLS = 300
-"""So many module calls may lie inside each other: Python itself stops at about as many."""
-DEEPEST_SETTING = 8
-"""A setting of an op is a number, a list of numbers, or seldom a list of lists."""
-LONGEST = 2**16
-"""Numbers that a setting may have in all, or characters: it is written out in a formula."""
+MAX_CALL_DEPTH = 300
+"""The most module calls inside each other; Python's own recursion limit allows about as many."""
+MAX_SETTING_DEPTH = 8
+"""The most levels of lists in a setting of an op; most settings are a number or a list of numbers."""
+MAX_SETTING_SIZE = 2**16
+"""The most numbers or characters of a setting, which a formula shows in full."""
 
-DTYPE = re.compile(
+DTYPE_PATTERN = re.compile(
     r"bool|u?int(?:[1-8]|16|32|64)|b?float16|float(?:32|64|[48]_\w{1,20})|complex(?:32|64|128)"
     r"|quint(?:8|4x2|2x4)|qint(?:8|32)|bits(?:1x8|2x4|4x2|8|16)"
 )
-"""What torch calls its dtypes, in some release or other."""
+"""The names of torch's dtypes, of all releases."""
 PYTHON_FLOAT = "float"
-"""The dtype of a number that is no tensor's: a GradScaler's scale."""
+"""The dtype of a number that does not come from a tensor, such as the scale of a GradScaler."""
 
 
-def fault_of(trace: TraceData) -> str:
-    """The first rule that ``trace`` breaks, in words; empty where it keeps them all.
+def find_fault(trace: TraceData) -> str:
+    """Describe the first rule that ``trace`` breaks; empty if it follows all rules.
 
-    >>> fault_of(TraceData()), fault_of(TraceData(ops=["MulBackward0"], edges={(0, 0): (0, 0)}))
+    Each ``_check_…`` function yields the faults of one table.
+
+    >>> find_fault(TraceData()), find_fault(TraceData(ops=["MulBackward0"], edges={(0, 0): (0, 0)}))
     ('', 'the graph has a cycle: a gradient would come back to node 0')
     """
-    rules = (_passes, _graph, _tensors, _saved, _scales, _calls, _hooks, _steps, _reasons, _values)
-    return shortened(next((fault for rule in rules for fault in rule(trace)), ""))
+    rules = (
+        _check_passes,
+        _check_graph,
+        _check_tensors,
+        _check_saved,
+        _check_scales,
+        _check_calls,
+        _check_hooks,
+        _check_steps,
+        _check_reasons,
+        _check_values,
+    )
+    return shorten_fault(next((fault for rule in rules for fault in rule(trace)), ""))
 
 
 # -- the passes and their graph
 
 
-def _passes(trace: TraceData) -> Iterator[str]:
-    hooks, nodes = range(len(trace.hook_rows)), range(len(trace.ops))
+def _check_passes(trace: TraceData) -> Iterator[str]:
+    hook_indexes, nodes = range(len(trace.hook_rows)), range(len(trace.ops))
     if len(trace.hooked) != len(trace.roots):
         yield say("damaged.passes", hooked=len(trace.hooked), roots=len(trace.roots))
-    for number, there in enumerate(trace.hooked):
-        if not _all(there, hooks):
+    for number, hooks in enumerate(trace.hooked):
+        if not _are_all_in(hooks, hook_indexes):
             yield say("damaged.hooked", number=number)
-        if len(set(there)) < len(there):
+        if len(set(hooks)) < len(hooks):
             yield say("damaged.hooked.twice", number=number)
-    for number, places in enumerate(trace.roots):
-        if not _all((node for node, _ in places), nodes):
+    for number, roots in enumerate(trace.roots):
+        if not _are_all_in((node for node, _ in roots), nodes):
             yield say("damaged.roots", number=number)
 
 
-def _graph(trace: TraceData) -> Iterator[str]:
+def _check_graph(trace: TraceData) -> Iterator[str]:
     nodes = range(len(trace.ops))
-    below: dict[int, list[int]] = {}
+    next_nodes: dict[int, list[int]] = {}
     for (start, _), (end, _) in trace.edges.items():
         if start not in nodes or end not in nodes:
             yield say("damaged.edge", start=start, end=end)
-        below.setdefault(start, []).append(end)
+        next_nodes.setdefault(start, []).append(end)
     try:
-        TopologicalSorter(below).prepare()
+        TopologicalSorter(next_nodes).prepare()
     except CycleError as error:
         yield say("damaged.cycle", node=error.args[1][0])
-    if not _all(trace.outside, nodes):
+    if not _are_all_in(trace.outside, nodes):
         yield say("damaged.outside")
 
 
-def _tensors(trace: TraceData) -> Iterator[str]:
+def _check_tensors(trace: TraceData) -> Iterator[str]:
     passes, nodes, values = range(len(trace.roots)), range(len(trace.ops)), len(trace.values)
     for index, row in enumerate(trace.tensors):
-        if row.pass_id not in passes or row.node not in nodes or not _is_known((row.data, row.grad), values):
+        if row.pass_id not in passes or row.node not in nodes or not _are_indexes_valid((row.data, row.grad), values):
             yield say("damaged.row", table="tensors", index=index)
 
 
-def _saved(trace: TraceData) -> Iterator[str]:
+def _check_saved(trace: TraceData) -> Iterator[str]:
     passes, nodes, values = range(len(trace.roots)), range(len(trace.ops)), len(trace.values)
     for index, row in enumerate(trace.saved):
-        if row.pass_id not in passes or row.node not in nodes or not _is_known(row.value, values):
+        if row.pass_id not in passes or row.node not in nodes or not _are_indexes_valid(row.value, values):
             yield say("damaged.row", table="saved", index=index)
-        if not _is_setting(row.plain):
+        if not _is_valid_setting(row.plain):
             yield say("damaged.setting", index=index)
 
 
-def _is_setting(plain: Any) -> bool:
-    """Whether ``plain`` is a number, a text, None, or a tuple of such that is neither long nor deep."""
+def _is_valid_setting(plain: Any) -> bool:
+    """Whether ``plain`` is a number, a text, None, or a tuple of these within the limits of size and depth."""
     count, level = 0, [plain]
-    for _ in range(DEEPEST_SETTING):
+    for _ in range(MAX_SETTING_DEPTH):
         count += len(level)
-        if count > LONGEST:
+        if count > MAX_SETTING_SIZE:
             return False
-        if not all(isinstance(part, tuple) or _is_plain(part) for part in level):
+        if not all(isinstance(part, tuple) or _is_scalar_setting(part) for part in level):
             return False
         level = [part for parts in level if isinstance(parts, tuple) for part in parts]
     return not level
 
 
-def _is_plain(x: Any) -> bool:
+def _is_scalar_setting(x: Any) -> bool:
     if isinstance(x, str):
-        return len(x) <= LONGEST
+        return len(x) <= MAX_SETTING_SIZE
     if isinstance(x, int):
         return -(2**63) <= x < 2**64
     return x is None or isinstance(x, float | complex)
 
 
-def _scales(trace: TraceData) -> Iterator[str]:
+def _check_scales(trace: TraceData) -> Iterator[str]:
     passes, nodes = range(len(trace.roots)), range(len(trace.ops))
     for index, row in enumerate(trace.scales):
-        if row.pass_id not in passes or not _all((*row.at, *row.others), nodes):
+        if row.pass_id not in passes or not _are_all_in((*row.at, *row.others), nodes):
             yield say("damaged.row", table="scales", index=index)
 
 
 # -- modules and hooks
 
 
-def _calls(trace: TraceData) -> Iterator[str]:
+def _check_calls(trace: TraceData) -> Iterator[str]:
     modules, nodes, calls = range(len(trace.modules)), range(len(trace.ops)), range(len(trace.calls))
     depths: list[int] = []
     for index, row in enumerate(trace.calls):
         if row.module not in modules or (row.parent is not None and row.parent >= index):
             yield say("damaged.row", table="calls", index=index)
         depths.append(1 if row.parent is None else 1 + depths[row.parent])
-        if depths[-1] > DEEPEST_CALLS:
-            yield say("damaged.depth", index=index, most=DEEPEST_CALLS)
+        if depths[-1] > MAX_CALL_DEPTH:
+            yield say("damaged.depth", index=index, most=MAX_CALL_DEPTH)
     if not all(node in nodes and call in calls for node, call in trace.owners.items()):
         yield say("damaged.owners")
 
 
-def _hooks(trace: TraceData) -> Iterator[str]:
+def _check_hooks(trace: TraceData) -> Iterator[str]:
     for index, row in enumerate(trace.hook_rows):
         if row.kind not in HOOK_KINDS:
             yield say("damaged.kind", table="hook_rows", index=index, kind=row.kind)
-        elif not _is_kept(trace, row):
+        elif not _has_valid_holder(trace, row):
             yield say("damaged.row", table="hook_rows", index=index)
 
 
-def _is_kept(trace: TraceData, row: HookRow) -> bool:
-    """Whether a hook is where a hook of its kind can be: on a module, an optimizer, a node or one of its outputs."""
+def _has_valid_holder(trace: TraceData, row: HookRow) -> bool:
+    """Whether the module, optimizer, node or output that has the hook exists and can have a hook of this kind."""
     if row.kind in (*MODULE_HOOK_KINDS, *STEP_HOOK_KINDS):
         holders = trace.optimizers if row.kind in STEP_HOOK_KINDS else trace.modules
         return row.node == row.output == -1 and row.module < len(holders)
-    of_node = row.kind in ("node_pre_hook", "node_post_hook")
-    placed = 0 <= row.node < len(trace.ops) and (row.output == -1) == of_node
-    return placed and row.module == -1 and not row.flags
+    is_on_node = row.kind in ("node_pre_hook", "node_post_hook")
+    is_in_graph = 0 <= row.node < len(trace.ops) and (row.output == -1) == is_on_node
+    return is_in_graph and row.module == -1 and not row.flags
 
 
 # -- steps
 
-_NEEDS = {
+_REQUIRED_INDEXES = {
     **dict.fromkeys(("call", "forward", *FORWARD_HOOK_KINDS, "cut_short", "fast_path"), ("call",)),
     **dict.fromkeys(("full_backward_pre_hook", "full_backward_hook"), ("node", "call")),
     **dict.fromkeys((*STEP_HOOK_KINDS, "optimizer_step", "unscale"), ("optimizer",)),
@@ -172,63 +185,74 @@ _NEEDS = {
     **dict.fromkeys(("seed", "arrive", "retain_grad", "accumulate"), ("node", "output")),
     **dict.fromkeys(("returned", "aliased", "unknown_hook"), ("node", "output")),
 }
-"""Kind of step → where it must have happened."""
+"""Kind of step → the indexes that it must have."""
 
-_LEAST = {
-    kind: tuple(0 if place in _NEEDS.get(kind, ()) else -1 for place in ("node", "output", "call", "optimizer"))
+_MIN_INDEXES = {
+    kind: tuple(
+        0 if column in _REQUIRED_INDEXES.get(kind, ()) else -1 for column in ("node", "output", "call", "optimizer")
+    )
     for kind in KINDS
 }
-"""Kind of step → the smallest number that its node, output, call and optimizer may have."""
+"""Kind of step → the smallest node, output, call and optimizer that are allowed: 0 if required, -1 if not."""
 
-_ONE = ("seed", "arrive", "retain_grad", "accumulate", "synchronise", "returned", "aliased", "unknown_hook")
-"""Kinds of step that are about one gradient."""
+_SINGLE_GRADIENT_KINDS = (
+    "seed",
+    "arrive",
+    "retain_grad",
+    "accumulate",
+    "synchronise",
+    "returned",
+    "aliased",
+    "unknown_hook",
+)
+"""Kinds of step with a single gradient before and after."""
 
-_SUBJECTS = {
+_KINDS_BY_SUBJECT = {
     "grad_output": ("full_backward_hook",),
     "data": ("post_accumulate_hook",),
     "settings": STEP_HOOK_KINDS,
 }
-"""What an effect may be on besides the gradient → the kinds of step in which it is."""
+"""Subject of an effect other than the gradient → the kinds of step that may have it."""
 
 _EFFECTS = ("kept", "edited", "replaced")
 
 
-def _steps(trace: TraceData) -> Iterator[str]:
+def _check_steps(trace: TraceData) -> Iterator[str]:
     hooks = range(len(trace.hook_rows))
     for index, row in enumerate(trace.rows):
-        if row.kind not in _LEAST:
+        if row.kind not in _MIN_INDEXES:
             yield say("damaged.kind", table="rows", index=index, kind=row.kind)
         elif not (
-            _is_shown(trace, row)
-            and _is_placed(trace, row)
-            and _is_hooked(trace, row, hooks)
-            and _is_told(trace, row, index)
+            _has_valid_values(trace, row)
+            and _has_valid_location(trace, row)
+            and _has_valid_hook(trace, row, hooks)
+            and _has_valid_details(trace, row, index)
         ):
             yield say("damaged.step", index=index, kind=row.kind)
 
 
-def _is_shown(trace: TraceData, row: StepRow) -> bool:
-    """Whether the values of a step are there, and as many as steps of its kind have."""
+def _has_valid_values(trace: TraceData, row: StepRow) -> bool:
+    """Whether the values of a step exist, and whether their number fits its kind."""
     values = len(trace.values)
-    if not (_is_known(row.before, values) and _is_known(row.after, values)):
+    if not (_are_indexes_valid(row.before, values) and _are_indexes_valid(row.after, values)):
         return False
-    if row.kind in _ONE and (isinstance(row.before, tuple) or isinstance(row.after, tuple)):
+    if row.kind in _SINGLE_GRADIENT_KINDS and (isinstance(row.before, tuple) or isinstance(row.after, tuple)):
         return False
-    return all(node < len(trace.ops) and _is_known(value, values) for node, _, value in row.parts)
+    return all(node < len(trace.ops) and _are_indexes_valid(value, values) for node, _, value in row.parts)
 
 
-def _is_placed(trace: TraceData, row: StepRow) -> bool:
-    """Whether a step happened in a pass and a place that are there."""
-    # A forward that no backward has followed belongs to the pass that might have come.
+def _has_valid_location(trace: TraceData, row: StepRow) -> bool:
+    """Whether the pass, node, output, call and optimizer of a step exist, as far as its kind requires them."""
+    # A forward without a backward pass belongs to the pass that would have come next.
     if row.pass_id >= len(trace.roots) and (row.pass_id > len(trace.roots) or row.node >= 0):
         return False
-    node, output, call, optimizer = _LEAST[row.kind]
-    there = node <= row.node < len(trace.ops) and output <= row.output
-    return there and call <= row.call < len(trace.calls) and optimizer <= row.optimizer < len(trace.optimizers)
+    node, output, call, optimizer = _MIN_INDEXES[row.kind]
+    is_in_graph = node <= row.node < len(trace.ops) and output <= row.output
+    return is_in_graph and call <= row.call < len(trace.calls) and optimizer <= row.optimizer < len(trace.optimizers)
 
 
-def _is_hooked(trace: TraceData, row: StepRow, hooks: range) -> bool:
-    """Whether a step in which a hook ran has that hook, and no other step has one."""
+def _has_valid_hook(trace: TraceData, row: StepRow, hooks: range) -> bool:
+    """Whether a step has a hook and its position if a hook ran, and otherwise no hook, unless it is an exception."""
     if row.hook is None or row.hook not in hooks:
         return row.hook is None and row.kind not in HOOK_KINDS
     if row.kind == "exception":
@@ -238,14 +262,14 @@ def _is_hooked(trace: TraceData, row: StepRow, hooks: range) -> bool:
     return row.place.position < row.place.total
 
 
-def _is_told(trace: TraceData, row: StepRow, index: int) -> bool:
-    """Whether what else a step says is what steps of its kind say."""
+def _has_valid_details(trace: TraceData, row: StepRow, index: int) -> bool:
+    """Whether effect, subject, ranks and cause of a step fit its kind."""
     if row.kind in HOOK_KINDS:
         if row.effect not in _EFFECTS and (row.effect != "ran" or row.kind not in STEP_HOOK_KINDS):
             return False
     elif row.effect is not None:
         return False
-    if row.subject != "gradient" and row.kind not in _SUBJECTS[row.subject]:
+    if row.subject != "gradient" and row.kind not in _KINDS_BY_SUBJECT[row.subject]:
         return False
     if (row.kind == "synchronise") != (row.ranks is not None):
         return False
@@ -255,18 +279,18 @@ def _is_told(trace: TraceData, row: StepRow, index: int) -> bool:
 # -- reasons
 
 
-def _reasons(trace: TraceData) -> Iterator[str]:
+def _check_reasons(trace: TraceData) -> Iterator[str]:
     if trace.explained and len(trace.explained) != len(trace.rows):
         yield say("damaged.explained", count=len(trace.explained), steps=len(trace.rows))
         return
     count = len(trace.reasons)
     for index, (row, explained) in enumerate(zip(trace.rows, trace.explained, strict=False)):
-        if not (_is_known(explained, count) and _is_explained_so(row, explained)):
+        if not (_are_indexes_valid(explained, count) and _has_valid_reasons(row, explained)):
             yield say("damaged.reasons", index=index, kind=row.kind)
 
 
-def _is_explained_so(row: StepRow, explained: Explained) -> bool:
-    """Whether a step has as many reasons as a step of its kind can have: one for each gradient that is explained."""
+def _has_valid_reasons(row: StepRow, explained: StepReasons) -> bool:
+    """Whether a step has one reason for each gradient that steps of its kind explain."""
     if explained is None:
         return True
     if row.kind == "compute" and isinstance(row.after, tuple):
@@ -277,64 +301,64 @@ def _is_explained_so(row: StepRow, explained: Explained) -> bool:
 # -- values
 
 
-def _values(trace: TraceData) -> Iterator[str]:
+def _check_values(trace: TraceData) -> Iterator[str]:
     for index, (shape, dtype, _, numbers, statistics, note) in enumerate(trace.values):
         if numbers is None and statistics is None and note is None:
             yield say("damaged.value.nothing", index=index)
-        elif note is None and _numbers_of(dtype) is None:
+        elif note is None and _get_number_range(dtype) is None:
             yield say("damaged.dtype", index=index, dtype=dtype)
-        elif numbers is not None and not (_fits(numbers, shape) and _all_fit(numbers, dtype)):
+        elif numbers is not None and not (_has_shape(numbers, shape) and _has_dtype(numbers, dtype)):
             yield say("damaged.numbers", index=index)
 
 
-def _fits(numbers: Any, shape: Sequence[int]) -> bool:
-    """Whether ``numbers`` are nested as a tensor of this shape is: at most ``FEW``, one by one."""
+def _has_shape(numbers: Any, shape: Sequence[int]) -> bool:
+    """Whether ``numbers`` are lists nested by ``shape``, with at most ``MAX_KEPT_NUMBERS`` numbers in all."""
     level = [numbers]
     for length in shape:
         if not all(isinstance(part, list) and len(part) == length for part in level):
             return False
         level = [part for parts in level for part in parts]
-    return len(level) <= FEW and not any(isinstance(part, list) for part in level)
+    return len(level) <= MAX_KEPT_NUMBERS and not any(isinstance(part, list) for part in level)
 
 
 @lru_cache(maxsize=256)
-def _numbers_of(dtype: str) -> tuple[type, int, int] | None:
-    """The type of the numbers that torch reads from a tensor of this dtype, and from where to where whole ones go.
+def _get_number_range(dtype: str) -> tuple[type, int, int] | None:
+    """Return (Python type, low, high) of the numbers of a dtype: ``low <= x < high`` for integers, else 0 and 0.
 
-    None for what is no dtype.
+    None if ``dtype`` is not a dtype.
 
-    >>> _numbers_of("uint8"), _numbers_of("load")
+    >>> _get_number_range("uint8"), _get_number_range("load")
     ((<class 'int'>, 0, 256), None)
     """
-    whole = re.fullmatch(r"(u?)int(\d+)", dtype) if DTYPE.fullmatch(dtype) else None
-    if whole is not None:
-        bits = int(whole[2])
-        return (int, 0, 2**bits) if whole[1] else (int, -(2 ** (bits - 1)), 2 ** (bits - 1))
-    if dtype != PYTHON_FLOAT and not DTYPE.fullmatch(dtype):
+    integer = re.fullmatch(r"(u?)int(\d+)", dtype) if DTYPE_PATTERN.fullmatch(dtype) else None
+    if integer is not None:
+        bits = int(integer[2])
+        return (int, 0, 2**bits) if integer[1] else (int, -(2 ** (bits - 1)), 2 ** (bits - 1))
+    if dtype != PYTHON_FLOAT and not DTYPE_PATTERN.fullmatch(dtype):
         return None
     return (bool if dtype == "bool" else complex if dtype.startswith("complex") else float), 0, 0
 
 
-def _all_fit(numbers: Any, dtype: str) -> bool:
-    """Whether torch could have read ``numbers`` from a tensor of this dtype; where there is a note, it may be any."""
-    found = _numbers_of(dtype)
-    if found is None:
+def _has_dtype(numbers: Any, dtype: str) -> bool:
+    """Whether a tensor of this dtype can contain ``numbers``; True if the dtype is unknown (the value has a note)."""
+    number_range = _get_number_range(dtype)
+    if number_range is None:
         return True
-    kind, low, high = found
-    if kind is int:
-        return all(type(x) is int and low <= x < high for x in flat(numbers))
-    return all(type(x) is kind for x in flat(numbers))
+    number_type, low, high = number_range
+    if number_type is int:
+        return all(type(x) is int and low <= x < high for x in flatten_numbers(numbers))
+    return all(type(x) is number_type for x in flatten_numbers(numbers))
 
 
-# -- what all of them ask
+# -- shared checks
 
 
-def _is_known(index: Any, count: int) -> bool:
-    """Whether there is a value for ``index``: a number, several of them, or None."""
+def _are_indexes_valid(index: Any, count: int) -> bool:
+    """Whether ``index`` is None, less than ``count``, or a tuple of these."""
     if index is None:
         return True
-    return index < count if isinstance(index, int) else all(one is None or one < count for one in index)
+    return index < count if isinstance(index, int) else all(i is None or i < count for i in index)
 
 
-def _all(indexes: Iterable[int], there: range) -> bool:
-    return all(index in there for index in indexes)
+def _are_all_in(indexes: Iterable[int], valid: range) -> bool:
+    return all(index in valid for index in indexes)

@@ -1,8 +1,7 @@
-"""The format of a saved trace: what stands in the file, of which types, in which ranges and of which sizes.
+"""The schema of trace files: the type, range and size of everything in a file.
 
-A file is one JSON object, ``File``. Most of it is tables: each is an object with a column for each field of its rows,
-which are described in ``hookviz.trace.rows``. What one part of a file has to do with another, types cannot tell: that
-is in ``hookviz.storage.integrity``.
+A file is one JSON object, ``TraceFile``. Most of its fields are tables: objects with one column (a list) for each field
+of the rows in ``hookviz.trace.rows``. Types cannot express how tables refer to each other; ``integrity`` checks that.
 """
 
 import re
@@ -11,43 +10,43 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct, field
 
-from hookviz.storage.format import LONGEST_NAME, LONGEST_TEXT
+from hookviz.storage.format import MAX_NAME_LENGTH, MAX_TEXT_LENGTH
 from hookviz.support.messages import say
-from hookviz.support.printable import printable, truncate
+from hookviz.support.printable import make_printable, truncate
 from hookviz.trace.reason_rows import Verdict
 from hookviz.trace.rows import Effect, Subject, Synchroniser
 
-MOST = 2**53
-"""No number of a row, a place or a pass is larger: up to here JavaScript's numbers are whole."""
-DIMENSIONS = 128
-"""A tensor has no more; most of torch's operations stop at 64."""
-WHY = 200
-"""Characters of a fault that an error message quotes."""
+MAX_INDEX = 2**53
+"""The largest index: JavaScript represents whole numbers exactly up to here."""
+MAX_DIMENSIONS = 128
+"""The most dimensions of a tensor; most operations of torch allow only 64."""
+MAX_FAULT_LENGTH = 200
+"""In characters: an error message shortens longer faults."""
 
-Index = Annotated[int, Meta(ge=0, le=MOST)]
-"""The number of a row in some table, or of a place; or a count."""
-IndexOrNone = Annotated[int, Meta(ge=-1, le=MOST)]
-"""The same, where -1 stands for none."""
-Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
-"""What a tensor, an op, a module, a hook or a file is called. It is repeated wherever the thing is shown."""
-Prose = Annotated[str, Meta(max_length=LONGEST_TEXT)]
-"""A source text, an error, a note."""
-Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-Strange = Literal["nan", "inf", "-inf"]
-"""JSON has no such numbers."""
-Real = float | Strange
-Several = Index | None | tuple[Index | None, ...]
-"""The value or the reason of a step: one, none, or several."""
+Index = Annotated[int, Meta(ge=0, le=MAX_INDEX)]
+"""The index of a row, a position, or a count."""
+IndexOrNone = Annotated[int, Meta(ge=-1, le=MAX_INDEX)]
+"""An index, or -1 for none."""
+Name = Annotated[str, Meta(max_length=MAX_NAME_LENGTH)]
+"""The name of a tensor, an op, a module, a hook or a file. A player repeats names, so they are limited in length."""
+LongText = Annotated[str, Meta(max_length=MAX_TEXT_LENGTH)]
+"""A source text, the message of an error, or an argument of a note."""
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+NonFiniteText = Literal["nan", "inf", "-inf"]
+"""Numbers that JSON cannot write, as text."""
+FileFloat = float | NonFiniteText
+Indexes = Index | None | tuple[Index | None, ...]
+"""The values or the reasons of a step: one index, several, or none."""
 
 
-class Number(Struct):
-    """A number that JSON does not have, where a text may stand as well: ``inf``, or ``1+2j``."""
+class NumberText(Struct):
+    """A number that JSON cannot write (``inf``, ``1+2j``), in a cell that may also hold a text."""
 
     number: Annotated[str, Meta(max_length=100)]
 
 
-class Tensors(Struct):
-    """Rows of ``TensorRow``."""
+class TensorColumns(Struct):
+    """Columns of ``TensorRow``."""
 
     pass_id: list[Index]
     node: list[Index]
@@ -59,52 +58,52 @@ class Tensors(Struct):
     grad: list[Index | None]
 
 
-class Saved(Struct):
-    """Rows of ``SavedRow``."""
+class SavedColumns(Struct):
+    """Columns of ``SavedRow``."""
 
     pass_id: list[Index] = []
     node: list[Index] = []
     name: list[Name] = []
-    value: list[Several] = []
+    value: list[Indexes] = []
     plain: list[Any] = []
-    """A setting: None, true, a number, a text, a ``Number``, or a list of settings; see ``integrity``."""
+    """A setting: null, a boolean, a number, a text, a ``NumberText``, or a list of these; ``integrity`` checks it."""
     why: list[Literal["hooks", "changed", "large", "many", "none"] | None] = []
 
 
-class Scales(Struct):
-    """Rows of ``ScaleRow``."""
+class ScaleColumns(Struct):
+    """Columns of ``ScaleRow``."""
 
     pass_id: list[Index] = []
-    scale: list[float | Number] = []
+    scale: list[float | NumberText] = []
     at: list[tuple[Index, ...]] = []
     others: list[tuple[Index, ...]] = []
 
 
-class Hooks(Struct):
-    """Rows of ``HookRow``."""
+class HookColumns(Struct):
+    """Columns of ``HookRow``."""
 
     kind: list[Name]
     node: list[IndexOrNone]
     output: list[IndexOrNone]
-    key: list[Whole | Name]
+    key: list[Int64 | Name]
     name: list[Name]
     file: list[Name | None]
     line: list[Index | None]
-    text: list[Prose | None]
+    text: list[LongText | None]
     mark: list[Index | None]
     module: list[IndexOrNone]
     flags: list[tuple[Literal["with_kwargs", "always_call", "global"], ...]]
 
 
-class Modules(Struct):
-    """Rows of ``ModuleRow``: modules, and in the same way optimizers."""
+class ModuleColumns(Struct):
+    """Columns of ``ModuleRow``, which describes modules and optimizers."""
 
     name: list[Name]
     kind: list[Name]
 
 
-class Calls(Struct):
-    """Rows of ``CallRow``."""
+class CallColumns(Struct):
+    """Columns of ``CallRow``."""
 
     module: list[Index]
     number: list[Index]
@@ -112,14 +111,14 @@ class Calls(Struct):
     recomputed: list[bool]
 
 
-Note = tuple[Name, tuple[tuple[Name, Prose], ...]]
-"""(key, arguments) of a sentence, as ``hookviz.trace.notes`` describes it."""
-Part = tuple[IndexOrNone, Index, Index | None]
-"""(node, which of its inputs, value) of what came along one edge."""
+FileNote = tuple[Name, tuple[tuple[Name, LongText], ...]]
+"""(key, arguments) of a ``Note`` (``hookviz.trace.notes``)."""
+FilePart = tuple[IndexOrNone, Index, Index | None]
+"""(node, slot, value) of the gradient that came along one edge."""
 
 
-class Steps(Struct):
-    """Rows of ``StepRow``. A column is left out where each row has the default of ``StepRow`` in it."""
+class StepColumns(Struct):
+    """Columns of ``StepRow``. A column is left out if every row has the default of ``StepRow`` in it."""
 
     pass_id: list[Index]
     kind: list[Name]
@@ -127,10 +126,10 @@ class Steps(Struct):
     output: list[IndexOrNone] = []
     hook: list[Index | None] = []
     place: list[tuple[Index, Index] | None] = []
-    before: list[Several] = []
-    after: list[Several] = []
+    before: list[Indexes] = []
+    after: list[Indexes] = []
     effect: list[Effect | None] = []
-    parts: list[tuple[Part, ...]] = []
+    parts: list[tuple[FilePart, ...]] = []
     cause: list[Index | None] = []
     call: list[IndexOrNone] = []
     optimizer: list[IndexOrNone] = []
@@ -141,51 +140,53 @@ class Steps(Struct):
     synchroniser: list[Synchroniser | None] = []
     ranks: list[Index | None] = []
     region: list[Name | None] = []
-    error: list[Prose | None] = []
-    note: list[Note | None] = []
+    error: list[LongText | None] = []
+    note: list[FileNote | None] = []
 
 
-class Reasons(Struct):
-    """Rows of ``ReasonRow``."""
+class ReasonColumns(Struct):
+    """Columns of ``ReasonRow``."""
 
     reading: list[Name] = []
-    source: list[Prose | None] = []
+    source: list[LongText | None] = []
     verdict: list[Verdict] = []
-    notes: list[tuple[Note, ...]] = []
+    notes: list[tuple[FileNote, ...]] = []
 
 
-Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=DIMENSIONS)]
-Statistics = tuple[Real | None, Real | None, Real | None, Real, Index | None, Index | None, Index | None]
-"""(min, max, mean, norm, nan, inf, zero); null for what was not read."""
-Value = tuple[Shape, Name, Name, Any, Statistics | None, Note | None]
-"""(shape, dtype, device, numbers, statistics, note); the numbers are nested as the shape says."""
+Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=MAX_DIMENSIONS)]
+FileStatistics = tuple[
+    FileFloat | None, FileFloat | None, FileFloat | None, FileFloat, Index | None, Index | None, Index | None
+]
+"""(min, max, mean, norm, nan, inf, zero); null for a statistic that was not read."""
+FileValue = tuple[Shape, Name, Name, Any, FileStatistics | None, FileNote | None]
+"""(shape, dtype, device, numbers, statistics, note); the numbers are lists, nested by the dimensions of the shape."""
 
 
-class File(Struct):
-    """A saved trace. What has a default may be missing."""
+class TraceFile(Struct):
+    """A trace file of the current version. Fields with a default may be missing."""
 
     format: Literal["hookviz"]
     version: Literal[2]
     ops: list[Name]
     edges: list[tuple[Index, Index, Index, Index]]
-    """From a node and which of its inputs, to a node and which of its outputs."""
+    """(node, slot, next node, its output): the edge from an input of a node to an output of the next."""
     owners: list[tuple[Index, Index]]
     roots: list[list[tuple[Index, Index]]]
     hooked: list[list[Index]]
-    remarks: list[Note]
+    remarks: list[FileNote]
     dropped: Index
-    values: list[Value]
-    tensors: Tensors
-    hook_rows: Hooks
-    modules: Modules
-    optimizers: Modules
-    calls: Calls
-    rows: Steps
-    saved: Saved = field(default_factory=Saved)
-    scales: Scales = field(default_factory=Scales)
-    reasons: Reasons = field(default_factory=Reasons)
-    explained: list[Several] = []
-    """For each step the rows of its reasons; empty where torch was missing when the trace was saved."""
+    values: list[FileValue]
+    tensors: TensorColumns
+    hook_rows: HookColumns
+    modules: ModuleColumns
+    optimizers: ModuleColumns
+    calls: CallColumns
+    rows: StepColumns
+    saved: SavedColumns = field(default_factory=SavedColumns)
+    scales: ScaleColumns = field(default_factory=ScaleColumns)
+    reasons: ReasonColumns = field(default_factory=ReasonColumns)
+    explained: list[Indexes] = []
+    """For each step the rows of its reasons; empty if torch was not installed when the trace was saved."""
     outside: list[Index] = []
     rank: Index | None = None
     ranks: Index | None = None
@@ -193,29 +194,29 @@ class File(Struct):
 
 
 class DamagedError(ValueError):
-    """What was read is no trace that this hookviz could show; the text says what is wrong, and where."""
+    """A file does not hold a valid trace; the message says what is wrong, and where."""
 
 
-Checked = TypeVar("Checked", bound=Struct)
+FileT = TypeVar("FileT", bound=Struct)
 
 
-def checked(data: Any, kind: type[Checked]) -> Checked:
-    """What a JSON file holds as a ``kind`` of file, once it is seen to be one.
+def check_file(data: Any, file_type: type[FileT]) -> FileT:
+    """Convert the data of a JSON file to a ``file_type``, and check types, ranges and sizes.
 
     Raises:
-        DamagedError: something is missing, or of another type, range or size; the message says what, and where.
+        DamagedError: something is missing, or has a wrong type, range or size; the message says what, and where.
 
-    >>> checked({"format": "hookviz", "version": 2}, File)
+    >>> check_file({"format": "hookviz", "version": 2}, TraceFile)
     Traceback (most recent call last):
     hookviz.storage.schema.DamagedError: there is no ops
     """
     try:
-        file = msgspec.convert(data, kind)
+        file = msgspec.convert(data, file_type)
     except msgspec.ValidationError as error:
-        raise DamagedError(_plainly(str(error))) from None
-    except UnicodeEncodeError:  # half of a character, where one of a few words is expected
+        raise DamagedError(_reword_error(str(error))) from None
+    except UnicodeEncodeError:  # a lone surrogate in place of a literal
         raise DamagedError(say("damaged.surrogate")) from None
-    for name, table in _tables(file).items():
+    for name, table in _get_tables(file).items():
         optional = table.__struct_fields__[len(table.__struct_fields__) - len(table.__struct_defaults__) :]
         columns = {column: len(getattr(table, column)) for column in table.__struct_fields__}
         if len({length for column, length in columns.items() if length or column not in optional}) > 1:
@@ -223,13 +224,13 @@ def checked(data: Any, kind: type[Checked]) -> Checked:
     return file
 
 
-def _tables(file: Struct) -> dict[str, Struct]:
-    """The tables of a file, by their names."""
-    found = {name: getattr(file, name) for name in file.__struct_fields__}
-    return {name: table for name, table in found.items() if isinstance(table, Struct)}
+def _get_tables(file: Struct) -> dict[str, Struct]:
+    """Return the tables of a file: name → columns."""
+    fields = {name: getattr(file, name) for name in file.__struct_fields__}
+    return {name: table for name, table in fields.items() if isinstance(table, Struct)}
 
 
-_WORDS = {
+_JSON_TYPE_NAMES = {
     "int": "a whole number",
     "float": "a number",
     "str": "a text",
@@ -240,24 +241,24 @@ _WORDS = {
 }
 
 
-def _plainly(message: str) -> str:
-    """What msgspec says of a fault, in the words of somebody who does not know its types.
+def _reword_error(message: str) -> str:
+    """Replace the Python type names in a message of msgspec by plain words, and put the path first.
 
-    >>> _plainly("Expected `int | null`, got `str` - at `$.rows.hook[3]`")
+    >>> _reword_error("Expected `int | null`, got `str` - at `$.rows.hook[3]`")
     'rows.hook[3]: expected a whole number or null, got a text'
     """
     fault, _, where = message.partition(" - at ")
     fault = fault.replace("Object missing required field", "there is no").replace("enum value", "value")
-    fault = re.sub("`([^`]*)`", lambda quoted: _type_in_words(quoted[1]), fault)
-    place = where.strip("`").removeprefix("$.").replace("[...]", "")
-    told = f"{place}: {fault[:1].lower()}{fault[1:]}" if place else f"{fault[:1].lower()}{fault[1:]}"
-    return shortened(told)
+    fault = re.sub("`([^`]*)`", lambda quoted: _name_json_types(quoted[1]), fault)
+    fault = f"{fault[:1].lower()}{fault[1:]}"
+    path = where.strip("`").removeprefix("$.").replace("[...]", "")
+    return shorten_fault(f"{path}: {fault}" if path else fault)
 
 
-def _type_in_words(kinds: str) -> str:
-    return " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | "))
+def _name_json_types(types: str) -> str:
+    return " or ".join(_JSON_TYPE_NAMES.get(name, name) for name in types.split(" | "))
 
 
-def shortened(text: str) -> str:
-    """A fault on one line of bounded length, whatever text of the file it quotes."""
-    return truncate(printable(text[: 2 * WHY]), WHY)
+def shorten_fault(text: str) -> str:
+    """Return a fault on one line of at most ``MAX_FAULT_LENGTH`` characters, however long the text."""
+    return truncate(make_printable(text[: 2 * MAX_FAULT_LENGTH]), MAX_FAULT_LENGTH)

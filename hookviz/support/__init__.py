@@ -1,1 +1,1 @@
-"""What every part uses and none is about: messages, tables, files that are written whole, interrupts."""
+"""Helpers for all parts: messages, tables, progress, atomic file writes, interrupts, source code."""

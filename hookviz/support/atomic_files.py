@@ -1,4 +1,4 @@
-"""Files that are written wholly or not at all."""
+"""Write files atomically: completely, or not at all."""
 
 import errno
 import os
@@ -10,107 +10,107 @@ from pathlib import Path
 
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of, printable
+from hookviz.support.printable import describe_type, make_printable
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-"""Opens a file that must not be there yet, not even as a link; on Windows, without changing line ends."""
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+"""Flags to create a file that must not exist, not even as a link; on Windows without translating line ends."""
 
 
 def write_atomically(content: str | bytes, path: str | Path) -> None:
-    """Write ``content`` to ``path``; a file that is there stays as it is if anything fails or interrupts.
+    """Write ``content`` to ``path``; if that fails or is interrupted, an existing file keeps its old content.
 
-    The content goes into a new file in the same folder, under a random name, which then takes the place of ``path``.
-    So the folder must allow new files, even where ``path`` can be overwritten. The file keeps its mode (a new one gets
-    what the umask allows) and, where the system permits, its owner; another hard link to it keeps the old content.
-    On Windows a new file has the mode that every new one has.
-    Where ``path`` is a symbolic link, the link stays and the file it leads to is replaced. What is no file, such as a
-    device or a pipe, is written to directly.
+    The content is written to a new file with a random name in the same folder, which then replaces ``path``. So the
+    folder must allow new files, even if ``path`` itself can be overwritten. An existing file keeps its mode and, if the
+    system permits, its owner; a new file gets the mode that the umask allows. On Windows the file always gets the
+    default mode. Other hard links to the file keep the old content. If ``path`` is a symbolic link, its target is
+    replaced. Devices and pipes are written to directly.
 
     Raises:
         OSError: the file cannot be written; the message says why.
-        TypeError: ``path`` is no path.
+        TypeError: ``path`` is not a path.
         ValueError: ``path`` contains a null character.
     """
-    target = path_of(path)
+    target = to_path(path)
     data = content.encode() if isinstance(content, str) else content
     try:
-        there = _stat(target)
-        if there is not None and not stat.S_ISREG(there.st_mode):
-            target.write_bytes(data)  # a folder fails here
+        status = _stat_if_exists(target)
+        if status is not None and not stat.S_ISREG(status.st_mode):
+            target.write_bytes(data)  # raises an OSError for a folder
         else:
-            _replace(Path(os.path.realpath(target)), data, there)
+            _replace_file(Path(os.path.realpath(target)), data, status)
     except _NoNewFilesError as error:
         raise PermissionError(say("error.write.folder", path=path, folder=error.folder)) from None
     except OSError as error:
         raise type(error)(say("error.write", path=path, why=error.strerror or error)) from None
 
 
-def path_of(path: object) -> Path:
-    """``path`` as a path.
+def to_path(path: object) -> Path:
+    """Convert ``path`` to a ``Path``.
 
     Raises:
-        TypeError: it is something else.
-        ValueError: it contains a null character, which no system allows.
+        TypeError: ``path`` is neither a string nor path-like.
+        ValueError: ``path`` contains a null character, which no system allows.
     """
     if not isinstance(path, str | PathLike):
-        raise TypeError(say("error.path", kind=kind_of(path)))
-    place = Path(path)
-    if "\0" in str(place):
-        raise ValueError(say("error.path.null", path=printable(str(place))))
-    return place
+        raise TypeError(say("error.path", kind=describe_type(path)))
+    result = Path(path)
+    if "\0" in str(result):
+        raise ValueError(say("error.path.null", path=make_printable(str(result))))
+    return result
 
 
-def _stat(target: Path) -> os.stat_result | None:
-    """What the system knows of the file at ``target``, or behind the link there; None where there is none."""
+def _stat_if_exists(target: Path) -> os.stat_result | None:
+    """Return the status of ``target``, following a link; None if the file does not exist."""
     try:
         return target.stat()
     except FileNotFoundError:
         return None
 
 
-def _replace(target: Path, data: bytes, there: os.stat_result | None) -> None:
-    """Put a new file in the place of ``target``, of which the system knows what is ``there``."""
-    if there is not None and not os.access(target, os.W_OK):  # the folder would allow it
+def _replace_file(target: Path, data: bytes, status: os.stat_result | None) -> None:
+    """Replace ``target`` by a new file; ``status`` is that of the old file, None if there is none."""
+    if status is not None and not os.access(target, os.W_OK):  # else a read-only file would be replaced
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    # The target's name may be as long as the system allows; this one is short, and nobody can guess it.
-    part = target.with_name(f".hookviz-{secrets.token_hex(8)}")
+    # Short, since the name of the target may already be as long as the system allows; random, so nobody can guess it.
+    temporary = target.with_name(f".hookviz-{secrets.token_hex(8)}")
     descriptor = None
-    # No interrupt comes before a function in C has run: with ``os.close`` and ``os.unlink`` nothing stays behind.
+    # Python handles an interrupt only after a C function has returned: ``os.close`` and ``os.unlink`` always happen.
     try:
         try:
             with Uninterrupted():
-                descriptor = _create(part, there)
-            _fill(descriptor, data, there)
+                descriptor = _create_file(temporary, status)
+            _fill_file(descriptor, data, status)
         finally:
             if descriptor is not None:
                 os.close(descriptor)
-        os.replace(part, target)
+        os.replace(temporary, target)
     except BaseException:
         if descriptor is not None:
-            try:  # noqa: SIM105 - to make ``suppress`` would leave time for an interrupt
-                os.unlink(part)
-            except FileNotFoundError:  # it has taken its place
+            try:  # noqa: SIM105 - an interrupt could come while ``suppress`` is created
+                os.unlink(temporary)
+            except FileNotFoundError:  # it has already replaced the target
                 pass
         raise
 
 
-def _create(part: Path, there: os.stat_result | None) -> int:
-    """The descriptor of a new file, which from the start nobody may read who may not read the old one."""
+def _create_file(temporary: Path, status: os.stat_result | None) -> int:
+    """Create a file and return its descriptor; from the start it has no more permissions than the old file."""
     try:
-        return os.open(part, _NEW, 0o666 if there is None else there.st_mode & 0o666)
+        return os.open(temporary, _CREATE_FLAGS, 0o666 if status is None else status.st_mode & 0o666)
     except PermissionError:
-        raise _NoNewFilesError(part.parent) from None
+        raise _NoNewFilesError(temporary.parent) from None
 
 
-def _fill(descriptor: int, data: bytes, there: os.stat_result | None) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(descriptor, left) :]
-    if there is not None and hasattr(os, "fchmod"):
+def _fill_file(descriptor: int, data: bytes, status: os.stat_result | None) -> None:
+    """Write ``data`` to ``descriptor``, and give the file the mode and owner of the old one."""
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
+    if status is not None and hasattr(os, "fchmod"):
         with suppress(PermissionError):  # only root may give a file away
-            os.fchown(descriptor, there.st_uid, there.st_gid)
-        os.fchmod(descriptor, stat.S_IMODE(there.st_mode))
-    os.fsync(descriptor)  # else a crash of the system soon after could leave an empty file
+            os.fchown(descriptor, status.st_uid, status.st_gid)
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+    os.fsync(descriptor)  # a system crash soon after could otherwise leave an empty file
 
 
 class _NoNewFilesError(Exception):

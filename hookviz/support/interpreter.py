@@ -1,4 +1,4 @@
-"""Moments in which the interpreter holds still, for all threads at once; afterwards it goes on as before."""
+"""Switch off the garbage collector or thread switching for a while, shared by all threads."""
 
 import gc
 import sys
@@ -11,58 +11,61 @@ from hookviz.support.interrupts import Uninterrupted
 
 
 class SharedSwitch:
-    """A switch of the whole interpreter that several threads may turn at once: the last one to leave turns it back."""
+    """A setting of the whole interpreter that several threads may change at once.
 
-    def __init__(self, turn: Callable[[], Any], back: Callable[[Any], None]) -> None:
-        self._turn, self._back = turn, back
+    The first ``acquire`` changes it, the last ``release`` restores it.
+    """
+
+    def __init__(self, change: Callable[[], Any], restore: Callable[[Any], None]) -> None:
+        self._change, self._restore = change, restore
         self._lock = threading.Lock()
-        self._takers: set[object] = set()
+        self._holders: set[object] = set()
         self._before: Any = None
 
-    def take(self, taker: object) -> None:
-        """Turn the switch until ``taker`` leaves."""
+    def acquire(self, holder: object) -> None:
+        """Change the setting at least until ``holder`` releases it."""
         with Uninterrupted(), self._lock:
-            if not self._takers:
-                self._before = self._turn()
-            self._takers.add(taker)
+            if not self._holders:
+                self._before = self._change()
+            self._holders.add(holder)
 
-    def leave(self, taker: object) -> None:
-        """``taker`` is done with it, if it ever took it."""
+    def release(self, holder: object) -> None:
+        """End the hold of ``holder``, if it has one; without any other holder, restore the setting."""
         with Uninterrupted(), self._lock:
-            if taker in self._takers:
-                self._takers.remove(taker)
-                if not self._takers:
-                    self._back(self._before)
+            if holder in self._holders:
+                self._holders.remove(holder)
+                if not self._holders:
+                    self._restore(self._before)
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Turn the switch for the time of the block."""
-        taker = object()
+        """Change the setting within a ``with`` block."""
+        holder = object()
         try:
-            self.take(taker)
+            self.acquire(holder)
             yield
         finally:
             try:
-                self.leave(taker)
-            except KeyboardInterrupt:  # it may have come before the first line
-                self.leave(taker)
+                self.release(holder)
+            except KeyboardInterrupt:  # it may have come before the first line of ``release``
+                self.release(holder)
                 raise
 
 
-def _stop_collecting() -> bool:
+def _disable_gc() -> bool:
     enabled = gc.isenabled()
     gc.disable()
     return enabled
 
 
-def _stop_switching() -> float:
+def _delay_thread_switches() -> float:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(10.0)
     return interval
 
 
-gc_paused = SharedSwitch(_stop_collecting, lambda enabled: gc.enable() if enabled else None)
-"""Thousands of small objects at once would set off the cyclic garbage collector again and again."""
+gc_paused = SharedSwitch(_disable_gc, lambda enabled: gc.enable() if enabled else None)
+"""No cyclic garbage collection, which creating thousands of small objects would start again and again."""
 
-thread_switching_paused = SharedSwitch(_stop_switching, sys.setswitchinterval)
-"""The interpreter does not change threads for so short a time unless somebody waits."""
+thread_switching_paused = SharedSwitch(_delay_thread_switches, sys.setswitchinterval)
+"""No switch to another thread for up to 10 seconds, unless this thread waits for something."""

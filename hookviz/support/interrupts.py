@@ -1,4 +1,4 @@
-"""Interrupts (Ctrl-C, Jupyter's stop) that wait until what must not stay half done is finished."""
+"""Delay interrupts (Ctrl-C, Jupyter's stop button) until a block that must not be interrupted is finished."""
 
 import importlib
 import signal
@@ -6,37 +6,37 @@ import threading
 from types import FrameType
 from typing import Any
 
-# What stands behind the functions of ``signal``, which dress each number up as an enum and take ten times as long.
+# The C module behind ``signal``, whose functions take ten times as long because they convert each number to an enum.
 _signals: Any = importlib.import_module("_signal")
 _SIGINT = int(signal.SIGINT)
 
 
 class Uninterrupted:
-    """Within this, an interrupt (Ctrl-C, Jupyter's stop) waits, and comes at the end.
+    """A ``with`` block that is not interrupted: an interrupt (Ctrl-C, Jupyter's stop button) waits for its end.
 
-    It reaches the main thread only, and stays with whoever handles it: another handler than Python's is asked in the
-    end as it would have been.
+    Interrupts reach only the main thread, so in other threads this does nothing. The handler that was installed before
+    the block is called at its end, be it Python's or another.
 
     >>> with Uninterrupted():
     ...     pass
     """
 
-    __slots__ = ("_before", "_came")
+    __slots__ = ("_handler", "_interrupt")
 
     def __enter__(self) -> None:
-        self._before: Any = None
-        self._came: tuple[int, FrameType | None] | None = None
+        self._handler: Any = None
+        self._interrupt: tuple[int, FrameType | None] | None = None
         if threading.get_ident() == threading.main_thread().ident:
-            before = _signals.getsignal(_SIGINT)
-            if callable(before):  # else it ends the process, or is ignored, and there is nothing to wait for
-                self._before = before
-                _signals.signal(_SIGINT, self._wait)
+            handler = _signals.getsignal(_SIGINT)
+            if callable(handler):  # else the signal ends the process or is ignored: no handler could be delayed
+                self._handler = handler
+                _signals.signal(_SIGINT, self._store)
 
-    def _wait(self, number: int, frame: FrameType | None) -> None:
-        self._came = number, frame
+    def _store(self, number: int, frame: FrameType | None) -> None:
+        self._interrupt = number, frame
 
     def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            _signals.signal(_SIGINT, self._before)
-            if self._came is not None:
-                self._before(*self._came)
+        if self._handler is not None:
+            _signals.signal(_SIGINT, self._handler)
+            if self._interrupt is not None:
+                self._handler(*self._interrupt)

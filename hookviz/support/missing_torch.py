@@ -1,4 +1,4 @@
-"""What stands in the place of the functions that need torch, where it is not installed."""
+"""Stand-ins for the public names that need torch, used if torch is not installed."""
 
 from importlib.util import find_spec
 from typing import Any, NoReturn
@@ -7,16 +7,16 @@ from hookviz.support.messages import say
 
 
 def is_torch_installed() -> bool:
-    """Whether Python finds torch; it is not imported."""
+    """Whether torch is installed; it is not imported."""
     return find_spec("torch") is not None
 
 
-def stand_in(name: str) -> type:
-    """What is ``hookviz.record``, say, where there is no torch: to call it raises an ImportError that says so.
+def make_stand_in(name: str) -> type:
+    """Make a stand-in for the public name ``name``: calling it raises an ImportError that says how to install torch.
 
-    It is a class, as ``WhatIf`` is one: nothing is an instance of it.
+    It is a class without instances, so that ``isinstance(x, hookviz.WhatIf)`` works without torch, too.
 
-    >>> stand_in("record")()
+    >>> make_stand_in("record")()
     Traceback (most recent call last):
     ImportError: hookviz.record needs PyTorch, which is not installed: install it with "pip install torch".
     """

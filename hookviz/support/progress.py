@@ -1,7 +1,7 @@
-"""A progress bar for what takes longer than a second: in a terminal, in Jupyter, or beside a slider.
+"""A progress bar for work that takes longer than a second: in a terminal, in Jupyter, or next to a slider.
 
-The bar is tqdm's; where it is shown is ours. In a terminal tqdm shows and clears it by itself. In Jupyter tqdm leaves
-something in a saved notebook: its widget becomes an error, its line a red band.
+tqdm makes the bar. In a terminal it also shows and clears it. In Jupyter we show it ourselves, since tqdm would leave
+an error (its widget) or a red band (its text) in the saved notebook.
 """
 
 import io
@@ -11,83 +11,84 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-Show = Callable[[str], None]
-"""Shows a line in the place of the one before; an empty one takes it away."""
+ShowLine = Callable[[str], None]
+"""A function that shows a line in place of the previous one; an empty line clears it."""
 
 DELAY = 1.0
-"""Seconds until a bar is shown."""
-PAUSE = 0.1
-"""Seconds from one line to the next, at least."""
-MANY = 20_000
-"""Fewer parts, each of which takes no time to speak of, are done within a second."""
+"""In seconds: how long the work runs before a bar appears."""
+INTERVAL = 0.1
+"""In seconds: the shortest time between two updates of a bar."""
+MIN_COUNT = 20_000
+"""Fewer quick parts than this are always done within a second."""
 
-_place: ContextVar[Show | None] = ContextVar("_place", default=None)
+_show_line: ContextVar[ShowLine | None] = ContextVar("_show_line", default=None)
 
 
 @contextmanager
 def progress(line: str, count: int, done: int = 0) -> Iterator[Callable[..., object]]:
-    """Gives a function to be called after each of ``count`` parts, or with 10 after ten; some may be ``done``.
+    """Show the progress of ``count`` parts of work, of which ``done`` are already finished.
 
-    ``line`` says in words what is done, with ``{n}`` and ``{total}`` in it.
+    Yields a function to call after each part, or with 10 after ten parts. ``line`` is the text of the bar, with ``{n}``
+    and ``{total}`` in it.
 
-    >>> with shown_by(print), progress("{n} of {total}", 2) as tick:
-    ...     tick()  # within a second
+    >>> with show_progress_with(print), progress("{n} of {total}", 2) as tick:
+    ...     tick()  # shows nothing within the first second
     """
-    show = _place.get() or _in_notebook()
+    show = _show_line.get() or _make_notebook_line()
     if show is None and not _is_terminal(sys.stderr):
-        yield _nothing
+        yield _ignore_tick
         return
-    from tqdm.std import tqdm  # only now: hookviz is imported more often than somebody waits
+    from tqdm.std import tqdm  # imported here to keep ``import hookviz`` fast
 
     class Bar(tqdm):  # type: ignore[misc]
-        monitor_interval = 0  # no thread of its own
+        monitor_interval = 0  # else tqdm starts a thread
 
         def display(self, msg: str | None = None, pos: int | None = None) -> bool:
             if show is None:
                 return bool(super().display(msg, pos))
             show(str(self) if msg is None else msg)
-            return False  # nothing was written to its file
+            return False  # tells tqdm that nothing was written to its file
 
-    place = {"file": sys.stderr} if show is None else {"file": io.StringIO(), "ascii": False}
-    look = {"bar_format": f"{line} {{bar:20}}", "leave": False, "delay": DELAY, "mininterval": PAUSE, "miniters": 1}
-    with Bar(total=count, initial=done, position=0, **place, **look) as bar:
+    output = {"file": sys.stderr} if show is None else {"file": io.StringIO(), "ascii": False}
+    style = {"bar_format": f"{line} {{bar:20}}", "leave": False, "delay": DELAY, "mininterval": INTERVAL, "miniters": 1}
+    with Bar(total=count, initial=done, position=0, **output, **style) as bar:
         yield bar.update
 
 
 @contextmanager
-def maybe(line: str, count: int) -> Iterator[Callable[..., object]]:
-    """As ``progress``, for parts that are quickly done: fewer than ``MANY`` do not even load tqdm."""
-    if count < MANY:
-        yield _nothing
+def progress_if_long(line: str, count: int) -> Iterator[Callable[..., object]]:
+    """As ``progress``, for quick parts: with fewer than ``MIN_COUNT`` of them, not even tqdm is imported."""
+    if count < MIN_COUNT:
+        yield _ignore_tick
         return
     with progress(line, count) as tick:
         yield tick
 
 
-def _nothing(parts: int = 1) -> None:
-    """Shows nothing."""
+def _ignore_tick(parts: int = 1) -> None:
+    """Do nothing after a part, as nothing is shown."""
 
 
 @contextmanager
-def shown_by(show: Show) -> Iterator[None]:
-    """Within this, progress is shown by ``show``."""
-    token = _place.set(show)
+def show_progress_with(show: ShowLine) -> Iterator[None]:
+    """Show all progress within a ``with`` block by calling ``show``."""
+    token = _show_line.set(show)
     try:
         yield
     finally:
-        _place.reset(token)
+        _show_line.reset(token)
 
 
 def _is_terminal(stream: Any) -> bool:
-    """Whether somebody sees what is written to ``stream``, which is None in a program without a console."""
+    """Whether ``stream`` writes to a terminal. It is None in a program without a console."""
     try:
         return stream is not None and bool(stream.isatty())
-    except (OSError, ValueError):  # it is closed
+    except (OSError, ValueError):  # the stream is closed
         return False
 
 
-def _in_notebook() -> Show | None:
-    """Shows a line below the cell; an output without content stays in its place."""
+def _make_notebook_line() -> ShowLine | None:
+    """Return a function that shows a line below the notebook cell; None outside a notebook."""
     if "IPython" not in sys.modules:
         return None
     from IPython import get_ipython

@@ -1,4 +1,4 @@
-"""Where a hook's function was written: its name, file, line and text, as a reader would find them."""
+"""Find the name, file, line and source text of a function, as its author knows them."""
 
 import ast
 import functools
@@ -13,65 +13,65 @@ from typing import Any, NamedTuple
 
 
 class Source(NamedTuple):
-    """How a function presents itself."""
+    """The name and source location of a function."""
 
     name: str
-    """``c_hook``; for a lambda its text; for a callable object its class."""
+    """``c_hook``; the text of a lambda; the class of a callable object."""
     file: str | None
-    """A path relative to the working directory or to the library it belongs to, or ``In [4]``."""
+    """A path relative to the working directory or to its library, or ``In [4]`` for a notebook cell."""
     line: int | None
-    """The line in ``file`` on which the function begins, counted from 1."""
+    """The first line of the function in ``file``, counted from 1."""
     text: str | None
-    """The source text, or None where Python has none (a built-in, a lambda typed into a REPL)."""
+    """The source text; None if Python has none (a built-in, a lambda typed into a REPL)."""
     mark: int | None
-    """The line of its only ``return``, if it has just one."""
+    """The line of its ``return``, if it has exactly one."""
 
     @property
     def label(self) -> str:
-        """The name for a narrow place: a lambda as ``λ`` and its body."""
+        """The short name: a lambda is shown as ``λ`` and its body."""
         if not self.name.startswith("lambda"):
             return self.name
         _, _, body = self.name.partition(":")
         return f"λ {body.strip()}" if body else "λ"
 
 
-def describe(function: Callable[..., Any]) -> Source:
-    """How ``function`` presents itself; never raises, whatever it is.
+def describe_function(function: Callable[..., Any]) -> Source:
+    """Find the source of ``function``. It never raises, not even for objects that raise when they are inspected.
 
-    >>> describe(print)
+    >>> describe_function(print)
     Source(name='print', file=None, line=None, text=None, mark=None)
-    >>> describe(functools.partial(print, 1)).name
+    >>> describe_function(functools.partial(print, 1)).name
     'partial(print)'
     """
     try:
-        return _describe(function)
-    except Exception:  # an object whose attributes raise, a wrapper of itself
+        return _describe_unwrapped(function)
+    except Exception:  # for example an object whose attributes raise, or that wraps itself
         return Source(type(function).__name__, None, None, None, None)
 
 
-def _describe(function: Callable[..., Any]) -> Source:
+def _describe_unwrapped(function: Callable[..., Any]) -> Source:
     inner = inspect.unwrap(function)
     if isinstance(inner, functools.partial):
-        source = describe(inner.func)
+        source = describe_function(inner.func)
         return source._replace(name=f"partial({source.name})")
-    code = _code(inner)
+    code = _get_code(inner)
     if code is None:
-        return Source(_name(inner), None, None, None, None)
-    source = _read(code, code.co_filename)._replace(file=where(code.co_filename))
+        return Source(_get_function_name(inner), None, None, None, None)
+    source = _read_source(code, code.co_filename)._replace(file=shorten_filename(code.co_filename))
     if source.name.startswith("lambda"):
         return source
-    return source._replace(name=_name(inner))
+    return source._replace(name=_get_function_name(inner))
 
 
-def _name(function: object) -> str:
+def _get_function_name(function: object) -> str:
     if inspect.ismethod(function):
         return f"{type(function.__self__).__name__}.{function.__name__}"
     name = getattr(function, "__name__", None)
     return name if isinstance(name, str) else type(function).__name__
 
 
-def _code(function: object) -> CodeType | None:
-    """The code of a function, of a method, or of a callable object's ``__call__``."""
+def _get_code(function: object) -> CodeType | None:
+    """Return the code of a function, a method, or the ``__call__`` of an object; None if it is not Python code."""
     for holder in (function, getattr(type(function), "__call__", None)):  # noqa: B004
         code = getattr(holder, "__code__", None)
         if isinstance(code, CodeType):
@@ -80,13 +80,13 @@ def _code(function: object) -> CodeType | None:
 
 
 @lru_cache(maxsize=1024)
-def _read(code: CodeType, filename: str) -> Source:
-    """All but the file, which is named anew each time: a notebook cell that runs again has another number.
+def _read_source(code: CodeType, filename: str) -> Source:
+    """Find the source of ``code``, without ``Source.file``: a notebook cell gets a new number when it runs again.
 
-    ``filename`` belongs to the key, since code objects of two files can be equal.
+    ``filename`` is a parameter because it must be part of the cache key: code objects of two files can be equal.
     """
     lines = linecache.getlines(filename)
-    node = _find(tuple(lines), code)
+    node = _find_definition(tuple(lines), code)
     name = "lambda" if code.co_name == "<lambda>" else code.co_name
     if node is None:
         return Source(name, None, None if filename.startswith("<") else code.co_firstlineno, None, None)
@@ -104,65 +104,69 @@ def _dedent(text: str) -> str:
     return "".join(line[indent:] if line[:indent].isspace() else line for line in text.splitlines(True)).rstrip()
 
 
-def _find(lines: tuple[str, ...], code: CodeType) -> ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The definition that compiled to ``code``: by its lines, and of several lambdas by their columns."""
+def _find_definition(
+    lines: tuple[str, ...], code: CodeType
+) -> ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """Find the definition that was compiled to ``code``, by its first line; several lambdas differ by their columns."""
     best = None
-    for node in _definitions(lines):
+    for node in _list_definitions(lines):
         if isinstance(node, ast.Lambda) != (code.co_name == "<lambda>"):
             continue
         decorated = [d.lineno for d in getattr(node, "decorator_list", [])]
-        if code.co_firstlineno in (node.lineno, *decorated) and _holds(node, code):
+        if code.co_firstlineno in (node.lineno, *decorated) and _contains_code(node, code):
             best = node
     return best
 
 
-_TRIES = 3
+_PARSE_ATTEMPTS = 3
 
 
 @lru_cache(maxsize=64)
-def _definitions(lines: tuple[str, ...]) -> tuple[ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef, ...]:
-    tree = _parsed("".join(lines))
+def _list_definitions(lines: tuple[str, ...]) -> tuple[ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef, ...]:
+    tree = _parse_python("".join(lines))
     if tree is None:
         return ()
     return tuple(n for n in ast.walk(tree) if isinstance(n, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef))
 
 
-def _parsed(text: str) -> ast.Module | None:
-    """``text`` as a tree; None where that is no Python, such as a notebook's magics or a file that has changed."""
-    for _ in range(_TRIES):
+def _parse_python(text: str) -> ast.Module | None:
+    """Parse ``text``; None if it is not valid Python, such as a cell with magics or a file that has changed."""
+    for _ in range(_PARSE_ATTEMPTS):
         try:
             return ast.parse(text)
         except (SyntaxError, ValueError):
             return None
         except SystemError:
-            # CPython 3.11 raises it if something else is parsed meanwhile, as for the traceback of a finalizer's error.
+            # CPython 3.11 raises it if other code is parsed at the same time, e.g. to print an error of a finalizer.
             continue
     return None
 
 
-def _holds(node: ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef, code: CodeType) -> bool:
-    """Whether the instructions of ``code`` stand inside ``node``."""
-    spots = [(line, column) for line, _, column, _ in code.co_positions() if line and column is not None and column]
+def _contains_code(node: ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef, code: CodeType) -> bool:
+    """Whether the instructions of ``code`` lie inside ``node``."""
+    positions = [(line, column) for line, _, column, _ in code.co_positions() if line and column is not None and column]
     body = node.body if isinstance(node, ast.Lambda) else node
     start, end = (body.lineno, body.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
-    return not spots or start <= max(spots) <= end
+    return not positions or start <= max(positions) <= end
 
 
-def where(filename: str) -> str | None:
-    """``filename`` as a reader would name it: a notebook cell, or a path that holds nothing of the machine.
+def shorten_filename(filename: str) -> str | None:
+    """Shorten ``filename`` to a notebook cell, or to a path that reveals nothing about the machine; None for a REPL.
 
-    >>> where("<stdin>") is None
+    >>> shorten_filename("<stdin>") is None
     True
-    >>> where(os.path.join(os.path.abspath(os.sep), "nowhere", "a.py"))
+    >>> shorten_filename(os.path.join(os.path.abspath(os.sep), "nowhere", "a.py"))
     'a.py'
     """
-    cell = _cell(filename)
+    cell = _name_notebook_cell(filename)
     if cell is not None:
         return cell
     if filename.startswith("<"):
         return None
     longest = sorted(filter(None, sys.path), key=len, reverse=True)
-    libraries = [folder for folder in longest if folder.endswith("-packages")]  # one may lie in the working directory
+    libraries = [
+        folder for folder in longest if folder.endswith("-packages")
+    ]  # before the working directory, which may contain them
     for folder in (*libraries, os.getcwd(), *longest):
         root = os.path.join(os.path.realpath(folder), "")
         if os.path.realpath(filename).startswith(root):
@@ -170,8 +174,8 @@ def where(filename: str) -> str | None:
     return os.path.basename(filename)
 
 
-def _cell(filename: str) -> str | None:
-    """``In [4]`` when IPython compiled ``filename`` from the fourth cell."""
+def _name_notebook_cell(filename: str) -> str | None:
+    """Return ``In [4]`` if IPython compiled ``filename`` from the fourth cell, else None."""
     get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
     shell = get_ipython() if get_ipython else None
     cells: dict[str, int] = getattr(getattr(shell, "compile", None), "_filename_map", {})

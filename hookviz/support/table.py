@@ -1,17 +1,17 @@
-"""Rows that are a list in Python and a table in Jupyter."""
+"""Rows that act as a list in Python and show themselves as a table in Jupyter."""
 
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Generic, TypeVar, overload
 
 from hookviz.support.messages import say
-from hookviz.support.printable import printable
+from hookviz.support.printable import make_printable
 
-T = TypeVar("T")
+RowT = TypeVar("RowT")
 
 
-class Table(Sequence[T], Generic[T]):
-    """An unchangeable list of rows which shows itself as a table.
+class Table(Sequence[RowT], Generic[RowT]):
+    """An immutable list of rows that shows itself as a table.
 
     >>> numbers = Table([1, 4], ("n", "half"), lambda n: (str(n), str(n / 2)))
     >>> numbers[1], len(numbers)
@@ -21,11 +21,15 @@ class Table(Sequence[T], Generic[T]):
     1  0.5
     4  2.0
 
-    Without rows it says ``nothing``, where that is given.
+    Without rows it shows the text ``nothing``, if given.
     """
 
     def __init__(
-        self, rows: Iterable[T], head: Sequence[str], cells: Callable[[T], Sequence[str]], nothing: str | None = None
+        self,
+        rows: Iterable[RowT],
+        head: Sequence[str],
+        cells: Callable[[RowT], Sequence[str]],
+        nothing: str | None = None,
     ) -> None:
         self._rows = tuple(rows)
         self._head = tuple(head)
@@ -33,10 +37,10 @@ class Table(Sequence[T], Generic[T]):
         self._nothing = nothing
 
     @overload
-    def __getitem__(self, index: int) -> T: ...
+    def __getitem__(self, index: int) -> RowT: ...
     @overload
-    def __getitem__(self, index: slice) -> "Table[T]": ...
-    def __getitem__(self, index: int | slice) -> "T | Table[T]":
+    def __getitem__(self, index: slice) -> "Table[RowT]": ...
+    def __getitem__(self, index: int | slice) -> "RowT | Table[RowT]":
         if isinstance(index, slice):
             return Table(self._rows[index], self._head, self._cells, self._nothing)
         return self._rows[index]
@@ -51,13 +55,13 @@ class Table(Sequence[T], Generic[T]):
         return hash(self._rows)
 
     def texts(self) -> list[tuple[str, ...]]:
-        """The cells' texts, row by row, without the head."""
+        """Return the texts of the cells, row by row, without the head."""
         return [tuple(self._cells(row)) for row in self._rows]
 
     def __repr__(self) -> str:
         if not self._rows and self._nothing is not None:
             return self._nothing
-        lines = [tuple(map(printable, line)) for line in (self._head, *self.texts())]
+        lines = [tuple(map(make_printable, line)) for line in (self._head, *self.texts())]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self._head))]
         fill = (" ".join(cell.ljust(width + 1) for cell, width in zip(line, widths, strict=True)) for line in lines)
         return "\n".join(line.rstrip() for line in fill)
@@ -66,9 +70,9 @@ class Table(Sequence[T], Generic[T]):
         if not self._rows:
             return f'<p class="hv-table">{escape(self._nothing or say("table.nothing"))}</p>'
         head = "".join(f'<th scope="col" style="text-align: left">{escape(cell)}</th>' for cell in self._head)
-        rows = "".join("<tr>" + "".join(map(_cell, line)) + "</tr>" for line in self.texts())
+        rows = "".join("<tr>" + "".join(map(_render_cell, line)) + "</tr>" for line in self.texts())
         return f'<table class="hv-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
-def _cell(text: str) -> str:
-    return f'<td style="text-align: left; unicode-bidi: isolate">{escape(printable(text))}</td>'
+def _render_cell(text: str) -> str:
+    return f'<td style="text-align: left; unicode-bidi: isolate">{escape(make_printable(text))}</td>'

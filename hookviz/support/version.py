@@ -1,3 +1,3 @@
-"""Which hookviz this is."""
+"""The version of hookviz."""
 
 VERSION = "0.1.0"

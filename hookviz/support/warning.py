@@ -1,5 +1,5 @@
-"""The category of hookviz's warnings."""
+"""The category of all warnings of hookviz."""
 
 
 class HookvizWarning(UserWarning):
-    """Something could not be observed, or a recording grows without end; what is observed runs as it would have."""
+    """Something could not be observed, or a recording grows without end; your program runs as it would have."""

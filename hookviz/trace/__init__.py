@@ -1,4 +1,4 @@
-"""What happened in a pass: an ordered list of steps over a graph, plain data that can be saved and shown."""
+"""The data of a recording: steps, values, hooks and the graph, as plain rows that can be saved and shown."""
 
 from hookviz.trace.hooks import Hook
 from hookviz.trace.notes import Note
@@ -8,7 +8,7 @@ from hookviz.trace.rows import (
     FORWARD_HOOK_KINDS,
     HOOK_KINDS,
     KINDS,
-    MISSING,
+    MISSING_REASONS,
     MODULE_HOOK_KINDS,
     STEP_HOOK_KINDS,
     SUBJECTS,
@@ -16,7 +16,7 @@ from hookviz.trace.rows import (
     HookPlace,
     HookRow,
     ModuleRow,
-    Place,
+    NodeOutput,
     SavedRow,
     ScaleRow,
     StepRow,
@@ -31,7 +31,7 @@ __all__ = [
     "FORWARD_HOOK_KINDS",
     "HOOK_KINDS",
     "KINDS",
-    "MISSING",
+    "MISSING_REASONS",
     "MODULE_HOOK_KINDS",
     "STEP_HOOK_KINDS",
     "SUBJECTS",
@@ -40,9 +40,9 @@ __all__ = [
     "HookPlace",
     "HookRow",
     "ModuleRow",
+    "NodeOutput",
     "Note",
     "Part",
-    "Place",
     "ReasonRow",
     "SavedRow",
     "ScaleRow",

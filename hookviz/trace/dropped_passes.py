@@ -1,128 +1,133 @@
-"""Letting go of the oldest passes of a trace, so that a long recording does not grow without end."""
+"""Drop the oldest passes of a trace, so that a long recording does not grow without end."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from hookviz.trace.folded_rows import StepRows, ValueRows
-from hookviz.trace.rows import CallRow, SavedRow, ScaleRow, StepRow, TensorRow
+from hookviz.trace.compact_rows import StepRows, ValueRows
+from hookviz.trace.rows import SavedRow, ScaleRow, StepRow, TensorRow
 from hookviz.trace.trace import TraceData
 
-Row = TypeVar("Row")
-Numbers = dict[int, int]
-"""The number that something had → the number that it has now; what was let go of is not in it."""
+RowT = TypeVar("RowT")
+NumberMap = dict[int, int]
+"""Old index → new index; indexes that were dropped are missing."""
 
 
-class Renumbered(NamedTuple):
-    """What became of the numbers in a trace."""
+class NewNumbers(NamedTuple):
+    """The new indexes of nodes, calls and hooks after passes were dropped."""
 
-    nodes: Numbers
-    calls: Numbers
-    hooks: Numbers
+    nodes: NumberMap
+    calls: NumberMap
+    hooks: NumberMap
 
 
-def drop_passes(trace: TraceData, count: int) -> Renumbered:
-    """Let go of the first ``count`` passes and of all that only they need: their steps, graphs, values and hooks.
+def drop_passes(trace: TraceData, count: int) -> NewNumbers:
+    """Remove the first ``count`` passes from ``trace``, with all steps, nodes, values and hooks that only they need.
 
-    What is left is a trace as if the recording had begun with the next pass: passes, steps and nodes are counted from
-    0 again, and ``trace.dropped`` says how many passes there were before. Modules keep their numbers, and calls of a
-    module the count of all calls.
+    The result is a trace whose recording began with the next pass: passes, steps and nodes are counted from 0 again,
+    and ``trace.dropped`` grows by ``count``. Modules keep their indexes, and ``CallRow.number`` still counts all calls.
     """
     rows = [row for row in trace.rows if row.pass_id >= count]
     tensors = [row for row in trace.tensors if row.pass_id >= count]
     saved = [row for row in trace.saved if row.pass_id >= count]
-    trace.owners = _owners(trace, rows)
-    hooked = {i for there in trace.hooked[count:] for i in there}
-    hooks = _numbers(hooked | {row.hook for row in rows})
-    named = {row.node for row in rows} | {row.node for row in tensors} | {trace.hook_rows[i].node for i in hooks}
     scales = [row for row in trace.scales if row.pass_id >= count]
-    starts = {node for places in trace.roots[count:] for node, _ in places}
-    nodes = _numbers(_nodes(trace, named | starts | {part[0] for row in rows for part in row.parts}))
-    told = {i for row in rows for i in _values_of(row)} | {i for row in saved for i in _several(row.value)}
-    move = _Move(
+    trace.owners = _reassign_leaves(trace, rows)
+    registered = {hook for hooks in trace.hooked[count:] for hook in hooks}
+    hooks = _number_anew(registered | {row.hook for row in rows})
+    needed_nodes = {row.node for row in rows} | {row.node for row in tensors} | {trace.hook_rows[i].node for i in hooks}
+    needed_nodes |= {node for roots in trace.roots[count:] for node, _ in roots}
+    needed_nodes |= {part[0] for row in rows for part in row.parts}
+    nodes = _number_anew(_find_reachable_nodes(trace, needed_nodes))
+    values = {i for row in rows for i in _iter_value_indexes(row)} | {i for row in saved for i in _as_tuple(row.value)}
+    renumberer = _Renumberer(
         count,
         nodes,
         hooks=hooks,
-        calls=_numbers(_calls(trace, rows, nodes)),
-        values=_numbers(told | {i for t in tensors for i in (t.data, t.grad)}),
-        steps=_numbers(i for i, row in enumerate(trace.rows) if row.pass_id >= count),
+        calls=_number_anew(_find_needed_calls(trace, rows, nodes)),
+        values=_number_anew(values | {i for row in tensors for i in (row.data, row.grad)}),
+        steps=_number_anew(i for i, row in enumerate(trace.rows) if row.pass_id >= count),
     )
-    trace.rows = StepRows(move.step(row) for row in rows)
-    trace.tensors = [move.tensor(row) for row in tensors]
-    trace.saved = [move.saved(row) for row in saved]
-    trace.scales = [move.scale(row) for row in scales]
-    move.rest(trace)
+    trace.rows = StepRows(renumberer.step(row) for row in rows)
+    trace.tensors = [renumberer.tensor(row) for row in tensors]
+    trace.saved = [renumberer.saved(row) for row in saved]
+    trace.scales = [renumberer.scale(row) for row in scales]
+    renumberer.apply_to_other_tables(trace)
     trace.dropped += count
-    trace.forget()
-    return Renumbered(nodes, move.calls, move.hooks)
+    trace.clear_caches()
+    return NewNumbers(nodes, renumberer.calls, renumberer.hooks)
 
 
-def _numbers(kept: Iterable[Any]) -> Numbers:
-    return {old: new for new, old in enumerate(sorted(i for i in kept if i is not None))}
+def _number_anew(indexes: Iterable[Any]) -> NumberMap:
+    """Number the remaining ``indexes`` from 0 on, in order; None is ignored."""
+    return {old: new for new, old in enumerate(sorted(i for i in indexes if i is not None))}
 
 
-def _nodes(trace: TraceData, needed: set[int]) -> set[int]:
-    """The nodes that are needed, and the graphs below them."""
-    following: dict[int, list[int]] = {}
+def _find_reachable_nodes(trace: TraceData, starts: set[int]) -> set[int]:
+    """Return ``starts`` and all nodes that can be reached from them; -1 is ignored."""
+    next_nodes: dict[int, list[int]] = {}
     for (start, _), (end, _) in trace.edges.items():
-        following.setdefault(start, []).append(end)
-    found: set[int] = set()
-    queue = list(needed)
+        next_nodes.setdefault(start, []).append(end)
+    reached: set[int] = set()
+    queue = list(starts)
     while queue:
         node = queue.pop()
-        if node >= 0 and node not in found:
-            found.add(node)
-            queue += following.get(node, ())
-    return found
+        if node >= 0 and node not in reached:
+            reached.add(node)
+            queue += next_nodes.get(node, ())
+    return reached
 
 
-def _owners(trace: TraceData, rows: list[StepRow]) -> dict[int, int]:
-    """Who made each node; a leaf belongs to the first call of its module, and now that is the first that is kept."""
-    first: dict[int, int] = {}
+def _reassign_leaves(trace: TraceData, rows: list[StepRow]) -> dict[int, int]:
+    """Return the owners of all nodes, with each leaf assigned to the first remaining call of its module."""
+    first_calls: dict[int, int] = {}
     for row in rows:
         if row.call >= 0:
-            first.setdefault(trace.calls[row.call].module, row.call)
-    leaves = {node for node in trace.owners if trace.ops[node] == "AccumulateGrad"}
-    modules = {node: trace.calls[call].module for node, call in trace.owners.items()}
-    return {node: first.get(modules[node], call) if node in leaves else call for node, call in trace.owners.items()}
+            first_calls.setdefault(trace.calls[row.call].module, row.call)
+    owners = {}
+    for node, call in trace.owners.items():
+        is_leaf = trace.ops[node] == "AccumulateGrad"
+        owners[node] = first_calls.get(trace.calls[call].module, call) if is_leaf else call
+    return owners
 
 
-def _calls(trace: TraceData, rows: list[StepRow], nodes: Numbers) -> set[int]:
-    """The calls that the steps speak of, those that made the nodes, and those around them."""
-    found: set[int] = set()
+def _find_needed_calls(trace: TraceData, rows: list[StepRow], nodes: NumberMap) -> set[int]:
+    """Return the calls of the steps ``rows``, the calls that made ``nodes``, and all calls around these."""
+    needed: set[int] = set()
     queue = [row.call for row in rows] + [call for node, call in trace.owners.items() if node in nodes]
     while queue:
         call = queue.pop()
-        if call >= 0 and call not in found:
-            found.add(call)
-            queue += [parent for parent in (trace.calls[call].parent,) if parent is not None]
-    return found
+        if call >= 0 and call not in needed:
+            needed.add(call)
+            parent = trace.calls[call].parent
+            if parent is not None:
+                queue.append(parent)
+    return needed
 
 
-def _values_of(row: StepRow) -> Iterator[int | None]:
+def _iter_value_indexes(row: StepRow) -> Iterator[int | None]:
     for values in (row.before, row.after):
-        yield from _several(values)
+        yield from _as_tuple(values)
     for _, _, value in row.parts:
         yield value
 
 
-def _several(values: Any) -> tuple[int | None, ...]:
+def _as_tuple(values: Any) -> tuple[int | None, ...]:
     return values if isinstance(values, tuple) else (values,)
 
 
-class _Move(NamedTuple):
-    """Puts the new numbers in place of the old ones."""
+class _Renumberer(NamedTuple):
+    """Replaces old indexes by new ones. Each field but the first maps the indexes of one table."""
 
-    passes: int
-    nodes: Numbers
-    calls: Numbers
-    hooks: Numbers
-    values: Numbers
-    steps: Numbers
+    dropped_passes: int
+    nodes: NumberMap
+    calls: NumberMap
+    hooks: NumberMap
+    values: NumberMap
+    steps: NumberMap
 
     def step(self, row: StepRow) -> StepRow:
-        """A step with its new numbers; a cause that was let go of is no longer known."""
+        """Return a step with new indexes; a cause that was dropped becomes None."""
         return row._replace(
-            pass_id=row.pass_id - self.passes,
+            pass_id=row.pass_id - self.dropped_passes,
             node=self.nodes.get(row.node, -1),
             call=self.calls.get(row.call, -1),
             hook=None if row.hook is None else self.hooks[row.hook],
@@ -133,43 +138,43 @@ class _Move(NamedTuple):
         )
 
     def value(self, index: Any) -> Any:
-        """One value, or several."""
+        """Return the new index of a value, or those of a tuple of values."""
         if isinstance(index, tuple):
             return tuple(self.value(i) for i in index)
         return None if index is None else self.values[index]
 
     def tensor(self, row: TensorRow) -> TensorRow:
-        """A tensor with its new numbers."""
-        data, grad = self.value(row.data), self.value(row.grad)
-        return row._replace(pass_id=row.pass_id - self.passes, node=self.nodes[row.node], data=data, grad=grad)
+        """Return a tensor with new indexes."""
+        pass_id, data, grad = row.pass_id - self.dropped_passes, self.value(row.data), self.value(row.grad)
+        return row._replace(pass_id=pass_id, node=self.nodes[row.node], data=data, grad=grad)
 
     def saved(self, row: SavedRow) -> SavedRow:
-        """What a node saved, with its new numbers."""
-        return row._replace(pass_id=row.pass_id - self.passes, node=self.nodes[row.node], value=self.value(row.value))
+        """Return a saved value with new indexes."""
+        pass_id, value = row.pass_id - self.dropped_passes, self.value(row.value)
+        return row._replace(pass_id=pass_id, node=self.nodes[row.node], value=value)
 
     def scale(self, row: ScaleRow) -> ScaleRow:
-        """A scale with its new numbers."""
-        at, others = (tuple(self.nodes[node] for node in there if node in self.nodes) for there in (row.at, row.others))
-        return row._replace(pass_id=row.pass_id - self.passes, at=at, others=others)
+        """Return a scale with new indexes, without the nodes that were dropped."""
+        at = tuple(self.nodes[node] for node in row.at if node in self.nodes)
+        others = tuple(self.nodes[node] for node in row.others if node in self.nodes)
+        return row._replace(pass_id=row.pass_id - self.dropped_passes, at=at, others=others)
 
-    def rest(self, trace: TraceData) -> None:
-        """Everything that is kept because a step, a tensor or a graph needs it."""
+    def apply_to_other_tables(self, trace: TraceData) -> None:
+        """Renumber the tables without a pass: of hooks, calls, edges, nodes and values, and the lists per pass."""
         nodes, calls, hooks = self.nodes, self.calls, self.hooks
-        roots, hooked = trace.roots[self.passes :], trace.hooked[self.passes :]
-        trace.roots = [[(nodes[node], output) for node, output in places] for places in roots]
-        trace.hooked = [[hooks[i] for i in there] for there in hooked]
-        trace.hook_rows = [row._replace(node=nodes.get(row.node, -1)) for row in _of(trace.hook_rows, hooks)]
-        trace.calls = [row._replace(parent=calls.get(_parent(row), None)) for row in _of(trace.calls, calls)]
-        ends = ((start, slot, end) for (start, slot), end in trace.edges.items() if start in nodes)
-        trace.edges = {(nodes[start], slot): (nodes[end], output) for start, slot, (end, output) in ends}
+        trace.roots = [
+            [(nodes[node], output) for node, output in roots] for roots in trace.roots[self.dropped_passes :]
+        ]
+        trace.hooked = [[hooks[i] for i in registered] for registered in trace.hooked[self.dropped_passes :]]
+        trace.hook_rows = [row._replace(node=nodes.get(row.node, -1)) for row in _select_rows(trace.hook_rows, hooks)]
+        call_rows = _select_rows(trace.calls, calls)
+        trace.calls = [row._replace(parent=None if row.parent is None else calls[row.parent]) for row in call_rows]
+        edges = ((start, slot, end) for (start, slot), end in trace.edges.items() if start in nodes)
+        trace.edges = {(nodes[start], slot): (nodes[end], output) for start, slot, (end, output) in edges}
         trace.owners = {nodes[node]: calls[call] for node, call in trace.owners.items() if node in nodes}
         trace.outside = {nodes[node] for node in trace.outside if node in nodes}
-        trace.ops, trace.values = _of(trace.ops, nodes), ValueRows(_of(trace.values, self.values))
+        trace.ops, trace.values = _select_rows(trace.ops, nodes), ValueRows(_select_rows(trace.values, self.values))
 
 
-def _of(rows: list[Row], kept: Numbers) -> list[Row]:
-    return [row for i, row in enumerate(rows) if i in kept]
-
-
-def _parent(row: CallRow) -> int:
-    return -1 if row.parent is None else row.parent
+def _select_rows(rows: list[RowT], numbers: NumberMap) -> list[RowT]:
+    return [row for i, row in enumerate(rows) if i in numbers]

@@ -1,4 +1,4 @@
-"""A hook as a person is given it: whose it is, where it is kept, and where it was written."""
+"""The public class ``Hook``: its owner, its place in torch, and its source location."""
 
 from dataclasses import dataclass
 
@@ -8,44 +8,44 @@ from hookviz.support.source_code import Source
 
 @dataclass(frozen=True)
 class Hook:
-    """A hook where it is kept: whose, in which dict, in which place, and where it was written."""
+    """A registered hook: its owner (``on``), the dict that holds it, its place there, and its source location."""
 
     on: str
     kind: str
     source_: Source
     kept_in: str
     place: int
-    """Its place among the hooks of its dict, counted from 0, in the order in which they run."""
+    """Its position among the hooks of its dict, counted from 0, in the order in which they run."""
     total: int
     flags: tuple[str, ...] = ()
     """How it was registered: ``with_kwargs``, ``always_call``, ``global``."""
 
     @property
     def name(self) -> str:
-        """``c_hook``; a lambda's text; a callable object's class."""
+        """``c_hook``; the text of a lambda; the class of a callable object."""
         return self.source_.name
 
     @property
     def label(self) -> str:
-        """The name for a narrow place."""
+        """The short name; a lambda is shown as ``λ`` and its body."""
         return self.source_.label
 
     @property
     def file(self) -> str | None:
-        """Where it was written: ``In [4]`` or a relative path; None if Python does not know."""
+        """The file with its source: ``In [4]`` or a relative path; None if Python does not know it."""
         return self.source_.file
 
     @property
     def line(self) -> int | None:
-        """The line in ``file``, counted from 1."""
+        """The first line in ``file``, counted from 1."""
         return self.source_.line
 
     @property
     def source(self) -> str | None:
-        """Its source text, or None where there is none."""
+        """Its source text; None if Python has none."""
         return self.source_.text
 
     @property
     def where(self) -> str:
-        """File and line in words, empty where unknown."""
+        """File and line as text; empty if unknown."""
         return say("hook.where", file=self.file, line=self.line) if self.file else ""

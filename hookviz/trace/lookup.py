@@ -1,4 +1,4 @@
-"""What is in the tables of a trace, by pass, node and call: each table is read once, however many passes there are."""
+"""Indexes of the tables of a trace by pass, node and call. Each index is built once, in one run through its table."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,30 +11,30 @@ from hookviz.trace.rows import HookPlace, HookRow, SavedRow, ScaleRow, TensorRow
 if TYPE_CHECKING:
     from hookviz.trace.tables import TraceTables
 
-Size = tuple[int, ...]
+TableSizes = tuple[int, ...]
 
 
 class PassHooks(NamedTuple):
-    """The hooks that were registered on the graph of one pass, by their places in ``hook_rows``."""
+    """The hooks that were registered on the graph of one pass, as indexes of ``hook_rows``."""
 
-    of_node: Mapping[int, Sequence[int]]
+    by_node: Mapping[int, Sequence[int]]
     """Node → its hooks, in order."""
-    of_module: Mapping[int, Sequence[int]]
+    by_module: Mapping[int, Sequence[int]]
     """Module → its hooks, in order."""
     places: Mapping[int, HookPlace]
-    """Hook → its place among those of its dict."""
+    """Hook → its place in its hook dict."""
 
 
-def table_sizes(trace: "TraceTables") -> Size:
-    """How much each table of ``trace`` holds: while a recording runs they grow, and what was looked up grows old."""
+def table_sizes(trace: "TraceTables") -> TableSizes:
+    """Return the sizes of the tables of ``trace``: if one changes, as during a recording, the indexes are outdated."""
     tables = (trace.ops, trace.edges, trace.owners, trace.tensors, trace.scales, trace.rows, trace.roots)
     return tuple(map(len, (*tables, trace.saved, trace.hook_rows, trace.hooked)))
 
 
 class Lookup:
-    """Answers by pass, node and call what the tables of a trace hold in one row after the other.
+    """Finds the rows of a trace by pass, node and call.
 
-    It holds the tables, not the trace: a trace that nobody needs any more goes at once.
+    It refers to the tables, not to the trace: without a reference cycle, an unused trace is freed at once.
     """
 
     def __init__(self, trace: "TraceTables") -> None:
@@ -49,106 +49,106 @@ class Lookup:
 
     @cached_property
     def leaf_names(self) -> dict[int, str]:
-        """Node of a leaf → the last name that was found for it."""
+        """Leaf node → the last name that was found for it."""
         return {row.node: row.name for row in self._tensors if row.leaf and row.name}
 
     # -- the graph
 
     @cached_property
-    def following(self) -> dict[int, list[tuple[int, int]]]:
-        """Node → (its input, the node there) for each way that its gradients take."""
-        found: dict[int, list[tuple[int, int]]] = {}
+    def next_nodes(self) -> dict[int, list[tuple[int, int]]]:
+        """Node → (slot, next node) for each of its edges."""
+        index: dict[int, list[tuple[int, int]]] = {}
         for (start, slot), (end, _) in self._edges.items():
-            found.setdefault(start, []).append((slot, end))
-        return found
+            index.setdefault(start, []).append((slot, end))
+        return index
 
     @cached_property
-    def _edge_places(self) -> dict[int, int]:
-        """Node → its place among the nodes that have edges, in the order in which these were found."""
-        return {node: place for place, node in enumerate(self.following)}
+    def _edge_order(self) -> dict[int, int]:
+        """Node → its position among the nodes with edges, in the order of the recording."""
+        return {node: position for position, node in enumerate(self.next_nodes)}
 
-    def ways(self, nodes: Iterable[int]) -> list[tuple[int, int, int]]:
-        """(node, its input, the node there) for each way from ``nodes``, in the order in which edges were found."""
-        places, following = self._edge_places, self.following
-        starts = sorted(places.keys() & set(nodes), key=places.__getitem__)
-        return [(node, slot, end) for node in starts for slot, end in following[node]]
+    def out_edges(self, nodes: Iterable[int]) -> list[tuple[int, int, int]]:
+        """Return (node, slot, next node) for each edge from ``nodes``, in the order of the recording."""
+        order, next_nodes = self._edge_order, self.next_nodes
+        starts = sorted(order.keys() & set(nodes), key=order.__getitem__)
+        return [(node, slot, end) for node in starts for slot, end in next_nodes[node]]
 
     @cached_property
     def outputs(self) -> dict[int, list[int]]:
         """Node → its outputs to which an edge leads, or at which a pass begins."""
-        found: dict[int, set[int]] = {}
-        starts = (place for places in self._roots for place in places)
-        for places in (self._edges.values(), starts):
-            for node, output in places:
-                found.setdefault(node, set()).add(output)
-        return {node: sorted(outputs) for node, outputs in found.items()}
+        index: dict[int, set[int]] = {}
+        roots = (root for roots_of_pass in self._roots for root in roots_of_pass)
+        for node_outputs in (self._edges.values(), roots):
+            for node, output in node_outputs:
+                index.setdefault(node, set()).add(output)
+        return {node: sorted(outputs) for node, outputs in index.items()}
 
     # -- passes
 
     @cached_property
     def _steps(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for index, row in enumerate(self._rows):
-            found.setdefault(row.pass_id, []).append(index)
-        return found
+        index: dict[int, list[int]] = {}
+        for step, row in enumerate(self._rows):
+            index.setdefault(row.pass_id, []).append(step)
+        return index
 
     @property
     def passes(self) -> list[int]:
-        """The passes in which something happened."""
+        """The passes that have steps."""
         return sorted(self._steps)
 
     def steps(self, pass_id: int) -> Sequence[int]:
-        """The steps of a pass, in order."""
+        """Return the steps of a pass, in order."""
         return self._steps.get(pass_id, ())
 
     @cached_property
     def _tensors_at(self) -> dict[tuple[int, int], list[TensorRow]]:
-        found: dict[tuple[int, int], list[TensorRow]] = {}
+        index: dict[tuple[int, int], list[TensorRow]] = {}
         for row in self._tensors:
-            found.setdefault((row.pass_id, row.node), []).append(row)
-        return found
+            index.setdefault((row.pass_id, row.node), []).append(row)
+        return index
 
     def tensors(self, pass_id: int, node: int) -> list[TensorRow]:
-        """The tensors that stood at a node when a pass began."""
+        """Return the tensors of a node, as they were when a pass began."""
         return self._tensors_at.get((pass_id, node), [])
 
     @cached_property
     def _tensors_of(self) -> dict[int, list[TensorRow]]:
-        found: dict[int, list[TensorRow]] = {}
+        index: dict[int, list[TensorRow]] = {}
         for row in self._tensors:
-            found.setdefault(row.node, []).append(row)
-        return found
+            index.setdefault(row.node, []).append(row)
+        return index
 
     def tensors_before(self, pass_id: int, node: int) -> list[TensorRow]:
-        """The tensors that stood at a node when earlier passes began, the last one at the end."""
+        """Return the tensors of a node in earlier passes, the latest pass last."""
         rows = self._tensors_of.get(node, [])
         return rows[: bisect_left(rows, pass_id, key=attrgetter("pass_id"))]
 
     @cached_property
     def _saved_at(self) -> dict[tuple[int, int], list[SavedRow]]:
-        found: dict[tuple[int, int], list[SavedRow]] = {}
+        index: dict[tuple[int, int], list[SavedRow]] = {}
         for row in self._saved:
-            found.setdefault((row.pass_id, row.node), []).append(row)
-        return found
+            index.setdefault((row.pass_id, row.node), []).append(row)
+        return index
 
     def saved(self, pass_id: int, node: int) -> list[SavedRow]:
-        """What a node had saved for its formula when a pass began."""
+        """Return what a node had saved for its formula when a pass began."""
         return self._saved_at.get((pass_id, node), [])
 
     @cached_property
-    def computed(self) -> dict[tuple[int, int], int]:
+    def compute_steps(self) -> dict[tuple[int, int], int]:
         """(pass, node) → the last step in which the node computed."""
         return {(row.pass_id, row.node): step for step, row in enumerate(self._rows) if row.kind == "compute"}
 
     @cached_property
     def _scales_of(self) -> dict[int, list[ScaleRow]]:
-        found: dict[int, list[ScaleRow]] = {}
+        index: dict[int, list[ScaleRow]] = {}
         for row in self._scales:
-            found.setdefault(row.pass_id, []).append(row)
-        return found
+            index.setdefault(row.pass_id, []).append(row)
+        return index
 
     def scales(self, pass_id: int) -> list[ScaleRow]:
-        """What a GradScaler has multiplied the gradients of a pass by."""
+        """Return the scales by which a GradScaler multiplied the gradients of a pass."""
         return self._scales_of.get(pass_id, [])
 
     @cached_property
@@ -157,34 +157,34 @@ class Lookup:
         return [step for step, row in enumerate(self._rows) if row.kind == "optimizer_step"]
 
     @cached_property
-    def made(self) -> dict[int, list[int]]:
-        """Module call → the nodes that it made itself, not through a module inside it."""
-        found: dict[int, list[int]] = {}
+    def nodes_by_call(self) -> dict[int, list[int]]:
+        """Module call → the nodes that it made itself, not those of module calls inside it."""
+        index: dict[int, list[int]] = {}
         for node, call in self._owners.items():
-            found.setdefault(call, []).append(node)
-        return found
+            index.setdefault(call, []).append(node)
+        return index
 
     # -- hooks
 
     @cached_property
-    def fired(self) -> dict[tuple[int, int], list[int]]:
-        """(pass, module call) → the hooks that ran in it or ended it, each once."""
-        found: dict[tuple[int, int], dict[int, None]] = {}
+    def fired_hooks(self) -> dict[tuple[int, int], list[int]]:
+        """(pass, module call) → the hooks that ran or raised in it, each once."""
+        index: dict[tuple[int, int], dict[int, None]] = {}
         for row in self._rows:
             if row.hook is not None and row.call >= 0:
-                found.setdefault((row.pass_id, row.call), {})[row.hook] = None
-        return {where: list(hooks) for where, hooks in found.items()}
+                index.setdefault((row.pass_id, row.call), {})[row.hook] = None
+        return {key: list(hooks) for key, hooks in index.items()}
 
     @cached_property
     def _hook_steps(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
+        index: dict[int, list[int]] = {}
         for step, row in enumerate(self._rows):
             if row.hook is not None:
-                found.setdefault(row.pass_id, []).append(step)
-        return found
+                index.setdefault(row.pass_id, []).append(step)
+        return index
 
     def hook_steps(self, pass_id: int) -> Sequence[int]:
-        """The steps of a pass that are about a hook: those in which it ran, or raised."""
+        """Return the steps of a pass in which a hook ran or raised."""
         return self._hook_steps.get(pass_id, ())
 
     @cached_property
@@ -193,24 +193,28 @@ class Lookup:
         return {hook: pass_id for pass_id, hooks in enumerate(self._hooked) for hook in hooks}
 
     def hooks(self, pass_id: int | None) -> PassHooks:
-        """The hooks that were registered on the graph of a pass; of all passes together for None."""
+        """Return the hooks that were registered on the graph of a pass; those of all passes if it is None."""
         key = -1 if pass_id is None else pass_id
         if key not in self._hooks:
-            known = self._hooked[key] if 0 <= key < len(self._hooked) else ()
-            self._hooks[key] = _hooks(self._hook_rows, range(len(self._hook_rows)) if pass_id is None else known)
+            of_pass = self._hooked[key] if 0 <= key < len(self._hooked) else ()
+            indexes = range(len(self._hook_rows)) if pass_id is None else of_pass
+            self._hooks[key] = _group_hooks(self._hook_rows, indexes)
         return self._hooks[key]
 
 
-def _hooks(rows: Sequence[HookRow], known: Sequence[int]) -> PassHooks:
-    of_node: dict[int, list[int]] = {}
-    of_module: dict[int, list[int]] = {}
-    peers: dict[object, list[int]] = {}
-    for index in known:
+def _group_hooks(rows: Sequence[HookRow], indexes: Sequence[int]) -> PassHooks:
+    """Group the hooks ``indexes`` by node and by module, and find their places in their dicts."""
+    by_node: dict[int, list[int]] = {}
+    by_module: dict[int, list[int]] = {}
+    by_dict: dict[object, list[int]] = {}
+    for index in indexes:
         row = rows[index]
         if row.node >= 0:
-            of_node.setdefault(row.node, []).append(index)
+            by_node.setdefault(row.node, []).append(index)
         elif row.module >= 0:
-            of_module.setdefault(row.module, []).append(index)
-        peers.setdefault(row.dict, []).append(index)
-    places = {index: HookPlace(place, len(them)) for them in peers.values() for place, index in enumerate(them)}
-    return PassHooks(of_node, of_module, places)
+            by_module.setdefault(row.module, []).append(index)
+        by_dict.setdefault(row.dict, []).append(index)
+    places: dict[int, HookPlace] = {}
+    for hooks in by_dict.values():
+        places.update((index, HookPlace(position, len(hooks))) for position, index in enumerate(hooks))
+    return PassHooks(by_node, by_module, places)

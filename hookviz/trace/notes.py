@@ -1,11 +1,11 @@
-"""Sentences as data: a key among the messages and what goes into it, so that a trace can be told in any language."""
+"""Sentences as data: a key of the message table and its arguments, so that they can be shown in any language."""
 
 from typing import Any, NamedTuple
 
 from hookviz.support.messages import say
 
 VERBATIM = "verbatim"
-"""The key of a text that is told as it stands: what somebody else's object says of itself."""
+"""The key of a text that does not come from the message table, such as the repr of a user's object."""
 
 
 class Note(NamedTuple):
@@ -20,17 +20,17 @@ class Note(NamedTuple):
 
     @classmethod
     def of(cls, key: str, **arguments: Any) -> "Note":
-        """The sentence under ``key`` with these arguments in it."""
+        """Make a note from a key of the message table and its arguments."""
         return cls(key, tuple((name, str(value)) for name, value in arguments.items()))
 
     @classmethod
     def verbatim(cls, text: str) -> "Note":
-        """A text that no message stands for."""
+        """Make a note from a text that is not in the message table."""
         return cls(VERBATIM, (("text", text),))
 
     @property
     def text(self) -> str:
-        """The sentence, told; one that a newer hookviz has written, by its key."""
+        """The sentence; a note with an unknown key, from a newer hookviz, is shown as its key and arguments."""
         try:
             return say(self.key, **dict(self.arguments))
         except (KeyError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""Why gradients are what they are, as plain data, and the protocol of what checks formulas."""
+"""The reasons for gradients as plain data, and the protocol of the verifier that checks formulas."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -14,35 +14,35 @@ UNEXPLAINED: Final = "not explained"
 
 
 class ReasonRow(NamedTuple):
-    """What is known of a formula: whether it comes to the gradient that was recorded.
+    """A formula for a gradient, and whether its result is the gradient that was recorded.
 
-    Many gradients share a row: it holds none of their values, and no text that is written in a language.
+    Many gradients share a row, so it holds none of their values, and no text in a human language.
     """
 
     reading: str
-    """An expression in torch's terms, ``grad * conj(other)``; empty of a sum, and where no formula is known."""
+    """An expression in torch's terms, ``grad * conj(other)``; empty for a sum, or if no formula is known."""
     source: str | None
-    """The text in torch's ``derivatives.yaml`` of which this is a reading."""
+    """The entry in torch's ``derivatives.yaml`` that ``reading`` is derived from."""
     verdict: Verdict
     notes: tuple[Note, ...] = ()
-    """What was done besides, such as summing; or why there are no values, or no explanation."""
+    """Further operations on the result, such as a sum; or why there are no values or no explanation."""
 
 
-Explained = int | None | tuple[int | None, ...]
-"""The place of a step's ``ReasonRow``: one of a sum, one for each gradient of a node with several inputs, or none."""
+StepReasons = int | None | tuple[int | None, ...]
+"""Indexes of ``ReasonRow`` for a step: one for a sum, one for each gradient that a node sends, or None."""
 
 
 class Verifier(Protocol):
     """Computes formulas from the values of a trace and compares them with the gradients that were recorded."""
 
     def modes_paused(self) -> AbstractContextManager[None]:
-        """Within this, no mode of torch that is in force sees what is computed. Checks may be called only here."""
+        """Return a ``with`` block that hides computations from torch's active modes. Checks must run within it."""
 
     def check_sent(self, op: str, slot: int, names: Mapping[str, Any], value: Value) -> ReasonRow:
-        """About ``value``, which a node of the kind ``op`` sent to its input ``slot``.
+        """Check the formula for ``value``, which a node with the op ``op`` sent along its edge ``slot``.
 
-        ``names`` has what a formula names: values, settings, or why something is not known.
+        ``names`` maps the names in the formula to values, settings, or the reason why something is unknown.
         """
 
     def check_sum(self, terms: Sequence[Values], value: Values) -> ReasonRow:
-        """About ``value``, which is the sum of ``terms``."""
+        """Check that ``value`` is the sum of ``terms``."""

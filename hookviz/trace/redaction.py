@@ -1,44 +1,44 @@
-"""A trace without what somebody may not want to hand on: the source of hooks, or the numbers of tensors."""
+"""Remove confidential data from a trace: the source code of hooks, or the numbers of tensors."""
 
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of
+from hookviz.support.printable import describe_type
 from hookviz.trace.notes import Note
 from hookviz.trace.reason_rows import SYMBOLS
-from hookviz.trace.rows import BACKWARD, HookRow, StepRow
-from hookviz.trace.value_rows import Row
+from hookviz.trace.rows import BACKWARD_LOCATION, HookRow, StepRow
+from hookviz.trace.value_rows import ValueRow
 
 if TYPE_CHECKING:
     from hookviz.trace.trace import TraceData
 
 
-def redacted(trace: "TraceData", *, source: bool = True, values: bool = True) -> "TraceData":
-    """A copy of ``trace`` that lacks what is False; ``trace`` itself stays as it is.
+def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "TraceData":
+    """Return a copy of ``trace`` without source code or values; ``trace`` itself does not change.
 
-    Without ``source`` it has no text of a hook, no file and no line, and a lambda, whose name is its text, is called
-    ``lambda``. Without ``values`` it has no number that was in a tensor and none that is computed from one, no setting
-    that an operation saved, no scale of a GradScaler and not whether that found Inf or NaN; shapes, dtypes and devices
-    stay. Without either, messages of exceptions and notes are left out, too, since they quote what they are about.
-    Names of tensors, modules, functions and exceptions stay in any case.
+    ``source=False`` removes the source text, file and line of hooks; a lambda, whose name is its text, is renamed to
+    ``lambda``. ``values=False`` removes all numbers from tensors and all numbers computed from them, the settings that
+    operations saved, the scales of a GradScaler, and whether it found Inf or NaN; shapes, dtypes and devices stay.
+    Either one also removes notes and the messages of exceptions, which may quote anything. The names of tensors,
+    modules, functions and exceptions always stay.
 
     Raises:
-        TypeError: ``source`` or ``values`` is neither True nor False.
+        TypeError: ``source`` or ``values`` is not a boolean.
     """
     for name, flag in (("source", source), ("values", values)):
         if not isinstance(flag, bool):
-            raise TypeError(say("error.flag", name=name, kind=kind_of(flag)))
+            raise TypeError(say("error.flag", name=name, kind=describe_type(flag)))
     if source and values:
         return trace
     remarks = [] if source else [Note.of("redacted.source")]
     remarks += [] if values else [Note.of("redacted.values")]
     remarks += [Note.of("redacted.notes", count=len(trace.remarks))] if trace.remarks else []
-    copy = replace(trace, remarks=remarks, rows=[_quiet(row) for row in trace.rows])
+    copy = replace(trace, remarks=remarks, rows=[_without_message(row) for row in trace.rows])
     if not source:
         copy.hook_rows = [_without_source(row) for row in trace.hook_rows]
-        copy.saved = [row._replace(plain=None) if row.name == BACKWARD else row for row in trace.saved]
+        copy.saved = [row._replace(plain=None) if row.name == BACKWARD_LOCATION else row for row in trace.saved]
     if not values:
         copy.values = [_without_numbers(row) for row in trace.values]
         copy.saved, copy.scales = [], []
@@ -50,16 +50,16 @@ def redacted(trace: "TraceData", *, source: bool = True, values: bool = True) ->
 def _without_source(row: HookRow) -> HookRow:
     name = re.sub(r"\blambda\b.*", "lambda", row.name, flags=re.DOTALL)
     if name != row.name:
-        name += ")" * name.count("(")  # it was in one partial(...) or several
+        name += ")" * name.count("(")  # the lambda was inside one or more partial(...)
     return row._replace(name=name, file=None, line=None, text=None, mark=None)
 
 
-def _without_numbers(row: Row) -> Row:
+def _without_numbers(row: ValueRow) -> ValueRow:
     shape, dtype, device, *_ = row
     return (shape, dtype, device, None, None, Note.of("redacted.value"))
 
 
-def _quiet(row: StepRow) -> StepRow:
+def _without_message(row: StepRow) -> StepRow:
     if row.kind == "exception" and row.error is not None:
         return row._replace(error=row.error.partition(":")[0])
     if row.kind == "unobserved":

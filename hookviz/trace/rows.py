@@ -1,4 +1,4 @@
-"""What a trace keeps: rows of plain data that point to each other by their numbers."""
+"""The rows of the tables of a trace: plain data that refer to each other by their indexes."""
 
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -7,10 +7,10 @@ from hookviz.trace.notes import Note
 FORWARD_HOOK_KINDS = ("forward_pre_hook", "forward_hook")
 BACKWARD_HOOK_KINDS = ("full_backward_pre_hook", "full_backward_hook", "backward_hook")
 MODULE_HOOK_KINDS = (*FORWARD_HOOK_KINDS, *BACKWARD_HOOK_KINDS)
-"""The hooks of modules; ``backward_hook`` is the legacy one, which torch keeps but advises against."""
+"""The kinds of module hooks; ``backward_hook`` is the legacy kind, which torch has deprecated."""
 
 STEP_HOOK_KINDS = ("step_pre_hook", "step_post_hook")
-"""The hooks of optimizers, around each step."""
+"""The kinds of optimizer hooks, which run before and after each step."""
 
 HOOK_KINDS = (
     "tensor_hook",
@@ -21,7 +21,7 @@ HOOK_KINDS = (
     *MODULE_HOOK_KINDS,
     *STEP_HOOK_KINDS,
 )
-"""The kinds of step in which a function of the user's ran."""
+"""The kinds of hooks; a step in which a hook ran has the kind of its hook."""
 
 KINDS = (
     "call",  # a module is called, with its inputs
@@ -29,44 +29,44 @@ KINDS = (
     "seed",  # backward starts at a root
     "arrive",  # a gradient, the sum of all contributions, arrives at a node
     *HOOK_KINDS,
-    "retain_grad",  # a tensor that is no leaf stores its gradient in .grad
-    "compute",  # the node turns the gradient of its output into those of its inputs
-    "accumulate",  # AccumulateGrad writes a leaf's .grad, or adds to it
+    "retain_grad",  # a non-leaf tensor stores its gradient in .grad
+    "compute",  # the node computes the gradients of its inputs from those of its outputs
+    "accumulate",  # AccumulateGrad writes the .grad of a leaf, or adds to it
     "unscale",  # a GradScaler has divided the gradients of an optimizer by its scale
-    "rescale",  # a GradScaler has another scale from now on
-    "synchronise",  # DDP or FSDP has joined a gradient with those of the other ranks
+    "rescale",  # a GradScaler has changed its scale
+    "synchronise",  # DDP or FSDP has combined a gradient with those of the other ranks
     "optimizer_step",  # an optimizer has changed its parameters
-    "returned",  # autograd.grad gives a gradient back
-    "aliased",  # a gradient changed because another one, edited in place, shares its storage
-    "unknown_hook",  # a gradient changed on its way and nobody knows by which hook
-    "exception",  # the pass ended early
-    "cut_short",  # checkpointing has computed again all that it needs, and leaves the rest out
-    "compiled",  # a region that torch.compile made: nothing inside is seen
+    "returned",  # autograd.grad returns a gradient
+    "aliased",  # a gradient changed because another one with the same storage was edited in place
+    "unknown_hook",  # a gradient changed between two observers, through a hook that is not known
+    "exception",  # an exception ended the pass
+    "cut_short",  # checkpointing has recomputed all that it needs, and stops the forward
+    "compiled",  # a region that torch.compile made: nothing inside it is observed
     "fast_path",  # a transformer layer ran as one kernel, without its inner modules
-    "unobserved",  # a pass, or a part of one, of which nothing is known
+    "unobserved",  # a pass, or a part of one, that could not be observed
 )
 """Every kind of step."""
 
 
 Effect = Literal["kept", "edited", "replaced", "ran"]
-"""What a hook did to what it was given; ``ran`` where that is not looked at."""
+"""What a hook did to its input; ``ran`` if that is not checked."""
 EFFECTS: tuple[Effect, ...] = get_args(Effect)
 
 Subject = Literal["gradient", "grad_output", "data", "settings"]
-"""What a hook's effect is on: the gradient that it was given (a module's hook: its grad_input), the grad_output beside
-it, a tensor's own numbers, or the settings of an optimizer."""
+"""What a hook had its effect on: the gradient that it received (for a module hook: its grad_input), the grad_output of
+a module, the numbers of the tensor itself, or the settings of an optimizer."""
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 
 Synchroniser = Literal["ddp", "hook", "fsdp", "factor"]
-"""Who has joined a gradient with those of the other ranks: DDP, DDP with a communication hook of one's own, FSDP, or
-FSDP that divides by something else than the number of ranks."""
+"""What combined a gradient with those of the other ranks: DDP, DDP with a custom communication hook, FSDP, or FSDP with
+a divisor other than the number of ranks."""
 
-Place = tuple[int, int]
-"""(node's number, which of its outputs): where a gradient arrives, and what a tensor's name belongs to."""
+NodeOutput = tuple[int, int]
+"""(node, output): a gradient arrives at an output of a node, and a tensor is identified by it."""
 
 
 class TensorRow(NamedTuple):
-    """A Python tensor as it was when a pass began."""
+    """A Python tensor that belongs to a node, as it was when a pass began; ``data`` and ``grad`` are value indexes."""
 
     pass_id: int
     node: int
@@ -78,46 +78,46 @@ class TensorRow(NamedTuple):
     grad: int | None
 
 
-MISSING = (None, "hooks", "changed", "large", "many", "none")
-"""Why nothing is known of what a node saved."""
+MISSING_REASONS = (None, "hooks", "changed", "large", "many", "none")
+"""Why the trace has no value for a tensor that a node saved; see ``SavedRow.why``."""
 
 
-BACKWARD = "backward"
-"""What is called so among the things that a node saved is the place in the user's code of a Function's backward."""
+BACKWARD_LOCATION = "backward"
+"""The name of a ``SavedRow`` that holds the location in the user's code of the backward of a custom Function."""
 
 
 class SavedRow(NamedTuple):
-    """What a node saved for its formula, as it was when a pass began."""
+    """A tensor or setting that a node saved for its formula, as it was when a pass began."""
 
     pass_id: int
     node: int
     name: str
-    """Torch's name for it, without ``_saved_``; ``BACKWARD`` for where a Function of one's own has its backward."""
+    """The name of torch's attribute without ``_saved_``, or ``BACKWARD_LOCATION``."""
     value: Any
-    """The number of the value of a tensor; several for a list of tensors; else None."""
+    """The index of the value of a tensor, a tuple for a list of tensors, else None."""
     plain: Any
-    """A setting: a number, a text, None, or a tuple of such."""
+    """A setting: a number, a text, None, or a tuple of these."""
     why: str | None = None
-    """One of ``MISSING``: a hook would have to unpack it, it was changed in place or freed, is large, one too many, or
-    not there."""
+    """One of ``MISSING_REASONS``: ``hooks`` (saved-tensor hooks would have to unpack it), ``changed`` (in place, or
+    freed), ``large``, ``many`` (too many saved tensors), ``none`` (it does not exist)."""
 
 
 class ScaleRow(NamedTuple):
-    """What a GradScaler has multiplied the gradients of a pass by."""
+    """The factor by which a GradScaler multiplied the gradients of a pass."""
 
     pass_id: int
     scale: float
     at: tuple[int, ...]
-    """The nodes that multiply: what they send is scaled."""
+    """The nodes that multiply: the gradients that they send are scaled."""
     others: tuple[int, ...]
-    """The nodes whose gradients are not scaled by this: those before, and those reached in another way, too."""
+    """The nodes with unscaled gradients: those before the multiplication, and those reached on another path, too."""
 
 
 class ModuleRow(NamedTuple):
     """A module that was called, or an optimizer that took a step."""
 
     name: str
-    """Of a module: its path in the model, such as ``layers.0``."""
+    """The path of a module in the model, such as ``layers.0``."""
     kind: str
     """The name of its class."""
 
@@ -127,50 +127,52 @@ class CallRow(NamedTuple):
 
     module: int
     number: int
-    """The first call of this module in the recording is 1."""
+    """Counts the calls of this module in the recording, from 1; 0 for a call from before the recording."""
     parent: int | None
-    """The call in whose forward this one was made."""
+    """The call of the module whose forward made this call."""
     recomputed: bool
-    """Whether it was made during a backward pass, as checkpointing does."""
+    """Whether checkpointing made it during a backward pass."""
 
 
 class HookRow(NamedTuple):
-    """A hook in the place where it is kept; ``output`` is -1 for a hook of the node itself.
+    """A registered hook. The owner of a tensor hook or node hook is ``node``; ``output`` is -1 for a node hook.
 
-    A module's hook has no node, and ``module`` says whose it is: -1 for no module, as for a global hook of all modules.
-    For an optimizer's hook it says in the same way whose it is among the optimizers.
+    The owner of a module hook is ``module``, or -1 if it is a global hook of all modules; ``node`` is -1. For an
+    optimizer hook, ``module`` is an index of the optimizers in the same way.
     """
 
     kind: str
     node: int
     output: int
     key: int
+    """The key of the hook in its dict."""
     name: str
     file: str | None
     line: int | None
     text: str | None
     mark: int | None
+    """Name, file, line, text and mark are the fields of ``Source``."""
     module: int = -1
     flags: tuple[str, ...] = ()
-    """How a module's hook was registered: ``with_kwargs``, ``always_call``, ``global``."""
+    """How a module hook was registered: ``with_kwargs``, ``always_call``, ``global``."""
 
     @property
     def dict(self) -> tuple[str, int, int, int, bool]:
-        """Tells the dict in which it is kept from all others."""
+        """Identifies the dict that holds the hook."""
         return self.kind, self.node, self.output, self.module, "global" in self.flags
 
 
 class HookPlace(NamedTuple):
-    """Where a hook stood in its dict when it ran."""
+    """The place of a hook in its dict when it ran."""
 
     position: int
-    """The first hook of a dict is in position 0."""
+    """Counted from 0."""
     total: int
-    """How many hooks the dict held."""
+    """The number of hooks in the dict."""
 
 
 class StepRow(NamedTuple):
-    """A step, its values and hook as indexes."""
+    """A step. Values, hooks, calls, optimizers and nodes are indexes; -1 or None means none."""
 
     pass_id: int
     kind: str
@@ -178,32 +180,33 @@ class StepRow(NamedTuple):
     output: int = -1
     hook: int | None = None
     place: HookPlace | None = None
-    """Of a step in which a hook ran."""
+    """The place of the hook, if one ran."""
     before: Any = None
     after: Any = None
     effect: Effect | None = None
-    """None where no hook ran."""
+    """The effect of the hook, if one ran."""
     parts: tuple[tuple[int, int, int | None], ...] = ()
+    """(source node, its slot, value) of each contribution to an arriving gradient; the seed has node -1."""
     cause: int | None = None
-    """The step whose in-place edit changed this gradient too."""
+    """The step whose in-place edit also changed this gradient."""
     call: int = -1
     """The module call that the step is about."""
     optimizer: int = -1
     """The optimizer whose step this is about."""
     labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    """What each of several values is called: those before, those after."""
+    """The names of several values: those of ``before``, those of ``after``."""
     subject: Subject = "gradient"
-    """What the hook's effect is on, and before and after are of."""
+    """What the hook had its effect on, and what ``before`` and ``after`` are values of."""
     in_backward: bool = False
-    """Whether a module is called while a pass runs."""
+    """Whether a module was called while a pass was running."""
     found_inf: bool = False
     """Whether a GradScaler has found Inf or NaN among the gradients."""
     synchroniser: Synchroniser | None = None
-    """Who has joined the gradient with those of the other ranks."""
+    """What combined the gradient with those of the other ranks."""
     ranks: int | None = None
-    """With how many ranks' gradients it was joined, this one included."""
+    """The number of ranks whose gradients were combined, including this one."""
     region: str | None = None
-    """What a region that torch.compile made is called."""
+    """The name of a region that torch.compile made."""
     error: str | None = None
     """The type and message of the exception that ended the pass."""
     note: Note | None = None

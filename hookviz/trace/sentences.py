@@ -1,202 +1,222 @@
-"""What happened in a step, in plain English, made when it is shown."""
+"""The title and sentence of a step, and how gradients are written as text."""
 
 from collections.abc import Iterator
 
 from hookviz.support.messages import join, say
 from hookviz.trace.rows import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS
-from hookviz.trace.steps import Part, Step, step_of
+from hookviz.trace.steps import Part, Step, make_step
 from hookviz.trace.values import Value, Values
 
-SEVERAL = 8
-"""Of more gradients than this a line tells the first."""
-CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
+MAX_LISTED = 8
+"""A line lists at most this many gradients."""
+CIRCLED_NUMBERS = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 
 
-def numeral(place: int) -> str:
-    """The numeral of the hook in ``place``, counted from 0.
+def format_hook_position(position: int) -> str:
+    """Write the position of a hook, counted from 0, as a circled number from ①.
 
-    >>> numeral(0), numeral(20)
+    >>> format_hook_position(0), format_hook_position(20)
     ('①', '(21)')
     """
-    return CIRCLED[place] if place < len(CIRCLED) else f"({place + 1})"
+    return CIRCLED_NUMBERS[position] if position < len(CIRCLED_NUMBERS) else f"({position + 1})"
 
 
-def brief(values: Values, room: int = 24) -> str:
-    """A gradient, or several, on one line."""
+def format_values(values: Values, room: int = 24) -> str:
+    """Write a gradient, or several, on one line."""
     if isinstance(values, Value):
         return values.text(room)
     if values is None:
         return say("name.none")
-    more = [say("many.more", count=f"{len(values) - SEVERAL:,}")] if len(values) > SEVERAL else []
-    return say("value.tuple", items=join("join.list", [*(brief(value, room) for value in values[:SEVERAL]), *more]))
+    items = [format_values(value, room) for value in values[:MAX_LISTED]]
+    if len(values) > MAX_LISTED:
+        items.append(say("many.more", count=f"{len(values) - MAX_LISTED:,}"))
+    return say("value.tuple", items=join("join.list", items))
 
 
-def labelled(values: Values, labels: tuple[str, ...]) -> str:
-    """What a module is given or returns, each thing under its name: ``x=[1, 2], mask=None``.
+def format_labelled_values(values: Values, labels: tuple[str, ...]) -> str:
+    """Write the inputs or outputs of a module with their names: ``x=[1, 2], mask=None``.
 
-    Several gradients have no names: they stay in brackets.
+    Values without names, such as several gradients, are written as a tuple.
     """
     if len(labels) < 2 or not isinstance(values, tuple):
-        return brief(values)
+        return format_values(values)
     pairs = zip(labels, values, strict=False)
-    return join("join.list", (say("value.labelled", label=label, value=brief(value)) for label, value in pairs))
+    return join("join.list", (say("value.labelled", label=label, value=format_values(value)) for label, value in pairs))
 
 
-def _tuple(values: Values, text: str) -> str:
+def _format_as_tuple(values: Values, text: str) -> str:
+    """Write ``text``, the text of ``values``, as a tuple also if there is only one value."""
     return text if isinstance(values, tuple) and len(values) > 1 else say("value.single", item=text)
 
 
-def sends(step: Step) -> list[Part]:
-    """For a step in which a node computes: where each of its gradients goes, and what it is."""
+def list_sent_gradients(step: Step) -> list[Part]:
+    """Return the gradients that a node sent in a ``compute`` step; ``Part.source`` names the receiving node here."""
     after = step.after if isinstance(step.after, tuple) else (step.after,)
-    edges = ((step.trace.edges.get((step.node, slot)), value) for slot, value in enumerate(after))
-    return [Part(step.trace.name(*place), value) for place, value in edges if place is not None and value is not None]
+    ends = ((step.trace.edges.get((step.node, slot)), value) for slot, value in enumerate(after))
+    return [Part(step.trace.name(*end), value) for end, value in ends if end is not None and value is not None]
 
 
-def title(step: Step) -> str:
-    """What kind of step this is, and where."""
-    place = numeral(step.hook.place) if step.hook else ""
-    return say(f"kind.{step.kind}", on=step.on, place=place)
+def make_title(step: Step) -> str:
+    """Make the title of a step: its kind, and what it is about."""
+    position = format_hook_position(step.hook.place) if step.hook else ""
+    return say(f"kind.{step.kind}", on=step.on, place=position)
 
 
-def sentence(step: Step) -> str:
-    """The step in one sentence, and in another by how much its gradient is scaled."""
-    return join("join.sentences", [_told(step), *_scaled(step)])
+def make_sentence(step: Step) -> str:
+    """Make the sentence of a step, followed by sentences about the scale of its gradient."""
+    return join("join.sentences", [_say_step(step), *_say_scales(step)])
 
 
-def _scaled(step: Step) -> Iterator[str]:
-    """What a GradScaler has to do with the gradient of a step."""
+def _say_scales(step: Step) -> Iterator[str]:
+    """Say how a GradScaler scaled the gradient of a step."""
     if step.kind == "compute":
         scales = (row.scale for row in step.scales if step.node in row.at)
-        yield from (say("sentence.scaling", scale=grouped(scale)) for scale in scales)
+        yield from (say("sentence.scaling", scale=format_scale(scale)) for scale in scales)
     if step.scale is not None:
-        yield say("sentence.scaled", scale=grouped(step.scale))
+        yield say("sentence.scaled", scale=format_scale(step.scale))
 
 
-def grouped(scale: float) -> str:
-    """A large number as a person writes it.
+def format_scale(scale: float) -> str:
+    """Write a scale with a comma after each group of three digits.
 
-    >>> grouped(65536.0), grouped(0.5)
+    >>> format_scale(65536.0), format_scale(0.5)
     ('65,536', '0.5')
     """
     return f"{scale:,.10g}"
 
 
-def _told(step: Step) -> str:
-    unseen = say("name.unseen" if step.kind in _MEASURED else "name.none")
-    seen = zip((step.before, step.after), step.row.labels, strict=True)
-    before, after = (unseen if values is None else labelled(values, labels) for values, labels in seen)
-    if step.kind in ("full_backward_pre_hook", "full_backward_hook"):  # what these are given is always a tuple
-        before, after = (_tuple(values, text) for values, text in ((step.before, before), (step.after, after)))
+def _say_step(step: Step) -> str:
+    """Say what happened in a step."""
+    before, after = _format_before_and_after(step)
     parts = {"on": step.on, "before": before, "after": after, "error": step.row.error, "region": step.row.region}
     if step.hook is not None:
         parts["hook"] = step.hook.label
     if step.kind in HOOK_KINDS:
-        if step.kind in STEP_HOOK_KINDS:
-            what = "settings" if step.row.subject == "settings" else step.effect
-            return say(f"sentence.step_hook.{what}", **parts)
-        if step.before == () == step.after:  # the post-hooks of an AccumulateGrad
-            return say("sentence.hook.nothing", **parts)
-        of = step.kind if step.kind in MODULE_HOOK_KINDS else "data" if step.row.subject == "data" else "hook"
-        if step.row.subject == "grad_output":
-            return say("sentence.full_backward_hook.grad_output", **parts)
-        if step.kind == "post_accumulate_hook" and step.row.subject == "gradient":
-            return say(f"sentence.grad.{step.effect}", **parts)
-        if step.kind == "multi_grad_hook" and step.row.labels[0] and step.effect != "replaced":
-            of = step.kind
-        return say(f"sentence.{of}.{step.effect}", **parts)
-    return _OTHERS.get(step.kind, _plain)(step, parts)
+        return say(_get_hook_key(step), **parts)
+    return _SENTENCES.get(step.kind, _say_plain)(step, parts)
 
 
-_MEASURED = ("arrive", "accumulate", "aliased", "unknown_hook")
-"""Kinds in which a missing value means that nobody looked, not that torch passed None."""
+def _format_before_and_after(step: Step) -> tuple[str, str]:
+    missing = say("name.unseen" if step.kind in _KINDS_WITH_VALUES else "name.none")
+    labels_before, labels_after = step.row.labels
+    before = missing if step.before is None else format_labelled_values(step.before, labels_before)
+    after = missing if step.after is None else format_labelled_values(step.after, labels_after)
+    if step.kind in ("full_backward_pre_hook", "full_backward_hook"):  # torch passes a tuple to these in any case
+        return _format_as_tuple(step.before, before), _format_as_tuple(step.after, after)
+    return before, after
 
 
-def _plain(step: Step, parts: dict[str, str | None]) -> str:
+def _get_hook_key(step: Step) -> str:
+    """Return the key of the sentence for a step in which a hook ran."""
+    subject = step.row.subject
+    if step.kind in STEP_HOOK_KINDS:
+        return f"sentence.step_hook.{'settings' if subject == 'settings' else step.effect}"
+    if step.before == () == step.after:  # a post-hook of an AccumulateGrad, which has no outputs
+        return "sentence.hook.nothing"
+    if subject == "grad_output":
+        return "sentence.full_backward_hook.grad_output"
+    if step.kind == "post_accumulate_hook" and subject == "gradient":
+        return f"sentence.grad.{step.effect}"
+    has_own_sentence = step.kind in MODULE_HOOK_KINDS or (
+        step.kind == "multi_grad_hook" and step.row.labels[0] and step.effect != "replaced"
+    )
+    if has_own_sentence:
+        return f"sentence.{step.kind}.{step.effect}"
+    return f"sentence.{'data' if subject == 'data' else 'hook'}.{step.effect}"
+
+
+_KINDS_WITH_VALUES = ("arrive", "accumulate", "aliased", "unknown_hook")
+"""Kinds of step in which a missing value was not recorded; in other kinds torch passed None."""
+
+
+def _say_plain(step: Step, parts: dict[str, str | None]) -> str:
+    """Say a sentence that does not depend on details of the step."""
     return say(f"sentence.{step.kind}", **parts)
 
 
-def _arrive(step: Step, parts: dict[str, str | None]) -> str:
+def _say_arrive(step: Step, parts: dict[str, str | None]) -> str:
     if len(step.parts) < 2:
         return say("sentence.arrive", **parts)
-    total = join("join.sum", (brief(part.value) for part in step.parts))
+    total = join("join.sum", (format_values(part.value) for part in step.parts))
     return say("sentence.arrive.sum", count=len(step.parts), sum=total, **parts)
 
 
-def _added(step: Step, parts: dict[str, str | None]) -> str:
+def _say_storing(step: Step, parts: dict[str, str | None]) -> str:
+    """Say that a gradient was written to ``.grad`` or added to it."""
     return say(f"sentence.{step.kind}" + ("" if step.before is None else ".added"), **parts)
 
 
-def _compute(step: Step, parts: dict[str, str | None]) -> str:
-    ways = sends(step)
-    told = [say("sentence.send", value=brief(part.value), on=part.source) for part in ways[:SEVERAL]]
-    more = [say("many.more", count=f"{len(ways) - SEVERAL:,}")] if len(ways) > SEVERAL else []
-    sent = join("join.list", told + more)
-    return say("sentence.compute" if sent else "sentence.compute.nothing", sends=sent, **parts)
+def _say_compute(step: Step, parts: dict[str, str | None]) -> str:
+    sent = list_sent_gradients(step)
+    items = [say("sentence.send", value=format_values(part.value), on=part.source) for part in sent[:MAX_LISTED]]
+    if len(sent) > MAX_LISTED:
+        items.append(say("many.more", count=f"{len(sent) - MAX_LISTED:,}"))
+    sends = join("join.list", items)
+    return say("sentence.compute" if sends else "sentence.compute.nothing", sends=sends, **parts)
 
 
-def _returned(step: Step, parts: dict[str, str | None]) -> str:
+def _say_returned(step: Step, parts: dict[str, str | None]) -> str:
     return say("sentence.returned" if step.after is not None else "sentence.returned.nothing", **parts)
 
 
-def _aliased(step: Step, parts: dict[str, str | None]) -> str:
+def _say_aliased(step: Step, parts: dict[str, str | None]) -> str:
     if step.row.cause is None:
         return say("sentence.aliased", **parts)
-    cause = step_of(step.trace, step.row.cause)
+    cause = make_step(step.trace, step.row.cause)
     hook = cause.hook.label if cause.hook else ""
     return say("sentence.aliased.cause", hook=hook, other=cause.on, step=cause.index + 1, **parts)
 
 
-def _exception(step: Step, parts: dict[str, str | None]) -> str:
+def _say_exception(step: Step, parts: dict[str, str | None]) -> str:
     if step.hook is not None:
         return say("sentence.exception.hook", **parts)
     return say("sentence.exception.node" if step.on else "sentence.exception", **parts)
 
 
-def _call(step: Step, parts: dict[str, str | None]) -> str:
-    again = step.row.call >= 0 and step.trace.calls[step.row.call].recomputed
-    during = ".recomputed" if again else ".backward" if step.row.in_backward else ""
-    return say(f"sentence.call{during}", **parts)
+def _say_call(step: Step, parts: dict[str, str | None]) -> str:
+    is_recomputed = step.row.call >= 0 and step.trace.calls[step.row.call].recomputed
+    variant = ".recomputed" if is_recomputed else ".backward" if step.row.in_backward else ""
+    return say(f"sentence.call{variant}", **parts)
 
 
-def _unobserved(step: Step, _: dict[str, str | None]) -> str:
+def _say_unobserved(step: Step, _: dict[str, str | None]) -> str:
     return "" if step.row.note is None else step.row.note.text
 
 
-def _stepped(step: Step, parts: dict[str, str | None]) -> str:
+def _say_optimizer_step(step: Step, parts: dict[str, str | None]) -> str:
     kind = step.trace.optimizers[step.row.optimizer].kind if step.row.optimizer >= 0 else ""
     return say("sentence.optimizer_step", kind=kind, **parts)
 
 
-def _unscale(step: Step, parts: dict[str, str | None]) -> str:
+def _say_unscale(step: Step, parts: dict[str, str | None]) -> str:
     return say(f"sentence.unscale{'.inf' if step.row.found_inf else ''}", **parts)
 
 
-def _synchronise(step: Step, parts: dict[str, str | None]) -> str:
-    how = "" if step.row.synchroniser in (None, "ddp") else f".{step.row.synchroniser}"
-    return say(f"sentence.synchronise{how}", ranks=step.row.ranks, **parts)
+def _say_synchronise(step: Step, parts: dict[str, str | None]) -> str:
+    variant = "" if step.row.synchroniser in (None, "ddp") else f".{step.row.synchroniser}"
+    return say(f"sentence.synchronise{variant}", ranks=step.row.ranks, **parts)
 
 
-_OTHERS = {
-    "synchronise": _synchronise,
-    "unscale": _unscale,
-    "optimizer_step": _stepped,
-    "call": _call,
-    "arrive": _arrive,
-    "retain_grad": _added,
-    "accumulate": _added,
-    "compute": _compute,
-    "returned": _returned,
-    "aliased": _aliased,
-    "exception": _exception,
-    "unobserved": _unobserved,
+_SENTENCES = {
+    "synchronise": _say_synchronise,
+    "unscale": _say_unscale,
+    "optimizer_step": _say_optimizer_step,
+    "call": _say_call,
+    "arrive": _say_arrive,
+    "retain_grad": _say_storing,
+    "accumulate": _say_storing,
+    "compute": _say_compute,
+    "returned": _say_returned,
+    "aliased": _say_aliased,
+    "exception": _say_exception,
+    "unobserved": _say_unobserved,
 }
 
 
-def firing(step: Step) -> tuple[str, ...]:
-    """A row of the table of hooks that fired."""
+def format_firing(step: Step) -> tuple[str, ...]:
+    """Return the cells of a step in the table of hook firings."""
     hook = step.hook
-    assert hook is not None  # a firing has its hook
+    assert hook is not None  # steps of hook kinds have a hook
     effect = "" if step.effect is None else say(f"effect.{step.effect}")
     count = say("table.count", step=step.index + 1, steps=len(step.trace.rows))
-    return (count, hook.label, step.on, brief(step.before), brief(step.after), effect, hook.where)
+    return (count, hook.label, step.on, format_values(step.before), format_values(step.after), effect, hook.where)

@@ -1,4 +1,4 @@
-"""The steps of a trace, made when they are asked for."""
+"""The public classes ``Step`` and ``Steps``: the steps of a trace, created on demand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from hookviz.trace.values import Value, Values
 
 
 class Part(NamedTuple):
-    """What one edge contributed to the gradient that arrives: from which node (or the seed), and its value."""
+    """The contribution of one edge to an arriving gradient: its source node (or the seed), and its value."""
 
     source: str
     value: Value | None
@@ -19,20 +19,20 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that happened. Steps are counted from 0 here, and from 1 on screen."""
+    """One event of a recording. Steps are counted from 0 in Python, and from 1 on screen."""
 
     index: int
     kind: str
     """One of ``KINDS``."""
     on: str
-    """The name of the tensor or node."""
+    """The name of the tensor, node, module call or optimizer that the step is about."""
     hook: Hook | None
     before: Values
     after: Values
     effect: str | None
-    """``kept``, ``edited`` (in place) or ``replaced`` for a hook; ``ran`` where it may have edited; else None."""
+    """``kept``, ``edited`` (in place) or ``replaced`` for a hook; ``ran`` if it may have edited; else None."""
     parts: tuple[Part, ...]
-    """For an arriving gradient: what each edge contributed."""
+    """The contribution of each edge to an arriving gradient."""
     pass_id: int
     node: int
     output: int
@@ -40,31 +40,31 @@ class Step:
 
     @property
     def sentence(self) -> str:
-        """What happened, in plain English."""
-        from hookviz.trace.sentences import sentence
+        """The step as a sentence in English."""
+        from hookviz.trace.sentences import make_sentence
 
-        return sentence(self)
+        return make_sentence(self)
 
     @property
     def scale(self) -> float | None:
-        """By how much a GradScaler has scaled the gradient of this step; None where it has not, or none is shown."""
+        """The factor by which a GradScaler scaled the gradient of this step; None if unscaled, or without gradient."""
         if self.node < 0 or self.row.subject in ("data", "settings") or self.kind in ("exception", "unobserved"):
             return None
         return next((row.scale for row in self.scales if self.node not in row.others), None)
 
     @property
     def scales(self) -> list[ScaleRow]:
-        """The scales of its pass."""
+        """The scales of the pass of this step."""
         return self.trace.lookup.scales(self.pass_id)
 
     @property
     def row(self) -> StepRow:
-        """The step as the trace keeps it."""
+        """The step as a row of the trace."""
         return self.trace.rows[self.index]
 
 
 class Steps(Sequence[Step]):
-    """The steps of a trace, each made when it is asked for."""
+    """The steps of a trace, each created when it is accessed."""
 
     def __init__(self, trace: TraceTables) -> None:
         self._trace = trace
@@ -75,13 +75,13 @@ class Steps(Sequence[Step]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return step_of(self._trace, self._trace.at(index))
+        return make_step(self._trace, self._trace.at(index))
 
 
-def step_of(trace: TraceTables, index: int) -> Step:
-    """The step of ``trace`` in row ``index``."""
+def make_step(trace: TraceTables, index: int) -> Step:
+    """Make the step of row ``index``."""
     row = trace.rows[index]
     hook = None if row.hook is None else trace.hook(row.hook, row.place)
     parts = tuple(Part(trace.name(node), trace.value(value)) for node, _, value in row.parts)  # type: ignore[arg-type]
-    on, before, after = trace.on(row), trace.value(row.before), trace.value(row.after)
+    on, before, after = trace.get_subject_name(row), trace.value(row.before), trace.value(row.after)
     return Step(index, row.kind, on, hook, before, after, row.effect, parts, row.pass_id, row.node, row.output, trace)

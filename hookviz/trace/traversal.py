@@ -1,81 +1,91 @@
-"""How the nodes and the calls of one pass lie to each other."""
+"""Select the nodes and module calls of a pass, and find out how they contain and reach each other."""
 
 from collections.abc import Collection, Iterable, Iterator
 
 from hookviz.trace.trace import TraceData
 
-UNREACHED = 100
-"""A picture has so many nodes that the pass did not reach: a small pass may begin in a very large graph."""
+MAX_UNREACHED_NODES = 100
+"""A picture shows at most this many nodes that the pass did not reach: a small pass may begin in a very large graph."""
 
 
-def below(trace: TraceData, pass_id: int) -> list[int]:
-    """The nodes of a pass, nearest to the roots first."""
-    return _walk(trace, pass_id, set(), len(trace.ops))
+def list_pass_nodes(trace: TraceData, pass_id: int) -> list[int]:
+    """Return all nodes of the graph of a pass, those nearest to the roots first."""
+    return _search_breadth_first(trace, pass_id, set(), len(trace.ops))
 
 
-def pictured(trace: TraceData, pass_id: int) -> list[int]:
-    """The nodes of a pass as ``below``, but of those that it did not reach only the ``UNREACHED`` nearest to roots."""
+def list_pictured_nodes(trace: TraceData, pass_id: int) -> list[int]:
+    """Return the nodes of a pass that a picture shows, those nearest to the roots first.
+
+    These are all nodes that the pass reached, and the ``MAX_UNREACHED_NODES`` others that are nearest to the roots.
+    """
     reached = {trace.rows[step].node for step in trace.lookup.steps(pass_id)} - {-1}
-    found = _walk(trace, pass_id, reached, UNREACHED)
-    # What was reached lies below others that were; if it ever should not, all is pictured.
-    return found if reached.issubset(found) else below(trace, pass_id)
+    nodes = _search_breadth_first(trace, pass_id, reached, MAX_UNREACHED_NODES)
+    # A pass reaches a node only through other nodes that it reached. Should a trace differ, all nodes are shown.
+    return nodes if reached.issubset(nodes) else list_pass_nodes(trace, pass_id)
 
 
-def _walk(trace: TraceData, pass_id: int, reached: Collection[int], room: int) -> list[int]:
-    """The nodes of a pass, nearest to the roots first: those in ``reached``, and at most ``room`` others."""
-    following = trace.lookup.following
-    queue = [node for node, _ in trace.roots[pass_id]] if pass_id < len(trace.roots) else []
-    seen = dict.fromkeys(queue)
-    queue = list(seen)
-    for node in queue:  # grows while it is read
-        for _, end in following.get(node, ()):
-            if end not in seen and (end in reached or room):
-                room -= end not in reached
-                seen[end] = None
+def _search_breadth_first(trace: TraceData, pass_id: int, reached: Collection[int], most_others: int) -> list[int]:
+    """Return the nodes of a pass, nearest to the roots first: those in ``reached`` and at most ``most_others`` others.
+
+    The search does not go beyond nodes that it leaves out.
+    """
+    next_nodes = trace.lookup.next_nodes
+    roots = [node for node, _ in trace.roots[pass_id]] if pass_id < len(trace.roots) else []
+    visited = dict.fromkeys(roots)
+    queue = list(visited)
+    for node in queue:  # the loop body appends to the queue
+        for _, end in next_nodes.get(node, ()):
+            if end not in visited and (end in reached or most_others):
+                most_others -= end not in reached
+                visited[end] = None
                 queue.append(end)
     return queue
 
 
-def is_cut(ways: Iterable[tuple[int, int, int]], nodes: Collection[int]) -> bool:
-    """Whether some of ``ways``, which begin at ``nodes``, lead to other nodes."""
-    return not {end for _, _, end in ways} <= set(nodes)
+def leads_outside(edges: Iterable[tuple[int, int, int]], nodes: Collection[int]) -> bool:
+    """Whether some of ``edges`` (node, slot, next node), which begin at ``nodes``, lead to other nodes."""
+    return not {end for _, _, end in edges} <= set(nodes)
 
 
-def chain(trace: TraceData, call: int) -> Iterator[int]:
-    """A call and those around it, the innermost first."""
-    at: int | None = call
-    while at is not None and at >= 0:
-        yield at
-        at = trace.calls[at].parent
+def iter_enclosing_calls(trace: TraceData, call: int) -> Iterator[int]:
+    """Yield a call and the calls around it, the innermost first."""
+    current: int | None = call
+    while current is not None and current >= 0:
+        yield current
+        current = trace.calls[current].parent
 
 
-def called(trace: TraceData, pass_id: int) -> list[int]:
-    """The calls that steps of a pass are about, and those around them."""
+def list_pass_calls(trace: TraceData, pass_id: int) -> list[int]:
+    """Return the module calls that steps of a pass are about, and the calls around them."""
     calls = dict.fromkeys(trace.rows[step].call for step in trace.lookup.steps(pass_id))
-    return list(dict.fromkeys(at for call in calls for at in chain(trace, call)))
+    return list(dict.fromkeys(outer for call in calls for outer in iter_enclosing_calls(trace, call)))
 
 
-def makers(trace: TraceData, nodes: Iterable[int]) -> dict[int, int]:
-    """Node → the call in whose box it belongs: that which made it, or for a parameter's leaf, that which used it.
+def assign_nodes_to_calls(trace: TraceData, nodes: Iterable[int]) -> dict[int, int]:
+    """Return node → the call in whose box it is drawn: the call that made it or, for a parameter's leaf, that used it.
 
-    A parameter is used in every call of its module: it belongs to the one among them that is in this picture. That of
-    a module which was not called itself, as attention's ``out_proj``, belongs to the call around that used it.
+    Every call of a module uses its parameters: their leaves belong to the first call among those that made ``nodes``. A
+    module that was not called itself, such as ``out_proj`` of attention, has its leaves in the call around that used
+    them.
     """
-    made = {node: trace.owners[node] for node in nodes if node in trace.owners}
-    used: dict[int, int] = {}
-    for start, _, end in trace.lookup.ways(made):
+    made_by = {node: trace.owners[node] for node in nodes if node in trace.owners}
+    used_by: dict[int, int] = {}
+    for start, _, end in trace.lookup.out_edges(made_by):
         if trace.ops[end] != "AccumulateGrad":
             continue
-        call = made[start]
-        if end in made:
-            own = call if trace.calls[call].module == trace.calls[made[end]].module else None
+        call = made_by[start]
+        if end in made_by:
+            user = call if trace.calls[call].module == trace.calls[made_by[end]].module else None
         else:
-            own = _around(trace, call, trace.lookup.leaf_names.get(end, ""))
-        if own is not None:
-            used[end] = min(own, used.get(end, own))
-    return made | used
+            user = _find_enclosing_call(trace, call, trace.lookup.leaf_names.get(end, ""))
+        if user is not None:
+            used_by[end] = min(user, used_by.get(end, user))
+    return made_by | used_by
 
 
-def _around(trace: TraceData, call: int, name: str) -> int | None:
-    """The innermost call around ``call`` of a module that the parameter ``name`` is part of."""
-    return next((at for at in chain(trace, call) if name.startswith(f"{trace.module(trace.calls[at].module)}.")), None)
+def _find_enclosing_call(trace: TraceData, call: int, parameter: str) -> int | None:
+    """Return the innermost call, from ``call`` outward, of a module that contains the parameter with this name."""
+    for outer in iter_enclosing_calls(trace, call):
+        if parameter.startswith(f"{trace.module(trace.calls[outer].module)}."):
+            return outer
+    return None

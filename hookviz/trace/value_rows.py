@@ -1,40 +1,40 @@
-"""What a trace keeps of a tensor, as plain data: its numbers when few, else statistics."""
+"""What a trace keeps of a tensor, as plain data: all numbers of a small tensor, the statistics of a large one."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
-FEW = 64
-"""Up to this many numbers are kept one by one; beyond it, statistics only."""
+MAX_KEPT_NUMBERS = 64
+"""A tensor with more numbers than this is kept as statistics only."""
 
-Row = tuple[Any, ...]
-"""What a trace keeps of a value: (shape, dtype, device, numbers, statistics, note), plain data."""
+ValueRow = tuple[Any, ...]
+"""(shape, dtype, device, numbers, statistics, note) of a tensor, as plain data."""
 
 Statistics = tuple[float | None, float | None, float | None, float, int | None, int | None, int | None]
-"""(min, max, mean, norm, nan, inf, zero); None for what was not read."""
+"""(min, max, mean, norm, nan, inf, zero); None for a statistic that was not read."""
 
-Which = Literal["all", "norm"]
-"""Which statistics are read of many numbers: all, or the norm alone where it is finite (see ``record``)."""
+StatisticsMode = Literal["all", "norm"]
+"""Which statistics are read of a large tensor: all, or only the norm as long as it is finite (see ``record``)."""
 
-Finish = Callable[[list[Any]], Row]
-"""Makes a row of the numbers that came from a device."""
+RowFactory = Callable[[list[Any]], ValueRow]
+"""A function that makes a row of the numbers that were read from a device."""
 
 
-class Deferred:
-    """A row whose numbers are still in a tensor on a device; to look into it waits for them."""
+class DeferredRow:
+    """A row whose numbers are still in a tensor on a device; iterating over it waits for the device."""
 
     __slots__ = ("finish", "numbers")
 
-    def __init__(self, numbers: Any, finish: Finish) -> None:
+    def __init__(self, numbers: Any, finish: RowFactory) -> None:
         self.numbers, self.finish = numbers, finish
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.finish(self.numbers.tolist()))
 
-    def reshaped(self, shape: tuple[int, ...]) -> "Deferred":
-        """The same statistics for a tensor that shows the same numbers in another shape."""
-        return Deferred(self.numbers, lambda numbers: (shape, *self.finish(numbers)[1:]))
+    def reshaped(self, shape: tuple[int, ...]) -> "DeferredRow":
+        """Return a deferred row with another shape: that of a view, which shares the numbers and statistics."""
+        return DeferredRow(self.numbers, lambda numbers: (shape, *self.finish(numbers)[1:]))
 
 
-def as_stored(values: list[Any], start: int) -> list[Any]:
-    """The rows from ``start`` on; those that are folded stay so."""
-    return list.__getitem__(values, slice(start, None))
+def get_stored_rows(rows: list[Any], start: int) -> list[Any]:
+    """Return the rows from ``start`` on as they are stored, without expanding compact rows."""
+    return list.__getitem__(rows, slice(start, None))

@@ -1,4 +1,4 @@
-"""A tensor in words, once it is measured."""
+"""A measured tensor, and how its numbers are written as text."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from hookviz.support.messages import join, say
 from hookviz.trace.notes import Note
-from hookviz.trace.value_rows import Deferred, Row, Statistics
+from hookviz.trace.value_rows import DeferredRow, Statistics, ValueRow
 
 if TYPE_CHECKING:
     import torch
 
-Numbers = Any
-"""A number, or lists of numbers nested as the tensor's dimensions are."""
+NestedNumbers = Any
+"""A number, or lists of numbers nested by the dimensions of the tensor."""
 
-_EMPTY: Statistics = (math.nan, math.nan, math.nan, 0.0, 0, 0, 0)
+_EMPTY_STATISTICS: Statistics = (math.nan, math.nan, math.nan, 0.0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a tensor held at one moment.
+    """The contents of a tensor at one moment: all numbers of a small tensor, the statistics of a large one.
 
-    ``min``, ``max``, ``mean`` and ``norm`` (the 2-norm) are what torch gives: a NaN in the tensor makes them
-    NaN, and ``nan``, ``inf`` and ``zero`` count how many numbers are so. Complex tensors have a norm, and NaN
-    for the other three. None is what was not read (see ``record(statistics="norm")``): then ``nan`` is None only
-    where ``norm`` is NaN, and ``inf`` only where it is NaN or infinite.
+    ``min``, ``max``, ``mean`` and ``norm`` (the 2-norm) are computed as torch does: a NaN in the tensor makes them NaN.
+    ``nan``, ``inf`` and ``zero`` count the numbers that are NaN, infinite and 0. A complex tensor has a norm; its
+    ``min``, ``max`` and ``mean`` are NaN. A statistic that was not read is None (see ``record(statistics="norm")``):
+    ``nan`` only if ``norm`` is NaN, and ``inf`` only if ``norm`` is NaN or infinite.
 
     >>> import torch
     >>> value = Value.of(torch.tensor([3.0, 0.0, -4.0]))
@@ -38,37 +38,39 @@ class Value:
     shape: tuple[int, ...]
     dtype: str
     device: str
-    _numbers: Numbers = None
+    _numbers: NestedNumbers = None
     _statistics: Statistics | None = None
     _note: Note | None = None
 
     @classmethod
     def of(cls, tensor: "torch.Tensor") -> "Value":
-        """Measure ``tensor`` now; later changes to it are not seen."""
-        from hookviz.autograd.tensor_statistics import measure  # the one thing here that needs torch
+        """Measure ``tensor`` now; later changes to it have no effect on the value."""
+        from hookviz.autograd.tensor_statistics import measure  # needs torch, which the rest of this module does not
 
         return cls(*measure(tensor))
 
     @property
     def note(self) -> str | None:
-        """Why nothing more is known of the tensor (a sparse one, say), else None."""
+        """Why the tensor has no numbers and statistics (a sparse tensor, for example), else None."""
         return None if self._note is None else self._note.text
 
     @property
-    def row(self) -> Row:
-        """The value as plain data."""
+    def row(self) -> ValueRow:
+        """The value as a row of plain data, as a trace keeps it."""
         return (self.shape, self.dtype, self.device, self._numbers, self._statistics, self._note)
 
-    def tolist(self) -> Numbers:
-        """The numbers, nested as ``torch.Tensor.tolist`` nests them; None when there are more than 64."""
+    def tolist(self) -> NestedNumbers:
+        """Return the numbers, nested as by ``torch.Tensor.tolist``; None if there are more than 64."""
         return self._numbers
 
     @property
     def statistics(self) -> Statistics:
-        """(min, max, mean, norm, nan, inf, zero)."""
+        """(min, max, mean, norm, nan, inf, zero); computed from the numbers if these were kept."""
         if self._statistics is not None:
             return self._statistics
-        return _count(list(flat(self._numbers))) if self._note is None else (math.nan,) * 4 + (0, 0, 0)
+        if self._note is not None:
+            return (math.nan,) * 4 + (0, 0, 0)
+        return _compute_statistics(list(flatten_numbers(self._numbers)))
 
     @property
     def min(self) -> float | None:
@@ -106,7 +108,7 @@ class Value:
         return self.statistics[6]
 
     def text(self, room: int = 24, *, shape: bool = True, digits: int = 6) -> str:
-        """The value on one line: its numbers when they fit in ``room`` characters, else its shape and norm.
+        """Return the value on one line: its numbers if they fit in ``room`` characters, else its shape and norm.
 
         >>> import torch
         >>> Value.of(torch.tensor(8.0)).text(), Value.of(torch.zeros(100)).text()
@@ -114,72 +116,74 @@ class Value:
         """
         if self._note is not None:
             return self._note.text
-        # A number takes a digit, a comma and a space at least: of many it need not be tried.
+        # A number takes at least three characters (digit, comma, space), so more numbers than this cannot fit.
         line = self.line(digits) if math.prod(self.shape) <= room // 3 + 1 else None
         if line is not None and len(line) <= room:
             return line
-        found = self.statistics
-        norm = number(found[3], min(digits, 4))
-        told = say("value.shape_norm", shape=self.shape, norm=norm) if shape else say("value.norm", norm=norm)
-        return _trouble(told, found)
+        statistics = self.statistics
+        norm = format_number(statistics[3], min(digits, 4))
+        summary = say("value.shape_norm", shape=self.shape, norm=norm) if shape else say("value.norm", norm=norm)
+        return _append_nonfinite_counts(summary, statistics)
 
     def line(self, digits: int = 6) -> str | None:
-        """All numbers on one line; None when they were not kept."""
-        return None if self._numbers is None else nested(self._numbers, digits)
+        """Return all numbers on one line; None if they were not kept."""
+        return None if self._numbers is None else format_numbers(self._numbers, digits)
 
     def block(self) -> str:
-        """The value on as many lines as it needs: a matrix row by row, or all statistics."""
+        """Return the value on as many lines as it needs: a matrix row by row, or all statistics."""
         if self._note is not None:
             return say("value.hidden_block", note=self._note.text, shape=self.shape, dtype=self.dtype)
         if 0 in self.shape:
             return f"[]\n{self.shape} {self.dtype}"
         if self._numbers is not None:
-            rows = _rows(self._numbers, len(self.shape))
-            return rows if "\n" in rows else nested(self._numbers)  # a single row needs its brackets
-        low, high, mean, norm, *_, zero = found = self.statistics
-        parts = {"shape": self.shape, "dtype": self.dtype, "norm": number(norm)}
+            rows = _format_rows(self._numbers, len(self.shape))
+            return rows if "\n" in rows else format_numbers(self._numbers)  # a single row keeps its brackets
+        low, high, mean, norm, *_, zero = statistics = self.statistics
+        parts = {"shape": self.shape, "dtype": self.dtype, "norm": format_number(norm)}
         if low is None or high is None or mean is None:
-            return _trouble(say("value.long.norm", **parts), found)
-        parts |= {"min": number(low), "max": number(high), "mean": number(mean)}
-        return _trouble(say("value.long", zero=zero, **parts), found)
+            return _append_nonfinite_counts(say("value.long.norm", **parts), statistics)
+        parts |= {"min": format_number(low), "max": format_number(high), "mean": format_number(mean)}
+        return _append_nonfinite_counts(say("value.long", zero=zero, **parts), statistics)
 
 
-def _trouble(line: str, found: Statistics) -> str:
-    """The line, and how many numbers are none or infinite."""
-    counts = zip(found[4:6], ("NaN", "Inf"), strict=True)
+def _append_nonfinite_counts(line: str, statistics: Statistics) -> str:
+    """Append the counts of NaN and infinite numbers to ``line``, if there are any."""
+    counts = zip(statistics[4:6], ("NaN", "Inf"), strict=True)
     return join("join.facts", [line, *(f"{count} {name}" for count, name in counts if count)])
 
 
-def same(one: Row | None, other: Row | None) -> bool:
-    """Whether two values are alike, NaN being like NaN; of large tensors, whether their statistics are.
+def is_same_value(one: ValueRow | None, other: ValueRow | None) -> bool:
+    """Whether two values are the same, counting NaN as equal to NaN. Large tensors are compared by their statistics.
 
     >>> import torch
-    >>> same(Value.of(torch.tensor(math.nan)).row, Value.of(torch.tensor(math.nan)).row)
+    >>> is_same_value(Value.of(torch.tensor(math.nan)).row, Value.of(torch.tensor(math.nan)).row)
     True
     """
-    if isinstance(one, Deferred) or isinstance(other, Deferred):
-        return True  # nobody can tell yet
+    if isinstance(one, DeferredRow) or isinstance(other, DeferredRow):
+        return True  # not read yet, so a difference cannot be claimed
     return one == other or repr(one) == repr(other)
 
 
-def size_of(value: Row) -> tuple[float, int, int]:
-    """The 2-norm of a row, and how many of its numbers are NaN and infinite: at least so many, if nobody counted.
+def get_norm_nan_inf(value: ValueRow) -> tuple[float, int, int]:
+    """Return (2-norm, NaN count, infinity count) of a value; counts that were not read are derived from the norm.
+
+    A derived count is a lower bound: 1 or 0.
 
     >>> import torch
-    >>> size_of(Value.of(torch.tensor([3.0, -4.0])).row), size_of(Value.of(torch.tensor(-2.0)).row)
+    >>> get_norm_nan_inf(Value.of(torch.tensor([3.0, -4.0])).row), get_norm_nan_inf(Value.of(torch.tensor(-2.0)).row)
     ((5.0, 0, 0), (2.0, 0, 0))
     """
     numbers = value[3]
-    if type(numbers) is float and math.isfinite(numbers):  # by far the most of a long chain
+    if type(numbers) is float and math.isfinite(numbers):  # the fast path: most values of a deep network of scalars
         return abs(numbers), 0, 0
     _, _, _, norm, nan, inf, _ = Value(*value).statistics
     return float(norm), norm != norm if nan is None else nan, norm == math.inf if inf is None else inf
 
 
-def number(x: complex, digits: int = 6) -> str:
-    """A number as a person writes it: six significant digits, no trailing zeros.
+def format_number(x: complex, digits: int = 6) -> str:
+    """Write a number with up to ``digits`` significant digits, without trailing zeros.
 
-    >>> number(8.0), number(0.1 + 0.2), number(-1e-9)
+    >>> format_number(8.0), format_number(0.1 + 0.2), format_number(-1e-9)
     ('8', '0.3', '-1e-09')
     """
     if isinstance(x, complex):
@@ -187,54 +191,55 @@ def number(x: complex, digits: int = 6) -> str:
     return f"{x:.{digits}g}"
 
 
-def nested(numbers: Numbers, digits: int = 6) -> str:
-    """Nested numbers on one line.
+def format_numbers(numbers: NestedNumbers, digits: int = 6) -> str:
+    """Write nested numbers on one line.
 
-    >>> nested([[1.0, 2.5], [3.0, 4.0]])
+    >>> format_numbers([[1.0, 2.5], [3.0, 4.0]])
     '[[1, 2.5], [3, 4]]'
     """
     if isinstance(numbers, (list, tuple)):
-        return "[" + ", ".join(nested(part, digits) for part in numbers) + "]"
-    return number(numbers, digits)
+        return "[" + ", ".join(format_numbers(part, digits) for part in numbers) + "]"
+    return format_number(numbers, digits)
 
 
-def _rows(numbers: Numbers, dimensions: int) -> str:
+def _format_rows(numbers: NestedNumbers, dimensions: int) -> str:
+    """Write nested numbers row by row, with blank lines between the matrices of a tensor of more than 2 dimensions."""
     if dimensions < 2:
-        return nested(numbers)
+        return format_numbers(numbers)
     gap = "\n" * (dimensions - 1)
-    return gap.join(_rows(part, dimensions - 1) for part in numbers)
+    return gap.join(_format_rows(part, dimensions - 1) for part in numbers)
 
 
-def flat(numbers: Numbers) -> Iterator[complex]:
-    """The numbers, out of all their lists.
+def flatten_numbers(numbers: NestedNumbers) -> Iterator[complex]:
+    """Yield the numbers of nested lists.
 
-    >>> list(flat([[1, 2], [3]]))
+    >>> list(flatten_numbers([[1, 2], [3]]))
     [1, 2, 3]
     """
     if isinstance(numbers, (list, tuple)):
         for part in numbers:
-            yield from flat(part)
+            yield from flatten_numbers(part)
     else:
         yield numbers
 
 
-def _count(flat: Sequence[Any]) -> Statistics:
-    """Statistics of few numbers, from the numbers, by torch's rule that a NaN spreads."""
-    if not flat:
-        return _EMPTY
-    parts = [part for x in flat for part in ((x.real, x.imag) if isinstance(x, complex) else (x,))]
+def _compute_statistics(numbers: Sequence[Any]) -> Statistics:
+    """Compute statistics from the numbers of a small tensor; as in torch, a NaN makes them NaN."""
+    if not numbers:
+        return _EMPTY_STATISTICS
+    parts = [part for x in numbers for part in ((x.real, x.imag) if isinstance(x, complex) else (x,))]
     norm = math.nan if any(map(math.isnan, parts)) else math.hypot(*parts)
-    finite = math.isfinite(norm)
-    nan, inf = (0, 0) if finite else (sum(_any(test, x) for x in flat) for test in (math.isnan, math.isinf))
-    zero = sum(x == 0 for x in flat)
-    if nan or isinstance(flat[0], complex):
+    nan, inf = (0, 0) if math.isfinite(norm) else (_count(numbers, test) for test in (math.isnan, math.isinf))
+    zero = sum(x == 0 for x in numbers)
+    if nan or isinstance(numbers[0], complex):
         return (math.nan, math.nan, math.nan, norm, nan, inf, zero)
-    return (float(min(flat)), float(max(flat)), sum(flat) / len(flat), norm, nan, inf, zero)
+    return (float(min(numbers)), float(max(numbers)), sum(numbers) / len(numbers), norm, nan, inf, zero)
 
 
-def _any(test: Callable[[float], bool], x: complex) -> bool:
-    return test(x.real) or test(x.imag)
+def _count(numbers: Sequence[complex], test: Callable[[float], bool]) -> int:
+    """Count the numbers whose real or imaginary part passes ``test``."""
+    return sum(test(x.real) or test(x.imag) for x in numbers)
 
 
 Values = Value | tuple[Value | None, ...] | None
-"""One gradient, or all the gradients of a node with several, None where torch passes none."""
+"""One gradient, or a tuple of all gradients of a node; None for a gradient that torch does not pass."""

@@ -10,7 +10,7 @@ from hookviz.analysis.comparison.alignment import align
 from hookviz.api.display import Displayable
 from hookviz.api.trace import Trace
 from hookviz.support.messages import join, say
-from hookviz.support.printable import kind_of
+from hookviz.support.printable import describe_type
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, TraceData
 from hookviz.what_if.runs import ALL, MOST, Run, fixed_rng, run_once, subsets
@@ -256,7 +256,7 @@ def whatif(run: Callable[..., Any], /, **ranges: Range) -> WhatIf:
     (60.0, 6.0)
     """
     if not callable(run):
-        raise TypeError(say("error.whatif.type", kind=kind_of(run)))
+        raise TypeError(say("error.whatif.type", kind=describe_type(run)))
     for name, given in ranges.items():
         if not _is_range(given):
             raise ValueError(say("error.whatif.range", name=name, given=repr(given)))

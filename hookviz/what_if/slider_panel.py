@@ -13,7 +13,7 @@ from traitlets import Bunch
 from hookviz.player.html_page import render_output
 from hookviz.player.widget import Player
 from hookviz.support.messages import say
-from hookviz.support.progress import Show, shown_by
+from hookviz.support.progress import ShowLine, show_progress_with
 from hookviz.what_if.experiment import Off, Range, WhatIf
 from hookviz.what_if.runs import Run
 
@@ -49,7 +49,7 @@ def _nowhere(line: str) -> None:
     """Show nothing."""
 
 
-def sliders(whatif: WhatIf, player: Player, show: Show = _nowhere) -> list[ipywidgets.FloatSlider]:
+def sliders(whatif: WhatIf, player: Player, show: ShowLine = _nowhere) -> list[ipywidgets.FloatSlider]:
     """One slider for each range of ``whatif``; a move records everything again and gives it to ``player``.
 
     ``show`` shows how far that is, where it takes long.
@@ -60,7 +60,7 @@ def sliders(whatif: WhatIf, player: Player, show: Show = _nowhere) -> list[ipywi
     def moved(change: Bunch) -> None:
         nonlocal last
         going_on = change.owner is last.slider and time.monotonic() - last.at < DRAG
-        with shown_by(show):
+        with show_progress_with(show):
             whatif.change(**{change.owner.description: change.new})
             if going_on:
                 whatif.before = last.before

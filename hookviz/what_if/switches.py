@@ -17,7 +17,7 @@ from hookviz.autograd.torch_internals import NODE_REGISTRATION
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.interrupts import Uninterrupted
-from hookviz.support.source_code import describe
+from hookviz.support.source_code import describe_function
 
 HookId = tuple[Any, ...]
 """What tells a registration from the others in the same function: how, of what, where, and the how-manieth such one."""
@@ -89,7 +89,7 @@ class Switches:
         found = unwrap_hook(hook)
         if found is not None and id(found.state) in self._groups:
             return self._groups[id(found.state)][1]
-        described = describe(hook if found is None else found.function)
+        described = describe_function(hook if found is None else found.function)
         same = (how, *described[:3], _way())
         self._count[same] += 1
         sign = (*same, self._count[same])

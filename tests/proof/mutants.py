@@ -35,11 +35,11 @@ from hookviz.picture import figure, graphviz
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.widget import Player
-from hookviz.storage.decoding import decode
-from hookviz.storage.files import encode
+from hookviz.storage.decoding import decode_trace
+from hookviz.storage.files import encode_trace
 from hookviz.trace import EFFECTS, KINDS, SUBJECTS
 from hookviz.trace.reason_rows import EXPLAINED, SYMBOLS, UNEXPLAINED
-from hookviz.trace.sentences import title
+from hookviz.trace.sentences import make_title
 
 SECONDS, MEGABYTES = 10.0, 600
 """What one file may cost at most."""
@@ -185,13 +185,13 @@ def saved(kind: str) -> str:
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return json.dumps(encode(add_reasons(KINDS_OF_TRACE[kind]())))
+        return json.dumps(encode_trace(add_reasons(KINDS_OF_TRACE[kind]())))
 
 
 @cache
 def undamaged(kind: str) -> hv.Trace:
     """That trace."""
-    return decode(json.loads(saved(kind)), hv.Trace)
+    return decode_trace(json.loads(saved(kind)), hv.Trace)
 
 
 # -- how they are damaged
@@ -505,7 +505,7 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
     steps = range(min(len(trace.rows), 40))
     return [
         lambda: repr(trace),
-        lambda: [(step.sentence, title(step), step.scale, repr(step)) for step in trace.steps],
+        lambda: [(step.sentence, make_title(step), step.scale, repr(step)) for step in trace.steps],
         lambda: (repr(trace.firings), trace.firings._repr_html_()),
         lambda: (repr(trace.troubles), trace.troubles._repr_html_()),
         lambda: [repr(trace.why(index)) + trace.why(index)._repr_html_() for index in steps],

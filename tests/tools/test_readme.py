@@ -17,7 +17,7 @@ from hookviz.player.trace_content import BOXES, CHUNKS, LONG
 from hookviz.player.widget import Player
 from hookviz.recorder import pass_observer, saved_tensors
 from hookviz.support import progress
-from hookviz.support.messages import section
+from hookviz.support.messages import select_texts
 from hookviz.what_if import runs
 from tests.course.test_notebooks import LESSONS
 from tools.reading import facts
@@ -66,7 +66,7 @@ def test_the_keys_are_those_that_the_player_lists() -> None:
     table = re.search(r"\| key \|.+?\n\n", README, re.DOTALL)
     assert table
     rows = re.findall(r"(?m)^\| (?!key |---)(.+?) \|", table[0])
-    listed = [keys for name, keys in section("player").items() if name.startswith("keys_")]
+    listed = [keys for name, keys in select_texts("player").items() if name.startswith("keys_")]
     assert {key for row in rows for key in row.replace("·", " ").split()} == set(" ".join(listed).split())
 
 
@@ -89,7 +89,7 @@ def test_its_numbers_are_those_of_the_program() -> None:
         f"give up to {2**runs.ALL} passes",
         f"{every:,} generated programs, {programs('test_nets.py'):,} of them networks",
         f"A graph of more than {graph.DEEPEST:,} nodes in a row",
-        f"What has more than {tensor_statistics.FEW} numbers",
+        f"What has more than {tensor_statistics.MAX_KEPT_NUMBERS} numbers",
         f"a graph of more than {pass_observer.SMALL} nodes",
         f"more than the {saved_tensors.ROOM:,}th number kept",
     ):

@@ -20,7 +20,7 @@ from torch import nn
 import hookviz as hv
 from hookviz.hook_listing.unreachable_hooks import MANY
 from hookviz.recorder.hook_dicts import CENSUS_KINDS
-from hookviz.support.messages import section
+from hookviz.support.messages import select_texts
 from hookviz.trace import HOOK_KINDS
 
 
@@ -163,7 +163,7 @@ def test_no_way_to_register_a_global_hook_is_left_out() -> None:
 
 @pytest.mark.parametrize("kind", [*HOOK_KINDS, *CENSUS_KINDS])
 def test_each_kind_has_its_word_in_the_table(kind: str) -> None:
-    assert kind in section("census")
+    assert kind in select_texts("census")
 
 
 # -- what a row tells

@@ -162,7 +162,7 @@ def test_no_tensor_on_a_device_stays_in_a_trace_that_keeps_the_last_passes(monke
     with hv.record(net, keep=2) as trace:
         for _ in range(9):
             net(torch.randn(2, 3))
-    assert not any(isinstance(row, deferred_values.Deferred) for row in trace.values)
+    assert not any(isinstance(row, deferred_values.DeferredRow) for row in trace.values)
     assert trace.troubles is not None and "hv-" in trace._repr_mimebundle_()["text/html"]
 
 

@@ -13,8 +13,8 @@ from torch import nn
 from hookviz import Trace, Value, record
 from hookviz.autograd import tensor_statistics
 from hookviz.autograd.tensor_statistics import fetch_pending, measure, measured
-from hookviz.storage.files import encode
-from hookviz.trace.value_rows import FEW, Deferred
+from hookviz.storage.files import encode_trace
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS, DeferredRow
 from tests.scenes import hook_everything, leaf, scene
 
 READINGS = ("item", "tolist", "cpu", "numpy", "to", "__bool__", "__float__", "__int__", "nonzero")
@@ -73,7 +73,7 @@ def test_what_is_read_later_is_what_is_read_at_once(layers: int, monkeypatch: py
     values, others = later.values, at_once.values
     assert all(map(nearly, values, others))  # sums are those of float64 there
     later.values = at_once.values
-    assert encode(later) == encode(at_once)
+    assert encode_trace(later) == encode_trace(at_once)
 
 
 def nearly(one: Any, other: Any) -> bool:
@@ -144,11 +144,11 @@ TENSORS = {
 def test_every_kind_of_tensor_has_the_same_value_later(tensor: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = measure(tensor)
     with device(monkeypatch):
-        values = [measured(tensor), measured(torch.zeros(FEW + 1)), measured(tensor)]
+        values = [measured(tensor), measured(torch.zeros(MAX_KEPT_NUMBERS + 1)), measured(tensor)]
         assert nearly(tuple(values[2]), expected)  # whoever cannot wait until the end may look before
         fetch_pending(values, 0)
     assert repr(values[0]) == repr(values[2]) and nearly(values[0], expected)
-    assert Value(*values[1]).zero == FEW + 1
+    assert Value(*values[1]).zero == MAX_KEPT_NUMBERS + 1
 
 
 def test_a_value_is_of_the_moment_at_which_it_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,5 +166,5 @@ def test_a_trace_holds_nothing_of_a_device_once_the_recording_is_over(monkeypatc
         forward = nn.Linear(9, 9)
         with record() as trace:
             forward(torch.ones(20, 9))
-            assert any(isinstance(row, Deferred) for row in trace.values)
-    assert not any(isinstance(row, Deferred) for row in trace.values)
+            assert any(isinstance(row, DeferredRow) for row in trace.values)
+    assert not any(isinstance(row, DeferredRow) for row in trace.values)

@@ -12,8 +12,8 @@ from scenes import leaf
 from shown import shown_notes, shown_steps
 
 import hookviz as hv
-from hookviz.storage.decoding import decode
-from hookviz.storage.files import encode
+from hookviz.storage.decoding import decode_trace
+from hookviz.storage.files import encode_trace
 from tests.ranks import MODELS
 from tests.waiting import PATIENCE
 
@@ -61,13 +61,13 @@ def test_a_trace_knows_its_rank_and_says_so(ranks: Told, run: str) -> None:
         assert told[run]["rank"] == [rank, 2]
         note = f"This was recorded on rank {rank} of 2 (ranks count from 0). It does not show what the other ranks did."
         assert note in told[run]["notes"]
-        trace = decode(told[run]["file"], hv.Trace)
+        trace = decode_trace(told[run]["file"], hv.Trace)
         assert (trace.rank, trace.ranks) == (rank, 2)
-        assert json.loads(json.dumps(encode(trace))) == told[run]["file"]
+        assert json.loads(json.dumps(encode_trace(trace))) == told[run]["file"]
 
 
 def test_the_player_shows_the_rank_and_both_gradients(ranks: Told) -> None:
-    player = decode(ranks[1]["ddp"]["file"], hv.Trace).player()
+    player = decode_trace(ranks[1]["ddp"]["file"], hv.Trace).player()
     assert any("rank 1 of 2" in note for note in shown_notes(player.content))
     frame = next(frame for frame in shown_steps(player.content) if frame["kind"] == "synchronise")
     assert frame["before"] != frame["after"] and frame["title"].endswith(" is synchronised")
@@ -133,7 +133,7 @@ def test_the_gathered_parameters_of_fsdp_have_names(ranks: Told) -> None:
 
 def test_the_gathered_parameters_of_fsdp_stand_in_their_modules_and_show_their_shapes(ranks: Told) -> None:
     """Between forward and backward their memory is let go of: there are no numbers to read."""
-    trace = decode(ranks[0]["fsdp"]["file"], hv.Trace)
+    trace = decode_trace(ranks[0]["fsdp"]["file"], hv.Trace)
     held = {row.name: (trace.call(trace.owners[row.node]), str(trace.value(row.data))) for row in trace.tensors}
     assert held["model.2.weight"][0] == "model.2" and held["model.0.bias"][0] == "model.0"
     assert all("(" in shown and "Error" not in shown for _, shown in held.values())
@@ -161,9 +161,9 @@ def test_alone_there_is_no_rank() -> None:
 def test_a_file_of_before_has_no_rank_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
     with hv.record() as trace:
         (leaf(2.0) * 3).backward()
-    data = encode(trace)
+    data = encode_trace(trace)
     (tmp_path / "bad.json").write_text(json.dumps(data | {"rank": "first"}))
     with pytest.raises(ValueError, match="rank: expected a whole number or null, got a text"):
         hv.load(tmp_path / "bad.json")
     del data["rank"], data["ranks"]
-    assert decode(data, hv.Trace) == trace
+    assert decode_trace(data, hv.Trace) == trace

@@ -14,9 +14,20 @@ from scenes import hook_everything, leaf, scene
 
 import hookviz as hv
 from hookviz.autograd.tensor_statistics import measure
-from hookviz.storage.decoding import decode
-from hookviz.storage.files import VERSION, encode
-from hookviz.trace import EFFECTS, MISSING, SUBJECTS, HookPlace, HookRow, Note, SavedRow, ScaleRow, StepRow, TensorRow
+from hookviz.storage.decoding import decode_trace
+from hookviz.storage.files import VERSION, encode_trace
+from hookviz.trace import (
+    EFFECTS,
+    MISSING_REASONS,
+    SUBJECTS,
+    HookPlace,
+    HookRow,
+    Note,
+    SavedRow,
+    ScaleRow,
+    StepRow,
+    TensorRow,
+)
 
 
 @pytest.fixture
@@ -128,7 +139,9 @@ steps = st.builds(
 plain = (
     st.none() | st.text() | numbers | st.recursive(numbers, lambda x: st.lists(x, max_size=3).map(tuple), max_leaves=8)
 )
-saved = st.builds(SavedRow, pass_id=counts, node=counts, value=several, plain=plain, why=st.sampled_from(MISSING))
+saved = st.builds(
+    SavedRow, pass_id=counts, node=counts, value=several, plain=plain, why=st.sampled_from(MISSING_REASONS)
+)
 tensors = st.builds(TensorRow, pass_id=counts, node=counts, output=counts, data=indexes, grad=indexes)
 lines = st.none() | counts
 flags = st.lists(st.sampled_from(("with_kwargs", "always_call", "global")), max_size=2).map(tuple)
@@ -152,8 +165,8 @@ traces = st.builds(
 @given(traces)
 @settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
 def test_every_trace_comes_back_exactly(trace: hv.Trace) -> None:
-    text = json.dumps(encode(trace), ensure_ascii=False, allow_nan=False)
-    same_text(decode(json.loads(text), hv.Trace), trace)
+    text = json.dumps(encode_trace(trace), ensure_ascii=False, allow_nan=False)
+    same_text(decode_trace(json.loads(text), hv.Trace), trace)
 
 
 def test_what_nodes_saved_comes_back_with_its_reasons(tmp_path: Path) -> None:
@@ -168,7 +181,7 @@ def test_what_nodes_saved_comes_back_with_its_reasons(tmp_path: Path) -> None:
 
 def test_a_scale_without_end_comes_back() -> None:
     trace = hv.Trace(scales=[ScaleRow(0, math.inf, (0,), ())])
-    assert decode(json.loads(json.dumps(encode(trace))), hv.Trace) == trace
+    assert decode_trace(json.loads(json.dumps(encode_trace(trace))), hv.Trace) == trace
 
 
 def test_values_that_were_too_many_to_keep_are_still_so_in_the_file(tmp_path: Path) -> None:
@@ -224,7 +237,7 @@ def broken(change: Any) -> str:
     x = leaf(2.0)
     with hv.record() as trace:
         (x * 3).backward()
-    data = encode(trace)
+    data = encode_trace(trace)
     change(data)
     return json.dumps(data)
 

@@ -22,8 +22,8 @@ from hookviz.player.compression import unpack
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
 from hookviz.storage import integrity, schema
-from hookviz.storage.files import LARGEST, ROWS, VERSION, encode
-from hookviz.trace import MISSING, HookRow, Note
+from hookviz.storage.files import MAX_FILE_SIZE, ROW_TYPES, VERSION, encode_trace
+from hookviz.trace import MISSING_REASONS, HookRow, Note
 from tests.proof.mutants import HOSTILE, hostile, saved
 from tests.shown import content_of
 from tests.unit.test_large_traces import picture, views_of
@@ -53,24 +53,24 @@ def unexplained(data: Data) -> Data:
 # -- the format
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", ROW_TYPES)
 def test_the_schema_has_a_column_for_each_field_of_a_row(name: str) -> None:
-    table = next(field.type for field in msgspec.structs.fields(schema.File) if field.name == name)
-    assert table.__struct_fields__ == ROWS[name]._fields
+    table = next(field.type for field in msgspec.structs.fields(schema.TraceFile) if field.name == name)
+    assert table.__struct_fields__ == ROW_TYPES[name]._fields
 
 
 def test_the_schema_has_the_version_and_the_reasons_that_are_written() -> None:
-    fields = {field.name: field.type for field in msgspec.structs.fields(schema.File)}
+    fields = {field.name: field.type for field in msgspec.structs.fields(schema.TraceFile)}
     assert get_args(fields["version"]) == (VERSION,)
-    (reasons,) = get_args(schema.Saved.__annotations__["why"])
-    assert {*get_args(get_args(reasons)[0]), None} == set(MISSING)
+    (reasons,) = get_args(schema.SavedColumns.__annotations__["why"])
+    assert {*get_args(get_args(reasons)[0]), None} == set(MISSING_REASONS)
 
 
 @pytest.mark.parametrize("kind", ["graph", "in place", "modules", "training", "formulas", "large"])
 def test_a_file_of_ours_is_read_and_written_as_it_was(kind: str, tmp_path: Path) -> None:
     data = json.loads(saved(kind))
     trace = read(data, tmp_path)
-    assert trace.rows and json.loads(json.dumps(encode(trace))) == data
+    assert trace.rows and json.loads(json.dumps(encode_trace(trace))) == data
 
 
 def test_a_name_that_is_longer_than_the_format_allows_is_cut_when_it_is_saved(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_damaged_file_is_refused_in_one_sentence(case: str, tmp_path: Path) ->
 
 def test_calls_that_lie_too_deep_in_each_other_are_refused(tmp_path: Path) -> None:
     data = json.loads(saved("modules"))
-    more, count = integrity.DEEPEST_CALLS, len(data["calls"]["module"])
+    more, count = integrity.MAX_CALL_DEPTH, len(data["calls"]["module"])
     nested = {"module": [0] * more, "number": [1] * more, "recomputed": [False] * more}
     for column, cells in {**nested, "parent": list(range(count - 1, count + more - 1))}.items():
         data["calls"][column] += cells
@@ -251,7 +251,7 @@ def test_a_pipe_and_a_device_are_refused_before_they_are_opened(tmp_path: Path) 
 
 def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
     with (tmp_path / "t.json").open("wb") as file:
-        file.truncate(LARGEST + 1)  # without a byte on disk
+        file.truncate(MAX_FILE_SIZE + 1)  # without a byte on disk
     with pytest.raises(ValueError, match=r"larger than 512 MB, .* hv\.record\(keep=\.\.\.\) keeps the last passes"):
         hv.load(tmp_path / "t.json")
 
@@ -274,7 +274,7 @@ def test_a_formula_takes_no_more_numbers_than_anybody_could_look_at(tmp_path: Pa
     x = torch.ones(2, 2, requires_grad=True)
     with hv.record() as trace:
         x.sum().backward()
-    data = encode(trace)
+    data = encode_trace(trace)
     data["saved"]["plain"][data["saved"]["name"].index("self_sym_sizes")] = [40_000, 40_000]
     before, begun = megabytes(), time.process_time()
     trace = read(json.loads(json.dumps(data)), tmp_path)

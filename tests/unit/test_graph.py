@@ -14,7 +14,7 @@ from hookviz import Trace
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_numbers import NodeNumbers
-from hookviz.support.printable import kind_of
+from hookviz.support.printable import describe_type
 
 
 def test_a_walk_finds_each_node_once() -> None:
@@ -265,7 +265,7 @@ def test_any_text_may_be_a_name(name: str) -> None:
 
 @pytest.mark.parametrize(("thing", "words"), [([], "a list"), (1, "an int"), (None, "a NoneType"), ("", "a str")])
 def test_a_kind_is_told_with_its_article(thing: object, words: str) -> None:
-    assert kind_of(thing) == words
+    assert describe_type(thing) == words
 
 
 def test_asking_for_a_variables_name_keeps_nothing_of_the_caller_alive() -> None:

@@ -12,8 +12,8 @@ from shown import shown_notes, shown_steps
 from torch import nn
 
 import hookviz as hv
-from hookviz.storage.files import encode
-from hookviz.storage.integrity import fault_of
+from hookviz.storage.files import encode_trace
+from hookviz.storage.integrity import find_fault
 from tests.proof.compare import bits
 
 HALVES = (torch.float16, torch.bfloat16)
@@ -231,7 +231,7 @@ def test_of_every_second_pass_the_scale_and_its_end_are_told() -> None:
             scale.scale(net(leaf(1.0))).backward()
             scale.step(opt)
             scale.update()
-    assert [row.pass_id for row in trace.scales] == [0] and fault_of(trace) == ""
+    assert [row.pass_id for row in trace.scales] == [0] and find_fault(trace) == ""
     assert [step.kind for step in trace.steps].count("unscale") == 1
     assert trace.scales[0].scale == 4096  # it grew at every second step
 
@@ -244,7 +244,7 @@ def test_scales_are_saved_and_a_file_of_before_has_none(tmp_path: Path) -> None:
         scaler().scale(w * w).backward()
     trace.save(tmp_path / "trace.json")
     assert hv.load(tmp_path / "trace.json") == trace and trace.scales
-    data = encode(trace)
+    data = encode_trace(trace)
     (tmp_path / "bad.json").write_text(json.dumps(data | {"scales": {**data["scales"], "at": [[99]]}}))
     with pytest.raises(ValueError, match="row 0 of scales points to something"):
         hv.load(tmp_path / "bad.json")

@@ -19,7 +19,7 @@ import hookviz as hv
 from hookviz.recorder import api, torch_patches
 from hookviz.recorder.block import RecordBlock
 from hookviz.recorder.hook_observer import Observer
-from hookviz.storage.integrity import fault_of
+from hookviz.storage.integrity import find_fault
 from hookviz.support.atomic_files import write_atomically
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.what_if.switches import _FUNCTIONS, _METHODS
@@ -174,7 +174,7 @@ def test_an_interrupted_recording_leaves_everything_as_it_was(options: dict[str,
         assert outside() == before, number
         assert work.dicts() == hooks, number
         assert on_nodes(work.outs) == [], number
-        assert fault_of(work.trace) == "", number
+        assert find_fault(work.trace) == "", number
     assert times >= POINTS
     work.run()
     assert [step.kind for step in work.trace.steps] == told

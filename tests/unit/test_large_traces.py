@@ -19,7 +19,7 @@ from hookviz.player.payload import CHUNK
 from hookviz.player.trace_content import BOXES, CHUNKS, FIRINGS, LONG, TraceContent, is_large
 from hookviz.player.widget import Player
 from hookviz.support.messages import say
-from hookviz.trace.traversal import UNREACHED
+from hookviz.trace.traversal import MAX_UNREACHED_NODES
 from tests.unit.test_grouping import chain, fan
 
 pytestmark = pytest.mark.slow
@@ -354,10 +354,10 @@ def passes_of_a_large_graph(count: int) -> hv.Trace:
 
 def test_a_pass_through_a_part_of_a_large_graph_has_a_picture_of_that_part_and_says_so() -> None:
     few, more = (TraceContent(passes_of_a_large_graph(count)) for count in (2, 8))
-    assert say("trace.unreached", most=UNREACHED) in shown_notes(few.content())
+    assert say("trace.unreached", most=MAX_UNREACHED_NODES) in shown_notes(few.content())
     views = few._pictures._pass(0).views
     reached = {row.node for row in few.trace.rows if row.pass_id == 0} - {-1}
-    assert reached < set(views.tree.below) and len(views.tree.below) == len(reached) + UNREACHED
+    assert reached < set(views.tree.below) and len(views.tree.below) == len(reached) + MAX_UNREACHED_NODES
     pages = [sum(len(str(large.part(name))) for name in large.names()) for large in (few, more)]
     assert pages[1] < 5 * pages[0]
-    assert say("trace.unreached", most=UNREACHED) not in shown_notes(TraceContent(layers()).content())
+    assert say("trace.unreached", most=MAX_UNREACHED_NODES) not in shown_notes(TraceContent(layers()).content())

@@ -144,12 +144,12 @@ def test_names_that_are_asked_for_while_tables_grow_are_those_of_the_whole_table
     growing = Naming(ops, tensors)
     for op in whole.ops:
         ops.append(op)
-        assert growing.follows(ops, tensors) and (op in growing.repeated) == (ops.count(op) > 1)
+        assert growing.update(ops, tensors) and (op in growing.repeated) == (ops.count(op) > 1)
     for row in whole.tensors:
         tensors.append(row)
         there = (known.name for known in tensors if known.name and (known.node, known.output) == (row.node, row.output))
-        assert growing.follows(ops, tensors) and growing.tensors.get((row.node, row.output)) == next(there, None)
-    assert growing.follows(ops, tensors) and not growing.follows(ops, whole.tensors)
+        assert growing.update(ops, tensors) and growing.tensors.get((row.node, row.output)) == next(there, None)
+    assert growing.update(ops, tensors) and not growing.update(ops, whole.tensors)
 
 
 class Counted(list[int]):

@@ -17,12 +17,12 @@ from shown import shown_steps_of
 from hookviz import Step, Trace
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.player.step_words import _GLYPHS, _NOTES, _ONE_CARD
-from hookviz.support.messages import parts_of, say, section, table
+from hookviz.support.messages import load_texts, match_arguments, say, select_texts
 from hookviz.trace import HOOK_KINDS, KINDS, HookRow, Note, StepRow
-from hookviz.trace.sentences import sentence, title
+from hookviz.trace.sentences import make_sentence, make_title
 
 PACKAGE = Path(__file__).resolve().parents[2] / "hookviz"
-WORDS = table()
+WORDS = load_texts()
 
 
 def fields(text: str) -> set[str]:
@@ -180,7 +180,7 @@ def test_every_step_can_be_told(way: str) -> None:
     texts = {}
     for kind in (kind for kind in KINDS if kind not in HOOK_KINDS):
         step = dataclasses.replace(told(kind, **known), node=node, on="" if node < 0 else "c")
-        texts[kind] = (title(step), sentence(step))
+        texts[kind] = (make_title(step), make_sentence(step))
     assert unfinished(texts) == {}
 
 
@@ -208,12 +208,12 @@ def test_a_place_holds_whatever_is_put_in() -> None:
 def test_what_a_text_was_made_of_is_read_from_it() -> None:
     keys = [key for key, text in WORDS.items() if "!r}" not in text]
     given = {key: {name: f"<{name}>" for name in fields(WORDS[key])} for key in keys}
-    found = {key: parts_of(key, say(key, **given[key])) for key in keys}
+    found = {key: match_arguments(key, say(key, **given[key])) for key in keys}
     wrong = [key for key in keys if found[key] is None or found[key].keys() != given[key].keys()]
     assert wrong == []
     assert [key for key in keys if say(key, **(found[key] or {})) != say(key, **given[key])] == []
 
 
 def test_a_section_comes_without_its_prefix() -> None:
-    assert section("effect") == {"kept": "kept", "ran": "ran", "edited": "edited in place", "replaced": "replaced"}
-    assert all("." not in key for key in section("player"))
+    assert select_texts("effect") == {"kept": "kept", "ran": "ran", "edited": "edited in place", "replaced": "replaced"}
+    assert all("." not in key for key in select_texts("player"))

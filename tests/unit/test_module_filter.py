@@ -10,7 +10,7 @@ from shown import shown_notes
 from torch import nn
 
 import hookviz as hv
-from hookviz.storage.integrity import fault_of
+from hookviz.storage.integrity import find_fault
 
 
 class Deep(nn.Module):
@@ -30,7 +30,7 @@ def recorded(*only: str, net: nn.Module | None = None, **options: Any) -> hv.Tra
     net = Deep() if net is None else net
     with hv.record(net, only=only, **options) as trace:
         net(leaf(1.0)).backward()
-    assert fault_of(trace) == ""
+    assert find_fault(trace) == ""
     return trace
 
 
@@ -167,9 +167,9 @@ def test_what_is_left_out_is_said_on_screen(tmp_path: Path) -> None:
 def test_a_file_of_before_has_nothing_outside(tmp_path: Path) -> None:
     import json
 
-    from hookviz.storage.files import encode
+    from hookviz.storage.files import encode_trace
 
-    data = encode(recorded("layers.2.*"))
+    data = encode_trace(recorded("layers.2.*"))
     del data["outside"]
     (tmp_path / "old.json").write_text(json.dumps(data))
     assert hv.load(tmp_path / "old.json").outside == set()
@@ -178,9 +178,9 @@ def test_a_file_of_before_has_nothing_outside(tmp_path: Path) -> None:
 def test_a_file_whose_outside_points_nowhere_is_refused(tmp_path: Path) -> None:
     import json
 
-    from hookviz.storage.files import encode
+    from hookviz.storage.files import encode_trace
 
-    data = encode(recorded("layers.2.*")) | {"outside": [999]}
+    data = encode_trace(recorded("layers.2.*")) | {"outside": [999]}
     (tmp_path / "broken.json").write_text(json.dumps(data))
     with pytest.raises(ValueError, match="names an unobserved node that is not in the graph"):
         hv.load(tmp_path / "broken.json")
@@ -191,7 +191,7 @@ def test_the_last_passes_keep_what_is_outside() -> None:
     with hv.record(net, only="layers.2.*", keep=1) as trace:
         for _ in range(5):
             net(leaf(1.0)).backward()
-    assert fault_of(trace) == ""
+    assert find_fault(trace) == ""
     once = recorded("layers.2.*")
     assert {trace.ops[node] for node in trace.outside} == {once.ops[node] for node in once.outside}
     assert [step.kind for step in trace.steps] == [step.kind for step in once.steps]

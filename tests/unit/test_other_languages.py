@@ -11,10 +11,10 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.player.payload import Content
-from hookviz.support.messages import table
-from hookviz.support.messages.text import read
+from hookviz.support.messages import load_texts
+from hookviz.support.messages.text import translate
 
-ENGLISH = table()
+ENGLISH = load_texts()
 OTHER = {
     key: re.sub(r"\{[^}]*\}|[A-Za-z]+", lambda m: m[0] if "{" in m[0] else "¤", text) for key, text in ENGLISH.items()
 }
@@ -77,7 +77,7 @@ def is_message(sent: Any) -> bool:
 def sentences(sent: Any) -> Iterator[str]:
     """All texts in what is sent, as the other language has them."""
     if is_message(sent):
-        yield read(sent, OTHER)
+        yield translate(sent, OTHER)
     elif isinstance(sent, dict):
         yield from (text for name, part in sent.items() if name not in NO_SENTENCES for text in sentences(part))
     elif isinstance(sent, (list, tuple)):

@@ -9,7 +9,7 @@ from scenes import Doubled, Net, leaf, plain, steps_of
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
-from hookviz.storage.integrity import fault_of
+from hookviz.storage.integrity import find_fault
 from tests.unit.test_retention import Loop
 
 
@@ -30,7 +30,7 @@ def test_the_first_pass_and_every_third_after_it_are_recorded_with_forward_and_s
         plain(step.after) for step in steps_of(trace, "call") if step.on.startswith("Net (call")
     ]
     assert seen == [1, 4, 7]
-    assert fault_of(trace) == ""
+    assert find_fault(trace) == ""
 
 
 def test_the_trace_says_what_was_left_out() -> None:
@@ -99,7 +99,7 @@ def test_a_closure_runs_its_pass_inside_the_step() -> None:
     with hv.record(net, every=2) as trace:
         for _ in range(4):
             opt.step(closure)
-    assert len(trace.roots) == 2 and fault_of(trace) == ""
+    assert len(trace.roots) == 2 and find_fault(trace) == ""
     assert kinds(trace).count("step_pre_hook") <= 4
 
 

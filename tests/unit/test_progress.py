@@ -11,7 +11,7 @@ import torch
 import hookviz as hv
 from hookviz.player.widget import Player
 from hookviz.support import progress as room
-from hookviz.support.progress import progress, shown_by
+from hookviz.support.progress import progress, show_progress_with
 from hookviz.what_if import whatif
 from hookviz.what_if.slider_panel import sliders
 from tests.unit.test_whatif import a_to_e
@@ -28,7 +28,7 @@ class Screen(io.StringIO):
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "DELAY", 1e-9)
-    monkeypatch.setattr(room, "PAUSE", 0)
+    monkeypatch.setattr(room, "INTERVAL", 0)
 
 
 def take(parts: int) -> None:
@@ -39,14 +39,14 @@ def take(parts: int) -> None:
 
 def test_what_is_over_within_a_second_shows_nothing() -> None:
     lines: list[str] = []
-    with shown_by(lines.append):
+    with show_progress_with(lines.append):
         take(3)
     assert lines == []
 
 
 def test_each_part_that_is_done_is_shown_and_in_the_end_nothing(at_once: None) -> None:
     lines: list[str] = []
-    with shown_by(lines.append):
+    with show_progress_with(lines.append):
         take(3)
     assert [line[:6] for line in lines] == ["1 of 3", "2 of 3", "3 of 3", ""]
 
@@ -59,7 +59,7 @@ def test_an_interrupt_takes_the_line_away(at_once: None) -> None:
             tick()
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), shown_by(lines.append):
+    with pytest.raises(KeyboardInterrupt), show_progress_with(lines.append):
         interrupted()
     assert lines[0].startswith("1 of 2") and lines[-1] == ""
 
@@ -82,7 +82,7 @@ def test_what_is_no_terminal_is_left_alone(at_once: None, monkeypatch: pytest.Mo
 
 def test_no_thread_is_started(at_once: None) -> None:
     before = threading.active_count()
-    with shown_by(lambda line: None), progress("{n} of {total}", 2) as tick:
+    with show_progress_with(lambda line: None), progress("{n} of {total}", 2) as tick:
         tick()
         assert threading.active_count() == before
 
@@ -100,7 +100,7 @@ def counted(lines: list[str]) -> list[str]:
 
 def test_a_what_if_counts_its_passes_and_then_what_the_player_is_made_of(at_once: None) -> None:
     lines: list[str] = []
-    with shown_by(lines.append):
+    with show_progress_with(lines.append):
         whatif(a_to_e).content()
     assert counted(lines) == COUNTED
     assert lines.count("") == 2 and lines[-1] == ""
@@ -109,14 +109,14 @@ def test_a_what_if_counts_its_passes_and_then_what_the_player_is_made_of(at_once
 def test_a_large_file_and_a_large_graph_count_what_is_done(
     at_once: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(room, "MANY", 3)
+    monkeypatch.setattr(room, "MIN_COUNT", 3)
     y = x = torch.tensor(3.0, requires_grad=True)
     for _ in range(3):
         y = y * 2
     lines: list[str] = []
     with hv.record() as trace:
         y.backward()
-    with shown_by(lines.append):
+    with show_progress_with(lines.append):
         trace.save(tmp_path / "trace.json")
         loaded = hv.load(tmp_path / "trace.json")
         hv.hooks(x * y)
@@ -131,9 +131,9 @@ def test_a_large_file_and_a_large_graph_count_what_is_done(
 
 def test_of_what_is_small_nothing_is_shown(at_once: None, tmp_path: Path) -> None:
     lines: list[str] = []
-    with shown_by(lines.append), hv.record() as trace:
+    with show_progress_with(lines.append), hv.record() as trace:
         (torch.tensor(3.0, requires_grad=True) * 2).backward()
-    with shown_by(lines.append):
+    with show_progress_with(lines.append):
         trace.save(tmp_path / "trace.json")
     assert lines == []
 
@@ -148,7 +148,7 @@ def test_a_slider_shows_it_beside_itself(at_once: None) -> None:
 
 
 CELLS = (
-    "import torch, hookviz as hv\nfrom hookviz.support import progress\nprogress.DELAY, progress.PAUSE = 1e-9, 0\n"
+    "import torch, hookviz as hv\nfrom hookviz.support import progress\nprogress.DELAY, progress.INTERVAL = 1e-9, 0\n"
     "def run():\n    x = torch.tensor(3.0, requires_grad=True)\n"
     "    x.register_hook(lambda grad: grad * 10)\n    (x * x).backward()",
     "both = hv.whatif(run)\nboth",

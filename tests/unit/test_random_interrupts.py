@@ -13,7 +13,7 @@ import pytest
 
 import hookviz as hv
 from hookviz.picture import graphviz_client, layout
-from hookviz.storage.integrity import fault_of
+from hookviz.storage.integrity import find_fault
 from tests.unit.test_interrupts import POINTS, Switched, Work, on_nodes, outside
 
 pytestmark = pytest.mark.slow
@@ -69,7 +69,7 @@ class Scenes:
             path.write_bytes(b"as it was")
         assert set(self.folder.iterdir()) == set(self.there.values())
         assert on_nodes([*self.recorded.outs, *self.switched.outs]) == []
-        assert fault_of(self.recorded.trace) == ""
+        assert find_fault(self.recorded.trace) == ""
 
 
 def children() -> list[int]:

@@ -19,7 +19,7 @@ from hookviz.__main__ import main
 from hookviz.player import trace_content
 from hookviz.player.html_page import page
 from hookviz.trace import Note, StepRow
-from hookviz.trace.redaction import redacted
+from hookviz.trace.redaction import redact
 
 NUMBERS = ["1.28125", "1.71875", "2.84375", "3.46875", "3.15625"]
 IN_MESSAGES = ["9.6875"]
@@ -104,7 +104,7 @@ def test_what_is_left_out_is_nowhere_in_the_page(left_out: dict[str, bool], trac
 
 def test_the_steps_and_what_hooks_did_stay(trace: hv.Trace) -> None:
     before = repr(trace.rows), list(trace.values), list(trace.notes)
-    quiet = redacted(trace, source=False, values=False)
+    quiet = redact(trace, source=False, values=False)
     assert [step.kind for step in quiet.steps] == [step.kind for step in trace.steps]
     assert [step.effect for step in quiet.firings] == [step.effect for step in trace.firings]
     assert quiet.firings[1].sentence == "marked_hook on x replaced the gradient: (left out) → (left out)."
@@ -112,7 +112,7 @@ def test_the_steps_and_what_hooks_did_stay(trace: hv.Trace) -> None:
     assert [row[:3] for row in quiet.values] == [row[:3] for row in trace.values]
     assert "fails on " in quiet.steps[-1].sentence and "ValueError" in quiet.steps[-1].sentence
     assert (repr(trace.rows), trace.values, trace.notes) == before
-    assert redacted(trace) is trace
+    assert redact(trace) is trace
 
 
 def test_a_page_without_numbers_does_not_say_that_nothing_is_wrong(trace: hv.Trace) -> None:
@@ -126,7 +126,7 @@ def test_whether_a_formula_comes_to_the_numbers_is_left_out_with_them(trace: hv.
     assert "explained" in {row.verdict for row in loaded.reasons}
     told = []
     for known in (trace, loaded):
-        quiet = redacted(known, values=False)
+        quiet = redact(known, values=False)
         assert isinstance(quiet, hv.Trace)
         assert {row.verdict for row in quiet.reasons} <= {"symbols only"}
         found = [reason for step in range(len(quiet.rows)) for reason in quiet.why(step) if reason.note != "the seed"]
@@ -176,7 +176,7 @@ def test_what_to_leave_out_is_said_by_true_or_false(name: str, trace: hv.Trace, 
 
 def test_why_a_pass_was_not_observed_may_quote_and_is_left_out() -> None:
     trace = hv.Trace(rows=[StepRow(0, "unobserved", note=Note.of("trace.trouble", error=f"ValueError: {SECRET}"))])
-    (step,) = redacted(trace, source=False).steps
+    (step,) = redact(trace, source=False).steps
     assert step.sentence and SECRET not in step.sentence
 
 
@@ -186,7 +186,7 @@ def test_a_lambda_in_a_partial_keeps_its_brackets() -> None:
     x.register_hook(partial(partial(lambda j, k, grad: grad * (j + k), 2), 3))
     with hv.record() as trace:
         (x * x).backward()
-    quiet = redacted(trace, source=False)
+    quiet = redact(trace, source=False)
     assert [row.name for row in quiet.hook_rows] == ["partial(lambda)"] * 2
 
 
@@ -197,6 +197,6 @@ def test_without_numbers_a_scaler_does_not_say_that_it_found_inf() -> None:
         scaler.scale(w * math.inf).backward()
         scaler.unscale_(sgd)
     assert "finds Inf or NaN among them" in trace.steps[-1].sentence
-    assert redacted(trace, values=False).steps[-1].sentence == (
+    assert redact(trace, values=False).steps[-1].sentence == (
         "The GradScaler divides the gradients of sgd by (left out): from here on they are not scaled."
     )

@@ -15,7 +15,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.recorder import retention
-from hookviz.storage.integrity import fault_of
+from hookviz.storage.integrity import find_fault
 from hookviz.support.messages import say
 from hookviz.trace.dropped_passes import drop_passes
 
@@ -71,7 +71,7 @@ def test_what_is_kept_is_as_if_the_recording_had_begun_later(keep: int, steps: i
         short.run(keep)
     assert facts(trace) == facts(expected)
     assert trace.dropped == steps - keep and expected.dropped == 0
-    assert fault_of(trace) == ""
+    assert find_fault(trace) == ""
 
 
 def test_the_trace_says_what_was_let_go_of() -> None:
@@ -132,7 +132,7 @@ def test_a_graph_from_before_keeps_its_place_among_later_ones() -> None:
             (x * 2).backward()
         tensors.e.backward()
     assert {step.on for step in trace.steps} >= {"a", "b", "c", "d", "e"}
-    assert len(trace.ops) == 5 and fault_of(trace) == ""
+    assert len(trace.ops) == 5 and find_fault(trace) == ""
 
 
 def test_a_forward_whose_backward_comes_later_loses_its_owner_only() -> None:
@@ -143,7 +143,7 @@ def test_a_forward_whose_backward_comes_later_loses_its_owner_only() -> None:
             other(leaf(1.0)).backward()
         early.backward()
     assert [step.kind for step in trace.steps][:2] == ["seed", "compute"]
-    assert fault_of(trace) == ""
+    assert find_fault(trace) == ""
     assert plain(steps_of(trace, "accumulate", "net.weight")[0].after) == 3
 
 
@@ -163,7 +163,7 @@ def test_a_pass_inside_a_pass_is_a_part_of_it() -> None:
     assert len(trace.roots) == 6 and trace.dropped == 18
     assert steps_of(trace, "seed")[0].on == "y"
     assert trace.notes == [say("note.dropped", dropped=3, kept=1)]
-    assert fault_of(trace) == ""
+    assert find_fault(trace) == ""
 
 
 def test_an_aliased_gradient_still_names_its_cause() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from hookviz.support.source_code import Source, describe, where
+from hookviz.support.source_code import Source, describe_function, shorten_filename
 
 
 def plain_hook(grad: torch.Tensor) -> torch.Tensor:
@@ -57,7 +57,7 @@ def first_line(function: Any) -> int:
 def test_a_function_shows_its_name_file_lines_and_return() -> None:
     line = first_line(plain_hook)
     text = "def plain_hook(grad: torch.Tensor) -> torch.Tensor:\n    return grad + 2"
-    assert describe(plain_hook) == Source("plain_hook", "tests/unit/test_source.py", line, text, line + 1)
+    assert describe_function(plain_hook) == Source("plain_hook", "tests/unit/test_source.py", line, text, line + 1)
 
 
 @torch.no_grad()
@@ -66,7 +66,7 @@ def clip(grad: torch.Tensor) -> torch.Tensor:
 
 
 def test_a_hook_under_no_grad_shows_its_own_source_rather_than_that_of_torch() -> None:
-    source = describe(clip)
+    source = describe_function(clip)
     assert (source.name, source.file) == ("clip", "tests/unit/test_source.py")
     assert "grad.clamp(-1, 1)" in source.text
 
@@ -75,32 +75,32 @@ def test_a_function_inside_another_is_shown_without_its_indentation() -> None:
     def inner(grad: Any) -> Any:
         return grad
 
-    assert describe(inner).text == "def inner(grad: Any) -> Any:\n    return grad"
+    assert describe_function(inner).text == "def inner(grad: Any) -> Any:\n    return grad"
 
 
 def test_only_a_single_return_is_marked() -> None:
-    assert describe(two_returns).mark is None
+    assert describe_function(two_returns).mark is None
 
 
 def test_a_lambda_is_named_by_its_text() -> None:
-    source = describe(lambda grad: grad * 2)
+    source = describe_function(lambda grad: grad * 2)
     assert (source.name, source.label) == ("lambda grad: grad * 2", "λ grad * 2")
     assert source.line == source.mark
 
 
 def test_of_several_lambdas_on_a_line_each_finds_its_own_text() -> None:
     both = (lambda grad: grad + 1, lambda grad: grad + 2)
-    assert [describe(each).name for each in both] == ["lambda grad: grad + 1", "lambda grad: grad + 2"]
+    assert [describe_function(each).name for each in both] == ["lambda grad: grad + 1", "lambda grad: grad + 2"]
 
 
 def test_a_lambda_inside_a_lambda_finds_its_own_text() -> None:
     outer = lambda: lambda grad: grad + 1  # noqa: E731
-    assert describe(outer()).name == "lambda grad: grad + 1"
-    assert describe(outer).name == "lambda: lambda grad: grad + 1"
+    assert describe_function(outer()).name == "lambda grad: grad + 1"
+    assert describe_function(outer).name == "lambda: lambda grad: grad + 1"
 
 
 def test_a_lambda_over_several_lines_is_named_on_one() -> None:
-    source = describe(
+    source = describe_function(
         lambda grad: (
             grad
             + 2
@@ -110,7 +110,7 @@ def test_a_lambda_over_several_lines_is_named_on_one() -> None:
 
 
 def test_a_decorated_function_shows_what_was_decorated() -> None:
-    source = describe(decorated)
+    source = describe_function(decorated)
     assert source.name == "decorated"
     assert source.text.startswith("@passed_on\ndef decorated(")
 
@@ -132,26 +132,26 @@ def test_a_decorated_function_shows_what_was_decorated() -> None:
     ],
 )
 def test_whatever_can_be_a_hook_has_a_name(function: Any, name: str) -> None:
-    assert describe(function).name == name
+    assert describe_function(function).name == name
 
 
 @pytest.mark.parametrize("function", [print, operator.neg, [].append])
 def test_what_is_built_in_has_no_source(function: Any) -> None:
-    assert describe(function)[1:] == (None, None, None, None)
+    assert describe_function(function)[1:] == (None, None, None, None)
 
 
 def test_a_callable_object_shows_its_call_method() -> None:
-    assert "def __call__(self, grad: Any)" in describe(Scale()).text
+    assert "def __call__(self, grad: Any)" in describe_function(Scale()).text
 
 
 def test_a_partial_shows_the_source_of_its_function() -> None:
-    assert describe(functools.partial(plain_hook)).text == describe(plain_hook).text
+    assert describe_function(functools.partial(plain_hook)).text == describe_function(plain_hook).text
 
 
 def test_a_lambda_typed_into_a_prompt_says_only_that_it_is_one() -> None:
     typed = eval(compile("lambda grad: grad", "<stdin>", "eval"))
-    assert describe(typed) == Source("lambda", None, None, None, None)
-    assert describe(typed).label == "λ"
+    assert describe_function(typed) == Source("lambda", None, None, None, None)
+    assert describe_function(typed).label == "λ"
 
 
 def test_an_object_whose_attributes_raise_is_still_described() -> None:
@@ -161,7 +161,7 @@ def test_an_object_whose_attributes_raise_is_still_described() -> None:
 
         def __call__(self, grad: Any) -> None: ...
 
-    assert describe(Wicked()).name == "Wicked"
+    assert describe_function(Wicked()).name == "Wicked"
 
 
 def test_a_callable_that_wraps_itself_is_still_described() -> None:
@@ -170,7 +170,7 @@ def test_a_callable_that_wraps_itself_is_still_described() -> None:
 
     loop = Loop()
     loop.__wrapped__ = loop  # type: ignore[attr-defined]
-    assert describe(loop).name == "Loop"
+    assert describe_function(loop).name == "Loop"
 
 
 def written(folder: Path, text: str, name: str) -> Any:
@@ -186,32 +186,32 @@ def test_a_file_that_was_broken_since_is_no_obstacle(tmp_path: Path) -> None:
     hook = written(tmp_path, "def hook(grad):\n    return grad\n", "mine.py")
     (tmp_path / "mine.py").write_text("def hook(grad:\n")
     linecache.checkcache()
-    assert describe(hook) == Source("hook", "mine.py", 1, None, None)
+    assert describe_function(hook) == Source("hook", "mine.py", 1, None, None)
 
 
 def test_a_file_of_another_language_is_read(tmp_path: Path) -> None:
     hook = written(tmp_path, "def hook(梯度):\n    return 梯度 + 2  # 加二\n", "钩子.py")
-    source = describe(hook)
+    source = describe_function(hook)
     assert (source.file, source.mark) == ("钩子.py", 2)
     assert "加二" in source.text
 
 
 def test_a_lambda_after_letters_of_several_bytes_finds_its_own_text(tmp_path: Path) -> None:
     hook = written(tmp_path, "梯度 = '梯度'; other = lambda g: g + 1; hook = lambda g: g + 2\n", "two.py")
-    assert describe(hook).name == "lambda g: g + 2"
+    assert describe_function(hook).name == "lambda g: g + 2"
 
 
 def test_a_name_of_a_file_holds_nothing_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deep").mkdir()
-    assert where(str(tmp_path / "deep" / "mine.py")) == "deep/mine.py"
-    assert where(os.path.join(os.path.abspath(os.sep), "else", "where", "hook.py")) == "hook.py"
-    assert where("<string>") is None
+    assert shorten_filename(str(tmp_path / "deep" / "mine.py")) == "deep/mine.py"
+    assert shorten_filename(os.path.join(os.path.abspath(os.sep), "else", "where", "hook.py")) == "hook.py"
+    assert shorten_filename("<string>") is None
 
 
 def test_a_file_of_a_library_is_named_from_the_library_on() -> None:
-    assert where(torch.utils.hooks.__file__) == "torch/utils/hooks.py"
-    assert not os.path.isabs(describe(os.path.join).file or "")
+    assert shorten_filename(torch.utils.hooks.__file__) == "torch/utils/hooks.py"
+    assert not os.path.isabs(describe_function(os.path.join).file or "")
 
 
 def test_a_notebook_cell_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,8 +222,8 @@ def test_a_notebook_cell_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch)
     module = type(sys)("IPython")
     module.get_ipython = Shell  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", module)
-    assert where("/nowhere/ipykernel_1/2.py") == "In [4]"
-    assert where("/nowhere/ipykernel_1/3.py") == "3.py"
+    assert shorten_filename("/nowhere/ipykernel_1/2.py") == "In [4]"
+    assert shorten_filename("/nowhere/ipykernel_1/3.py") == "3.py"
 
 
 @pytest.mark.parametrize(("disturbed", "known"), [(1, True), (99, False)])
@@ -242,7 +242,7 @@ def test_a_parser_that_is_disturbed_is_asked_again(
         return parse(text)
 
     monkeypatch.setattr(ast, "parse", disturbed_parse)
-    described = describe(names["hook"])
+    described = describe_function(names["hook"])
     monkeypatch.undo()
     assert described.name == "hook"
     assert described.text == (path.read_text().rstrip() if known else None)

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import hookviz as hv
 from hookviz.autograd import deferred_values, tensor_statistics
 from hookviz.autograd.tensor_statistics import fetch_pending, measured
-from hookviz.storage.integrity import fault_of
+from hookviz.storage.integrity import find_fault
 
 NOTE = 'record(statistics="norm") read only the norm, and whether NaN or Inf is among them'
 
@@ -74,7 +74,7 @@ def test_the_trace_is_the_same_but_for_what_was_not_read_and_says_so() -> None:
     left_out = [row[4] for row in norm.values if row[4] is not None]
     assert left_out and all(found[:3] == (None, None, None) and found[6] is None for found in left_out)
     assert NOTE in norm.notes[-1] and not full.notes
-    assert fault_of(norm) == ""
+    assert find_fault(norm) == ""
 
 
 def test_a_file_and_a_page_keep_it_and_say_it(tmp_path: Any) -> None:

@@ -13,9 +13,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
 from hookviz.analysis.formulas.reason_table import add_reasons
-from hookviz.storage.decoding import decode
-from hookviz.storage.files import encode
-from hookviz.support.messages import table
+from hookviz.storage.decoding import decode_trace
+from hookviz.storage.files import encode_trace
+from hookviz.support.messages import load_texts
 from tests.proof.mutants import KINDS_OF_TRACE, saved
 
 
@@ -33,7 +33,7 @@ def passed(root: torch.Tensor, **given: Any) -> hv.Trace:
 
 
 def there_and_back(trace: hv.Trace) -> WithoutTorch:
-    return decode(json.loads(json.dumps(encode(add_reasons(trace)), allow_nan=False)), WithoutTorch)
+    return decode_trace(json.loads(json.dumps(encode_trace(add_reasons(trace)), allow_nan=False)), WithoutTorch)
 
 
 def every_reason(trace: hv.Trace) -> list[str]:
@@ -43,9 +43,9 @@ def every_reason(trace: hv.Trace) -> list[str]:
 @pytest.mark.parametrize("kind", KINDS_OF_TRACE)
 def test_a_saved_trace_gives_the_reasons_that_torch_gives(kind: str) -> None:
     data = json.loads(saved(kind))
-    asked = decode(data | {"explained": []}, hv.Trace)
+    asked = decode_trace(data | {"explained": []}, hv.Trace)
     assert any(row is not None for row in data["explained"])
-    assert every_reason(decode(data, WithoutTorch)) == every_reason(asked)
+    assert every_reason(decode_trace(data, WithoutTorch)) == every_reason(asked)
 
 
 CASES: dict[str, Callable[[], torch.Tensor]] = {
@@ -91,7 +91,7 @@ def test_a_function_of_ones_own_is_told_by_its_place_in_the_trace() -> None:
             return grad * 3
 
     trace = passed(Tripled.apply(leaf(2.0)))
-    text = json.dumps(encode(add_reasons(trace)))
+    text = json.dumps(encode_trace(add_reasons(trace)))
     assert text.count("test_stored_reasons.py") == 1
     assert every_reason(there_and_back(trace)) == every_reason(trace)
 
@@ -101,29 +101,29 @@ def test_a_file_without_reasons_is_explained_with_torch_and_says_so_without() ->
     for name in ("reasons", "explained"):
         del data[name]
     step = data["rows"]["kind"].index("compute")
-    assert {reason.verdict for reason in decode(data, hv.Trace).why(step)} == {"explained"}
-    (reason, _) = bare = decode(data, WithoutTorch).why(step)
+    assert {reason.verdict for reason in decode_trace(data, hv.Trace).why(step)} == {"explained"}
+    (reason, _) = bare = decode_trace(data, WithoutTorch).why(step)
     assert [reason.text for reason in bare] == ["grad × other", "grad × self"]
     assert (reason.verdict, reason.filled) == ("symbols only", "")
     assert reason.note.endswith("install PyTorch to check.")
 
 
 def test_a_trace_that_has_its_reasons_is_saved_without_torch_as_it_was(tmp_path: Path) -> None:
-    trace = decode(json.loads(saved("formulas")), WithoutTorch)
+    trace = decode_trace(json.loads(saved("formulas")), WithoutTorch)
     trace.save(tmp_path / "t.json")
     assert (tmp_path / "t.json").read_text(encoding="utf-8") == saved("formulas")
 
 
 def test_a_trace_without_reasons_is_saved_without_torch_and_explained_later(tmp_path: Path) -> None:
     data = json.loads(saved("formulas")) | {"explained": [], "reasons": {}}
-    decode(data, WithoutTorch).save(tmp_path / "t.json")
+    decode_trace(data, WithoutTorch).save(tmp_path / "t.json")
     assert json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["explained"] == []
     hv.load(tmp_path / "t.json").save(tmp_path / "t.json")
     assert (tmp_path / "t.json").read_text(encoding="utf-8") == saved("formulas")
 
 
 def test_torch_is_not_asked_what_the_file_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    trace = decode(json.loads(saved("graph")), hv.Trace)
+    trace = decode_trace(json.loads(saved("graph")), hv.Trace)
 
     def asked(self: hv.Trace) -> None:
         raise AssertionError("asked")
@@ -137,7 +137,7 @@ def test_the_reasons_of_a_file_are_written_in_no_language() -> None:
     for kind in KINDS_OF_TRACE:
         reasons = json.loads(saved(kind))["reasons"]
         notes = [note for row in reasons["notes"] for note in row]
-        assert {key for key, _ in notes} <= set(table())
+        assert {key for key, _ in notes} <= set(load_texts())
         names = {name for _, arguments in notes for name, _ in arguments}
         assert names <= {"dims", "error"}  # numbers, and the name of a class
 
@@ -147,7 +147,7 @@ def test_thousands_of_gradients_share_few_rows() -> None:
     for _ in range(2_000):
         y = y * 1.0001
     trace = passed(y)
-    with_them, without = (json.dumps(encode(one)) for one in (add_reasons(trace), trace))
+    with_them, without = (json.dumps(encode_trace(one)) for one in (add_reasons(trace), trace))
     assert len(add_reasons(trace).reasons) == 2  # of the chain, and of the leaf
     assert len(with_them) < 1.15 * len(without)
 

@@ -9,7 +9,7 @@ import torch
 from scenes import c_hook, leaf, lines, plain, recorded, steps_of
 
 import hookviz as hv
-from hookviz.storage.files import encode
+from hookviz.storage.files import encode_trace
 from hookviz.trace import HOOK_KINDS, KINDS
 
 
@@ -103,7 +103,7 @@ def test_a_trace_is_plain_data(trace: hv.Trace) -> None:
 
     for name in ("ops", "edges", "tensors", "hook_rows", "values", "rows", "remarks", "roots"):
         assert kinds(getattr(trace, name)) <= plain_types
-    json.dumps(encode(trace))
+    json.dumps(encode_trace(trace))
 
 
 def test_a_step_cannot_be_changed(trace: hv.Trace) -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hookviz import Value
 from hookviz.autograd.tensor_statistics import measure
-from hookviz.trace.value_rows import FEW
-from hookviz.trace.values import nested, number, same
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
+from hookviz.trace.values import format_number, format_numbers, is_same_value
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -38,7 +38,7 @@ def test_statistics_are_those_of_torch(numbers: list[float]) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("size", [FEW, FEW + 1, 5000])
+@pytest.mark.parametrize("size", [MAX_KEPT_NUMBERS, MAX_KEPT_NUMBERS + 1, 5000])
 def test_statistics_of_half_precision_are_accumulated_wider(dtype: torch.dtype, size: int) -> None:
     tensor = torch.full((size,), 300.0, dtype=dtype)
     value = Value.of(tensor)
@@ -204,12 +204,12 @@ def test_measuring_sets_off_no_torch_function_or_dispatch_mode() -> None:
     [(8.0, "8"), (0.30000000000000004, "0.3"), (-0.0, "-0"), (1e-9, "1e-09"), (math.nan, "nan"), (-math.inf, "-inf")],
 )
 def test_a_number_is_written_as_a_person_would(number_: float, text: str) -> None:
-    assert number(number_) == text
+    assert format_number(number_) == text
 
 
 @pytest.mark.parametrize(("z", "text"), [(1 + 2j, "1+2i"), (-1.5 - 0.5j, "-1.5-0.5i"), (0j, "0+0i")])
 def test_a_complex_number_is_written_with_i(z: complex, text: str) -> None:
-    assert number(z) == text
+    assert format_number(z) == text
 
 
 def test_numbers_that_fit_stand_on_one_line_and_others_become_shape_and_norm() -> None:
@@ -233,7 +233,7 @@ def test_layers_of_a_block_are_set_apart() -> None:
 
 
 def test_nested_numbers_stand_on_one_line() -> None:
-    assert nested([[1.0], [2.5]]) == "[[1], [2.5]]"
+    assert format_numbers([[1.0], [2.5]]) == "[[1], [2.5]]"
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_nested_numbers_stand_on_one_line() -> None:
     ],
 )
 def test_values_are_compared_as_a_person_would(one: torch.Tensor, other: torch.Tensor, alike: bool) -> None:
-    assert same(measure(one), measure(other)) is alike
+    assert is_same_value(measure(one), measure(other)) is alike
 
 
 def test_a_value_and_its_row_are_the_same_thing() -> None:

@@ -9,10 +9,10 @@ import pytest
 
 import hookviz as hv
 from hookviz.analysis.formulas.reason_table import add_reasons
-from hookviz.storage.decoding import decode
-from hookviz.storage.files import encode
+from hookviz.storage.decoding import decode_trace
+from hookviz.storage.files import encode_trace
 from hookviz.storage.version_1_sentences import FORMER_SENTENCES
-from hookviz.support.messages import table
+from hookviz.support.messages import load_texts
 from hookviz.trace import KINDS, Note
 
 FOLDER = Path(__file__).parents[1] / "data" / "version_1"
@@ -47,7 +47,7 @@ def test_it_plays_and_is_saved_as_a_file_of_today(name: str, tmp_path: Path) -> 
     assert "hv-state" in (tmp_path / "page.html").read_text(encoding="utf-8")
     trace.save(tmp_path / "today.json")
     assert json.loads((tmp_path / "today.json").read_text(encoding="utf-8"))["version"] == 2
-    assert encode(hv.load(tmp_path / "today.json")) == encode(add_reasons(trace))
+    assert encode_trace(hv.load(tmp_path / "today.json")) == encode_trace(add_reasons(trace))
 
 
 def test_its_sentences_become_keys_and_arguments_and_what_is_none_of_ours_stays() -> None:
@@ -57,11 +57,11 @@ def test_its_sentences_become_keys_and_arguments_and_what_is_none_of_ours_stays(
 
 @pytest.mark.parametrize("key", FORMER_SENTENCES)
 def test_a_former_sentence_is_read_as_the_message_of_today(key: str) -> None:
-    template, today = FORMER_SENTENCES[key], table()[key]
+    template, today = FORMER_SENTENCES[key], load_texts()[key]
     parts = {name: f"<{name}>" for _, name, _, _ in Formatter().parse(today) if name}
     assert template != today
     file = json.loads((FOLDER / "a_to_e.json").read_text(encoding="utf-8"))
-    (note,) = decode(file | {"notes": [template.format_map(parts)]}, hv.Trace).remarks
+    (note,) = decode_trace(file | {"notes": [template.format_map(parts)]}, hv.Trace).remarks
     assert (note.key, dict(note.arguments)) == (key, parts)
 
 

@@ -100,7 +100,7 @@ class _CommonTables:
         trace.modules, trace.calls, trace.optimizers = list(self.modules), list(self.calls), list(self.optimizers)
         if not own_hooks:
             trace.hooked = [list(self.hooked.get(pass_id, ())) for pass_id in range(1 + max(self.hooked, default=-1))]
-        trace.forget()
+        trace.clear_caches()
 
     def _map_numbers(self, trace: TraceData, hook_ids: Mapping[int, Hashable]) -> _NumberMaps:
         """Find the common numbers of what ``trace`` holds; new rows are added to the common tables."""
@@ -303,7 +303,7 @@ def _spread_rows(trace: TraceData, keys: Sequence[Key], order: Sequence[Key]) ->
     if trace.explained:
         explained = dict(zip(places, trace.explained, strict=True))
         trace.explained = [explained.get(place) for place in range(len(order))]
-    trace.forget()
+    trace.clear_caches()
     return trace
 
 

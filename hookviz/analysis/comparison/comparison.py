@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.graph_matching import match_graphs
 from hookviz.support.messages import say
-from hookviz.support.printable import kind_of
+from hookviz.support.printable import describe_type
 from hookviz.trace import HOOK_KINDS, Step, TraceData
-from hookviz.trace.values import Value, flat, same
+from hookviz.trace.values import Value, flatten_numbers, is_same_value
 
 GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
 """The kinds of step whose gradients are compared."""
@@ -64,7 +64,7 @@ def find_differences(this: TraceData, other: TraceData) -> Differences:
         ValueError: the graphs of the two traces differ.
     """
     if not isinstance(other, TraceData):
-        raise TypeError(say("error.diff.type", kind=kind_of(other)))
+        raise TypeError(say("error.diff.type", kind=describe_type(other)))
     numbers = match_graphs(this, other)
     own_numbers = [{node: node for node in in_pass.values()} for in_pass in numbers]
     this_steps, other_steps = _KeyedSteps(this, own_numbers), _KeyedSteps(other, numbers)
@@ -216,12 +216,12 @@ def _equal_gradients(one: Value | None, other: Value | None) -> bool:
         return one is other
     if None in (one.mean, other.mean) and one.mean != other.mean:
         return (one.shape, one.dtype) == (other.shape, other.dtype) and _equal_norms(one, other)
-    return same((*one.row[:2], *one.row[3:]), (*other.row[:2], *other.row[3:]))
+    return is_same_value((*one.row[:2], *one.row[3:]), (*other.row[:2], *other.row[3:]))
 
 
 def _equal_norms(one: Value, other: Value) -> bool:
     """Whether two norms are equal up to rounding: devices add up in different orders."""
-    return same((one.norm,), (other.norm,)) or math.isclose(one.norm, other.norm, rel_tol=1e-9)
+    return is_same_value((one.norm,), (other.norm,)) or math.isclose(one.norm, other.norm, rel_tol=1e-9)
 
 
 def _largest_difference(one: Value | None, other: Value | None) -> float | None:
@@ -230,12 +230,12 @@ def _largest_difference(one: Value | None, other: Value | None) -> float | None:
         return None
     pairs: list[tuple[complex, complex]] = [(one.norm, other.norm)]
     if one.shape == other.shape and one.tolist() is not None and other.tolist() is not None:
-        pairs = list(zip(flat(one.tolist()), flat(other.tolist()), strict=True))
+        pairs = list(zip(flatten_numbers(one.tolist()), flatten_numbers(other.tolist()), strict=True))
     return max((_distance(*pair) for pair in pairs), default=0.0, key=lambda distance: (math.isnan(distance), distance))
 
 
 def _distance(x: complex, y: complex) -> float:
-    return 0.0 if same((x,), (y,)) else abs(x - y)
+    return 0.0 if is_same_value((x,), (y,)) else abs(x - y)
 
 
 # -- the first firing that differs

@@ -1,7 +1,7 @@
 """Match the nodes of two graphs that were recorded from the same program."""
 
 from hookviz.support.messages import say
-from hookviz.trace import Place, TraceData
+from hookviz.trace import NodeOutput, TraceData
 
 _SKIPPED_OP = "BackwardHookFunctionBackward"
 """The node that torch puts around a module with full backward hooks; gradients pass through it unchanged."""
@@ -24,26 +24,26 @@ class _Graph:
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
-        self._edges: dict[int, dict[int, Place]] = {}
+        self._edges: dict[int, dict[int, NodeOutput]] = {}
         for (node, slot), place in trace.edges.items():
             self._edges.setdefault(node, {})[slot] = place
 
-    def roots(self, pass_id: int) -> list[Place | None]:
+    def roots(self, pass_id: int) -> list[NodeOutput | None]:
         """The places where a pass starts."""
         return [self._skip_module_hooks(place) for place in self.trace.roots[pass_id]]
 
-    def edges(self, node: int) -> dict[int, Place | None]:
+    def edges(self, node: int) -> dict[int, NodeOutput | None]:
         """Slot of a node → the place to which the gradient of that slot goes."""
         return {slot: self._skip_module_hooks(place) for slot, place in self._edges.get(node, {}).items()}
 
-    def describe(self, place: Place | None) -> str:
+    def describe(self, place: NodeOutput | None) -> str:
         """The op at a place, for an error message."""
         if place is None:
             return say("diff.nothing")
         op = self.trace.ops[place[0]]
         return op if place[1] == 0 else say("diff.output", op=op, output=place[1] + 1)
 
-    def _skip_module_hooks(self, place: Place | None) -> Place | None:
+    def _skip_module_hooks(self, place: NodeOutput | None) -> NodeOutput | None:
         while place is not None and self.trace.ops[place[0]] == _SKIPPED_OP:
             place = self._edges.get(place[0], {}).get(place[1])
         return place
@@ -59,7 +59,7 @@ def _match_pass(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
     if len(roots[0]) != len(roots[1]):
         raise ValueError(say("error.diff.roots", number=pass_id + 1, here=len(roots[0]), there=len(roots[1])))
     root = say("diff.root", number=pass_id + 1)
-    pairs: list[tuple[Place | None, Place | None, str]] = [(*pair, root) for pair in zip(*roots, strict=True)]
+    pairs: list[tuple[NodeOutput | None, NodeOutput | None, str]] = [(*pair, root) for pair in zip(*roots, strict=True)]
     numbers: dict[int, int] = {}
     taken: set[int] = set()
     for here, there, where in pairs:  # the loop appends the pairs that follow
@@ -78,7 +78,9 @@ def _match_pass(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
     return numbers
 
 
-def _pair_edges(one: _Graph, two: _Graph, ours: int, theirs: int) -> list[tuple[Place | None, Place | None, str]]:
+def _pair_edges(
+    one: _Graph, two: _Graph, ours: int, theirs: int
+) -> list[tuple[NodeOutput | None, NodeOutput | None, str]]:
     """The ends of the edges of two matched nodes, slot by slot, each with a text that names the edge."""
     mine, yours = one.edges(ours), two.edges(theirs)
     on = one.trace.name(ours)

@@ -9,7 +9,7 @@ from hookviz.analysis.findings.pass_statistics import PassStatistics
 from hookviz.analysis.findings.tensor_numbers import broadcast_pairs, largest_number, rows_along
 from hookviz.support.messages import join, say
 from hookviz.trace import TensorRow
-from hookviz.trace.values import Value, number, size_of
+from hookviz.trace.values import Value, format_number, get_norm_nan_inf
 
 
 class Cause(NamedTuple):
@@ -33,7 +33,7 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
         The explanation in words, and whether the recorded numbers show the cause.
     """
     call = statistics.trace.rows[index].call
-    made = statistics.trace.lookup.made.get(call, ())
+    made = statistics.trace.lookup.nodes_by_call.get(call, ())
     nodes = sorted(node for node in made if statistics.trace.ops[node] != "AccumulateGrad")
     parameters = _list_parameters(statistics, call)
     for row in parameters:
@@ -55,11 +55,11 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
 
 def _contains_kind(value: Value | None, kind: str) -> bool:
     """Whether a value is known and contains NaN or Inf, as ``kind`` says."""
-    return value is not None and bool(size_of(value.row)[1] if kind == "nan" else _holds_inf(value))
+    return value is not None and bool(get_norm_nan_inf(value.row)[1] if kind == "nan" else _holds_inf(value))
 
 
 def _holds_inf(value: Value) -> bool:
-    return size_of(value.row)[2] > 0
+    return get_norm_nan_inf(value.row)[2] > 0
 
 
 def _describe_known_cause(ops: "_CallOps", kind: str) -> str | None:
@@ -80,7 +80,7 @@ def _describe_input(inputs: list[Value], has_unread_parameters: bool) -> str:
     known = [value for value in inputs if not math.isnan(_minimum(value))]
     if not known:
         return say("trouble.input.unknown")
-    low, high = number(min(map(_minimum, known)), 4), number(max(map(_maximum, known)), 4)
+    low, high = format_number(min(map(_minimum, known)), 4), format_number(max(map(_maximum, known)), 4)
     return say("trouble.input.unread" if has_unread_parameters else "trouble.input", low=low, high=high)
 
 
@@ -187,7 +187,7 @@ class _CallOps:
         self._saved = {(row.node, row.name): row for row in statistics.trace.saved if row.pass_id == statistics.pass_id}
         self._parameter_values = {(row.node, row.output): row.data for row in parameters if row.data is not None}
         inside = set(nodes)
-        following = statistics.trace.lookup.following
+        following = statistics.trace.lookup.next_nodes
         outgoing = ((node, slot) for node in nodes for slot, end in following.get(node, ()) if end not in inside)
         ends = {statistics.trace.edges[edge] for edge in outgoing}
         outside = ends - self._parameter_values.keys()
@@ -239,7 +239,7 @@ def _check_log(ops: _CallOps, node: int) -> Iterator[Cause]:
     value = ops.input_value(node, 0, "self")
     least = -1 if ops.op_name(node) == "Log1P" else 0
     if _minimum(value) < least:
-        yield Cause("nan", say("trouble.cause.log", least=least, low=number(_minimum(value), 4)))
+        yield Cause("nan", say("trouble.cause.log", least=least, low=format_number(_minimum(value), 4)))
     if value is not None and (value.min == least or (least == 0 and value.zero)):
         yield Cause("inf", say("trouble.cause.log.one" if least else "trouble.cause.log.zero"))
 
@@ -247,7 +247,7 @@ def _check_log(ops: _CallOps, node: int) -> Iterator[Cause]:
 def _check_root(ops: _CallOps, node: int) -> Iterator[Cause]:
     value = ops.input_value(node, 0, "self")
     if _minimum(value) < 0:
-        yield Cause("nan", say("trouble.cause.root", low=number(_minimum(value), 4)))
+        yield Cause("nan", say("trouble.cause.root", low=format_number(_minimum(value), 4)))
     if value is not None and value.zero and ops.op_name(node) == "Rsqrt":
         yield Cause("inf", say("trouble.cause.division.zero"))
 
@@ -261,7 +261,7 @@ def _check_reciprocal(ops: _CallOps, node: int) -> Iterator[Cause]:
 def _check_exponential(ops: _CallOps, node: int) -> Iterator[Cause]:
     result = ops.saved_tensor(node, "result")
     if result is not None and _holds_inf(result):
-        limit = number(math.log(largest_number(result.dtype)), 3)
+        limit = format_number(math.log(largest_number(result.dtype)), 3)
         yield Cause("inf", say("trouble.cause.exp", largest=limit, dtype=result.dtype))
 
 
@@ -283,7 +283,7 @@ def _check_product(ops: _CallOps, node: int) -> Iterator[Cause]:
             yield Cause("nan", say("trouble.cause.product", infinite=_format_inf(x if x else y)), needs_inf=True)
         elif one is not None and other is not None and _overflows(x, y, one.dtype, other.dtype):
             limit = _format_largest(one.dtype)
-            factors = {"x": number(x, 4), "y": number(y, 4)}
+            factors = {"x": format_number(x, 4), "y": format_number(y, 4)}
             yield Cause("inf", say("trouble.cause.product.large", largest=limit, dtype=one.dtype, **factors))
 
 
@@ -302,9 +302,9 @@ def _check_power(ops: _CallOps, node: int) -> Iterator[Cause]:
         pairs = iter(((_minimum(base), exponent), *([(0.0, exponent)] if base.zero else [])))
     for x, y in pairs:
         if x < 0 and math.isfinite(y) and y != int(y):
-            yield Cause("nan", say("trouble.cause.power", low=number(x, 4), exponent=number(y)))
+            yield Cause("nan", say("trouble.cause.power", low=format_number(x, 4), exponent=format_number(y)))
         elif x == 0 and y < 0:
-            yield Cause("inf", say("trouble.cause.power.zero", exponent=number(y)))
+            yield Cause("inf", say("trouble.cause.power.zero", exponent=format_number(y)))
 
 
 def _check_softmax(ops: _CallOps, node: int) -> Iterator[Cause]:
@@ -322,7 +322,7 @@ def _check_cast(ops: _CallOps, node: int) -> Iterator[Cause]:
     magnitude = max(_maximum(value), -_minimum(value))
     if ops.nodes == [node] and math.isfinite(magnitude) and _exceeds(magnitude, ops.dtype):
         limit = _format_largest(ops.dtype)
-        yield Cause("inf", say("trouble.cause.cast", largest=limit, dtype=ops.dtype, far=number(magnitude)))
+        yield Cause("inf", say("trouble.cause.cast", largest=limit, dtype=ops.dtype, far=format_number(magnitude)))
 
 
 _CHECKS: dict[str, Callable[[_CallOps, int], Iterator[Cause]]] = {

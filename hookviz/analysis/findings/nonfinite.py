@@ -8,7 +8,7 @@ from hookviz.analysis.findings.causes import explain_cause
 from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, Finding, PassStatistics
 from hookviz.support.messages import join, say
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
-from hookviz.trace.sentences import brief
+from hookviz.trace.sentences import format_values
 
 _FORWARD_KINDS = ("call", "forward", *FORWARD_HOOK_KINDS)
 _GRADIENT_KINDS = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGING_KINDS}
@@ -168,9 +168,9 @@ def _describe_gradient(statistics: PassStatistics, index: int, row: StepRow, wha
     slot = next(slot for slot, value in enumerate(sent) if statistics.is_nonfinite(value))
     place = statistics.trace.edges.get((row.node, slot))
     to = say("name.none") if place is None else statistics.trace.name(*place)
-    after = brief(statistics.trace.value(sent[slot]))
+    after = format_values(statistics.trace.value(sent[slot]))
     on = statistics.describe_node(row.node)
-    sentence = say("trouble.node", on=on, what=what, before=brief(step.before), after=after, to=to)
+    sentence = say("trouble.node", on=on, what=what, before=format_values(step.before), after=after, to=to)
 
     def may_be_cause(index: int) -> bool:
         value = statistics.value(index)

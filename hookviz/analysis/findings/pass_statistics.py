@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from hookviz.support.messages import say
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, ScaleRow, StepRow, TensorRow, TraceData
-from hookviz.trace.traversal import chain
-from hookviz.trace.values import Value, size_of
+from hookviz.trace.traversal import iter_enclosing_calls
+from hookviz.trace.values import Value, get_norm_nan_inf
 
 CHANGING_KINDS = (*(kind for kind in HOOK_KINDS if kind not in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS)), "unknown_hook")
 """The kinds of step in which a hook can change a gradient."""
@@ -86,7 +86,7 @@ class PassStatistics:
         value = self.trace.values[index]
         if value[-1] is not None or 0 in value[0]:
             return None
-        norm, nan, inf = size_of(value)
+        norm, nan, inf = get_norm_nan_inf(value)
         if nan:
             self._nan.add(index)
         if inf:
@@ -130,7 +130,7 @@ class PassStatistics:
 
     def enclosing_calls(self, node: int) -> list[int]:
         """The module calls in which ``node`` was made, the innermost first."""
-        return list(chain(self.trace, self.trace.owners.get(node, -1)))
+        return list(iter_enclosing_calls(self.trace, self.trace.owners.get(node, -1)))
 
     def common_call(self, nodes: Iterable[int]) -> int | None:
         """The innermost module call in which all of ``nodes`` were made; None if there is no such call."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from hookviz.trace.values import Numbers, Value, flat
+from hookviz.trace.values import NestedNumbers, Value, flatten_numbers
 
 LARGEST = {
     "float64": 1.7976931348623157e308,
@@ -58,7 +58,7 @@ def rows_along(value: Value, dim: float | None) -> list[list[float]]:
 def _is_real(value: Value) -> bool:
     """Whether the numbers of a tensor are known and not complex."""
     numbers = value.tolist()
-    return numbers is not None and not any(isinstance(x, complex) for x in flat(numbers))
+    return numbers is not None and not any(isinstance(x, complex) for x in flatten_numbers(numbers))
 
 
 def _broadcast_shape(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...] | None:
@@ -69,7 +69,7 @@ def _broadcast_shape(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...
     return tuple(b if a == 1 else a for a, b in sizes) if do_fit else None
 
 
-def _broadcast_numbers(numbers: Numbers, shape: Sequence[int], into: Sequence[int]) -> Iterator[float]:
+def _broadcast_numbers(numbers: NestedNumbers, shape: Sequence[int], into: Sequence[int]) -> Iterator[float]:
     """The numbers of a tensor of shape ``shape`` after broadcasting to shape ``into``, in row-major order."""
     if not into:
         yield float(numbers)
@@ -81,10 +81,10 @@ def _broadcast_numbers(numbers: Numbers, shape: Sequence[int], into: Sequence[in
             yield from _broadcast_numbers(numbers[0 if shape[0] == 1 else index], shape[1:], into[1:])
 
 
-def _collect_rows(numbers: Numbers, count: int, dim: int) -> list[list[float]]:
+def _collect_rows(numbers: NestedNumbers, count: int, dim: int) -> list[list[float]]:
     """Same as ``rows_along``, for nested lists with ``count`` levels."""
     if dim:
         return [row for part in numbers for row in _collect_rows(part, count - 1, dim - 1)]
     if count == 1:
         return [numbers]
-    return [list(row) for row in zip(*(flat(part) for part in numbers), strict=True)]
+    return [list(row) for row in zip(*(flatten_numbers(part) for part in numbers), strict=True)]

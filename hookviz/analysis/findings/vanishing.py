@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hookviz.analysis.findings.gates import Gate, find_gates
 from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, Finding, PassStatistics
 from hookviz.support.messages import say
-from hookviz.trace.values import number
+from hookviz.trace.values import format_number
 
 CHAIN_FACTOR = 1e4
 """A gradient vanishes or explodes if its size changes by at least this factor over a chain of layers."""
@@ -159,8 +159,8 @@ def _make_chain_finding(statistics: PassStatistics, kind: str, sign: int, chain:
     count = len({change.layer for change in by_name[name]})
     culprit = say(f"trouble.{kind}.each", count=count, kind=name, factor=_format_factor(sign * logs[name] / count))
     first = next(change.step for change in by_name[name] if sign * change.log > 0)
-    ends = {"start": statistics.describe_location(start.node), "first": number(start.rms, 3)}
-    ends |= {"end": statistics.describe_location(end.node), "last": number(end.rms, 3)}
+    ends = {"start": statistics.describe_location(start.node), "first": format_number(start.rms, 3)}
+    ends |= {"end": statistics.describe_location(end.node), "last": format_number(end.rms, 3)}
     return Finding(first, kind, say(f"trouble.{kind}", whose=culprit, **ends))
 
 
@@ -174,4 +174,4 @@ def _make_hook_finding(statistics: PassStatistics, change: SizeChange) -> Findin
 
 def _format_factor(log: float) -> str:
     """Format the factor with this natural logarithm, even if the factor does not fit into a float."""
-    return number(math.exp(log), 2) if abs(log) < _LARGEST_LOG else f"1e{log / math.log(10):+.0f}"
+    return format_number(math.exp(log), 2) if abs(log) < _LARGEST_LOG else f"1e{log / math.log(10):+.0f}"

@@ -6,7 +6,7 @@ from hookviz.analysis.findings.nonfinite import describe_saved
 from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, Finding, PassStatistics
 from hookviz.support.messages import join, say
 from hookviz.trace import StepRow
-from hookviz.trace.sentences import brief
+from hookviz.trace.sentences import format_values
 
 
 def find_zeros(statistics: PassStatistics) -> Finding | None:
@@ -82,6 +82,8 @@ def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -
     behind = say("trouble.behind" if count == 1 else "trouble.behind.many", on=first, count=f"{count - 1:,}")
     if step.kind != "compute":
         return say("trouble.zero.here", told=step.sentence, behind=behind)
-    sentence = say("trouble.zero", on=statistics.describe_node(step.node), before=brief(step.before), behind=behind)
+    sentence = say(
+        "trouble.zero", on=statistics.describe_node(step.node), before=format_values(step.before), behind=behind
+    )
     saved = describe_saved(statistics, step.node, lambda index: _has_zero_norm(statistics, index))
     return join("join.sentences", [sentence, *saved])

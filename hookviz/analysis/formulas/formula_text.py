@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hookviz.analysis.formulas.evaluation import PLAIN_FUNCTIONS, Evaluator
 from hookviz.support.messages import say
-from hookviz.trace.values import Value, number
+from hookviz.trace.values import Value, format_number
 
 _ALL, _OR, _AND, _COMPARISON, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(9)
 """The precedence of a piece of text, weakest first; where a higher one is required, the piece gets brackets."""
@@ -184,7 +184,7 @@ def text_of(x: Any) -> Piece:
 def _format_number(x: complex) -> Piece:
     if x == 2**63 - 1:  # the end of a slice without an end
         return Piece(say("why.end"), _ATOM)
-    text = str(x) if isinstance(x, int) else number(x)
+    text = str(x) if isinstance(x, int) else format_number(x)
     return Piece(text, _value_precedence(text))
 
 

@@ -7,9 +7,9 @@ from hookviz.analysis.formulas.formula_inputs import FormulaInputs
 from hookviz.analysis.formulas.verdicts import Verdicts
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
-from hookviz.support.progress import maybe
+from hookviz.support.progress import progress_if_long
 from hookviz.trace import StepRow, TraceData
-from hookviz.trace.reason_rows import Explained, ReasonRow
+from hookviz.trace.reason_rows import ReasonRow, StepReasons
 
 AnyTrace = TypeVar("AnyTrace", bound=TraceData)
 
@@ -23,9 +23,9 @@ def add_reasons(trace: AnyTrace) -> AnyTrace:
     """
     if trace.explained or trace.verifier is None:
         return trace
-    table, explained = _ReasonTable(trace), list[Explained]()
+    table, explained = _ReasonTable(trace), list[StepReasons]()
     with (
-        maybe(say("progress.explaining", n="{n}", total="{total}"), len(trace.rows)) as tick,
+        progress_if_long(say("progress.explaining", n="{n}", total="{total}"), len(trace.rows)) as tick,
         table.verdicts.modes_paused(),
     ):
         for step, row in enumerate(trace.rows):
@@ -43,7 +43,7 @@ class _ReasonTable:
         self.places: dict[ReasonRow, int] = {}
         """Row → its place in the table."""
 
-    def explain(self, step: int, row: StepRow) -> Explained:
+    def explain(self, step: int, row: StepRow) -> StepReasons:
         """Add the reasons for the gradients of a step, and return their places in the table."""
         if row.kind == "compute":
             if not isinstance(row.after, tuple):

@@ -13,8 +13,8 @@ from hookviz.support.messages import join, say
 from hookviz.support.table import Table
 from hookviz.trace import Note, Step, StepRow, TraceData
 from hookviz.trace.reason_rows import EXPLAINED, UNEXPLAINED, ReasonRow, Verdict
-from hookviz.trace.rows import BACKWARD
-from hookviz.trace.sentences import brief
+from hookviz.trace.rows import BACKWARD_LOCATION
+from hookviz.trace.sentences import format_values
 from hookviz.trace.values import Value
 
 MAX_FORMULA_LENGTH = 140
@@ -111,7 +111,7 @@ class Explainer:
     def _describe_missing_formula(self, row: StepRow) -> str:
         """Say why a node has no formula: it is a Function written in Python, or ``formulas.json`` has no entry."""
         saved = self.trace.lookup.saved(row.pass_id, row.node)
-        sources = [value.plain for value in saved if value.name == BACKWARD]
+        sources = [value.plain for value in saved if value.name == BACKWARD_LOCATION]
         if not sources:
             return say("why.no_entry", op=self.trace.ops[row.node])
         return say("why.function", where=sources[-1]) if sources[-1] else say("why.function.hidden")
@@ -127,14 +127,19 @@ class Explainer:
         """The reason for one contribution, which ``node`` sent from ``slot``; a seed if ``node`` is negative."""
         value = self.trace.value(index)
         assert not isinstance(value, tuple)  # an edge carries one gradient
-        computed_at = self.trace.lookup.computed.get((step.pass_id, node))
+        computed_at = self.trace.lookup.compute_steps.get((step.pass_id, node))
         reason = None if node < 0 or computed_at is None else self._explain_sent(computed_at, slot)
         if reason is None:
             note = say("part.seed" if node < 0 else "why.unseen")
-            return Reason(step.on, "", brief(value), value, None, EXPLAINED if node < 0 else UNEXPLAINED, note)
+            return Reason(step.on, "", format_values(value), value, None, EXPLAINED if node < 0 else UNEXPLAINED, note)
         if value is None or reason.value == value or repr(reason.value) == repr(value):
             return reason
-        note = say("why.changed_later", before=brief(reason.value), after=brief(value), op=self.trace.name(node))
+        note = say(
+            "why.changed_later",
+            before=format_values(reason.value),
+            after=format_values(value),
+            op=self.trace.name(node),
+        )
         return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=note)
 
     def _explain_accumulation(self, step: Step) -> Reason:

@@ -25,7 +25,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from hookviz.trace.values import flat
+from hookviz.trace.values import flatten_numbers
 
 Numbers = list[float | None]
 
@@ -96,7 +96,7 @@ def _numbers_in(answer: Any) -> Iterator[float | None]:
     elif isinstance(answer, str):
         yield from (_parse_number(part) for part in _SEPARATORS.split(normalise(answer)) if part)
     elif hasattr(answer, "tolist"):
-        yield from (float(part) for part in flat(answer.tolist()))  # type: ignore[arg-type]
+        yield from (float(part) for part in flatten_numbers(answer.tolist()))  # type: ignore[arg-type]
     else:
         yield None if answer is None else float(answer)
 

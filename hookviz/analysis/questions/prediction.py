@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from hookviz.analysis.questions.answers import Numbers, are_near
 from hookviz.support.messages import join, say
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Part, Step, Values
-from hookviz.trace.sentences import brief, labelled, numeral, sends
-from hookviz.trace.values import flat, number
+from hookviz.trace.sentences import format_hook_position, format_labelled_values, format_values, list_sent_gradients
+from hookviz.trace.values import flatten_numbers, format_number
 
 MAX_QUESTIONS = 100
 """The number of questions per trace: nobody answers more of them, and each takes space in the player."""
@@ -100,7 +100,7 @@ def _ask_number(step: Step, steps: Sequence[Step]) -> Question | None:
 
 def _write_question(step: Step) -> str:
     """The text of a question for numbers, in the words of this kind of hook."""
-    before = labelled(step.before, step.row.labels[0])
+    before = format_labelled_values(step.before, step.row.labels[0])
     key = _QUESTION_KEYS.get(step.kind, "ask.gradient")
     return say(key, hook=_label_hook(step), on=step.on, before=before)
 
@@ -113,7 +113,7 @@ def _list_mistakes(
     if step.effect == "kept" and None not in outputs:
         yield [None] * len(outputs), say("ask.none")
     key = "ask.before.value" if is_forward else "ask.before"
-    yield inputs, say(key, value=brief(step.before), hook=_label_hook(step))
+    yield inputs, say(key, value=format_values(step.before), hook=_label_hook(step))
     previous = steps[max(0, step.index - _MAX_STEPS_BACK) : step.index]
     past = [other for other in previous if other.pass_id == step.pass_id]
     yield from _list_stale_results(step, past, inputs, outputs)
@@ -125,9 +125,9 @@ def _list_mistakes(
 
 def _explain_value(other: Step, step: Step) -> Iterator[str]:
     """Say what the value after ``other`` really is, for somebody who takes it for the result of ``step``."""
-    value = brief(other.after)
+    value = format_values(other.after)
     if other.kind in HOOK_KINDS:
-        yield say("ask.made", value=value, hook=_label_hook(other), on=other.on, before=brief(other.before))
+        yield say("ask.made", value=value, hook=_label_hook(other), on=other.on, before=format_values(other.before))
     elif other.kind in ("call", "forward"):
         yield say(f"ask.value.{other.kind}", value=value, on=other.on)
     elif other.kind in ("seed", "arrive", "accumulate") and other.on != step.on:
@@ -142,7 +142,9 @@ def _list_stale_results(
     old = list_numbers(before[-1].before) if before else None
     if old is None or len(old) != len(inputs) or None in [*old, *inputs, *outputs]:
         return
-    text = say("ask.old", hook=_label_hook(before[-1]), old=brief(before[-1].before), now=brief(step.before))
+    text = say(
+        "ask.old", hook=_label_hook(before[-1]), old=format_values(before[-1].before), now=format_values(step.before)
+    )
     triples: list[tuple[float, float, float]] = list(zip(old, inputs, outputs, strict=True))  # type: ignore[arg-type]
     yield [a + (y - x) for a, x, y in triples], text
     if all(x for _, x, _ in triples):
@@ -162,7 +164,7 @@ def list_numbers(values: Values) -> Numbers | None:
         nested = [None] if value is None else None if value.note is not None else value.tolist()
         if nested is None:
             return None
-        elements = list(flat(nested))
+        elements = list(flatten_numbers(nested))
         if any(isinstance(x, complex) for x in elements):
             return None
         numbers += [x if x is None else float(x) for x in elements]  # type: ignore[arg-type]
@@ -170,7 +172,7 @@ def list_numbers(values: Values) -> Numbers | None:
 
 
 def _format_numbers(answer: Numbers) -> str:
-    return ", ".join(say("name.none") if x is None else number(x) for x in answer)
+    return ", ".join(say("name.none") if x is None else format_number(x) for x in answer)
 
 
 # The hook that runs next
@@ -224,7 +226,11 @@ def _label_choices(step: Step, choices: list[_Choice]) -> list[str]:
     """A label for each choice: hook and target, and the kind of the hook if two labels would be equal."""
     hooks = [choice.step.hook if choice.step else step.trace.hook(choice.hook) for choice in choices]
     fields = [
-        {"hook": f"{numeral(hook.place)} {hook.label}", "on": choice.on, "kind": say(f"census.{hook.kind}")}
+        {
+            "hook": f"{format_hook_position(hook.place)} {hook.label}",
+            "on": choice.on,
+            "kind": say(f"census.{hook.kind}"),
+        }
         for hook, choice in zip(hooks, choices, strict=True)
         if hook is not None
     ]
@@ -261,7 +267,7 @@ def _is_ready(other: Step, step: Step) -> bool:
     """Whether all gradients for the node of ``other`` are sent before ``step``."""
     between = step.trace.rows[step.index + 1 : other.index]
     computing = (row.node for row in between if row.kind == "compute")
-    return all(end != other.node for _, _, end in step.trace.lookup.ways(computing))
+    return all(end != other.node for _, _, end in step.trace.lookup.out_edges(computing))
 
 
 # What a hook does with the tensor
@@ -291,7 +297,7 @@ def _ask_about_nodes(steps: Sequence[Step]) -> dict[int, Question]:
 
 def _ask_what_node_sends(step: Step) -> Question | None:
     """Ask which number a node sends where; None unless one number arrives, one goes to each target, and they differ."""
-    parts = sends(step)
+    parts = list_sent_gradients(step)
     inputs, outputs = list_numbers(step.before), list_numbers(tuple(part.value for part in parts))
     if inputs is None or outputs is None or None in [*inputs, *outputs]:
         return None
@@ -304,16 +310,16 @@ def _ask_what_node_sends(step: Step) -> Question | None:
     if len(choices) < 2:
         return None
     right = choices.index(_format_sent(parts, outputs))
-    text = say("ask.sends", on=step.on, before=brief(step.before))
+    text = say("ask.sends", on=step.on, before=format_values(step.before))
     return {"text": text, "choices": choices, "right": right, "reasons": [reasons[choice] for choice in choices]}
 
 
 def _list_sending_mistakes(gradient: Any, outputs: list[Any]) -> Iterator[tuple[Numbers, str]]:
     """Wrong numbers that a node could send, with the reason why they are wrong."""
     yield outputs[::-1], say("ask.sends.turned")
-    yield [gradient] * len(outputs), say("ask.sends.given", value=number(gradient))
+    yield [gradient] * len(outputs), say("ask.sends.given", value=format_number(gradient))
     if gradient:
-        yield [output / gradient for output in outputs], say("ask.sends.seed", value=number(gradient))
+        yield [output / gradient for output in outputs], say("ask.sends.seed", value=format_number(gradient))
 
 
 def _format_sent(parts: Sequence[Part], sent: Numbers) -> str:

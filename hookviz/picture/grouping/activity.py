@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hookviz.picture.grouping.tree import Group, Tree
 from hookviz.trace import HOOK_KINDS, TraceData
-from hookviz.trace.values import size_of
+from hookviz.trace.values import get_norm_nan_inf
 
 
 class Arrival(NamedTuple):
@@ -39,7 +39,7 @@ class Of:
         row = trace.rows[index]
         self.steps.append(index)
         if row.kind in ("seed", "arrive") and isinstance(row.after, int):
-            norm, nan, inf = size_of(trace.values[row.after])
+            norm, nan, inf = get_norm_nan_inf(trace.values[row.after])
             self.arrived.append(Arrival(index, norm, nan + inf))
         if row.hook is not None and row.kind in HOOK_KINDS:
             self.fired.append((index, row.hook))
@@ -72,10 +72,10 @@ class Activity:
     def _register(self) -> None:
         trace = self._tree.trace
         hooks = trace.lookup.hooks(self._tree.pass_id)
-        for node, here in hooks.of_node.items():
+        for node, here in hooks.by_node.items():
             self.nodes.setdefault(node, Of()).hooks.update(here)
-        for call in self._tree.calls if hooks.of_module else ():
-            self.calls.setdefault(call, Of()).hooks.update(hooks.of_module.get(trace.calls[call].module, ()))
+        for call in self._tree.calls if hooks.by_module else ():
+            self.calls.setdefault(call, Of()).hooks.update(hooks.by_module.get(trace.calls[call].module, ()))
 
     def inside(self, fold: Group) -> Of:
         """What happened in ``fold``, however deep."""

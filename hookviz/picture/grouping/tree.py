@@ -7,7 +7,13 @@ from math import inf
 
 from hookviz.picture import element_ids as ids
 from hookviz.trace import TraceData
-from hookviz.trace.traversal import called, chain, is_cut, makers, pictured
+from hookviz.trace.traversal import (
+    assign_nodes_to_calls,
+    iter_enclosing_calls,
+    leads_outside,
+    list_pass_calls,
+    list_pictured_nodes,
+)
 
 MANY = 40
 """About as many boxes as a person can take in at once: a level that has more is folded."""
@@ -77,12 +83,12 @@ class Tree:
 
     def __init__(self, trace: TraceData, pass_id: int = 0) -> None:
         self.trace, self.pass_id = trace, pass_id
-        self.below = pictured(trace, pass_id)
-        self.made = makers(trace, self.below)
-        ways = trace.lookup.ways(self.below)
-        self.following = trace.lookup.following
+        self.below = list_pictured_nodes(trace, pass_id)
+        self.made = assign_nodes_to_calls(trace, self.below)
+        ways = trace.lookup.out_edges(self.below)
+        self.following = trace.lookup.next_nodes
         """Node → (its input, the node there) for each way that its gradients take in this picture."""
-        if is_cut(ways, self.below):
+        if leads_outside(ways, self.below):
             self.following = {node: [] for node in self.below}
             for start, slot, end in ways:
                 if end in self.following:
@@ -101,8 +107,8 @@ class Tree:
     def _grow(self) -> None:
         """Put each node in the call that made it, and each call in the one that made it."""
         when = self._reached()
-        held = called(self.trace, self.pass_id)
-        needed = {outer for call in {*self.made.values(), *held} for outer in chain(self.trace, call)}
+        held = list_pass_calls(self.trace, self.pass_id)
+        needed = {outer for call in {*self.made.values(), *held} for outer in iter_enclosing_calls(self.trace, call)}
         for call in sorted(needed):
             outer = self.trace.calls[call].parent
             self.calls[call] = Group(

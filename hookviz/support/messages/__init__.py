@@ -1,4 +1,4 @@
-"""Every sentence and label that a person reads, from one table per language."""
+"""All sentences and labels that users read, from one table (a JSON file) per language."""
 
 import json
 import re
@@ -13,60 +13,60 @@ from hookviz.support.messages.text import Text
 
 
 @cache
-def table(language: str = "en") -> Mapping[str, str]:
-    """All texts of one language: key → text with ``{named}`` places.
+def load_texts(language: str = "en") -> Mapping[str, str]:
+    """Return all texts of one language: key → text with ``{named}`` placeholders.
 
-    >>> table()["card.before"]
+    >>> load_texts()["card.before"]
     'before'
     """
-    return read_table(files(__name__).joinpath(f"{language}.json"))
+    return read_texts(files(__name__).joinpath(f"{language}.json"))
 
 
-def read_table(file: Traversable) -> Mapping[str, str]:
-    """The texts of a JSON file: key → text."""
+def read_texts(file: Traversable) -> Mapping[str, str]:
+    """Read the texts of a JSON file: key → text."""
     texts: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
     return texts
 
 
-def fill(text: str, /, **parts: Any) -> str:
-    """``text`` with its ``{named}`` places filled."""
+def fill_text(text: str, /, **parts: Any) -> str:
+    """Fill the ``{named}`` placeholders of ``text``."""
     return text.format_map({name: str(part) for name, part in parts.items()})
 
 
 def say(key: str, **parts: Any) -> Text:
-    """The text kept under ``key``, its places filled with ``parts``.
+    """Return the text of ``key`` with its placeholders filled with ``parts``.
 
     >>> say("error.step", step=99, last=15)
     'There is no step 99: this trace has the steps 0 to 15.'
     """
     arguments = {name: part if isinstance(part, str) else str(part) for name, part in parts.items()}
-    # As ``Text.made``, which would be one more call for each of thousands of sentences.
-    text = Text(table()[key].format_map(arguments))
+    # Like ``Text.build``, without the cost of one more call for each of thousands of sentences.
+    text = Text(load_texts()[key].format_map(arguments))
     text.key, text.arguments = key, arguments
     return text
 
 
 def join(key: str, items: Iterable[str]) -> str:
-    """``items`` in a row, with the text kept under ``key`` between them; a single one is itself.
+    """Join the non-empty ``items`` with the text of ``key`` between them; a single item is returned unchanged.
 
     >>> join("join.sum", ["8", "4"])
     '8 + 4'
     """
-    found = tuple(item for item in items if item)
-    if len(found) < 2:
-        return found[0] if found else ""
-    return Text.made(table()[key].join(found), key, found)
+    non_empty = tuple(item for item in items if item)
+    if len(non_empty) < 2:
+        return non_empty[0] if non_empty else ""
+    return Text.build(load_texts()[key].join(non_empty), key, non_empty)
 
 
-def parts_of(key: str, text: str) -> dict[str, str] | None:
-    """What ``say(key, ...)`` was given to make ``text``; None where it does not make such a text.
+def match_arguments(key: str, text: str) -> dict[str, str] | None:
+    """Return the arguments with which ``say(key, ...)`` made ``text``; None if it cannot have made it.
 
-    >>> parts_of("error.step", say("error.step", step=99, last=15))
+    >>> match_arguments("error.step", say("error.step", step=99, last=15))
     {'step': '99', 'last': '15'}
-    >>> parts_of("error.step", "Something else.") is None
+    >>> match_arguments("error.step", "Something else.") is None
     True
     """
-    return match_text(table()[key], text)
+    return match_text(load_texts()[key], text)
 
 
 def match_text(template: str, text: str) -> dict[str, str] | None:
@@ -84,11 +84,11 @@ def match_text(template: str, text: str) -> dict[str, str] | None:
     return None if found is None else found.groupdict()
 
 
-def section(prefix: str) -> dict[str, str]:
-    """The texts whose keys begin with ``prefix.``, without the prefix: what the player takes along.
+def select_texts(prefix: str) -> dict[str, str]:
+    """Return the texts whose keys begin with ``prefix.``; their keys here lack the prefix.
 
-    >>> section("effect")["kept"]
+    >>> select_texts("effect")["kept"]
     'kept'
     """
     start = f"{prefix}."
-    return {key.removeprefix(start): text for key, text in table().items() if key.startswith(start)}
+    return {key.removeprefix(start): text for key, text in load_texts().items() if key.startswith(start)}
