@@ -124,13 +124,13 @@ def begin(recording: Recording, *, fastpath: bool = True) -> None:
     with Uninterrupted():
         torch_patches.start(recording)
         if not fastpath:
-            _slow.take(recording)
+            _fastpath_switch.take(recording)
 
 
 def end(recording: Recording) -> None:
     """All is as it was before the recording; to do it twice does no harm."""
     with Uninterrupted():
-        _slow.leave(recording)
+        _fastpath_switch.leave(recording)
         torch_patches.stop(recording)
         recording.close()
 
@@ -141,4 +141,4 @@ def _stop_fastpath() -> bool:
     return enabled
 
 
-_slow = SharedSwitch(_stop_fastpath, mha.set_fastpath_enabled)
+_fastpath_switch = SharedSwitch(_stop_fastpath, mha.set_fastpath_enabled)

@@ -8,7 +8,7 @@ import torch
 
 from hookviz.autograd.tensor_statistics import measured
 from hookviz.recorder.fingerprint import fingerprint_of
-from hookviz.recorder.pytree import Leaf, row_of
+from hookviz.recorder.pytree import PytreeLeaf, object_row
 from hookviz.trace import TraceData
 from hookviz.trace.value_rows import Deferred
 from hookviz.trace.values import same
@@ -22,16 +22,16 @@ class ArgumentProbe:
         self._known: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
         """``id`` of a tensor → the tensor, its version when it was measured, and the number of its value."""
 
-    def measure(self, things: Iterable[tuple[str, Any]], *, again: bool = False) -> list[Leaf]:
+    def measure(self, things: Iterable[tuple[str, Any]], *, again: bool = False) -> list[PytreeLeaf]:
         """What is there now; a tensor that nobody wrote to since it was seen is measured ``again`` only if asked for.
 
         A hook may write past torch, through ``.data`` or numpy, and then its version stays the same.
         """
         return [self._leaf(label, thing, again) for label, thing in things]
 
-    def _leaf(self, label: str, thing: Any, again: bool) -> Leaf:
+    def _leaf(self, label: str, thing: Any, again: bool) -> PytreeLeaf:
         if not isinstance(thing, torch.Tensor):
-            return Leaf(label, None, id(thing), self._append(row_of(thing)))
+            return PytreeLeaf(label, None, id(thing), self._append(object_row(thing)))
         fingerprint = fingerprint_of(thing)
         reference, version, value = self._known.get(id(thing), (None, 0, 0))
         known = reference is not None and reference() is thing and version == fingerprint.mark[1]
@@ -41,7 +41,7 @@ class ArgumentProbe:
                 value = self._append(row)
             self._known[id(thing)] = (weakref.ref(thing), fingerprint.mark[1], value)
         fingerprint.value = value
-        return Leaf(label, fingerprint, id(thing), value)
+        return PytreeLeaf(label, fingerprint, id(thing), value)
 
     def _append(self, row: Any) -> int:
         self.trace.values.append(row)
@@ -55,14 +55,14 @@ class ArgumentProbe:
         """Values got new numbers: every tensor is measured again."""
         self._known.clear()
 
-    def effect(self, before: Sequence[Leaf], after: Sequence[Leaf]) -> str:
+    def effect(self, before: Sequence[PytreeLeaf], after: Sequence[PytreeLeaf]) -> str:
         """What a hook must have done: kept, edited or replaced."""
         if [leaf.label for leaf in before] != [leaf.label for leaf in after]:
             return "replaced"
         effects = {self._effect(*pair) for pair in zip(before, after, strict=True)}
         return next(effect for effect in ("replaced", "edited", "kept") if effect in {*effects, "kept"})
 
-    def _effect(self, before: Leaf, after: Leaf) -> str:
+    def _effect(self, before: PytreeLeaf, after: PytreeLeaf) -> str:
         alike = same(self.trace.values[before.value], self.trace.values[after.value])
         if before.fingerprint is None or after.fingerprint is None:
             return "kept" if before.fingerprint is after.fingerprint and alike else "replaced"

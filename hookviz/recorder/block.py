@@ -19,7 +19,7 @@ Exit = Callable[[type[BaseException] | None, BaseException | None, TracebackType
 """What a ``with`` statement calls in the end."""
 
 
-class _ExitOfBlock:
+class _ExitDescriptor:
     """Gives each ``with`` statement an ``__exit__`` that nobody else holds, so that its end can be seen.
 
     An interrupt can come before the first line of any ``__exit__``, and a traceback that is kept (by Jupyter, in
@@ -34,13 +34,13 @@ class _ExitOfBlock:
     def __get__(self, block: "RecordBlock | None", owner: type) -> Callable[..., None]:
         """``__exit__`` of a block; without one, as ``contextlib.ExitStack`` asks, the function behind it."""
         if block is None:
-            return _leave
-        given = partial(_leave, block)  # in C: its own call adds no frame that would hold it
+            return _exit_block
+        given = partial(_exit_block, block)  # in C: its own call adds no frame that would hold it
         block.asked(given)
         return given
 
 
-def _leave(
+def _exit_block(
     block: "RecordBlock", kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
 ) -> None:
     """The block is over; what was raised in it goes on."""
@@ -54,7 +54,7 @@ def _leave(
 class RecordBlock:
     """A recording that begins where a ``with`` statement enters it, once."""
 
-    __exit__ = _ExitOfBlock()
+    __exit__ = _ExitDescriptor()
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class RecordBlock:
         self._entered = False
         frame = graph.caller()
         where = frame.f_code.co_filename, frame.f_lineno
-        self._unused = weakref.finalize(self, _warn, *where)
+        self._unused = weakref.finalize(self, _warn_unused, *where)
 
     def __enter__(self) -> Trace:
         self._unused.detach()
@@ -116,6 +116,6 @@ class RecordBlock:
         return say("record.entered" if self._entered else "record.unused")
 
 
-def _warn(file: str, line: int) -> None:
+def _warn_unused(file: str, line: int) -> None:
     """Say that nobody entered a block; ``weakref.finalize`` calls this also where a script ends."""
     warnings.warn_explicit(say("record.unused"), HookvizWarning, file, line)

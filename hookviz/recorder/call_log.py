@@ -9,7 +9,7 @@ from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.hook_observer import Hook, HookDictObserver
 from hookviz.recorder.module_hooks import ModuleHooksObserver
 from hookviz.recorder.module_registry import ModuleRegistry
-from hookviz.recorder.pytree import Leaf
+from hookviz.recorder.pytree import PytreeLeaf
 from hookviz.recorder.session import Session
 from hookviz.support.source_code import describe
 from hookviz.trace import Note, StepRow
@@ -25,13 +25,13 @@ class CallLog:
         self,
         kind: str,
         call: int,
-        before: Sequence[Leaf] | None = None,
-        after: Sequence[Leaf] | None = None,
+        before: Sequence[PytreeLeaf] | None = None,
+        after: Sequence[PytreeLeaf] | None = None,
         **more: Any,
     ) -> None:
         """Add a step; a forward belongs to the pass that will come next."""
-        labels = (_labels(before), _labels(after))
-        values = {"before": _values(before), "after": _values(after), "labels": labels}
+        labels = (_leaf_labels(before), _leaf_labels(after))
+        values = {"before": _value_numbers(before), "after": _value_numbers(after), "labels": labels}
         self.trace.rows.append(StepRow(len(self.trace.roots), kind, call=call, **values, **more))
 
     def hook(self, stage: HookDictObserver, entry: tuple[Any, Hook], call: int) -> int:
@@ -55,11 +55,11 @@ class CallLog:
             self.step("unobserved", call, note=Note.of("trace.unseen", hook=describe(hook)[0], on=on))
 
 
-def _labels(leaves: Sequence[Leaf] | None) -> tuple[str, ...]:
+def _leaf_labels(leaves: Sequence[PytreeLeaf] | None) -> tuple[str, ...]:
     return tuple([leaf.label for leaf in leaves]) if leaves else ()
 
 
-def _values(leaves: Sequence[Leaf] | None) -> Any:
+def _value_numbers(leaves: Sequence[PytreeLeaf] | None) -> Any:
     if leaves is None:
         return None
     return leaves[0].value if len(leaves) == 1 else tuple(leaf.value for leaf in leaves)

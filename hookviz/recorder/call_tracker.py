@@ -12,11 +12,11 @@ from hookviz.recorder.argument_probe import ArgumentProbe
 from hookviz.recorder.call_log import CallLog
 from hookviz.recorder.compiled_regions import is_recomputing
 from hookviz.recorder.graph_owners import GraphOwners
-from hookviz.recorder.module_call import Call, Module
+from hookviz.recorder.module_call import Module, ModuleCall
 from hookviz.recorder.module_filter import ModuleFilter
 from hookviz.recorder.module_hooks import ModuleObserverRegistry
 from hookviz.recorder.module_registry import ModuleRegistry
-from hookviz.recorder.pass_sampler import outermost
+from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.pytree import arguments, leaves
 from hookviz.recorder.session import Session
 from hookviz.trace import CallRow
@@ -38,7 +38,7 @@ class CallTracker:
         self.followed = module_filter.modules
         """``id`` of each module that is followed; empty for all modules there are."""
         self._counts: Counter[int] = Counter()
-        self._running: dict[int, list[Call]] = {}
+        self._running: dict[int, list[ModuleCall]] = {}
         """The calls that run in each thread, the innermost last."""
         self._ran_compiled = False
         """Whether compiled code has run, in which calls are not seen."""
@@ -48,13 +48,13 @@ class CallTracker:
 
     # -- a call begins and ends
 
-    def begin(self, module: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    def begin(self, module: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModuleCall:
         """A module is called; observers stand around its hooks until ``end``. Where this raises, nothing is left."""
         stack = self._running.setdefault(threading.get_ident(), [])
         number, depth = self.modules.number(module), len(stack)
         things = list(arguments(module, args, kwargs))
         given, parameters = self.probe.measure(things), list(self.module_filter.parameters(module))
-        call = Call(self.log, self.observers, module, len(self.trace.calls))
+        call = ModuleCall(self.log, self.observers, module, len(self.trace.calls))
         try:
             self.observers.observe(module, call.stages)
             self._push(call, stack, number, things)
@@ -65,14 +65,14 @@ class CallTracker:
             raise
         return call
 
-    def _push(self, call: Call, stack: list[Call], number: int, things: list[tuple[str, Any]]) -> None:
+    def _push(self, call: ModuleCall, stack: list[ModuleCall], number: int, things: list[tuple[str, Any]]) -> None:
         """The call is the innermost one of its thread from now on."""
         call.earlier_exception = self.session.exceptions.enter()
         self._counts[number] += 1
         parent = stack[-1].index if stack else None
         if stack:
             stack[-1].children = True
-        call.backward = not outermost()
+        call.backward = not is_outermost()
         again = call.backward and is_recomputing()
         self.trace.calls.append(CallRow(number, self._counts[number], parent, again))
         if not stack:
@@ -81,7 +81,7 @@ class CallTracker:
         number = self.owners.made.note(call.index)
         call.since = number if parent is None else stack[0].since
 
-    def returned(self, call: Call, result: Any) -> None:
+    def returned(self, call: ModuleCall, result: Any) -> None:
         """The call returns ``result``."""
         if getattr(type(call.module), "forward", None) is _ENCODER_LAYER and not call.children:
             self.log.step("fast_path", call.index)
@@ -93,13 +93,13 @@ class CallTracker:
         self.owners.made.returned((thing for _, thing in leaves("output", result)), call.since)
         self.session.exceptions.leave(call.earlier_exception)
 
-    def raised(self, call: Call, error: BaseException) -> None:
+    def raised(self, call: ModuleCall, error: BaseException) -> None:
         """An exception leaves the call; a last hook that is always called has run by now."""
         call.fail(error)
         if call.broken:
             call.finish_always()
 
-    def end(self, call: Call | None, depth: int) -> None:
+    def end(self, call: ModuleCall | None, depth: int) -> None:
         """A call is over, whatever happened: take its observers out. ``depth`` is how many calls are around it.
 
         A call that an interrupt kept from being observed, None, may have begun.
@@ -115,7 +115,7 @@ class CallTracker:
 
     # -- which calls are running
 
-    def innermost(self) -> Call | None:
+    def innermost(self) -> ModuleCall | None:
         """The call that is running in this thread."""
         stack = self._running.get(threading.get_ident())
         return stack[-1] if stack else None

@@ -49,7 +49,7 @@ def is_recomputing() -> bool:
     return False
 
 
-def leave_alone(package: str) -> None:
+def skip_package(package: str) -> None:
     """Have the compiler run the functions of ``package`` as they are, instead of compiling them with a warning."""
     rules: Any = sys.modules.get(TRACE_RULES)
     folders = getattr(rules, "SKIP_DIRS", ())
@@ -68,21 +68,21 @@ def is_compiled(module: torch.nn.Module) -> bool:
     return frame is not None and frame.f_code.co_filename.startswith(_COMPILERS)
 
 
-def switched(frame: FrameType) -> str | None:
+def entered_region(frame: FrameType) -> str | None:
     """Torch begins or ends a compiled function: its name when it begins, empty when it ends, None otherwise.
 
     ``frame`` is the one that calls ``COMPILE_SWITCH``: before the function with another argument than behind it.
     """
     if frame.f_code.co_name != COMPILE_WRAPPER:
         return None
-    last = max((place for place in switches(frame.f_code) if place <= frame.f_lasti), default=None)
-    if last is None or not switches(frame.f_code)[last]:
+    last = max((place for place in find_switch_calls(frame.f_code) if place <= frame.f_lasti), default=None)
+    if last is None or not find_switch_calls(frame.f_code)[last]:
         return ""
     return getattr(frame.f_locals.get("fn"), "__name__", None) or COMPILE_WRAPPER
 
 
 @functools.cache
-def switches(code: CodeType) -> dict[int, bool]:
+def find_switch_calls(code: CodeType) -> dict[int, bool]:
     """Where in ``code`` ``COMPILE_SWITCH`` is called, and whether a compiled function begins there."""
     loaded = [(one.offset, one.argval) for one in dis.get_instructions(code) if one.opname.startswith("LOAD_")]
     return {

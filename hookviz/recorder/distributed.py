@@ -12,7 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 from hookviz.autograd.tensor_statistics import measured
 from hookviz.autograd.torch_internals import FSDP, FSDP_PARAM_GROUPS, FULLY_SHARD, UNSHARDED_PARAMETER
 from hookviz.recorder.call_tracker import CallTracker
-from hookviz.recorder.pass_sampler import outermost
+from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.running_pass import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.trace import StepRow
@@ -71,7 +71,7 @@ class RankTracker:
         if not self.several():
             return
         self.trace.rank, self.trace.ranks = dist.get_rank(), dist.get_world_size()
-        if outermost():
+        if is_outermost():
             self._leaves.clear()
             self._first = len(self.trace.rows)
         self._leaves |= running_pass.snapshot.leaf_numbers
@@ -81,7 +81,7 @@ class RankTracker:
 
     def pass_ended(self) -> None:
         """A pass has run to its end: what its gradients have become by then is a step for each of them."""
-        if not (self._leaves and outermost() and self.several()):
+        if not (self._leaves and is_outermost() and self.several()):
             return
         rows = [row for row in self.trace.rows[self._first :] if row.after is not None]
         local = {row.node: row.after for row in rows if row.kind in ("arrive", "accumulate")}
@@ -113,24 +113,24 @@ class RankTracker:
 
     def _joined(self) -> Iterator[JoinedGradient]:
         for ddp in self._ddps():
-            yield from _of_ddp(ddp) if ddp.require_backward_grad_sync else ()
+            yield from _ddp_gradients(ddp) if ddp.require_backward_grad_sync else ()
         sharding: Any = sys.modules.get(FULLY_SHARD)
         flat: Any = sys.modules.get(FSDP)
         for name, module in self.calls.modules.alive() if flat is not None else ():
             if isinstance(module, flat.FullyShardedDataParallel):
-                yield from _of_flat(module)
+                yield from _flat_gradients(module)
             elif sharding is not None and isinstance(module, sharding.FSDPModule):
-                yield from _of_shards(name, module)
+                yield from _sharded_gradients(name, module)
 
 
-def _of_ddp(ddp: DistributedDataParallel) -> Iterator[JoinedGradient]:
+def _ddp_gradients(ddp: DistributedDataParallel) -> Iterator[JoinedGradient]:
     synchroniser: Synchroniser = "hook" if ddp._comm_hooks else "ddp"
     ranks = dist.get_world_size(ddp.process_group)
     for parameter in ddp.module.parameters():
         yield JoinedGradient(parameter, parameter.grad, synchroniser, ranks)
 
 
-def _of_shards(name: str, module: Any) -> Iterator[JoinedGradient]:
+def _sharded_gradients(name: str, module: Any) -> Iterator[JoinedGradient]:
     """Of ``fully_shard``: the gradient arrives at the gathered parameter, and goes on to the shard of it."""
     paths = {id(inner): path for path, inner in module.named_modules()}
     state = module._get_fsdp_state()
@@ -148,7 +148,7 @@ def _of_shards(name: str, module: Any) -> Iterator[JoinedGradient]:
                 yield JoinedGradient(leaf, after, synchroniser, group.mesh_info.mesh.size(), path, info.module)
 
 
-def _of_flat(module: Any) -> Iterator[JoinedGradient]:
+def _flat_gradients(module: Any) -> Iterator[JoinedGradient]:
     """Of ``FullyShardedDataParallel``: one flat parameter, whose gradient is cut to this rank's part."""
     handle = module._handle
     if handle is not None and module._sync_gradients:

@@ -15,7 +15,7 @@ def next_node(
     places at which gradients were asked for, if only some were: what leads to none does not run. -1 where no node
     is ready, or where several have the same number, as leaves have.
     """
-    needed = snapshot.out_edges.keys() if targets is None else _leading_to(snapshot, targets)
+    needed = snapshot.out_edges.keys() if targets is None else _nodes_leading_to(snapshot, targets)
     waited = {place[0] for node in needed if node not in ran for place in snapshot.out_edges[node] if place is not None}
     ready = [
         (node._sequence_nr(), number)
@@ -27,7 +27,7 @@ def next_node(
     return first[1] if sum(number == first[0] for number, _ in ready) == 1 else -1
 
 
-def _leading_to(snapshot: GraphSnapshot, targets: Sequence[Place]) -> set[int]:
+def _nodes_leading_to(snapshot: GraphSnapshot, targets: Sequence[Place]) -> set[int]:
     """The nodes of which an edge leads to one of ``targets``, or to such a node."""
     wanted = {node for node, _ in targets}
     above: dict[int, list[int]] = {}

@@ -29,7 +29,7 @@ class Fingerprint:
     """For a tensor of many numbers: which of them it shows, whatever the order and the cut of its dimensions."""
 
 
-Sent = tuple[int, int, Fingerprint]
+SentGradient = tuple[int, int, Fingerprint]
 """(node, which of its edges, what came along it); node -1 is the seed."""
 
 
@@ -77,12 +77,12 @@ def value_of(fingerprint: Fingerprint | None) -> int | None:
     return None if fingerprint is None else fingerprint.value
 
 
-def one(values: list[int | None]) -> Any:
+def single_or_tuple(values: list[int | None]) -> Any:
     """One value as itself, several as a tuple."""
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def values_of(fingerprints: list[Fingerprint | None]) -> Any:
+def value_numbers(fingerprints: list[Fingerprint | None]) -> Any:
     """The value of one fingerprint, or those of several as a tuple."""
     if len(fingerprints) == 1:
         return None if fingerprints[0] is None else fingerprints[0].value

@@ -39,7 +39,7 @@ class ScaleTracker:
         scaled = {id(node): scale for node in snapshot.walked if (scale := self._scaled.get(node)) is not None}
         if not scaled:
             return
-        factors = _factors(snapshot, scaled)
+        factors = _scale_factors(snapshot, scaled)
         numbers = snapshot.numbers
         counted = Counter(factor for found in factors.values() if len(found) == 1 for factor in found)
         for scale in sorted(scale for scale in counted if scale != 1):
@@ -81,7 +81,7 @@ class ScaleTracker:
         self._scaled.clear()
 
 
-def _factors(snapshot: GraphSnapshot, scaled: dict[int, float]) -> dict[int, set[float]]:
+def _scale_factors(snapshot: GraphSnapshot, scaled: dict[int, float]) -> dict[int, set[float]]:
     """``id`` of a node → the products of scales on all ways to it from the roots."""
     found: dict[int, set[float]] = {}
     queue = [(node, 1.0) for node in snapshot.starts]
@@ -96,7 +96,7 @@ def _factors(snapshot: GraphSnapshot, scaled: dict[int, float]) -> dict[int, set
     return found
 
 
-class _Scaling(Protocol):
+class _RecordingWithScales(Protocol):
     """A recording, as far as it knows of scales."""
 
     scales: ScaleTracker
@@ -105,13 +105,13 @@ class _Scaling(Protocol):
 def replacements(here: Here, after: Here) -> Iterator[Replacement]:
     """What stands in the place of a scaler's methods: ``here`` before a pass, and ``after`` it."""
 
-    def scaled(recording: _Scaling, result: Any, scaler: GradScaler, *_: Any) -> None:
+    def scaled(recording: _RecordingWithScales, result: Any, scaler: GradScaler, *_: Any) -> None:
         recording.scales.scaled(scaler, result)
 
-    def unscaled(recording: _Scaling, _: None, scaler: GradScaler, optimizer: Any) -> None:
+    def unscaled(recording: _RecordingWithScales, _: None, scaler: GradScaler, optimizer: Any) -> None:
         recording.scales.unscaled(scaler, optimizer)
 
-    def updated(recording: _Scaling, _: None, scaler: GradScaler, *__: Any) -> None:
+    def updated(recording: _RecordingWithScales, _: None, scaler: GradScaler, *__: Any) -> None:
         recording.scales.updated(scaler)
 
     for name, where, notify in (("scale", here, scaled), ("unscale_", after, unscaled), ("update", after, updated)):

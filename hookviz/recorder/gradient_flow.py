@@ -6,7 +6,7 @@ from typing import Any, cast
 import torch
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.recorder.fingerprint import Fingerprint, Gradients, Sent, fingerprint_of, mark_of, values_of
+from hookviz.recorder.fingerprint import Fingerprint, Gradients, SentGradient, fingerprint_of, mark_of, value_numbers
 from hookviz.recorder.gradient_probe import GradientProbe
 from hookviz.trace import Place, StepRow, TraceData
 from hookviz.trace.folded_rows import StepRows
@@ -32,7 +32,7 @@ class GradientFlow:
         """The leaves to whose ``.grad`` others write while the pass runs, so that it cannot be read."""
         self._leaves, self._retained, self._grads = snapshot.leaves, snapshot.tensors.retained, snapshot.tensors.grads
         self._out_edges, self._partly_observed = snapshot.out_edges, snapshot.partly_observed
-        self._sent: dict[Place, list[Sent]] = {}
+        self._sent: dict[Place, list[SentGradient]] = {}
         """Where a gradient is about to arrive → what was sent there."""
         self._at: dict[Place, Fingerprint | None] = {}
         """Where a gradient has arrived → what the last observer among the hooks of its tensor saw."""
@@ -160,7 +160,7 @@ class GradientFlow:
                 if fingerprint.value is None:
                     fingerprint.value = self._look.measure(gradient)
             fingerprints.append(fingerprint)
-        self._rows.fold((self.number, node, values_of(incoming), values_of(fingerprints)))
+        self._rows.fold((self.number, node, value_numbers(incoming), value_numbers(fingerprints)))
         return fingerprints
 
     def _rearranged(

@@ -30,7 +30,7 @@ CENSUS_KINDS = (*SAVING_HOOKS, "step_pre_hook", "step_post_hook", *REGISTRATION_
 """Kinds of hooks that the census counts in addition to those that fire in a pass."""
 
 
-class Kept(NamedTuple):
+class HookDict(NamedTuple):
     """One hook dict: what kind of hooks it keeps, whose, and how one would write it."""
 
     kind: str
@@ -41,39 +41,39 @@ class Kept(NamedTuple):
     """A flag with which a hook can be registered → the keys of the hooks that were; None for all of them."""
 
 
-def entries(hooks: Any) -> list[tuple[Any, Any]]:
+def user_hook_entries(hooks: Any) -> list[tuple[Any, Any]]:
     """(key, function) of the hooks that a person registered, in their order; of None, and of an empty dict, none."""
     return [(key, hook) for key, hook in (hooks or {}).items() if not isinstance(hook, Observer)]
 
 
-def of_module(module: torch.nn.Module, name: str) -> Iterator[Kept]:
+def module_hook_dicts(module: torch.nn.Module, name: str) -> Iterator[HookDict]:
     """The dicts of a module, and of the parameters that are its own."""
-    yield from _dicts(module, name, name, {**MODULE_HOOKS, **SAVING_HOOKS})
+    yield from _hook_dicts(module, name, name, {**MODULE_HOOKS, **SAVING_HOOKS})
     for path, parameter in own_parameters(module):
-        yield from _dicts(parameter, f"{name}.{path}", f"{name}.{path}", TENSOR_HOOKS)
+        yield from _hook_dicts(parameter, f"{name}.{path}", f"{name}.{path}", TENSOR_HOOKS)
 
 
-def of_optimizer(optimizer: torch.optim.Optimizer, name: str) -> Iterator[Kept]:
+def optimizer_hook_dicts(optimizer: torch.optim.Optimizer, name: str) -> Iterator[HookDict]:
     """The dicts of an optimizer."""
-    return _dicts(optimizer, name, name, OPTIMIZER_HOOKS)
+    return _hook_dicts(optimizer, name, name, OPTIMIZER_HOOKS)
 
 
-def of_all_modules() -> Iterator[Kept]:
+def global_module_hook_dicts() -> Iterator[HookDict]:
     """The dicts whose hooks run for every module."""
     attributes = {**GLOBAL_MODULE_HOOKS, **REGISTRATION_HOOKS}
-    return _dicts(torch_modules, say("name.modules"), torch_modules.__name__, attributes, {"global": None})
+    return _hook_dicts(torch_modules, say("name.modules"), torch_modules.__name__, attributes, {"global": None})
 
 
-def of_all_optimizers() -> Iterator[Kept]:
+def global_optimizer_hook_dicts() -> Iterator[HookDict]:
     """The dicts whose hooks run for every optimizer."""
-    return _dicts(
+    return _hook_dicts(
         torch_optimizers, say("name.optimizers"), torch_optimizers.__name__, GLOBAL_STEP_HOOKS, {"global": None}
     )
 
 
-def _dicts(
+def _hook_dicts(
     holder: Any, on: str, code: str, attributes: Mapping[str, str], flags: Mapping[str, Any] | None = None
-) -> Iterator[Kept]:
+) -> Iterator[HookDict]:
     for kind, attribute in attributes.items():
         hooks = getattr(holder, attribute, None)
         if hooks:
@@ -81,10 +81,10 @@ def _dicts(
                 "with_kwargs": getattr(holder, f"{attribute}{WITH_KWARGS}", ()),
                 "always_call": getattr(holder, f"{attribute}{ALWAYS_CALLED}", ()),
             }
-            yield Kept(_exact(kind, holder), on, f"{code}.{attribute}", hooks, {**(flags or {}), **registered})
+            yield HookDict(_exact_kind(kind, holder), on, f"{code}.{attribute}", hooks, {**(flags or {}), **registered})
 
 
-def _exact(kind: str, holder: Any) -> str:
+def _exact_kind(kind: str, holder: Any) -> str:
     """A module keeps full and legacy backward hooks in one dict, and a flag says of which kind they are."""
     full = getattr(holder, IS_FULL, getattr(holder, GLOBAL_IS_FULL, None))
     return "backward_hook" if kind == "full_backward_hook" and full is False else kind

@@ -39,10 +39,10 @@ class Observer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy that takes a hook dict as it stands, during a pass, carries nothing that observes."""
-        return (Nothing, ())
+        return (NoOpHook, ())
 
 
-class Nothing:
+class NoOpHook:
     """What an observer is copied as: a hook that does nothing."""
 
     def __call__(self, *_: Any) -> None:
@@ -53,7 +53,7 @@ Item = TypeVar("Item")
 """One thing that hooks pass on, as it was seen: a gradient's fingerprint, or a leaf of what a module is given."""
 
 
-class Run(NamedTuple, Generic[Item]):
+class HookIteration(NamedTuple, Generic[Item]):
     """One pass through a stage: the hooks that torch is calling, and how far it has come."""
 
     hooks: list[tuple[Any, Hook]]
@@ -140,7 +140,7 @@ class HookDictObserver:
         if position is None:  # installed anew since torch took its copy
             return
         if run is None:
-            run = Run(hooks, position, current.enter(self, arguments))
+            run = HookIteration(hooks, position, current.enter(self, arguments))
         last = run.last
         for key, hook in run.hooks[run.position + 1 : position]:
             if not self.observes(hook):
@@ -148,7 +148,7 @@ class HookDictObserver:
         if position + 1 < len(run.hooks):
             if self.kind == "tensor_hook":
                 current.hook_follows(run.hooks[position + 1][1])
-            current.running[self] = Run(run.hooks, position, last)
+            current.running[self] = HookIteration(run.hooks, position, last)
         else:
             current.leave(self, last)
 
@@ -178,10 +178,12 @@ class HookListObserver(HookDictObserver):
         self.dict[:] = [hook for hook in self.dict if not self._own(hook)]
 
 
-Own = TypeVar("Own", bound=HookDictObserver)
+AnyDictObserver = TypeVar("AnyDictObserver", bound=HookDictObserver)
 
 
-def release(stages: list[Own] | set[Own], known: MutableMapping[Any, Own]) -> None:
+def release_observers(
+    stages: list[AnyDictObserver] | set[AnyDictObserver], known: MutableMapping[Any, AnyDictObserver]
+) -> None:
     """Let go of all ``stages``: those that nobody else uses are uninstalled and no longer ``known`` by their dicts."""
     while stages:
         stage = stages.pop()
@@ -191,7 +193,7 @@ def release(stages: list[Own] | set[Own], known: MutableMapping[Any, Own]) -> No
             known.pop(id(stage.dict), None)
 
 
-def handed(stage: HookDictObserver, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:
+def extract_gradients(stage: HookDictObserver, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:
     """The gradients that hooks of this kind hand on, out of what they are called with."""
     if stage.kind == "tensor_hook":
         return [arguments[0]]

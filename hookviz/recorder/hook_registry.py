@@ -6,7 +6,7 @@ from hookviz.autograd.graph_snapshot import hook_row
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.graph_owners import GraphOwners
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObserver
-from hookviz.recorder.multi_grad_hooks import part_of
+from hookviz.recorder.multi_grad_hooks import tensor_index
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.messages import say
 from hookviz.trace import MODULE_HOOK_KINDS, HookPlace, Place, TraceData
@@ -36,7 +36,7 @@ class HookRegistry:
         """A hook is registered on the graph of this pass; torch's own that calls a module's is not one."""
         found = unwrap_hook(entry[1])
         if found is not None and found.waits:
-            self._parts[id(found.state), part_of(entry[1]) or 0] = stage.node, stage.output
+            self._parts[id(found.state), tensor_index(entry[1]) or 0] = stage.node, stage.output
         if found is None or found.kind != "module":
             self.row(stage, entry)
 
@@ -51,7 +51,7 @@ class HookRegistry:
 
     def row(self, stage: HookDictObserver, entry: Entry) -> int:
         """The number of a hook in the trace; a new one gets its row."""
-        identity = _identity(stage, entry)
+        identity = _hook_identity(stage, entry)
         if identity not in self._rows:
             self._rows[identity] = self._new(stage, *entry)
         return self._rows[identity]
@@ -67,14 +67,16 @@ class HookRegistry:
             call = self._call_of(found.module, stage.node)
         else:
             call = self.trace.owners.get(stage.node, -1)
-        self._calls[_identity(stage, (key, hook))] = call
+        self._calls[_hook_identity(stage, (key, hook))] = call
         module = self.trace.calls[call].module if call >= 0 else -1
-        return self.owners.modules.backward_hook(self.pass_id, kind, module, function, _same_before(stage, key, hook))
+        return self.owners.modules.backward_hook(
+            self.pass_id, kind, module, function, _count_same_before(stage, key, hook)
+        )
 
     def place(self, stage: HookDictObserver, hooks: list[Entry], entry: Entry) -> HookPlace:
         """Where a hook stands among those of its kind that torch is calling."""
-        kind = _kind(stage, entry[1])
-        peers = [other for other in hooks if not stage.observes(other[1]) and _kind(stage, other[1]) == kind]
+        kind = _step_kind(stage, entry[1])
+        peers = [other for other in hooks if not stage.observes(other[1]) and _step_kind(stage, other[1]) == kind]
         return HookPlace(peers.index(entry), len(peers))
 
     def culprit(self, stage: HookDictObserver, entry: Entry) -> tuple[int | None, int]:
@@ -82,7 +84,7 @@ class HookRegistry:
 
         What torch's own hook for a module returns is what the last of the module's hooks has made it.
         """
-        if _kind(stage, entry[1]) != "module":
+        if _step_kind(stage, entry[1]) != "module":
             hook = self.row(stage, entry)
             return hook, self.call(stage, entry)
         mine = (row for row in reversed(self.trace.rows) if row.pass_id == self.pass_id)
@@ -104,7 +106,7 @@ class HookRegistry:
 
     def call(self, stage: HookDictObserver, entry: Entry) -> int:
         """The module call that a hook's step is about, or -1; ``row`` has numbered the hook."""
-        return stage.call if isinstance(stage, HookListObserver) else self._calls.get(_identity(stage, entry), -1)
+        return stage.call if isinstance(stage, HookListObserver) else self._calls.get(_hook_identity(stage, entry), -1)
 
     def _call_of(self, module: Any, node: int) -> int:
         """The call of ``module`` whose legacy hooks sit on ``node``, that of its first output tensor.
@@ -119,25 +121,25 @@ class HookRegistry:
         return known[0] if len(known) == 1 else self.owners.call_of(module, node)
 
 
-def _identity(stage: HookDictObserver, entry: Entry) -> _Identity:
+def _hook_identity(stage: HookDictObserver, entry: Entry) -> _Identity:
     return stage.kind, stage.node, stage.output, entry[0]
 
 
-def _same_before(stage: HookDictObserver, key: Any, hook: Hook) -> int:
+def _count_same_before(stage: HookDictObserver, key: Any, hook: Hook) -> int:
     """How many hooks before this one have the same function behind them."""
-    function, count = _function(hook), 0
+    function, count = _user_function(hook), 0
     for other, known in stage.user_hooks():
         if other == key:
             break
-        count += _function(known) is function
+        count += _user_function(known) is function
     return count
 
 
-def _function(hook: Hook) -> Any:
+def _user_function(hook: Hook) -> Any:
     found = unwrap_hook(hook)
     return hook if found is None else found.function
 
 
-def _kind(stage: HookDictObserver, hook: Hook) -> str:
+def _step_kind(stage: HookDictObserver, hook: Hook) -> str:
     found = unwrap_hook(hook)
     return stage.kind if found is None else found.kind

@@ -30,10 +30,10 @@ class Watcher(Protocol):
         """It is over; after an interrupt this may be called twice."""
 
 
-_WATCHER, _PLAIN = "the watcher of hookviz", "the function as it was"
+_WATCHER, _ORIGINAL = "the watcher of hookviz", "the function as it was"
 """Constants in the code that is compiled, which then are replaced by what they stand for."""
 # A traceback that somebody keeps holds the frame, and with it what is in its variables at the end.
-_AROUND = f"""
+_WATCHER_CALLS = f"""
 _hookviz = {_WATCHER!r}.enter()
 try:
     pass
@@ -66,7 +66,7 @@ class Instrumented:
         if self.function.__code__ is not self._ours:
             theirs = self.function.__code__
             if self._ours is None or theirs is not self._theirs:
-                self._theirs, self._ours = theirs, instrumented(self.function, self.watcher)
+                self._theirs, self._ours = theirs, instrumented_code(self.function, self.watcher)
             self.function.__code__ = self._ours
 
     def take_back(self) -> None:
@@ -75,27 +75,27 @@ class Instrumented:
             self.function.__code__ = self._theirs
 
 
-def instrumented(function: FunctionType, watcher: Watcher) -> CodeType:
+def instrumented_code(function: FunctionType, watcher: Watcher) -> CodeType:
     """The code of ``function`` with calls of ``watcher`` in it.
 
     Where the source cannot be had (a frozen program), the old code runs in a second frame below the first.
     """
     theirs = function.__code__
     try:
-        made = _from_source(theirs)
+        made = _compile_from_source(theirs)
     except _UNREADABLE:
         plain = FunctionType(theirs, function.__globals__, theirs.co_name, function.__defaults__, function.__closure__)
         plain.__kwdefaults__ = function.__kwdefaults__
-        source = f"def {theirs.co_name}(*args, **kwargs):\n    return {_PLAIN!r}.__call__(*args, **kwargs)"
-        made = _with_watcher(source, theirs.co_firstlineno, theirs)
-        made = _constants(made, {_PLAIN: plain})
-    return _constants(made, {_WATCHER: watcher}).replace(co_qualname=theirs.co_qualname)
+        source = f"def {theirs.co_name}(*args, **kwargs):\n    return {_ORIGINAL!r}.__call__(*args, **kwargs)"
+        made = _compile_with_watcher(source, theirs.co_firstlineno, theirs)
+        made = _replace_constants(made, {_ORIGINAL: plain})
+    return _replace_constants(made, {_WATCHER: watcher}).replace(co_qualname=theirs.co_qualname)
 
 
 def has_readable_source(function: Any) -> bool:
     """Whether ``function`` can be instrumented in its own frame, rather than in a second one."""
     try:
-        _from_source(function.__code__)
+        _compile_from_source(function.__code__)
     except _UNREADABLE:
         return False
     return True
@@ -105,35 +105,35 @@ _UNREADABLE = (OSError, SyntaxError, StopIteration)
 """What is raised where the source of a function cannot be had, or is not that of its code."""
 
 
-def _from_source(theirs: CodeType) -> CodeType:
+def _compile_from_source(theirs: CodeType) -> CodeType:
     lines, first = inspect.getsourcelines(theirs)
-    return _with_watcher("".join(lines), first, theirs)
+    return _compile_with_watcher("".join(lines), first, theirs)
 
 
-def _constants(code: CodeType, things: dict[str, Any]) -> CodeType:
+def _replace_constants(code: CodeType, things: dict[str, Any]) -> CodeType:
     """``code`` with these things in the place of the texts that stand for them."""
     return code.replace(co_consts=tuple(things.get(one, one) if type(one) is str else one for one in code.co_consts))
 
 
-def _with_watcher(source: str, first: int, theirs: CodeType) -> CodeType:
+def _compile_with_watcher(source: str, first: int, theirs: CodeType) -> CodeType:
     """The function of ``source``, which begins in line ``first`` of its file, compiled with a watcher's calls."""
     indented = source[:1].isspace()
     tree = ast.parse(f"if True:\n{source}" if indented else source)
     ast.increment_lineno(tree, first - 1 - indented)
     (function,) = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == theirs.co_name)
-    _surround(function)
+    _insert_watcher_calls(function)
     module = ast.Module([function], [])
     code = compile(module, theirs.co_filename, "exec", theirs.co_flags & _FUTURE, dont_inherit=True)
     return next(one for one in code.co_consts if isinstance(one, CodeType) and one.co_name == theirs.co_name)
 
 
-def _surround(function: ast.FunctionDef) -> None:
+def _insert_watcher_calls(function: ast.FunctionDef) -> None:
     """Put calls of the watcher into ``function``, on the lines that it has."""
-    given = [ast.Name(one.arg, ast.Load()) for one in _parameters(function.args)]
-    enter, around = ast.parse(_AROUND).body
+    given = [ast.Name(one.arg, ast.Load()) for one in _parameter_nodes(function.args)]
+    enter, around = ast.parse(_WATCHER_CALLS).body
     assert isinstance(enter, ast.Assign) and isinstance(enter.value, ast.Call) and isinstance(around, ast.Try)
     enter.value.args = [*given]
-    around.body = [_Answers().visit(statement) for statement in function.body]
+    around.body = [_ReturnTransformer().visit(statement) for statement in function.body]
     for own in (enter, *around.handlers, *around.finalbody):
         for node in ast.walk(own):
             ast.copy_location(node, function)
@@ -141,12 +141,12 @@ def _surround(function: ast.FunctionDef) -> None:
     ast.fix_missing_locations(function)
 
 
-def _parameters(arguments: ast.arguments) -> list[ast.arg]:
+def _parameter_nodes(arguments: ast.arguments) -> list[ast.arg]:
     more = (arguments.vararg, *arguments.kwonlyargs, arguments.kwarg)
     return [*arguments.posonlyargs, *arguments.args, *filter(None, more)]
 
 
-class _Answers(ast.NodeTransformer):
+class _ReturnTransformer(ast.NodeTransformer):
     """Hands what a function returns to the watcher, on its way."""
 
     def visit_Return(self, node: ast.Return) -> ast.Return:

@@ -7,21 +7,21 @@ import torch
 
 from hookviz.autograd.torch_internals import GLOBAL_CALL_DICTS, MODULE_HOOKS
 from hookviz.recorder.call_log import CallLog
-from hookviz.recorder.hook_observer import Hook, HookDictObserver, Run
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration
 from hookviz.recorder.module_hooks import ModuleHooksObserver, ModuleObserverRegistry
-from hookviz.recorder.pytree import Leaf, arguments, leaves
+from hookviz.recorder.pytree import PytreeLeaf, arguments, leaves
 from hookviz.trace import HookPlace
 
 Module = torch.nn.Module
 
 
-class Call:
+class ModuleCall:
     """One call of a module, while it runs."""
 
     def __init__(self, log: CallLog, observers: ModuleObserverRegistry, module: Module, index: int) -> None:
         self.log, self.observers, self.module, self.index = log, observers, module, index
         self.stages: list[ModuleHooksObserver] = []
-        self.running: dict[HookDictObserver, Run[Leaf]] = {}
+        self.running: dict[HookDictObserver, HookIteration[PytreeLeaf]] = {}
         self.copied: dict[HookDictObserver, list[tuple[Any, Hook]]] = {}
         """What torch copied out of a module's own dict along with the hooks of all modules, which it calls first."""
         self.backward = False
@@ -43,7 +43,7 @@ class Call:
 
     # -- what the observers report
 
-    def enter(self, stage: HookDictObserver, given: tuple[Any, ...]) -> list[Leaf]:
+    def enter(self, stage: HookDictObserver, given: tuple[Any, ...]) -> list[PytreeLeaf]:
         """The first observer among the hooks of one dict was called."""
         self._notice()
         if isinstance(stage, ModuleHooksObserver) and stage.shared:
@@ -66,8 +66,8 @@ class Call:
         return True
 
     def fired(
-        self, stage: HookDictObserver, entry: tuple[Any, Hook], run: Run[Leaf], given: tuple[Any, ...]
-    ) -> list[Leaf]:
+        self, stage: HookDictObserver, entry: tuple[Any, Hook], run: HookIteration[PytreeLeaf], given: tuple[Any, ...]
+    ) -> list[PytreeLeaf]:
         """One of the user's hooks has run."""
         if self._notice(stage, entry):
             return run.last
@@ -75,10 +75,10 @@ class Call:
         self._log_hook(stage, entry, run, now, self.log.probe.effect(run.last, now))
         return now
 
-    def leave(self, stage: HookDictObserver, last: list[Leaf]) -> None:
+    def leave(self, stage: HookDictObserver, last: list[PytreeLeaf]) -> None:
         """The last observer of a dict was called: nothing is left to note."""
 
-    def forward(self, outputs: list[Leaf]) -> None:
+    def forward(self, outputs: list[PytreeLeaf]) -> None:
         """The module's own forward has returned."""
         self.forwarded = True
         self.log.step("forward", self.index, after=outputs)
@@ -94,18 +94,18 @@ class Call:
         """The hook that torch was running, if it was running one."""
         for stage, run, (entry, *_) in self._unfinished():
             # The last one may have run without a sign, so it takes its own line in the traceback to blame it.
-            if entry is not run.hooks[-1] or _passed(error, entry[1]):
+            if entry is not run.hooks[-1] or _was_raised_through(error, entry[1]):
                 return self.log.hook(stage, entry, self.index)
         return None
 
-    def finish(self, outputs: list[Leaf]) -> None:
+    def finish(self, outputs: list[PytreeLeaf]) -> None:
         """A last hook with no observer behind it has run: what there is now is what it made of the output."""
         for stage, run, entries in self._unfinished():
             del self.running[stage]
             if len(entries) > 1:
                 self.log.unobserved(self.index, [hook for _, hook in entries])
                 continue
-            now = [_unwrapped(*pair) for pair in zip(run.last, outputs, strict=False)] + outputs[len(run.last) :]
+            now = [_keep_identity(*pair) for pair in zip(run.last, outputs, strict=False)] + outputs[len(run.last) :]
             self._log_hook(stage, entries[0], run, now, self.log.probe.effect(run.last, now))
 
     def finish_always(self) -> None:
@@ -114,7 +114,7 @@ class Call:
             if isinstance(stage, ModuleHooksObserver) and entry[0] in (stage.always or ()):
                 self._log_hook(stage, entry, run, run.last, "kept")
 
-    def _unfinished(self) -> list[tuple[HookDictObserver, Run[Leaf], list[tuple[Any, Hook]]]]:
+    def _unfinished(self) -> list[tuple[HookDictObserver, HookIteration[PytreeLeaf], list[tuple[Any, Hook]]]]:
         """The dicts that torch is going through, each with those of its hooks that are left; the innermost first."""
         found = []
         for stage, run in reversed(self.running.items()):
@@ -123,7 +123,7 @@ class Call:
                 found.append((stage, run, later))
         return found
 
-    def _measure(self, stage: HookDictObserver, given: tuple[Any, ...]) -> list[Leaf]:
+    def _measure(self, stage: HookDictObserver, given: tuple[Any, ...]) -> list[PytreeLeaf]:
         """What the hooks of this kind may change, out of what they are called with."""
         if stage.kind == "forward_pre_hook":
             things = arguments(self.module, given[1], given[2] if len(given) > 2 else {})
@@ -132,14 +132,19 @@ class Call:
         return self.log.probe.measure(things, again=True)
 
     def _log_hook(
-        self, stage: HookDictObserver, entry: tuple[Any, Hook], run: Run[Leaf], after: list[Leaf], effect: str
+        self,
+        stage: HookDictObserver,
+        entry: tuple[Any, Hook],
+        run: HookIteration[PytreeLeaf],
+        after: list[PytreeLeaf],
+        effect: str,
     ) -> None:
         keys = [key for key, hook in run.hooks if not stage.observes(hook)]
         place, hook = HookPlace(keys.index(entry[0]), len(keys)), self.log.hook(stage, entry, self.index)
         self.log.step(stage.kind, self.index, run.last, after, hook=hook, place=place, effect=effect)
 
 
-def _passed(error: BaseException, hook: Hook) -> bool:
+def _was_raised_through(error: BaseException, hook: Hook) -> bool:
     """Whether an exception came through the code of ``hook``."""
     code, traceback = getattr(hook, "__code__", None), error.__traceback__
     while traceback is not None:
@@ -149,7 +154,7 @@ def _passed(error: BaseException, hook: Hook) -> bool:
     return False
 
 
-def _unwrapped(before: Leaf, after: Leaf) -> Leaf:
+def _keep_identity(before: PytreeLeaf, after: PytreeLeaf) -> PytreeLeaf:
     """``after`` as the same tensor where it is only a view that torch put around it for a full backward hook."""
     one, other = before.fingerprint, after.fingerprint
     same_place = one is not None and other is not None and one.mark == other.mark

@@ -40,19 +40,19 @@ def checked_only(only: Only, models: Sequence[Module]) -> tuple[str, ...] | None
             raise TypeError(say("error.only.type", kind=kind_of(pattern)))
     if not patterns or not models:
         raise ValueError(say("error.only.model" if patterns else "error.only.empty"))
-    paths = [path for model in models for path, _ in _named(model)]
+    paths = [path for model in models for path, _ in _all_named_modules(model)]
     for pattern in patterns:
         if not any(fnmatchcase(path, pattern) for path in paths):
-            raise ValueError(say("error.only.none", pattern=pattern, names=_near(pattern, paths)))
+            raise ValueError(say("error.only.none", pattern=pattern, names=_similar_names(pattern, paths)))
     return patterns
 
 
-def _named(model: Module) -> Iterator[tuple[str, Module]]:
+def _all_named_modules(model: Module) -> Iterator[tuple[str, Module]]:
     """A module that stands in a model twice has both names."""
     return module_tree.named_modules(model, again=True)
 
 
-def _near(pattern: str, paths: Sequence[str]) -> str:
+def _similar_names(pattern: str, paths: Sequence[str]) -> str:
     """The names that are most like ``pattern``; the first ones, where none is."""
     names = [path for path in dict.fromkeys(paths) if path]
     found = difflib.get_close_matches(pattern, names, NEAR, cutoff=0.3) or names[:NEAR]
@@ -66,7 +66,7 @@ class ModuleFilter:
         self.patterns = patterns
         everything = {id(module) for model in models for module in module_tree.modules(model)}
         self.all = len(everything)
-        self.modules = everything if patterns is None else set(_matching(models, patterns))
+        self.modules = everything if patterns is None else set(_matching_module_ids(models, patterns))
         """``id`` of each; of none, where there is no model, since then whatever is called is followed."""
         self._leaves = {id(p) for model in models for p in self._parameters(model)} if patterns else set()
         self.nodes = self.observed = 0
@@ -102,8 +102,8 @@ class ModuleFilter:
             notes.say("note.only.uncalled", patterns=patterns)
 
 
-def _matching(models: Sequence[Module], patterns: Sequence[str]) -> Iterator[int]:
+def _matching_module_ids(models: Sequence[Module], patterns: Sequence[str]) -> Iterator[int]:
     for model in models:
-        for path, module in _named(model):
+        for path, module in _all_named_modules(model):
             if any(fnmatchcase(path, pattern) for pattern in patterns):
                 yield id(module)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd.torch_internals import ForwardHooks, forward_hooks, global_forward_hooks
-from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, release
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, release_observers
 from hookviz.recorder.recursion_limit import ROOM
 from hookviz.recorder.session import Session
 from hookviz.support.interpreter import thread_switching_paused
@@ -127,7 +127,7 @@ class ModuleObserverRegistry:
     def release(self, stages: list[ModuleHooksObserver]) -> None:
         """A call is over: the observers that no other call uses are taken out."""
         with Uninterrupted() if stages else nullcontext():
-            release(stages, self._known)
+            release_observers(stages, self._known)
 
     def removed(self, hooks: Any) -> None:
         """A hook was taken out of a dict: another may be the last one now."""

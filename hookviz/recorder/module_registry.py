@@ -115,7 +115,7 @@ class ModuleRegistry:
         known = (kind, -1 if shared else module, key, id(function))
         if known not in self._hooks or pass_id is not None:
             holder = torch_modules if shared else self._holders[module]()
-            flags = _flags(holder, kind, key, shared)
+            flags = _hook_flags(holder, kind, key, shared)
             row = (kind, -1, -1, key, function)
             self._hooks[known] = hook_row(self.trace, pass_id, *row, module=known[1], flags=flags)
         return self._hooks[known]
@@ -145,15 +145,15 @@ def _backward_dict(owner: Any, kind: str, shared: bool) -> dict[Any, Any]:
     """The backward hooks of this kind: full ones and others are kept in one dict, which is all of one sort."""
     sort = getattr(owner, GLOBAL_IS_FULL if shared else IS_FULL, None)
     other = kind != "full_backward_pre_hook" and sort is not (kind == "full_backward_hook")
-    return {} if other else _dict(owner, kind, shared)
+    return {} if other else _hook_dict(owner, kind, shared)
 
 
-def _dict(holder: Any, kind: str, shared: bool) -> dict[Any, Any]:
+def _hook_dict(holder: Any, kind: str, shared: bool) -> dict[Any, Any]:
     """The dict in which a module keeps its hooks of this kind, or torch those of all modules."""
     return getattr(holder, (_GLOBAL if shared else _OWN)[kind], None) or {}
 
 
-def _flags(holder: Any, kind: str, key: Any, shared: bool) -> tuple[str, ...]:
+def _hook_flags(holder: Any, kind: str, key: Any, shared: bool) -> tuple[str, ...]:
     found = ["global"] if shared else []
     attribute = (_GLOBAL if shared else _OWN)[kind]
     for suffix, flag in ((WITH_KWARGS, "with_kwargs"), (ALWAYS_CALLED, "always_call")):

@@ -7,22 +7,22 @@ import torch
 
 from hookviz.recorder.fingerprint import value_of
 from hookviz.recorder.gradient_probe import GradientProbe
-from hookviz.recorder.unwrapped_hooks import closure
+from hookviz.recorder.unwrapped_hooks import closure_variables
 
 
-def part_of(hook: Any) -> int | None:
+def tensor_index(hook: Any) -> int | None:
     """Which of its tensors a part of a multi-grad hook is on; None where the hook does not wait for all of them."""
-    place = closure(hook).get("idx")
+    place = closure_variables(hook).get("idx")
     return place if isinstance(place, int) else None
 
 
-def received(hook: Any, task: int) -> tuple[int, list[torch.Tensor | None]] | None:
+def collected_gradients(hook: Any, task: int) -> tuple[int, list[torch.Tensor | None]] | None:
     """Which of its tensors a part of a multi-grad hook is on, and the gradients that came for the others before.
 
     They are there when the hook is about to run: where a gradient has not come, or never will, is None. Before that,
     and for a hook that runs at the first of its gradients, there is nothing to tell.
     """
-    inside = closure(hook)
+    inside = closure_variables(hook)
     try:
         come = inside["count"].get(task, 0)
         if come and come != inside["nb_calls"] - 1:
@@ -32,7 +32,7 @@ def received(hook: Any, task: int) -> tuple[int, list[torch.Tensor | None]] | No
         return None
 
 
-class Received:
+class MultiGradInputs:
     """The gradients that a multi-grad hook is about to be given, seen without holding them while it runs."""
 
     def __init__(self, look: GradientProbe, place: int, gradients: list[torch.Tensor | None]) -> None:

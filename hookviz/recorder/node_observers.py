@@ -7,7 +7,7 @@ from torch.autograd.graph import Node
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, DisableTorchFunction, current_node, current_task
-from hookviz.recorder.hook_dicts import entries
+from hookviz.recorder.hook_dicts import user_hook_entries
 from hookviz.recorder.hook_observer import HookDictObserver, Observer
 from hookviz.recorder.late_hooks import LateHooks
 from hookviz.recorder.observer_registry import ObserverRegistry
@@ -18,7 +18,7 @@ from hookviz.support.interpreter import gc_paused
 Dict = dict[Any, Any]
 
 
-class Probed(Exception):
+class ProbeResult(Exception):
     """Raised in the place of a registration, by which nothing is registered."""
 
     def __init__(self, hooks: Dict | None) -> None:
@@ -93,7 +93,7 @@ class NodeObservers:
             self._install_behind(running_pass),
         )
         self._awake = everywhere or self.late.unexplained(hooked.values())
-        theirs = set() if self._awake else _running_user_code(running_pass.snapshot)
+        theirs = set() if self._awake else _nodes_running_user_code(running_pass.snapshot)
         quiet = not (self._awake or theirs or hooked or running_pass.stages or snapshot.unpack_hooks)
         fronts = snapshot.summing | theirs | {numbers.get(id(node), -1) for node in snapshot.starts}
         for node in snapshot.nodes:
@@ -119,7 +119,7 @@ class NodeObservers:
                 self.observer
             )  # of an observer torch gives back the dict: see ``torch_patches``
             self._dicts.append(hooks)
-            if len(hooks) > 1 and entries(hooks):
+            if len(hooks) > 1 and user_hook_entries(hooks):
                 hooked[running_pass.snapshot.numbers[id(node)]] = hooks
         return hooked
 
@@ -166,7 +166,7 @@ class NodeObservers:
         self._numbers.clear()
 
 
-def _running_user_code(snapshot: GraphSnapshot) -> set[int]:
+def _nodes_running_user_code(snapshot: GraphSnapshot) -> set[int]:
     """The nodes in which code of a person's runs: their backward is Python, or they have hooks in front.
 
     Of the nodes that a recording saw being made it knows that they have none, but a leaf's may be older.
@@ -185,6 +185,6 @@ def _has_hooks_in_front(node: Node) -> bool:
     """Whether hooks of a person's stand in front of ``node``, whenever they were registered."""
     try:
         node.register_prehook(PROBE)
-    except Probed as found:
-        return bool(entries(found.hooks))
+    except ProbeResult as found:
+        return bool(user_hook_entries(found.hooks))
     return True

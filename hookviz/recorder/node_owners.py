@@ -14,9 +14,9 @@ from hookviz.autograd import graph
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.torch_internals import next_sequence_number
 
-Call = tuple[int, int]
+CallKey = tuple[int, int]
 """(thread, number of the first node of the outermost call) of the call that returned a node."""
-UNKNOWN = (-1, -1)
+UNKNOWN_CALL = (-1, -1)
 """The node was given to a call, and where it was made is not known."""
 
 
@@ -30,7 +30,7 @@ class NodeOwners:
         """For each thread, which call was the innermost one from which sequence number of nodes on."""
         self._here = threading.local()  # a thread's own number may be that of one that has ended
         self._numbers = itertools.count()
-        self._returned: NodeMarks[Call] = NodeMarks()
+        self._returned: NodeMarks[CallKey] = NodeMarks()
         """For each node that a call returned or was given: which call it was."""
 
     def note(self, call: int) -> int:
@@ -53,13 +53,13 @@ class NodeOwners:
 
     def given(self, things: Iterable[Any]) -> None:
         """An outermost call begins with ``things``: where their nodes were made is not known."""
-        self._mark(things, UNKNOWN)
+        self._mark(things, UNKNOWN_CALL)
 
     def returned(self, things: Iterable[Any], since: int) -> None:
         """A call returns ``things``; the first node of the outermost call around it had the number ``since``."""
         self._mark(things, (self._thread(), since))
 
-    def _mark(self, things: Iterable[Any], call: Call) -> None:
+    def _mark(self, things: Iterable[Any], call: CallKey) -> None:
         for thing in things if self.marking else ():
             with suppress(RuntimeError):  # torch refuses to tell the history of some views
                 if (
@@ -100,7 +100,7 @@ class NodeOwners:
         """
         returned = {key: call for key, node in nodes.items() if (call := self._returned.get(node)) is not None}
         found: dict[int, set[int]] = {}
-        queue = [(nodes[key], *call) for key, call in returned.items() if call is not UNKNOWN]
+        queue = [(nodes[key], *call) for key, call in returned.items() if call is not UNKNOWN_CALL]
         while queue:
             node, thread, since = queue.pop()
             threads = found.setdefault(id(node), set())

@@ -16,7 +16,7 @@ from hookviz.support.warning import HookvizWarning
 from hookviz.trace import Note, TraceData
 
 
-def packed() -> bool:
+def saved_tensors_are_packed() -> bool:
     """Whether hooks pack what nodes save that are made now."""
     return saved_tensor_hooks(True) is not None
 

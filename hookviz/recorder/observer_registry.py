@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from hookviz.recorder.graph_owners import GraphOwners
-from hookviz.recorder.hook_observer import HookDictObserver, HookListObserver, Observer, release
+from hookviz.recorder.hook_observer import HookDictObserver, HookListObserver, Observer, release_observers
 from hookviz.recorder.running_pass import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
@@ -95,4 +95,4 @@ class ObserverRegistry:
 
     def release(self, running_pass: RunningPass) -> None:
         """A pass is over: the observers that no other pass uses are taken out."""
-        release(running_pass.stages, self._known)
+        release_observers(running_pass.stages, self._known)

@@ -16,20 +16,20 @@ from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import profile_step
 from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.fingerprint import fingerprint_of
-from hookviz.recorder.pytree import row_of
+from hookviz.recorder.pytree import object_row
 from hookviz.recorder.session import Session
 from hookviz.trace import HookPlace, ModuleRow, StepRow
 
 Hook = Callable[..., Any]
 
-COMPARED = 4096
+MAX_COMPARED = 4096
 """Parameters and gradients of up to so many numbers in all are compared number by number around each hook."""
 
 STEP_CODE = profile_step(print).__code__ if profile_step else None
 """The code that torch puts around the step of every optimizer, and that runs the hooks."""
 
 
-def in_step() -> bool:
+def is_called_by_step() -> bool:
     """Whether the caller of our caller is torch, running an optimizer's step."""
     return sys._getframe(2).f_code is STEP_CODE and not torch.compiler.is_compiling()
 
@@ -66,7 +66,7 @@ class OptimizerTracker:
         if not self._running:  # the recording began inside this step
             return
         count = sum(len(group["params"]) for group in optimizer.param_groups)
-        self.trace.values.append(row_of(count))
+        self.trace.values.append(object_row(count))
         self._log("optimizer_step", self._running[-1], after=len(self.trace.values) - 1)
 
     def end(self, error: BaseException | None) -> None:
@@ -83,14 +83,14 @@ class OptimizerTracker:
     def before(self, entry: tuple[Any, ...], given: tuple[Any, ...]) -> None:
         """A hook is about to be called."""
         if self._running:
-            self._running[-1].entry, self._running[-1].last = entry, _seen(*given)
+            self._running[-1].entry, self._running[-1].last = entry, _snapshot_optimizer(*given)
 
     def after(self, given: tuple[Any, ...]) -> None:
         """The hook that was called has run."""
         if not self._running:
             return
         step = self._running[-1]
-        (kind, *_, place), now = step.entry or (), _seen(*given)
+        (kind, *_, place), now = step.entry or (), _snapshot_optimizer(*given)
         replaced, marked, tuned, written = (one != other for one, other in zip(step.last, now, strict=True))
         known = "kept" if now[-1] is not None else "ran"
         effect = "replaced" if replaced else "edited" if marked or tuned or written else known
@@ -125,7 +125,7 @@ class OptimizerTracker:
         self.trace.rows.append(StepRow(number, kind, optimizer=step.number, **known))
 
 
-def _seen(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
+def _snapshot_optimizer(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
     """What hooks may replace (the arguments), and edit: parameters and gradients, settings.
 
     A write through ``.data`` leaves no mark, so the numbers are compared, too, where they are few: last, or None.
@@ -136,23 +136,23 @@ def _seen(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
         (fingerprint_of(p).mark, p.grad is not None and (id(p.grad), fingerprint_of(p.grad).mark)) for p in parameters
     ]
     groups = [{name: group[name] for name in group if name != "params"} for group in optimizer.param_groups]
-    settings = [{name: _setting(value) for name, value in group.items()} for group in groups]
-    return (id(args), id(kwargs)), marks, settings, _numbers(held)
+    settings = [{name: _setting_fingerprint(value) for name, value in group.items()} for group in groups]
+    return (id(args), id(kwargs)), marks, settings, _read_numbers(held)
 
 
-def _setting(value: Any) -> Any:
+def _setting_fingerprint(value: Any) -> Any:
     """What a setting shows without running anybody's code; it differs once the setting is changed."""
     if isinstance(value, torch.Tensor):
-        return id(value), fingerprint_of(value).mark, _numbers([value])
+        return id(value), fingerprint_of(value).mark, _read_numbers([value])
     if isinstance(value, (tuple, list)):
-        return id(value) if isinstance(value, list) else None, [_setting(part) for part in value]
+        return id(value) if isinstance(value, list) else None, [_setting_fingerprint(part) for part in value]
     return repr(value) if type(value) in (bool, int, float, complex, str) else id(value)
 
 
-def _numbers(tensors: list[torch.Tensor]) -> str | None:
+def _read_numbers(tensors: list[torch.Tensor]) -> str | None:
     """All numbers in ``tensors``; None where they are many, or cannot be read at once."""
     plain = all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.is_cpu for tensor in tensors)
-    if not plain or sum(tensor.numel() for tensor in tensors) > COMPARED:
+    if not plain or sum(tensor.numel() for tensor in tensors) > MAX_COMPARED:
         return None
     try:
         with hidden_from_tools():
@@ -161,7 +161,7 @@ def _numbers(tensors: list[torch.Tensor]) -> str | None:
         return None
 
 
-class Between(UserDict[Any, Hook]):
+class ObservedStepHooks(UserDict[Any, Hook]):
     """A dict of step hooks that looks at what passes between them whenever torch runs them, and is that dict otherwise.
 
     Nothing is put into the dict itself: torch goes through it as it stands, so that a hook which changes it on the way
@@ -173,18 +173,18 @@ class Between(UserDict[Any, Hook]):
 
     def values(self) -> Any:
         """The hooks; in a step of a thread that is observed, with something that looks before and after each."""
-        tracker = self.here() if in_step() else None
+        tracker = self.here() if is_called_by_step() else None
         if tracker is None:
             return self.data.values()
         # torch's own functions go through the dict, and so no frame of ours can get into a traceback.
-        watching = _Watching(self, tracker)
+        watching = _StepHookWatcher(self, tracker)
         return chain.from_iterable(map(watching.around, chain(self.data.items())))
 
 
-class _Watching:
+class _StepHookWatcher:
     """Looks before and after each hook of one dict in one step."""
 
-    def __init__(self, hooks: Between, tracker: OptimizerTracker) -> None:
+    def __init__(self, hooks: ObservedStepHooks, tracker: OptimizerTracker) -> None:
         self.kind, self.shared, self.tracker = hooks.kind, hooks.shared, tracker
         self.places, self.total = iter(range(len(hooks.data))), hooks.data
 
@@ -203,7 +203,7 @@ class _Watching:
         self.tracker.session.guard(self.tracker.after, given)
 
 
-class OnOptimizer:
+class StepHooksDescriptor:
     """Stands on the class of all optimizers for the attribute that holds an optimizer's own step hooks."""
 
     def __init__(self, name: str, kind: str, here: Callable[[], OptimizerTracker | None]) -> None:
@@ -214,11 +214,11 @@ class OnOptimizer:
         hooks = None if optimizer is None else vars(optimizer).get(self.name)
         if hooks is None or optimizer is None:
             raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
-        steps = self.here() if in_step() else None
+        steps = self.here() if is_called_by_step() else None
         if steps is None:
             return hooks
         steps.session.guard(steps.begin if self.kind == "step_pre_hook" else steps.stepped, optimizer)
-        return Between(self.kind, hooks, self.here, shared=False)
+        return ObservedStepHooks(self.kind, hooks, self.here, shared=False)
 
     def __set__(self, optimizer: Optimizer, hooks: Any) -> None:
         vars(optimizer)[self.name] = hooks

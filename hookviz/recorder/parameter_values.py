@@ -8,15 +8,15 @@ from hookviz.trace.value_rows import as_stored
 from hookviz.trace.values import size_of
 
 
-def read_where_sick(trace: TraceData, snapshot: GraphSnapshot) -> None:
+def measure_unread_leaves(trace: TraceData, snapshot: GraphSnapshot) -> None:
     """Measure the leaves of a pass that were too large to be read, if the pass that is over shows NaN or Inf.
 
     It shows in what a model returned, or in the gradient of such a leaf. A leaf that was written to since the pass
     began is not what it was, and stays unread.
     """
-    if not snapshot.tensors.unread or not _sick(trace, snapshot):
+    if not snapshot.tensors.unread or not _shows_nonfinite(trace, snapshot):
         return
-    places = _leaves_of(trace, snapshot)
+    places = _leaf_rows(trace, snapshot)
     for node, (reference, version) in snapshot.tensors.unread.items():
         leaf = reference()
         if leaf is not None and leaf._version == version and not has_no_memory(leaf):
@@ -24,7 +24,7 @@ def read_where_sick(trace: TraceData, snapshot: GraphSnapshot) -> None:
             trace.tensors[places[node]] = trace.tensors[places[node]]._replace(data=len(trace.values) - 1)
 
 
-def _leaves_of(trace: TraceData, snapshot: GraphSnapshot) -> dict[int, int]:
+def _leaf_rows(trace: TraceData, snapshot: GraphSnapshot) -> dict[int, int]:
     """Node → the place among ``trace.tensors`` of each leaf of a pass.
 
     Rows of the pass around this one can stand between them: a hook may call ``retain_grad()`` on one of its tensors.
@@ -34,23 +34,23 @@ def _leaves_of(trace: TraceData, snapshot: GraphSnapshot) -> dict[int, int]:
     return {row.node: place for place, row in rows if row.pass_id == snapshot.pass_id and row.leaf}
 
 
-def _sick(trace: TraceData, snapshot: GraphSnapshot) -> bool:
+def _shows_nonfinite(trace: TraceData, snapshot: GraphSnapshot) -> bool:
     """Whether a model returned NaN or Inf before this pass, or an unread leaf got such a gradient in it."""
     for row in reversed(as_stored(trace.rows, snapshot.first_row)):
         if type(row) is not StepRow or row.pass_id != snapshot.pass_id:
             continue
         returned = row.kind == "forward" and row.call >= 0 and trace.calls[row.call].parent is None
         written = row.kind in ("accumulate", "returned") and row.node in snapshot.tensors.unread
-        if (returned or written) and any(_bad(trace, index) for index in _several(row.after)):
+        if (returned or written) and any(_is_nonfinite(trace, index) for index in _as_tuple(row.after)):
             return True
     return False
 
 
-def _several(kept: object) -> tuple[object, ...]:
+def _as_tuple(kept: object) -> tuple[object, ...]:
     return kept if isinstance(kept, tuple) else (kept,)
 
 
-def _bad(trace: TraceData, index: object) -> bool:
+def _is_nonfinite(trace: TraceData, index: object) -> bool:
     if not isinstance(index, int):
         return False
     _, nan, inf = size_of(trace.values[index])

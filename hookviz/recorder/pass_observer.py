@@ -6,12 +6,12 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.engine_order import next_node
 from hookviz.recorder.exception_tracker import exception_text
-from hookviz.recorder.fingerprint import Fingerprint, Gradients, one, value_of
+from hookviz.recorder.fingerprint import Fingerprint, Gradients, single_or_tuple, value_of
 from hookviz.recorder.gradient_flow import GradientFlow
 from hookviz.recorder.graph_owners import GraphOwners
-from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, Run, handed
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration, Observer, extract_gradients
 from hookviz.recorder.hook_registry import HookRegistry
-from hookviz.recorder.multi_grad_hooks import Received, received
+from hookviz.recorder.multi_grad_hooks import MultiGradInputs, collected_gradients
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.trace import Place, StepRow, TraceData
 from hookviz.trace.rows import Subject
@@ -27,11 +27,11 @@ class PassObserver(GradientFlow):
         super().__init__(trace, snapshot)
         self.hooks = HookRegistry(trace, snapshot.pass_id, owners)
         self.task: int | None = None
-        self.running: dict[HookDictObserver, Run[Fingerprint | None]] = {}
+        self.running: dict[HookDictObserver, HookIteration[Fingerprint | None]] = {}
         self.targets: list[Place] | None = None
         """Where the gradients arrive that were asked for, if only some were, so that not every node runs."""
         self._snapshot = snapshot
-        self._received: Received | None = None
+        self._received: MultiGradInputs | None = None
         """What the multi-grad hook that comes next is given."""
         self._refused: int | None = None
         """The first post-accumulate hook that returned something: torch runs them all before it refuses that."""
@@ -52,19 +52,23 @@ class PassObserver(GradientFlow):
             return [self._arrive((stage.node, stage.output), arguments[0])]
         if stage.kind == "post_accumulate_hook":
             self._accumulated(stage.node)
-        return [self._look.fingerprint(tensor) for tensor in handed(stage, arguments)]
+        return [self._look.fingerprint(tensor) for tensor in extract_gradients(stage, arguments)]
 
     def hook_follows(self, hook: Hook) -> None:
         """``hook`` is called next. What a multi-grad hook has collected is gone after it: it is looked at now."""
         found = unwrap_hook(hook)
-        given = received(hook, current_task()) if found is not None and found.waits else None
-        self._received = None if given is None else Received(self._look, *given)
+        given = collected_gradients(hook, current_task()) if found is not None and found.waits else None
+        self._received = None if given is None else MultiGradInputs(self._look, *given)
 
     def fired(
-        self, stage: HookDictObserver, entry: tuple[Any, Hook], run: Run[Fingerprint | None], arguments: tuple[Any, ...]
+        self,
+        stage: HookDictObserver,
+        entry: tuple[Any, Hook],
+        run: HookIteration[Fingerprint | None],
+        arguments: tuple[Any, ...],
     ) -> Any:
         """One of the user's hooks has run: compare what was there before it with what is there now."""
-        gradients = handed(stage, arguments)
+        gradients = extract_gradients(stage, arguments)
         count = len(arguments[1]) if stage.kind == "full_backward_hook" else len(gradients)
         now, effect = self._look.compare(run.last[:count], gradients[:count])
         # Behind the gradients comes grad_output, which nobody may change.
@@ -95,8 +99,8 @@ class PassObserver(GradientFlow):
             stage.output,
             hook=hook,
             place=self.hooks.place(stage, run.hooks, entry),
-            before=one(before),
-            after=one(after),
+            before=single_or_tuple(before),
+            after=single_or_tuple(after),
             effect=effect,
             parts=tuple((-1, 0, value_of(g)) for g in outputs),
             subject=subject,

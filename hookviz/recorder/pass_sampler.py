@@ -22,7 +22,7 @@ def checked_every(every: int) -> int:
     return every
 
 
-def outermost() -> bool:
+def is_outermost() -> bool:
     """Whether a pass that begins here is one of its own, rather than part of the one in which it is begun."""
     task: int = current_task()
     return task == -1
@@ -40,7 +40,7 @@ class PassSampler:
     def begin(self) -> bool:
         """A pass begins in this thread: whether it is recorded."""
         here = threading.get_ident()
-        if outermost():
+        if is_outermost():
             self._on[here] = self._begun[here] % self.every == 0
             self._begun[here] += 1
         return self._on.get(here, True)
@@ -53,7 +53,7 @@ class PassSampler:
         if self.every == 1:
             return True
         here = threading.get_ident()
-        return self._begun[here] % self.every == 0 if outermost() else self._on.get(here, True)
+        return self._begun[here] % self.every == 0 if is_outermost() else self._on.get(here, True)
 
     def after(self) -> bool:
         """Whether the step of an optimizer belongs to a pass that is recorded: the last one."""

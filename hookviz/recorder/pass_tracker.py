@@ -18,11 +18,11 @@ from hookviz.recorder.fingerprint import Gradients
 from hookviz.recorder.grad_scaler import ScaleTracker
 from hookviz.recorder.late_hooks import LateHooks
 from hookviz.recorder.node_observers import NodeObservers
-from hookviz.recorder.notes import packed
+from hookviz.recorder.notes import saved_tensors_are_packed
 from hookviz.recorder.observer_registry import ObserverRegistry
-from hookviz.recorder.parameter_values import read_where_sick
+from hookviz.recorder.parameter_values import measure_unread_leaves
 from hookviz.recorder.pass_observer import SMALL
-from hookviz.recorder.pass_sampler import outermost
+from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.retention import Retention
 from hookviz.recorder.running_pass import RunningPass
 from hookviz.recorder.saved_tensors import ROOM, SavedTensors
@@ -51,7 +51,7 @@ class PassTracker:
         self.saved_tensors = SavedTensors()
         self.observers = ObserverRegistry(session, calls.owners)
         self.late_hooks = LateHooks(self.observers, session.passes)
-        self.packs = packed()
+        self.packs = saved_tensors_are_packed()
         """Whether hooks may pack what nodes save."""
         self._fetched = 0
         """How many values of the trace are no longer on a device."""
@@ -83,7 +83,7 @@ class PassTracker:
 
     def _end_interrupted(self) -> None:
         """Where an interrupt has kept a pass of this thread from being ended, end it before the next one begins."""
-        if self.session.passes and outermost():
+        if self.session.passes and is_outermost():
             for running_pass in self.session.passes.here():
                 self.end(running_pass)
 
@@ -216,7 +216,7 @@ class PassTracker:
 
     def _ended(self, snapshot: GraphSnapshot) -> None:
         self.session.attempt(self.fetch_values)
-        self.session.attempt(read_where_sick, self.trace, snapshot)
+        self.session.attempt(measure_unread_leaves, self.trace, snapshot)
         self.session.attempt(self.retention.check)
 
     def fetch_values(self) -> None:

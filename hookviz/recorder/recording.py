@@ -12,7 +12,7 @@ from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.distributed import RankTracker
 from hookviz.recorder.grad_scaler import ScaleTracker
-from hookviz.recorder.module_call import Call
+from hookviz.recorder.module_call import ModuleCall
 from hookviz.recorder.module_filter import ModuleFilter
 from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.recorder.pass_tracker import PassTracker
@@ -54,7 +54,9 @@ class Recording:
 
     # -- a module is called; none of this may raise
 
-    def begin_call(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+    def begin_call(
+        self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> ModuleCall | None:
         """``module`` is called; None where the call cannot be observed."""
         session = self.session
         try:
@@ -66,11 +68,11 @@ class Recording:
             session.report_internal_error(error, self.calls.modules.label(module))
             return None
 
-    def end_call(self, call: Call | None, depth: int) -> None:
+    def end_call(self, call: ModuleCall | None, depth: int) -> None:
         """A call is over, ``depth`` calls are around it. A call that cannot be observed leaves no step."""
         self.session.guard(self._end_call, call, depth)
 
-    def _end_call(self, call: Call | None, depth: int) -> None:
+    def _end_call(self, call: ModuleCall | None, depth: int) -> None:
         self.session.attempt(self.calls.end, call, depth)
         if not depth:
             self.retention.called()

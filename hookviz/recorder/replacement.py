@@ -23,7 +23,7 @@ _NEVER = object()
 """Nothing was ever put in place."""
 
 
-class Live:
+class ActiveFlag:
     """Whether a function that was put in the place of another still observes; once it does not, it only passes on."""
 
     __slots__ = ("on",)
@@ -39,19 +39,19 @@ class Replacement:
     ends, and may go on calling the function that it found: that one then passes each call on and observes nothing.
     """
 
-    def __init__(self, owner: Any, name: str, make: Callable[[Any, Live], Any]) -> None:
+    def __init__(self, owner: Any, name: str, make: Callable[[Any, ActiveFlag], Any]) -> None:
         self.owner, self.name = owner, name
         self._make = make
         """Gives what to put in place of what stands there."""
         self._theirs: Any = _NEVER
         self._ours: Any = _NEVER
-        self._live = Live()
+        self._live = ActiveFlag()
 
     def put(self) -> None:
         """Put ours in place of what stands there."""
         standing = self._standing()
         if standing is not self._theirs and not self.stands(standing):
-            self._theirs, self._live = standing, Live()
+            self._theirs, self._live = standing, ActiveFlag()
             self._ours = self._make(getattr(self.owner, self.name, None), self._live)
         self._live.on = True
         setattr(self.owner, self.name, self._ours)
@@ -92,10 +92,10 @@ def notify_after(function: Callable[..., Any], here: Here, notify: Notify) -> Ca
     return notifying
 
 
-def notifier(here: Here, notify: Notify) -> Callable[[Any, Live], Any]:
+def notifier(here: Here, notify: Notify) -> Callable[[Any, ActiveFlag], Any]:
     """Makes ``notify_after`` of whatever function stands in a place."""
 
-    def make(theirs: Callable[..., Any], live: Live) -> Callable[..., Any]:
+    def make(theirs: Callable[..., Any], live: ActiveFlag) -> Callable[..., Any]:
         return notify_after(theirs, lambda: here() if live.on else None, notify)
 
     return make

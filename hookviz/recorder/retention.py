@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from hookviz.recorder.notes import Notes, warn
-from hookviz.recorder.pass_sampler import outermost
+from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.trace import TraceData
@@ -54,7 +54,7 @@ class Retention:
 
     def begins(self, number: int) -> None:
         """A pass begins; one that begins inside another goes where that goes."""
-        if outermost():
+        if is_outermost():
             self._starts.append(number)
 
     def called(self) -> None:

@@ -12,7 +12,7 @@ from hookviz.support.interpreter import SharedSwitch
 from hookviz.trace import Place, TraceData
 
 
-class OnNodes(Protocol):
+class PassNodeObservers(Protocol):
     """What a pass needs of the observers on its nodes."""
 
     def install(self, running_pass: "RunningPass", everywhere: bool) -> None:
@@ -31,7 +31,9 @@ class OnNodes(Protocol):
 class RunningPass:
     """A pass that is running, and all that has to be released when it ends."""
 
-    def __init__(self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: OnNodes) -> None:
+    def __init__(
+        self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: PassNodeObservers
+    ) -> None:
         self.snapshot = GraphSnapshot(trace, numbering)
         self.observer = PassObserver(trace, self.snapshot, owners)
         self.node_observers = node_observers

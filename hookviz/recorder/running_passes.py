@@ -14,7 +14,7 @@ class PassWithTask(Protocol):
     task: int | None
 
 
-class OnePass(Protocol):
+class ObservedPass(Protocol):
     """A pass, as far as it is distinguished from others."""
 
     thread: int
@@ -38,11 +38,11 @@ class RunningPasses:
     def __len__(self) -> int:
         return len(self._passes)
 
-    def add(self, one: OnePass) -> None:
+    def add(self, one: ObservedPass) -> None:
         """``one`` begins."""
         self._passes.append(one)
 
-    def remove(self, one: OnePass) -> None:
+    def remove(self, one: ObservedPass) -> None:
         """``one`` is over; to remove it twice does no harm."""
         if one in self._passes:
             self._passes.remove(one)
@@ -57,7 +57,7 @@ class RunningPasses:
         for one in reversed(self._passes):
             if one.observer.task == task:
                 return one.observer
-        here = None if engine_thread() else threading.get_ident()
+        here = None if is_engine_thread() else threading.get_ident()
         for one in reversed(self._passes):
             if one.observer.task is None and here in (None, one.thread):
                 one.observer.task = task
@@ -72,6 +72,6 @@ class RunningPasses:
                 one.observe_all_nodes()
 
 
-def engine_thread() -> bool:
+def is_engine_thread() -> bool:
     """Whether this is one of the autograd engine's own threads (of a CUDA device, say)."""
     return isinstance(threading.current_thread(), threading._DummyThread)

@@ -39,7 +39,9 @@ class SavedTensors:
 
     def _take(self, snapshot: GraphSnapshot, node: Node, number: int) -> None:
         names = needs(graph.op_of(node))
-        written: list[str] = _written(node) if isinstance(node, torch.autograd.function.BackwardCFunction) else []
+        written: list[str] = (
+            _backward_source(node) if isinstance(node, torch.autograd.function.BackwardCFunction) else []
+        )
         if len(names) + len(written) > self.room:
             return
         self.room -= len(names) + len(written)  # a row takes room as a number does
@@ -67,7 +69,7 @@ class SavedTensors:
             found = [self._value(snapshot, part) for part in thing]
             why = next((why for _, why in found if why), None)
             return (None if why else tuple(value for value, _ in found)), None, why
-        return (None, _signed(thing), None) if _is_plain(thing) else (None, None, "none")
+        return (None, _as_signed(thing), None) if _is_plain(thing) else (None, None, "none")
 
     def _value(self, snapshot: GraphSnapshot, thing: torch.Tensor | None) -> tuple[int | None, str | None]:
         if thing is None:
@@ -86,13 +88,13 @@ def _is_plain(thing: Any) -> bool:
     return all(map(_is_plain, thing)) if isinstance(thing, tuple) else isinstance(thing, _PLAIN)
 
 
-def _signed(thing: Any) -> Any:
+def _as_signed(thing: Any) -> Any:
     if isinstance(thing, tuple):
-        return tuple(map(_signed, thing))
+        return tuple(map(_as_signed, thing))
     return thing - 2 * _UNSIGNED if type(thing) is int and thing >= _UNSIGNED else thing
 
 
-def _written(node: Any) -> list[str]:
+def _backward_source(node: Any) -> list[str]:
     """Where the backward of a Function in Python was written; torch's own have formulas, or none to be read."""
     function = getattr(type(node), FUNCTION_OF_NODE, None)
     if function is None or function.__module__.startswith("torch."):

@@ -31,18 +31,18 @@ from hookviz.autograd.torch_internals import (
     swap_tensors,
 )
 from hookviz.recorder import grad_scaler, pickling
-from hookviz.recorder.compiled_regions import is_compiled, is_compiling, leave_alone, switched
-from hookviz.recorder.hook_dicts import entries
+from hookviz.recorder.compiled_regions import entered_region, is_compiled, is_compiling, skip_package
+from hookviz.recorder.hook_dicts import user_hook_entries
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.instrumentation import Instrumented
-from hookviz.recorder.node_observers import PROBE, Probed
-from hookviz.recorder.optimizer_steps import Between, OnOptimizer, OptimizerTracker, in_step
+from hookviz.recorder.node_observers import PROBE, ProbeResult
+from hookviz.recorder.optimizer_steps import ObservedStepHooks, OptimizerTracker, StepHooksDescriptor, is_called_by_step
 from hookviz.recorder.recursion_limit import ROOM
-from hookviz.recorder.replacement import Live, Notify, Replacement, notifier
-from hookviz.recorder.running_passes import engine_thread
+from hookviz.recorder.replacement import ActiveFlag, Notify, Replacement, notifier
+from hookviz.recorder.running_passes import is_engine_thread
 
 if TYPE_CHECKING:
-    from hookviz.recorder.module_call import Call
+    from hookviz.recorder.module_call import ModuleCall
     from hookviz.recorder.recording import Recording
     from hookviz.recorder.running_pass import RunningPass
 
@@ -54,7 +54,7 @@ _models: dict[int, "Recording"] = {}
 """``id`` of each module that was given to a recording → the recording."""
 _lock = threading.Lock()
 
-_Followed: TypeAlias = "tuple[Recording, Call | None, int] | None"
+_Followed: TypeAlias = "tuple[Recording, ModuleCall | None, int] | None"
 """A module's call: whose it is, what it is to that (None if it could not be observed), and how many are around it."""
 _Running: TypeAlias = "tuple[Recording, RunningPass, AbstractContextManager[Any]] | None"
 """A backward pass, whose it is, and the room on the stack that it has taken; None where nobody follows it."""
@@ -87,7 +87,7 @@ def stop(recording: "Recording") -> None:
             _current.clear()  # a thread may still be in a compiled region, or just leave one
             _before_compiled.clear()
             _restore()
-            pickling.forget()
+            pickling.clear_cache()
 
 
 def _attach(recording: "Recording", *, compiled: bool = False) -> bool:
@@ -111,16 +111,16 @@ def stepping_here() -> OptimizerTracker | None:
 
 
 # For good, since a handle made during a recording points to these: outside of steps they are the dicts of torch.
-_all_pre = Between("step_pre_hook", global_step_pre_hooks, stepping_here, shared=True)
-_all_post = Between("step_post_hook", global_step_post_hooks, stepping_here, shared=True)
-_own_pre = OnOptimizer(OPTIMIZER_HOOKS["step_pre_hook"], "step_pre_hook", stepping_here)
-_own_post = OnOptimizer(OPTIMIZER_HOOKS["step_post_hook"], "step_post_hook", stepping_here)
+_all_pre = ObservedStepHooks("step_pre_hook", global_step_pre_hooks, stepping_here, shared=True)
+_all_post = ObservedStepHooks("step_post_hook", global_step_post_hooks, stepping_here, shared=True)
+_own_pre = StepHooksDescriptor(OPTIMIZER_HOOKS["step_pre_hook"], "step_pre_hook", stepping_here)
+_own_post = StepHooksDescriptor(OPTIMIZER_HOOKS["step_post_hook"], "step_post_hook", stepping_here)
 
 
-def _observing_exit(leave: Callable[..., Any], live: Live) -> Callable[..., Any]:
+def _observing_exit(leave: Callable[..., Any], live: ActiveFlag) -> Callable[..., Any]:
     @wraps(leave)
     def seen_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
-        steps = stepping_here() if live.on and in_step() else None
+        steps = stepping_here() if live.on and is_called_by_step() else None
         if steps is not None:
             steps.session.guard(steps.end, error)
         return leave(self, kind, error, traceback)
@@ -195,7 +195,7 @@ class _PassWatcher:
     def _recording(self) -> "Recording | None":
         """The recording of this thread; where there is none, those that are open say that they missed a pass."""
         recording = recording_here()
-        if recording is None and threading.get_ident() not in _current and not engine_thread():
+        if recording is None and threading.get_ident() not in _current and not is_engine_thread():
             for other in tuple(_open):
                 other.missed_passes = True
         return recording
@@ -280,7 +280,7 @@ def recording_after_pass() -> "Recording | None":
     return recording if recording is not None and recording.sampler.after() else None
 
 
-def _notifying(notify: Callable[..., None]) -> Callable[[Any, Live], Any]:
+def _notifying(notify: Callable[..., None]) -> Callable[[Any, ActiveFlag], Any]:
     """Makes a function of torch's that registers something notify the recording of what it registers on."""
     return notifier(recording_before_pass, _on_first(notify))
 
@@ -297,22 +297,22 @@ def _on_leaf(recording: "Recording", tensor: torch.Tensor) -> None:
     recording.passes.late_hooks.on_tensor(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
 
 
-class _Hooks(dict[Any, Any]):
+class _NodeHookDict(dict[Any, Any]):
     """A node's dict of hooks as torch makes it, in half the time: handles refer to it weakly."""
 
     __slots__ = ("__weakref__",)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What stays of it on a graph is copied, and pickled with a handle, as torch's own."""
-        return OrderedDict, (entries(self),)
+        return OrderedDict, (user_hook_entries(self),)
 
 
-def _observing_node_hook(register: Callable[..., Any], live: Live) -> Any:
+def _observing_node_hook(register: Callable[..., Any], live: ActiveFlag) -> Any:
     def seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
         if hook is PROBE:
-            raise Probed(backward_hooks)
+            raise ProbeResult(backward_hooks)
         if isinstance(hook, Observer):  # it needs no handle, and takes no number away from the hooks of the user's
-            hooks = _Hooks() if backward_hooks is None else backward_hooks
+            hooks = _NodeHookDict() if backward_hooks is None else backward_hooks
             hooks[hook] = hook
             return hooks, hooks
         hooks, handle = register(backward_hooks, hook)
@@ -324,10 +324,10 @@ def _observing_node_hook(register: Callable[..., Any], live: Live) -> Any:
     return staticmethod(seen_node_hook)
 
 
-def _cleaning(clean: Callable[[Any], Any]) -> Callable[[Any, Live], Any]:
+def _cleaning(clean: Callable[[Any], Any]) -> Callable[[Any, ActiveFlag], Any]:
     """Of a method that gives the state to pickle: one that leaves our observers out of it."""
 
-    def make(state: Callable[[Any], Any], _: Live) -> Callable[[Any], Any]:
+    def make(state: Callable[[Any], Any], _: ActiveFlag) -> Callable[[Any], Any]:
         @wraps(state)
         def seen_state(self: Any) -> Any:
             return clean(state(self))
@@ -343,7 +343,7 @@ _before_compiled: dict[int, list["Recording | None"]] = {}
 """For each thread in compiled regions, the recording that it had before each."""
 
 
-def _observing_compile(compile_: Callable[..., Any], live: Live) -> Callable[..., Any]:
+def _observing_compile(compile_: Callable[..., Any], live: ActiveFlag) -> Callable[..., Any]:
     @wraps(compile_)
     def seen_compile(*given: Any, **options: Any) -> Any:
         result = compile_(*given, **options)
@@ -355,10 +355,10 @@ def _observing_compile(compile_: Callable[..., Any], live: Live) -> Callable[...
     return seen_compile
 
 
-def _observing_switch(switch: Callable[..., Any], live: Live) -> Callable[..., Any]:
+def _observing_switch(switch: Callable[..., Any], live: ActiveFlag) -> Callable[..., Any]:
     def seen_switch(callback: Any) -> Any:
         # All of this comes before the switch: afterwards torch would compile it.
-        name = switched(sys._getframe(1)) if live.on else None
+        name = entered_region(sys._getframe(1)) if live.on else None
         if name is not None:
             _compiled_region(name)
         return switch(callback)
@@ -370,7 +370,7 @@ def _watch_dynamo() -> None:
     dynamo: Any = sys.modules.get(DYNAMO)
     if not hasattr(dynamo, COMPILE_SWITCH) or any(replacement.owner is dynamo for replacement in _in_place):
         return
-    leave_alone(__name__.partition(".")[0])
+    skip_package(__name__.partition(".")[0])
     _put(Replacement(dynamo, COMPILE_SWITCH, _observing_switch))
 
 

@@ -6,7 +6,13 @@ from itertools import chain
 import torch
 
 from hookviz.autograd.module_tree import named_modules
-from hookviz.recorder.hook_dicts import CENSUS_KINDS, entries, of_all_modules, of_module, of_optimizer
+from hookviz.recorder.hook_dicts import (
+    CENSUS_KINDS,
+    global_module_hook_dicts,
+    module_hook_dicts,
+    optimizer_hook_dicts,
+    user_hook_entries,
+)
 from hookviz.recorder.module_registry import ModuleRegistry
 from hookviz.recorder.notes import Notes
 from hookviz.recorder.optimizer_steps import OptimizerTracker
@@ -33,9 +39,11 @@ class UnobservedHooks:
     def add_notes(self) -> None:
         """Add a note for each kind."""
         found: dict[str, list[str]] = {}
-        optimizers = [of_optimizer(optimizer, name) for name, optimizer in self.optimizers.alive()]
-        for kept in chain(*(of_module(*pair) for pair in self._modules()), *optimizers, of_all_modules()):
-            if kept.kind in CENSUS_KINDS and kept.kind not in STEP_HOOK_KINDS and entries(kept.hooks):
+        optimizers = [optimizer_hook_dicts(optimizer, name) for name, optimizer in self.optimizers.alive()]
+        for kept in chain(
+            *(module_hook_dicts(*pair) for pair in self._modules()), *optimizers, global_module_hook_dicts()
+        ):
+            if kept.kind in CENSUS_KINDS and kept.kind not in STEP_HOOK_KINDS and user_hook_entries(kept.hooks):
                 found.setdefault(kept.kind, []).append(kept.on)
         for kind, owners in found.items():
             on = ", ".join(owners[:NAMED] + ["…"] * (len(owners) > NAMED))

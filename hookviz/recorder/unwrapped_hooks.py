@@ -31,7 +31,7 @@ def unwrap_hook(hook: Any) -> UnwrappedHook | None:
         return UnwrappedHook("backward_hook", hook.hook, hook.module() if hook.with_module else None)
     name = getattr(getattr(hook, "__code__", None), "co_qualname", "")
     if name.startswith("BackwardHook."):
-        owner = closure(hook).get("self")
+        owner = closure_variables(hook).get("self")
         at_output = name.startswith(f"BackwardHook.{OUTPUT_HOOK}")
         return (
             UnwrappedHook("module", owner, owner.module, at_output=at_output)
@@ -39,13 +39,13 @@ def unwrap_hook(hook: Any) -> UnwrappedHook | None:
             else None
         )
     if name.startswith("register_multi_grad_hook."):
-        inside = closure(hook)
+        inside = closure_variables(hook)
         waits = "count" in inside
         return UnwrappedHook("multi_grad_hook", inside["fn"], None, inside["count" if waits else "ran_hook"], waits)
     return None
 
 
-def closure(function: Any) -> dict[str, Any]:
+def closure_variables(function: Any) -> dict[str, Any]:
     """Name → value of the variables that a function has from around it; one that has no value yet is left out."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
