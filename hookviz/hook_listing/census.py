@@ -146,7 +146,7 @@ def _of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[HookDict]:
     """The dicts of models, under the names that a recording gives their modules."""
     names = ModuleRegistry(TraceData())
     for root in roots:
-        names.name(root)
+        names.name_model(root)
         for module in module_tree.modules(root):
             yield from module_hook_dicts(module, names.trace.module(names.number(module)))
 

@@ -1,4 +1,7 @@
-"""What ``record()`` returns: a block for a ``with`` statement, which says so to whoever uses it in another way."""
+"""The object that ``record()`` returns: a block for a ``with`` statement.
+
+Any other use of it raises or warns.
+"""
 
 import warnings
 import weakref
@@ -16,15 +19,15 @@ if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
 Exit = Callable[[type[BaseException] | None, BaseException | None, TracebackType | None], None]
-"""What a ``with`` statement calls in the end."""
+"""The function that a ``with`` statement calls at its end."""
 
 
 class _ExitDescriptor:
-    """Gives each ``with`` statement an ``__exit__`` that nobody else holds, so that its end can be seen.
+    """Gives each ``with`` statement its own ``__exit__``, so that hookviz notices when the statement is gone.
 
     An interrupt can come before the first line of any ``__exit__``, and a traceback that is kept (by Jupyter, in
-    ``sys.last_value``) then holds the block for good. It does not hold this: Python's ``with`` asks for ``__exit__``
-    before it enters, keeps the answer where no variable leads, and lets go of it however the statement ends.
+    ``sys.last_value``) then holds the block forever. It does not hold this ``__exit__``: Python's ``with`` fetches it
+    before it enters, keeps it where no variable refers to it, and drops it however the statement ends.
     """
 
     @overload
@@ -32,18 +35,21 @@ class _ExitDescriptor:
     @overload
     def __get__(self, block: "RecordBlock", owner: type) -> Exit: ...
     def __get__(self, block: "RecordBlock | None", owner: type) -> Callable[..., None]:
-        """``__exit__`` of a block; without one, as ``contextlib.ExitStack`` asks, the function behind it."""
+        """Return the ``__exit__`` of a block.
+
+        Without a block, as ``contextlib.ExitStack`` asks, return the plain function.
+        """
         if block is None:
             return _exit_block
-        given = partial(_exit_block, block)  # in C: its own call adds no frame that would hold it
-        block.asked(given)
-        return given
+        exit_function = partial(_exit_block, block)  # in C: its own call adds no frame that would hold it
+        block.exit_requested(exit_function)
+        return exit_function
 
 
 def _exit_block(
     block: "RecordBlock", kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
 ) -> None:
-    """The block is over; what was raised in it goes on."""
+    """End the block. An exception that was raised in it propagates."""
     try:
         block.end()
     except KeyboardInterrupt:  # it may have come before the first line
@@ -52,7 +58,7 @@ def _exit_block(
 
 
 class RecordBlock:
-    """A recording that begins where a ``with`` statement enters it, once."""
+    """A recording that begins when a ``with`` statement enters it. It can be entered once."""
 
     __exit__ = _ExitDescriptor()
 
@@ -79,7 +85,7 @@ class RecordBlock:
         recording = self._make()
         # Entered by hand, it is open until somebody calls ``__exit__``, or as long as there is the block.
         owner: object = (None if self._exit is None else self._exit()) or self
-        recording.within = weakref.ref(owner)
+        recording.with_statement = weakref.ref(owner)
         self._open = weakref.finalize(owner, self._end, recording)
         self._open.atexit = False
         try:
@@ -89,13 +95,16 @@ class RecordBlock:
             raise
         return recording.trace
 
-    def asked(self, given: Exit) -> None:
-        """Somebody asked for ``__exit__`` and got ``given``: a ``with`` statement, if it was before it is entered."""
+    def exit_requested(self, exit_function: Exit) -> None:
+        """Remember ``exit_function``, which was handed out as ``__exit__``.
+
+        If the block has not been entered yet, a ``with`` statement asked for it.
+        """
         if not self._entered:
-            self._exit = weakref.ref(given)
+            self._exit = weakref.ref(exit_function)
 
     def end(self) -> None:
-        """End the recording, if it has begun; to do it twice does no harm."""
+        """End the recording if it has begun. Calling it twice is safe."""
         opened = self._open
         known = None if opened is None else opened.peek()
         if opened is not None and known is not None:
@@ -104,7 +113,7 @@ class RecordBlock:
             opened.detach()  # only now: whatever interrupts, it still ends with its ``with`` statement
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse to be a decorator: nobody would get the trace.
+        """Refuse to be used as a decorator, since nobody would get the trace.
 
         Raises:
             TypeError: always.
@@ -117,5 +126,5 @@ class RecordBlock:
 
 
 def _warn_unused(file: str, line: int) -> None:
-    """Say that nobody entered a block; ``weakref.finalize`` calls this also where a script ends."""
+    """Warn that a block was never entered. ``weakref.finalize`` calls this, also when a script ends."""
     warnings.warn_explicit(say("record.unused"), HookvizWarning, file, line)

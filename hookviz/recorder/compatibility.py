@@ -1,4 +1,4 @@
-"""What the installed torch no longer has, or no longer does, of what hookviz relies on."""
+"""Compares the installed torch with what hookviz relies on."""
 
 import inspect
 import platform
@@ -17,7 +17,7 @@ from hookviz.support.version import VERSION
 
 
 class Mismatch(NamedTuple):
-    """One point in which the installed torch is not as hookviz expects."""
+    """A point in which the installed torch differs from what hookviz expects."""
 
     use: Use
     text: str
@@ -25,14 +25,14 @@ class Mismatch(NamedTuple):
 
 @dataclass
 class Report:
-    """How the installed torch compares with what hookviz relies on."""
+    """The result of comparing the installed torch with what hookviz relies on."""
 
     checked: Counter[Use] = field(default_factory=Counter)
-    """For each use, how many internals and behaviours were checked."""
+    """Number of internals and behaviours that were checked, by use."""
     mismatches: list[Mismatch] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
-        """The report, for a person to read."""
+        """Yield the lines of the report as text for a person."""
         yield _versions()
         yield ""
         differing = Counter(one.use for one in self.mismatches)
@@ -66,7 +66,10 @@ def _use_state(total: int, differing: int) -> str:
 
 
 def check_torch() -> Report:
-    """Compare the installed torch with what hookviz relies on: a few seconds, most of them to load the compiler."""
+    """Compare the installed torch with what hookviz relies on.
+
+    This takes a few seconds, most of them to load the compiler.
+    """
     report = Report()
     for internal in INTERNALS:
         if internal.use != "ranks" or torch.distributed.is_available():
@@ -79,7 +82,7 @@ def check_torch() -> Report:
 
 
 def _internal_mismatches(internal: Internal) -> Iterator[Mismatch]:
-    """The difference in one internal, if there is one."""
+    """Yield the mismatch of one internal, if there is one."""
     owner, _, name = internal.path.rpartition(".")
     is_attribute, loss = internal.kind == "attribute", say(f"torch.loss.{internal.use}")
     try:
@@ -98,7 +101,7 @@ def _internal_mismatches(internal: Internal) -> Iterator[Mismatch]:
 
 
 def _behaviour_mismatches(behaviour: Behaviour) -> Iterator[Mismatch]:
-    """The difference in one behaviour, if there is one."""
+    """Yield the mismatch of one behaviour, if there is one."""
     relies, loss = say(f"torch.relies.{behaviour.name}"), say(f"torch.loss.{behaviour.use}")
     try:
         if not behaviour.holds():
@@ -109,7 +112,9 @@ def _behaviour_mismatches(behaviour: Behaviour) -> Iterator[Mismatch]:
 
 
 def _mentions(owner: Any, name: str) -> bool:
-    """Whether ``owner``, a class or a function, has an attribute or a variable of this name, or its code names it.
+    """Return whether ``owner``, a class or a function, has an attribute or a variable called ``name``.
+
+    A name that only occurs in the code of ``owner`` counts, too.
 
     >>> _mentions(Internal, "since"), _mentions(resolve, "path"), _mentions(resolve, "nothing")
     (True, True, False)
@@ -125,6 +130,6 @@ def _mentions(owner: Any, name: str) -> bool:
 
 
 def _names_in_code(code: CodeType) -> set[str]:
-    """Every name in the code of a function and of the functions inside it."""
+    """Return every name in the code of a function and of the functions inside it."""
     found = {code.co_name, *code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
     return found.union(*(_names_in_code(one) for one in code.co_consts if isinstance(one, CodeType)))

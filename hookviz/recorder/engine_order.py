@@ -1,4 +1,4 @@
-"""In which order the engine takes the nodes of a graph, as far as a recording has to know it."""
+"""Predicts in which order the engine runs the nodes of a graph, as far as a recording needs it."""
 
 from collections.abc import Container, Sequence
 
@@ -9,11 +9,12 @@ from hookviz.trace import Place
 def next_node(
     snapshot: GraphSnapshot, ran: Container[int], sent: Container[int], targets: Sequence[Place] | None
 ) -> int:
-    """The node that the engine takes after those that ``ran``: of the ready ones, that with the highest number.
+    """Return the node that the engine runs after the nodes in ``ran``.
 
-    ``sent`` are those to which a gradient is on its way: to a leaf's node at least one is. ``targets`` are the
-    places at which gradients were asked for, if only some were: what leads to none does not run. -1 where no node
-    is ready, or where several have the same number, as leaves have.
+    Of the ready nodes the engine takes the one with the highest sequence number. ``sent`` holds the nodes to which a
+    gradient has been sent: the node of a leaf is ready only if it is among them. ``targets`` holds the places whose
+    gradients were requested, if only some were: nodes that lead to no target do not run. The result is -1 if no node is
+    ready, or if several have the same sequence number, as leaves have.
     """
     needed = snapshot.out_edges.keys() if targets is None else _nodes_leading_to(snapshot, targets)
     waited = {place[0] for node in needed if node not in ran for place in snapshot.out_edges[node] if place is not None}
@@ -28,7 +29,7 @@ def next_node(
 
 
 def _nodes_leading_to(snapshot: GraphSnapshot, targets: Sequence[Place]) -> set[int]:
-    """The nodes of which an edge leads to one of ``targets``, or to such a node."""
+    """Return the nodes from which a path leads to one of ``targets``."""
     wanted = {node for node, _ in targets}
     above: dict[int, list[int]] = {}
     for node, edges in snapshot.out_edges.items():

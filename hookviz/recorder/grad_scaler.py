@@ -1,4 +1,4 @@
-"""Losses that a GradScaler has scaled: which gradients carry its scale, and when it is taken out of them again."""
+"""Follows a GradScaler: which gradients carry its scale, and when it unscales them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,17 +16,17 @@ from hookviz.trace import ScaleRow, StepRow
 
 
 class ScaleTracker:
-    """Knows the scales of a recording."""
+    """Remembers the scales of a recording."""
 
     def __init__(self, session: Session, optimizers: OptimizerTracker) -> None:
         self.session, self.trace, self.optimizers = session, session.trace, optimizers
         self._scaled: NodeMarks[float] = NodeMarks()
-        """For each node that scaled a loss: by how much."""
+        """The scale of each node that scaled a loss."""
         self._last: dict[int, float] = {}
-        """``id`` of a scaler → its scale when it was last seen."""
+        """``id`` of a scaler → its last known scale."""
 
-    def scaled(self, scaler: GradScaler, result: Any) -> None:
-        """``scaler`` has scaled a loss, or several."""
+    def loss_scaled(self, scaler: GradScaler, result: Any) -> None:
+        """Remember that ``scaler`` has scaled one loss or several."""
         scale = self._last[id(scaler)] = scaler.get_scale()
         for loss in result if isinstance(result, (list, tuple)) else (result,):
             if scaler.is_enabled() and isinstance(loss, torch.Tensor) and loss.grad_fn is not None:
@@ -48,8 +48,8 @@ class ScaleTracker:
             self.session.notes.say("note.scaled")
             self.trace.scales.append(ScaleRow(snapshot.pass_id, scale, tuple(at), tuple(others)))
 
-    def unscaled(self, scaler: GradScaler, optimizer: torch.optim.Optimizer) -> None:
-        """``scaler`` has divided the gradients of ``optimizer`` by its scale."""
+    def gradients_unscaled(self, scaler: GradScaler, optimizer: torch.optim.Optimizer) -> None:
+        """Add a step: ``scaler`` has divided the gradients of ``optimizer`` by its scale."""
         if not scaler.is_enabled():
             return
         state = scaler._per_optimizer_states[id(optimizer)]
@@ -58,8 +58,8 @@ class ScaleTracker:
         number = self.optimizers.number(optimizer)
         self._log("unscale", scaler.get_scale(), 1.0, optimizer=number, found_inf=overflow)
 
-    def updated(self, scaler: GradScaler) -> None:
-        """``scaler`` may have another scale now."""
+    def scale_updated(self, scaler: GradScaler) -> None:
+        """Add a step if ``scaler`` has changed its scale."""
         before, now = self._last.get(id(scaler)), scaler.get_scale()
         if before is not None and before != now:
             self._last[id(scaler)] = now
@@ -73,7 +73,7 @@ class ScaleTracker:
         self.trace.rows.append(row)
 
     def sweep(self) -> None:
-        """Forget the nodes that are gone."""
+        """Forget nodes that no longer exist."""
         self._scaled.sweep()
 
     def close(self) -> None:
@@ -82,7 +82,7 @@ class ScaleTracker:
 
 
 def _scale_factors(snapshot: GraphSnapshot, scaled: dict[int, float]) -> dict[int, set[float]]:
-    """``id`` of a node → the products of scales on all ways to it from the roots."""
+    """Map the ``id`` of each node to the products of scales along all paths from the roots to it."""
     found: dict[int, set[float]] = {}
     queue = [(node, 1.0) for node in snapshot.starts]
     while queue:
@@ -97,22 +97,25 @@ def _scale_factors(snapshot: GraphSnapshot, scaled: dict[int, float]) -> dict[in
 
 
 class _RecordingWithScales(Protocol):
-    """A recording, as far as it knows of scales."""
+    """The part of a recording that the scaler's methods need."""
 
     scales: ScaleTracker
 
 
 def replacements(here: Here, after: Here) -> Iterator[Replacement]:
-    """What stands in the place of a scaler's methods: ``here`` before a pass, and ``after`` it."""
+    """Yield replacements of a scaler's methods.
+
+    ``here`` returns the recording to notify before a pass, ``after`` the one to notify after it.
+    """
 
     def scaled(recording: _RecordingWithScales, result: Any, scaler: GradScaler, *_: Any) -> None:
-        recording.scales.scaled(scaler, result)
+        recording.scales.loss_scaled(scaler, result)
 
     def unscaled(recording: _RecordingWithScales, _: None, scaler: GradScaler, optimizer: Any) -> None:
-        recording.scales.unscaled(scaler, optimizer)
+        recording.scales.gradients_unscaled(scaler, optimizer)
 
     def updated(recording: _RecordingWithScales, _: None, scaler: GradScaler, *__: Any) -> None:
-        recording.scales.updated(scaler)
+        recording.scales.scale_updated(scaler)
 
     for name, where, notify in (("scale", here, scaled), ("unscale_", after, unscaled), ("update", after, updated)):
         yield Replacement(GradScaler, name, notifier(where, notify))

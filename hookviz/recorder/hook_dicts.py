@@ -1,4 +1,4 @@
-"""The dicts in which modules, parameters, optimizers and torch itself keep their hooks."""
+"""Finds the dicts in which modules, parameters, optimizers and torch itself keep their hooks."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -27,45 +27,45 @@ from hookviz.support.messages import say
 Dict = dict[Any, Callable[..., Any]]
 
 CENSUS_KINDS = (*SAVING_HOOKS, "step_pre_hook", "step_post_hook", *REGISTRATION_HOOKS)
-"""Kinds of hooks that the census counts in addition to those that fire in a pass."""
+"""Kinds of hooks that the census lists in addition to those that fire in a pass."""
 
 
 class HookDict(NamedTuple):
-    """One hook dict: what kind of hooks it keeps, whose, and how one would write it."""
+    """A dict of hooks: their kind, the name of their owner, and the expression that reaches the dict."""
 
     kind: str
     on: str
     kept_in: str
     hooks: Dict
     flags: Mapping[str, Any]
-    """A flag with which a hook can be registered → the keys of the hooks that were; None for all of them."""
+    """Flag of a registration → the keys of the hooks that have it; None if all of them have it."""
 
 
 def user_hook_entries(hooks: Any) -> list[tuple[Any, Any]]:
-    """(key, function) of the hooks that a person registered, in their order; of None, and of an empty dict, none."""
+    """Return (key, function) of the user's hooks in a dict, in order; an empty list for None."""
     return [(key, hook) for key, hook in (hooks or {}).items() if not isinstance(hook, Observer)]
 
 
 def module_hook_dicts(module: torch.nn.Module, name: str) -> Iterator[HookDict]:
-    """The dicts of a module, and of the parameters that are its own."""
+    """Yield the hook dicts of a module and of its own parameters."""
     yield from _hook_dicts(module, name, name, {**MODULE_HOOKS, **SAVING_HOOKS})
     for path, parameter in own_parameters(module):
         yield from _hook_dicts(parameter, f"{name}.{path}", f"{name}.{path}", TENSOR_HOOKS)
 
 
 def optimizer_hook_dicts(optimizer: torch.optim.Optimizer, name: str) -> Iterator[HookDict]:
-    """The dicts of an optimizer."""
+    """Yield the hook dicts of an optimizer."""
     return _hook_dicts(optimizer, name, name, OPTIMIZER_HOOKS)
 
 
 def global_module_hook_dicts() -> Iterator[HookDict]:
-    """The dicts whose hooks run for every module."""
+    """Yield the dicts whose hooks run for every module."""
     attributes = {**GLOBAL_MODULE_HOOKS, **REGISTRATION_HOOKS}
     return _hook_dicts(torch_modules, say("name.modules"), torch_modules.__name__, attributes, {"global": None})
 
 
 def global_optimizer_hook_dicts() -> Iterator[HookDict]:
-    """The dicts whose hooks run for every optimizer."""
+    """Yield the dicts whose hooks run for every optimizer."""
     return _hook_dicts(
         torch_optimizers, say("name.optimizers"), torch_optimizers.__name__, GLOBAL_STEP_HOOKS, {"global": None}
     )
@@ -85,6 +85,6 @@ def _hook_dicts(
 
 
 def _exact_kind(kind: str, holder: Any) -> str:
-    """A module keeps full and legacy backward hooks in one dict, and a flag says of which kind they are."""
+    """Distinguish full from legacy backward hooks, which a module keeps in one dict with a flag."""
     full = getattr(holder, IS_FULL, getattr(holder, GLOBAL_IS_FULL, None))
     return "backward_hook" if kind == "full_backward_hook" and full is False else kind

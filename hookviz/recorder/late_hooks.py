@@ -20,11 +20,11 @@ class LateHooks:
         self.registry, self.passes = registry, passes
         self.dicts: HookDicts = NodeMarks()
         """For the node of each tensor that got a hook: which of its outputs that was, and its dict of hooks."""
-        self._on_nodes: dict[int, weakref.ref[Any]] = {}
+        self._node_dicts: dict[int, weakref.ref[Any]] = {}
         """By their ``id``, the dicts of hooks that nodes got."""
         self._retaining: list[weakref.ref[torch.Tensor]] = []
 
-    def on_tensor(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
+    def tensor_hook_added(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
         """A hook was added to ``tensor``; remember where, since the tensor itself may soon be gone."""
         if self.registry.is_observed(hooks):
             self.registry.reinstall(hooks)
@@ -35,26 +35,26 @@ class LateHooks:
             place = running_pass.snapshot.find(tensor)
             if place is not None:
                 self.registry.observe(running_pass, kind, hooks, *place)
-                running_pass.node_observers.wake(running_pass)
+                running_pass.node_observers.observe_all_nodes(running_pass)
 
-    def on_dict(self, hooks: Any) -> None:
+    def node_hook_added(self, hooks: Any) -> None:
         """A hook was added to a dict: observers in it are installed anew. Stages already running are unaffected.
 
         If none stand there, it is that of a node, in front of it or behind it: torch does not show which one.
         """
-        self._on_nodes[id(hooks)] = weakref.ref(hooks)
+        self._node_dicts[id(hooks)] = weakref.ref(hooks)
         if self.registry.is_observed(hooks):
             self.registry.reinstall(hooks)
         else:
-            self.registry.registered(hooks)
+            self.registry.node_hook_added(hooks)
 
-    def unexplained(self, found: Iterable[Any]) -> bool:
+    def has_unknown_node_hooks(self, found: Iterable[Any]) -> bool:
         """Whether a node got hooks that are not among those ``found`` behind the nodes of a graph."""
         known = {id(hooks) for hooks in found}
-        self._on_nodes = {key: reference for key, reference in self._on_nodes.items() if reference()}
-        return not self._on_nodes.keys() <= known
+        self._node_dicts = {key: reference for key, reference in self._node_dicts.items() if reference()}
+        return not self._node_dicts.keys() <= known
 
-    def retains(self, tensor: torch.Tensor) -> None:
+    def retain_grad_called(self, tensor: torch.Tensor) -> None:
         """``tensor`` keeps its gradient from now on; nobody else may know of it by the time that it does."""
         if tensor.is_leaf:
             return  # it does so anyway
@@ -75,7 +75,7 @@ class LateHooks:
         if all(reference() is not hooks for _, reference in known):
             self.dicts.put(tensor.grad_fn, (*known, (tensor.output_nr, weakref.ref(hooks))))
 
-    def forget(self) -> None:
+    def forget_dead_hooks(self) -> None:
         """Passes were dropped: hooks that are gone with their tensors need no mark any more."""
         self.dicts.keep(key for key, known in self.dicts.items() if any(hooks() is not None for _, hooks in known))
 

@@ -20,112 +20,130 @@ class ModuleCall:
 
     def __init__(self, log: CallLog, observers: ModuleObserverRegistry, module: Module, index: int) -> None:
         self.log, self.observers, self.module, self.index = log, observers, module, index
-        self.stages: list[ModuleHooksObserver] = []
+        self.dict_observers: list[ModuleHooksObserver] = []
         self.running: dict[HookDictObserver, HookIteration[PytreeLeaf]] = {}
-        self.copied: dict[HookDictObserver, list[tuple[Any, Hook]]] = {}
+        self.copied_hooks: dict[HookDictObserver, list[tuple[Any, Hook]]] = {}
         """What torch copied out of a module's own dict along with the hooks of all modules, which it calls first."""
-        self.backward = False
+        self.in_backward = False
         """Whether it was begun during a backward pass."""
-        self.forwarded = False
+        self.forward_logged = False
         """Whether the step of its forward is written."""
-        self.handling = sys.exception()
+        self.handled_exception = sys.exception()
         """An exception that was being handled when the call began has nothing to do with it."""
         self.earlier_exception: int | None = None
         """The exception that was on its way when the call began, for ``ExceptionTracker.leave``."""
-        self.since = 0
+        self.first_node = 0
         """The number of the first node that the outermost call around it could make, in its thread."""
-        self.children = False
+        self.has_children = False
         """Whether it has called other modules."""
-        self.broken = False
+        self.is_failing = False
         """Whether an exception is on its way, and torch runs the hooks that are always called."""
-        self.plain = not (any(map(len, GLOBAL_CALL_DICTS)) or any(map(module.__dict__.get, MODULE_HOOKS.values())))
+        self.had_no_hooks = not (
+            any(map(len, GLOBAL_CALL_DICTS)) or any(map(module.__dict__.get, MODULE_HOOKS.values()))
+        )
         """Whether the module had no hook of any kind when the call began: then torch looks for none later."""
 
     # -- what the observers report
 
-    def enter(self, stage: HookDictObserver, given: tuple[Any, ...]) -> list[PytreeLeaf]:
+    def enter(self, dict_observer: HookDictObserver, given: tuple[Any, ...]) -> list[PytreeLeaf]:
         """The first observer among the hooks of one dict was called."""
-        self._notice()
-        if isinstance(stage, ModuleHooksObserver) and stage.shared:
-            self.copied.update((own, own.items()) for own in self.stages if own.kind == stage.kind and own is not stage)
-        now = self._measure(stage, given)
-        if stage.kind == "forward_hook" and not self.broken:
-            self.finish(now)  # a last hook of all modules with no observer behind it: the module's own come next
-            if not self.forwarded:
-                self.forward(now)
+        self._notice_exception()
+        if isinstance(dict_observer, ModuleHooksObserver) and dict_observer.shared:
+            self.copied_hooks.update(
+                (own, own.items())
+                for own in self.dict_observers
+                if own.kind == dict_observer.kind and own is not dict_observer
+            )
+        now = self._measure(dict_observer, given)
+        if dict_observer.kind == "forward_hook" and not self.is_failing:
+            self.finish_hooks(now)  # a last hook of all modules with no observer behind it: the module's own come next
+            if not self.forward_logged:
+                self.log_forward(now)
         return now
 
-    def _notice(self, stage: HookDictObserver | None = None, entry: tuple[Any, Hook] | None = None) -> bool:
+    def _notice_exception(
+        self, dict_observer: HookDictObserver | None = None, entry: tuple[Any, Hook] | None = None
+    ) -> bool:
         """Whether an exception has come up since we last looked; one step names it, with the hook that raised it."""
         error = sys.exception()
-        if self.broken or error is None or error is self.handling:
+        if self.is_failing or error is None or error is self.handled_exception:
             return False
-        self.broken = True
-        hook = None if stage is None or entry is None else self.log.hook(stage, entry, self.index)
-        self.fail(error, hook)
+        self.is_failing = True
+        hook = (
+            None if dict_observer is None or entry is None else self.log.hook_number(dict_observer, entry, self.index)
+        )
+        self.log_exception(error, hook)
         return True
 
-    def fired(
-        self, stage: HookDictObserver, entry: tuple[Any, Hook], run: HookIteration[PytreeLeaf], given: tuple[Any, ...]
+    def hook_fired(
+        self,
+        dict_observer: HookDictObserver,
+        entry: tuple[Any, Hook],
+        iteration: HookIteration[PytreeLeaf],
+        given: tuple[Any, ...],
     ) -> list[PytreeLeaf]:
         """One of the user's hooks has run."""
-        if self._notice(stage, entry):
-            return run.last
-        now = self._measure(stage, given)
-        self._log_hook(stage, entry, run, now, self.log.probe.effect(run.last, now))
+        if self._notice_exception(dict_observer, entry):
+            return iteration.last
+        now = self._measure(dict_observer, given)
+        self._log_hook(dict_observer, entry, iteration, now, self.log.probe.compare(iteration.last, now))
         return now
 
-    def leave(self, stage: HookDictObserver, last: list[PytreeLeaf]) -> None:
+    def leave(self, dict_observer: HookDictObserver, last: list[PytreeLeaf]) -> None:
         """The last observer of a dict was called: nothing is left to note."""
 
-    def forward(self, outputs: list[PytreeLeaf]) -> None:
+    def log_forward(self, outputs: list[PytreeLeaf]) -> None:
         """The module's own forward has returned."""
-        self.forwarded = True
-        self.log.step("forward", self.index, after=outputs)
-        if not self.plain:
-            self.log.unobserved(self.index, self.observers.unobserved(self.module))
+        self.forward_logged = True
+        self.log.add_step("forward", self.index, after=outputs)
+        if not self.had_no_hooks:
+            self.log.add_unobserved(self.index, self.observers.unobserved_hooks(self.module))
 
-    def fail(self, error: BaseException, hook: int | None = None) -> None:
+    def log_exception(self, error: BaseException, hook: int | None = None) -> None:
         """An exception came up in the call; only the innermost call that it leaves writes a step of it."""
         if self.log.is_new(error):
-            self.log.exception(self.index, error, self._raiser(error) if hook is None else hook)
+            self.log.add_exception(self.index, error, self._hook_that_raised(error) if hook is None else hook)
 
-    def _raiser(self, error: BaseException) -> int | None:
+    def _hook_that_raised(self, error: BaseException) -> int | None:
         """The hook that torch was running, if it was running one."""
-        for stage, run, (entry, *_) in self._unfinished():
+        for dict_observer, iteration, (entry, *_) in self._unfinished_dicts():
             # The last one may have run without a sign, so it takes its own line in the traceback to blame it.
-            if entry is not run.hooks[-1] or _was_raised_through(error, entry[1]):
-                return self.log.hook(stage, entry, self.index)
+            if entry is not iteration.hooks[-1] or _was_raised_through(error, entry[1]):
+                return self.log.hook_number(dict_observer, entry, self.index)
         return None
 
-    def finish(self, outputs: list[PytreeLeaf]) -> None:
+    def finish_hooks(self, outputs: list[PytreeLeaf]) -> None:
         """A last hook with no observer behind it has run: what there is now is what it made of the output."""
-        for stage, run, entries in self._unfinished():
-            del self.running[stage]
+        for dict_observer, iteration, entries in self._unfinished_dicts():
+            del self.running[dict_observer]
             if len(entries) > 1:
-                self.log.unobserved(self.index, [hook for _, hook in entries])
+                self.log.add_unobserved(self.index, [hook for _, hook in entries])
                 continue
-            now = [_keep_identity(*pair) for pair in zip(run.last, outputs, strict=False)] + outputs[len(run.last) :]
-            self._log_hook(stage, entries[0], run, now, self.log.probe.effect(run.last, now))
+            now = [_keep_identity(*pair) for pair in zip(iteration.last, outputs, strict=False)] + outputs[
+                len(iteration.last) :
+            ]
+            self._log_hook(dict_observer, entries[0], iteration, now, self.log.probe.compare(iteration.last, now))
 
-    def finish_always(self) -> None:
+    def finish_always_called(self) -> None:
         """After an exception torch ran the hooks that are always called; what the last one returned is not used."""
-        for stage, run, (entry, *_) in self._unfinished():
-            if isinstance(stage, ModuleHooksObserver) and entry[0] in (stage.always or ()):
-                self._log_hook(stage, entry, run, run.last, "kept")
+        for dict_observer, iteration, (entry, *_) in self._unfinished_dicts():
+            if isinstance(dict_observer, ModuleHooksObserver) and entry[0] in (dict_observer.always_called or ()):
+                self._log_hook(dict_observer, entry, iteration, iteration.last, "kept")
 
-    def _unfinished(self) -> list[tuple[HookDictObserver, HookIteration[PytreeLeaf], list[tuple[Any, Hook]]]]:
+    def _unfinished_dicts(self) -> list[tuple[HookDictObserver, HookIteration[PytreeLeaf], list[tuple[Any, Hook]]]]:
         """The dicts that torch is going through, each with those of its hooks that are left; the innermost first."""
         found = []
-        for stage, run in reversed(self.running.items()):
-            later = [entry for entry in run.hooks[run.position + 1 :] if not stage.observes(entry[1])]
+        for dict_observer, iteration in reversed(self.running.items()):
+            later = [
+                entry for entry in iteration.hooks[iteration.position + 1 :] if not dict_observer.is_observer(entry[1])
+            ]
             if later:
-                found.append((stage, run, later))
+                found.append((dict_observer, iteration, later))
         return found
 
-    def _measure(self, stage: HookDictObserver, given: tuple[Any, ...]) -> list[PytreeLeaf]:
+    def _measure(self, dict_observer: HookDictObserver, given: tuple[Any, ...]) -> list[PytreeLeaf]:
         """What the hooks of this kind may change, out of what they are called with."""
-        if stage.kind == "forward_pre_hook":
+        if dict_observer.kind == "forward_pre_hook":
             things = arguments(self.module, given[1], given[2] if len(given) > 2 else {})
         else:
             things = leaves("output", given[-1])
@@ -133,15 +151,15 @@ class ModuleCall:
 
     def _log_hook(
         self,
-        stage: HookDictObserver,
+        dict_observer: HookDictObserver,
         entry: tuple[Any, Hook],
-        run: HookIteration[PytreeLeaf],
+        iteration: HookIteration[PytreeLeaf],
         after: list[PytreeLeaf],
         effect: str,
     ) -> None:
-        keys = [key for key, hook in run.hooks if not stage.observes(hook)]
-        place, hook = HookPlace(keys.index(entry[0]), len(keys)), self.log.hook(stage, entry, self.index)
-        self.log.step(stage.kind, self.index, run.last, after, hook=hook, place=place, effect=effect)
+        keys = [key for key, hook in iteration.hooks if not dict_observer.is_observer(hook)]
+        place, hook = HookPlace(keys.index(entry[0]), len(keys)), self.log.hook_number(dict_observer, entry, self.index)
+        self.log.add_step(dict_observer.kind, self.index, iteration.last, after, hook=hook, place=place, effect=effect)
 
 
 def _was_raised_through(error: BaseException, hook: Hook) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Module = torch.nn.Module
 Only = str | Sequence[str] | None
 
-NEAR = 3
+MAX_SUGGESTIONS = 3
 """How many names the message lists where a pattern matches none."""
 
 
@@ -55,7 +55,7 @@ def _all_named_modules(model: Module) -> Iterator[tuple[str, Module]]:
 def _similar_names(pattern: str, paths: Sequence[str]) -> str:
     """The names that are most like ``pattern``; the first ones, where none is."""
     names = [path for path in dict.fromkeys(paths) if path]
-    found = difflib.get_close_matches(pattern, names, NEAR, cutoff=0.3) or names[:NEAR]
+    found = difflib.get_close_matches(pattern, names, MAX_SUGGESTIONS, cutoff=0.3) or names[:MAX_SUGGESTIONS]
     return ", ".join(found) or say("name.none")
 
 
@@ -65,11 +65,11 @@ class ModuleFilter:
     def __init__(self, models: Sequence[Module], patterns: tuple[str, ...] | None) -> None:
         self.patterns = patterns
         everything = {id(module) for model in models for module in module_tree.modules(model)}
-        self.all = len(everything)
+        self.total = len(everything)
         self.modules = everything if patterns is None else set(_matching_module_ids(models, patterns))
         """``id`` of each; of none, where there is no model, since then whatever is called is followed."""
-        self._leaves = {id(p) for model in models for p in self._parameters(model)} if patterns else set()
-        self.nodes = self.observed = 0
+        self._leaves = {id(p) for model in models for p in self._followed_parameters(model)} if patterns else set()
+        self.node_count = self.observed_count = 0
         """How many nodes the last pass had, and how many of them were observed."""
 
     def parameters(self, module: Module) -> Iterator[torch.nn.Parameter]:
@@ -81,12 +81,12 @@ class ModuleFilter:
             if self.patterns is not None:
                 queue += [child for _, child in module_tree.children(holder) if id(child) not in self.modules]
 
-    def _parameters(self, model: Module) -> Iterator[torch.nn.Parameter]:
+    def _followed_parameters(self, model: Module) -> Iterator[torch.nn.Parameter]:
         for module in module_tree.modules(model):
             if id(module) in self.modules:
                 yield from module_tree.parameters(module)
 
-    def leaves(self, nodes: Sequence[Node]) -> set[int]:
+    def leaf_nodes(self, nodes: Sequence[Node]) -> set[int]:
         """``id`` of each AccumulateGrad of a chosen module, which need not be called for its parameters to be used."""
         return {id(node) for node in nodes if (leaf := graph.leaf_of(node)) is not None and id(leaf) in self._leaves}
 
@@ -95,9 +95,9 @@ class ModuleFilter:
         if self.patterns is None:
             return
         patterns = ", ".join(self.patterns)
-        notes.say("note.only", patterns=patterns, chosen=len(self.modules), all=self.all)
-        if self.nodes:
-            notes.say("note.only.nodes", seen=self.observed, nodes=self.nodes)
+        notes.say("note.only", patterns=patterns, chosen=len(self.modules), all=self.total)
+        if self.node_count:
+            notes.say("note.only.nodes", seen=self.observed_count, nodes=self.node_count)
         if not called:
             notes.say("note.only.uncalled", patterns=patterns)
 

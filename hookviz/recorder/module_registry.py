@@ -22,8 +22,8 @@ from hookviz.trace import ModuleRow, TraceData
 
 Module = torch.nn.Module
 
-_OWN = {**MODULE_HOOKS, "backward_hook": MODULE_HOOKS["full_backward_hook"]}
-_GLOBAL = {**GLOBAL_MODULE_HOOKS, "backward_hook": GLOBAL_MODULE_HOOKS["full_backward_hook"]}
+_MODULE_ATTRIBUTES = {**MODULE_HOOKS, "backward_hook": MODULE_HOOKS["full_backward_hook"]}
+_GLOBAL_VARIABLES = {**GLOBAL_MODULE_HOOKS, "backward_hook": GLOBAL_MODULE_HOOKS["full_backward_hook"]}
 """Kind of hook → the attribute in which a module keeps it, and the variable that keeps those of all modules."""
 
 
@@ -36,8 +36,8 @@ class ModuleRegistry:
         self._holders: list[weakref.ref[Module]] = []
         self._names: dict[int, tuple[weakref.ref[Module], str]] = {}
         """``id`` of a module → the module, since a new one may get the ``id`` of one that is gone, and its name."""
-        self._taken: set[str] = set()
-        self._next: dict[str, int] = {}
+        self._used_names: set[str] = set()
+        self._next_number: dict[str, int] = {}
         """A name that several modules would have → the number for the next of them."""
         self._hooks: dict[tuple[Any, ...], int] = {}
 
@@ -45,56 +45,56 @@ class ModuleRegistry:
         """The number of a module, the same in every call."""
         reference, number = self._numbers.get(id(module), (None, 0))
         if reference is None or reference() is not module:
-            number, name = len(self.trace.modules), self._name(module)
+            number, name = len(self.trace.modules), self._make_name(module)
             with Uninterrupted():
                 self.trace.modules.append(ModuleRow(name, type(module).__name__))
                 self._holders.append(weakref.ref(module))
                 self._numbers[id(module)] = (self._holders[-1], number)
         return number
 
-    def known(self, module: Module) -> int | None:
+    def find_number(self, module: Module) -> int | None:
         """The number of a module that was called; None for any other."""
         reference, number = self._numbers.get(id(module), (None, 0))
         return number if reference is not None and reference() is module else None
 
-    def _name(self, module: Module) -> str:
-        return self._named(module) or self.name(module)
+    def _make_name(self, module: Module) -> str:
+        return self._known_name(module) or self.name_model(module)
 
-    def _named(self, module: Module) -> str | None:
+    def _known_name(self, module: Module) -> str | None:
         """The name that a module has got; None for one that has none."""
         reference, name = self._names.get(id(module), (None, ""))
         return name if reference is not None and reference() is module else None
 
     def label(self, module: Module) -> str:
         """What to call a module that may have no name: nothing that could fail is asked of it."""
-        return self._named(module) or type(module).__name__
+        return self._known_name(module) or type(module).__name__
 
-    def called(self) -> set[int]:
+    def called_ids(self) -> set[int]:
         """``id`` of each module that was called."""
         return set(self._numbers)
 
-    def name(self, root: Module) -> str:
+    def name_model(self, root: Module) -> str:
         """Name a model and all that is in it: what a person would write to reach it, ``net.layers.0``.
 
         The model is called after the caller's variable, or after its class where there is none.
         """
-        top = self._named(root) or self._free(graph.variable_of(root, graph.caller()) or type(root).__name__)
+        top = self._known_name(root) or self._free_name(graph.variable_of(root, graph.caller()) or type(root).__name__)
         for path, module in module_tree.named_modules(root):
-            if self._named(module) is None:
+            if self._known_name(module) is None:
                 name = f"{top}.{path}" if path else top
-                self._taken.add(name)
+                self._used_names.add(name)
                 self._names[id(module)] = weakref.ref(module), name
         return top
 
-    def _free(self, name: str) -> str:
+    def _free_name(self, name: str) -> str:
         """``name``, with a number if a module has it already, or had it."""
         free = name
-        while free in self._taken:
-            number = self._next.get(name, 2)
-            free, self._next[name] = f"{name} {number}", number + 1
+        while free in self._used_names:
+            number = self._next_number.get(name, 2)
+            free, self._next_number[name] = f"{name} {number}", number + 1
         return free
 
-    def parameters(self) -> dict[str, torch.Tensor]:
+    def named_parameters(self) -> dict[str, torch.Tensor]:
         """Name → parameter, of every module that was called."""
         found: dict[str, torch.Tensor] = {}
         for row, reference in zip(self.trace.modules, self._holders, strict=True):
@@ -103,14 +103,16 @@ class ModuleRegistry:
                 found[f"{row.name}.{name}"] = parameter
         return found
 
-    def alive(self) -> Iterator[tuple[str, Module]]:
+    def alive_modules(self) -> Iterator[tuple[str, Module]]:
         """(name, module) of every module that was called and is still there."""
         for row, reference in zip(self.trace.modules, self._holders, strict=True):
             module = reference()
             if module is not None:
                 yield row.name, module
 
-    def hook(self, kind: str, module: int, key: Any, function: Any, *, shared: bool, pass_id: int | None = None) -> int:
+    def hook_number(
+        self, kind: str, module: int, key: Any, function: Any, *, shared: bool, pass_id: int | None = None
+    ) -> int:
         """The number of a module's hook in the trace; one that is ``shared`` belongs to all modules."""
         known = (kind, -1 if shared else module, key, id(function))
         if known not in self._hooks or pass_id is not None:
@@ -138,7 +140,7 @@ class ModuleRegistry:
         if found and kind == "backward_hook":  # several calls may have put theirs on one node
             nth %= len(found)
         key, shared = found[nth] if nth < len(found) else (len(found) - nth - 1, module < 0)  # removed since
-        return self.hook(kind, module, key, function, shared=shared, pass_id=pass_id)
+        return self.hook_number(kind, module, key, function, shared=shared, pass_id=pass_id)
 
 
 def _backward_dict(owner: Any, kind: str, shared: bool) -> dict[Any, Any]:
@@ -150,12 +152,12 @@ def _backward_dict(owner: Any, kind: str, shared: bool) -> dict[Any, Any]:
 
 def _hook_dict(holder: Any, kind: str, shared: bool) -> dict[Any, Any]:
     """The dict in which a module keeps its hooks of this kind, or torch those of all modules."""
-    return getattr(holder, (_GLOBAL if shared else _OWN)[kind], None) or {}
+    return getattr(holder, (_GLOBAL_VARIABLES if shared else _MODULE_ATTRIBUTES)[kind], None) or {}
 
 
 def _hook_flags(holder: Any, kind: str, key: Any, shared: bool) -> tuple[str, ...]:
     found = ["global"] if shared else []
-    attribute = (_GLOBAL if shared else _OWN)[kind]
+    attribute = (_GLOBAL_VARIABLES if shared else _MODULE_ATTRIBUTES)[kind]
     for suffix, flag in ((WITH_KWARGS, "with_kwargs"), (ALWAYS_CALLED, "always_call")):
         if key in (getattr(holder, attribute + suffix, None) or {}):
             found.append(flag)

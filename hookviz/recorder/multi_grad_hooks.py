@@ -35,9 +35,9 @@ def collected_gradients(hook: Any, task: int) -> tuple[int, list[torch.Tensor | 
 class MultiGradInputs:
     """The gradients that a multi-grad hook is about to be given, seen without holding them while it runs."""
 
-    def __init__(self, look: GradientProbe, place: int, gradients: list[torch.Tensor | None]) -> None:
-        self._look, self._place = look, place
-        self._before = [look.fingerprint(gradient) for gradient in gradients]
+    def __init__(self, probe: GradientProbe, place: int, gradients: list[torch.Tensor | None]) -> None:
+        self._probe, self._place = probe, place
+        self._before = [probe.fingerprint(gradient) for gradient in gradients]
         self._tensors = [None if gradient is None else weakref.ref(gradient) for gradient in gradients]
 
     def since(self, before: int | None, after: int | None) -> tuple[list[int | None], list[int | None], str]:
@@ -51,7 +51,7 @@ class MultiGradInputs:
         for i, (fingerprint, reference) in enumerate(zip(self._before, self._tensors, strict=True)):
             tensor = None if reference is None else reference()
             if tensor is not None:
-                seen, changed = self._look.effect(fingerprint, tensor)
+                seen, changed = self._probe.compare_one(fingerprint, tensor)
                 now[i] = value_of(seen)
                 effect = effect if changed == "kept" else changed
         given[self._place], now[self._place] = before, after

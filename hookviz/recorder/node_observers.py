@@ -58,7 +58,7 @@ class NodeObserver(Observer):
                     return  # another pass through the same node
                 number = self.numbers.get(id(current_node()))
                 if number is not None:
-                    observer.ran(number, *arguments)
+                    observer.node_ran(number, *arguments)
         except Exception as error:
             self.session.report_internal_error(error)
 
@@ -80,7 +80,7 @@ class NodeObservers:
         """The hooks behind each of the nodes, in their order."""
         self._numbers: dict[int, int] = {}
         """``id`` of such a dict → its node, once somebody asks."""
-        self._awake = False
+        self._observes_all = False
         """Whether an observer stands in front of every node."""
 
     # -- putting observers in place
@@ -92,23 +92,23 @@ class NodeObservers:
             running_pass.snapshot.numbers,
             self._install_behind(running_pass),
         )
-        self._awake = everywhere or self.late.unexplained(hooked.values())
-        theirs = set() if self._awake else _nodes_running_user_code(running_pass.snapshot)
-        quiet = not (self._awake or theirs or hooked or running_pass.stages or snapshot.unpack_hooks)
+        self._observes_all = everywhere or self.late.has_unknown_node_hooks(hooked.values())
+        theirs = set() if self._observes_all else _nodes_running_user_code(running_pass.snapshot)
+        quiet = not (self._observes_all or theirs or hooked or running_pass.dict_observers or snapshot.unpack_hooks)
         fronts = snapshot.summing | theirs | {numbers.get(id(node), -1) for node in snapshot.starts}
         for node in snapshot.nodes:
             number = numbers[id(node)]
-            if self._awake or number in fronts:
-                self._front(running_pass, node, number)
+            if self._observes_all or number in fronts:
+                self._install_in_front(running_pass, node, number)
             if number in hooked:
-                self._hand_over(running_pass, number, hooked[number])
+                self._observe_between_hooks(running_pass, number, hooked[number])
         if quiet:  # nothing runs in the pass but torch: what the collector would find is there afterwards, too
-            running_pass.rest(gc_paused)
-            running_pass.observer.checks_each = False
+            running_pass.pause(gc_paused)
+            running_pass.observer.checks_each_gradient = False
             return
         for node in snapshot.nodes:
             if numbers[id(node)] in snapshot.leaves:  # hooks may change ``.grad``, or look at it
-                self._front(running_pass, node, numbers[id(node)])
+                self._install_in_front(running_pass, node, numbers[id(node)])
 
     def _install_behind(self, running_pass: RunningPass) -> dict[int, Dict]:
         """Put the observer behind each node; the hooks of the nodes behind which a person's stand, too."""
@@ -123,38 +123,38 @@ class NodeObservers:
                 hooked[running_pass.snapshot.numbers[id(node)]] = hooks
         return hooked
 
-    def wake(self, running_pass: RunningPass) -> None:
+    def observe_all_nodes(self, running_pass: RunningPass) -> None:
         """Put an observer in front of every node: hooks may be there, or come, that nobody reports."""
-        if not self._awake:
-            self._awake = running_pass.observer.checks_each = True
-            running_pass.wake()
+        if not self._observes_all:
+            self._observes_all = running_pass.observer.checks_each_gradient = True
+            running_pass.resume()
             for node in running_pass.snapshot.nodes:
-                self._front(running_pass, node, running_pass.snapshot.numbers[id(node)])
+                self._install_in_front(running_pass, node, running_pass.snapshot.numbers[id(node)])
 
-    def _front(self, running_pass: RunningPass, node: Node, number: int) -> None:
+    def _install_in_front(self, running_pass: RunningPass, node: Node, number: int) -> None:
         observed_in_front = running_pass.observer.observed_in_front
         if number in observed_in_front:
             return
         observed_in_front.add(number)
-        stage = HookDictObserver(self.session, "node_pre_hook", None, number)
-        observer = Observer(stage)
+        dict_observer = HookDictObserver(self.session, "node_pre_hook", None, number)
+        observer = Observer(dict_observer)
         hooks: Any = node.register_prehook(observer)
-        stage.dict = hooks
-        self.registry.join(running_pass, stage, observer)
+        dict_observer.dict = hooks
+        self.registry.add_registered(running_pass, dict_observer, observer)
 
-    def _hand_over(self, running_pass: RunningPass, number: int, hooks: Dict) -> None:
+    def _observe_between_hooks(self, running_pass: RunningPass, number: int, hooks: Dict) -> None:
         """Hooks of a person's stand in ``hooks``: observers between them take the place of the one for all."""
         del hooks[self.observer]
         self.registry.observe(running_pass, "node_post_hook", hooks, number, -1)
 
-    def registered(self, running_pass: RunningPass, hooks: Dict) -> None:
+    def hook_registered(self, running_pass: RunningPass, hooks: Dict) -> None:
         """A hook was added to a node during the pass, behind it or in front: it may be on another graph."""
         if self.observer in hooks:
             if not self._numbers:
                 numbers = running_pass.snapshot.numbers
                 pairs = zip(self._dicts, running_pass.snapshot.nodes, strict=True)
                 self._numbers = {id(known): numbers[id(node)] for known, node in pairs}
-            self._hand_over(running_pass, self._numbers[id(hooks)], hooks)
+            self._observe_between_hooks(running_pass, self._numbers[id(hooks)], hooks)
         else:  # torch is about to give the dict to its node: until then an observer there would get another
             self.session.passes.nodes_got_hooks = True
 

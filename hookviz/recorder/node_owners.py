@@ -23,88 +23,86 @@ UNKNOWN_CALL = (-1, -1)
 class NodeOwners:
     """Knows the maker of a node by its sequence number, which torch counts for each thread by itself."""
 
-    def __init__(self, marking: bool) -> None:
-        self.marking = marking
+    def __init__(self, marks_threads: bool) -> None:
+        self.marks_threads = marks_threads
         """Whether other threads may make calls, so that the thread in which a node was made has to be noted."""
-        self._made: dict[int, tuple[list[int], list[int]]] = {}
+        self._calls_by_thread: dict[int, tuple[list[int], list[int]]] = {}
         """For each thread, which call was the innermost one from which sequence number of nodes on."""
-        self._here = threading.local()  # a thread's own number may be that of one that has ended
+        self._local = threading.local()  # a thread's own number may be that of one that has ended
         self._numbers = itertools.count()
-        self._returned: NodeMarks[CallKey] = NodeMarks()
+        self._marks: NodeMarks[CallKey] = NodeMarks()
         """For each node that a call returned or was given: which call it was."""
 
-    def note(self, call: int) -> int:
+    def note_call(self, call: int) -> int:
         """From now on ``call`` is the innermost one of this thread (-1: none); the number of its next node."""
-        numbers, calls = self._made.setdefault(self._thread(), ([], []))
+        numbers, calls = self._calls_by_thread.setdefault(self._thread(), ([], []))
         number: int = next_sequence_number()
         numbers.append(number)
         calls.append(call)
         return number
 
     def _thread(self) -> int:
-        if not hasattr(self._here, "number"):
-            self._here.number = next(self._numbers)
-        number: int = self._here.number
+        if not hasattr(self._local, "number"):
+            self._local.number = next(self._numbers)
+        number: int = self._local.number
         return number
 
-    def several(self) -> bool:
+    def has_several_threads(self) -> bool:
         """Whether calls were made in several threads, which count their nodes each by itself."""
-        return len(self._made) > 1
+        return len(self._calls_by_thread) > 1
 
-    def given(self, things: Iterable[Any]) -> None:
+    def mark_inputs(self, things: Iterable[Any]) -> None:
         """An outermost call begins with ``things``: where their nodes were made is not known."""
         self._mark(things, UNKNOWN_CALL)
 
-    def returned(self, things: Iterable[Any], since: int) -> None:
+    def mark_outputs(self, things: Iterable[Any], since: int) -> None:
         """A call returns ``things``; the first node of the outermost call around it had the number ``since``."""
         self._mark(things, (self._thread(), since))
 
     def _mark(self, things: Iterable[Any], call: CallKey) -> None:
-        for thing in things if self.marking else ():
+        for thing in things if self.marks_threads else ():
             with suppress(RuntimeError):  # torch refuses to tell the history of some views
-                if (
-                    isinstance(thing, torch.Tensor)
-                    and thing.grad_fn is not None
-                    and thing.grad_fn not in self._returned
-                ):
-                    self._returned.put(thing.grad_fn, call)
+                if isinstance(thing, torch.Tensor) and thing.grad_fn is not None and thing.grad_fn not in self._marks:
+                    self._marks.put(thing.grad_fn, call)
 
     def sweep(self) -> None:
         """Forget the nodes that are gone."""
-        self._returned.sweep()
+        self._marks.sweep()
 
     def close(self) -> None:
         """Forget all nodes."""
-        self._returned.clear()
+        self._marks.clear()
 
-    def owners(self, nodes: Sequence[Node]) -> dict[int, int]:
+    def find_owners(self, nodes: Sequence[Node]) -> dict[int, int]:
         """``id`` of a node → the call that made it, for each of ``nodes`` (no leaf's) of which that is certain."""
         inner = {id(node): node for node in nodes if graph.leaf_of(node) is None}
         here = self._thread()
-        if self._made.keys() <= {here}:
-            found = [(key, self._maker(here, node)) for key, node in inner.items()]
+        if self._calls_by_thread.keys() <= {here}:
+            found = [(key, self._find_maker(here, node)) for key, node in inner.items()]
         else:
-            threads = self._threads(inner)
-            found = [(key, self._maker(threads[key].pop(), inner[key])) for key in threads if len(threads[key]) == 1]
+            threads = self._possible_threads(inner)
+            found = [
+                (key, self._find_maker(threads[key].pop(), inner[key])) for key in threads if len(threads[key]) == 1
+            ]
         return {key: call for key, call in found if call >= 0}
 
-    def _maker(self, thread: int, node: Node) -> int:
-        numbers, calls = self._made.get(thread, ([], []))
+    def _find_maker(self, thread: int, node: Node) -> int:
+        numbers, calls = self._calls_by_thread.get(thread, ([], []))
         spot = bisect_right(numbers, node._sequence_nr())
         return calls[spot - 1] if spot else -1
 
-    def _threads(self, nodes: Mapping[int, Node]) -> dict[int, set[int]]:
+    def _possible_threads(self, nodes: Mapping[int, Node]) -> dict[int, set[int]]:
         """The threads that may have made each node.
 
         A call's nodes lie between what it returned and what it was given, and were made in its thread.
         """
-        returned = {key: call for key, node in nodes.items() if (call := self._returned.get(node)) is not None}
+        returned = {key: call for key, node in nodes.items() if (call := self._marks.get(node)) is not None}
         found: dict[int, set[int]] = {}
         queue = [(nodes[key], *call) for key, call in returned.items() if call is not UNKNOWN_CALL]
         while queue:
             node, thread, since = queue.pop()
             threads = found.setdefault(id(node), set())
-            if thread in threads or node._sequence_nr() < since or self._maker(thread, node) < 0:
+            if thread in threads or node._sequence_nr() < since or self._find_maker(thread, node) < 0:
                 continue
             threads.add(thread)
             below = [following for following, _ in node.next_functions if following is not None]
@@ -113,7 +111,7 @@ class NodeOwners:
 
     def renumber(self, renumbered: Mapping[int, int]) -> None:
         """Calls got new numbers (old → new); what is not among them is forgotten."""
-        for thread, (numbers, made) in self._made.items():
+        for thread, (numbers, made) in self._calls_by_thread.items():
             made = [renumbered.get(call, -1) for call in made]
             new = [i for i, call in enumerate(made) if call != (made[i - 1] if i else -1)]
-            self._made[thread] = [numbers[i] for i in new], [made[i] for i in new]
+            self._calls_by_thread[thread] = [numbers[i] for i in new], [made[i] for i in new]

@@ -37,11 +37,11 @@ def is_called_by_step() -> bool:
 class OptimizerStep:
     """One step of an optimizer while it runs."""
 
-    def __init__(self, number: int, raised: int | None) -> None:
-        self.number, self.raised = number, raised
+    def __init__(self, number: int, earlier_exception: int | None) -> None:
+        self.number, self.earlier_exception = number, earlier_exception
         self.entry: tuple[Any, ...] | None = None
         """(kind, whether it is one of all optimizers, key, function, place) of the hook that is running."""
-        self.last: tuple[Any, ...] = ()
+        self.seen_before: tuple[Any, ...] = ()
         """What was seen before that hook ran."""
 
 
@@ -53,15 +53,15 @@ class OptimizerTracker:
         self._numbers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
         self._running: list[OptimizerStep] = []
 
-    def follows(self) -> bool:
+    def is_following(self) -> bool:
         """Whether the step that runs, or begins, in the thread of the recording is one that is followed."""
-        return bool(self._running) or self.session.sampler.after()
+        return bool(self._running) or self.session.sampler.was_recorded()
 
     def begin(self, optimizer: Optimizer) -> None:
         """A step begins: its hooks are about to run."""
         self._running.append(OptimizerStep(self.number(optimizer), self.session.exceptions.enter()))
 
-    def stepped(self, optimizer: Optimizer) -> None:
+    def step_done(self, optimizer: Optimizer) -> None:
         """The step itself is over; torch is about to run the hooks after it."""
         if not self._running:  # the recording began inside this step
             return
@@ -75,30 +75,30 @@ class OptimizerTracker:
             return
         step = self._running.pop()
         if error is None:
-            self.session.exceptions.leave(step.raised)
+            self.session.exceptions.leave(step.earlier_exception)
         elif self.session.exceptions.is_new(error):
             hook = None if step.entry is None else self._hook(step)
             self._log("exception", step, hook=hook, error=exception_text(error))
 
-    def before(self, entry: tuple[Any, ...], given: tuple[Any, ...]) -> None:
+    def before_hook(self, entry: tuple[Any, ...], given: tuple[Any, ...]) -> None:
         """A hook is about to be called."""
         if self._running:
-            self._running[-1].entry, self._running[-1].last = entry, _snapshot_optimizer(*given)
+            self._running[-1].entry, self._running[-1].seen_before = entry, _snapshot_optimizer(*given)
 
-    def after(self, given: tuple[Any, ...]) -> None:
+    def after_hook(self, given: tuple[Any, ...]) -> None:
         """The hook that was called has run."""
         if not self._running:
             return
         step = self._running[-1]
         (kind, *_, place), now = step.entry or (), _snapshot_optimizer(*given)
-        replaced, marked, tuned, written = (one != other for one, other in zip(step.last, now, strict=True))
+        replaced, marked, tuned, written = (one != other for one, other in zip(step.seen_before, now, strict=True))
         known = "kept" if now[-1] is not None else "ran"
         effect = "replaced" if replaced else "edited" if marked or tuned or written else known
         subject = "settings" if tuned and not (marked or written) else "gradient"
         self._log(kind, step, hook=self._hook(step), place=place, before=(), after=(), effect=effect, subject=subject)
         step.entry = None
 
-    def alive(self) -> Iterator[tuple[str, Optimizer]]:
+    def alive_optimizers(self) -> Iterator[tuple[str, Optimizer]]:
         """(name, optimizer) of every optimizer that was stepped and is still there."""
         for reference, number in self._numbers.values():
             optimizer = reference()
@@ -195,12 +195,12 @@ class _StepHookWatcher:
 
     def _before(self, entry: tuple[Any, ...]) -> Hook:
         def look(*given: Any) -> None:
-            self.tracker.session.guard(self.tracker.before, entry, given)
+            self.tracker.session.guard(self.tracker.before_hook, entry, given)
 
         return look
 
     def _after(self, *given: Any) -> None:
-        self.tracker.session.guard(self.tracker.after, given)
+        self.tracker.session.guard(self.tracker.after_hook, given)
 
 
 class StepHooksDescriptor:
@@ -217,7 +217,7 @@ class StepHooksDescriptor:
         steps = self.here() if is_called_by_step() else None
         if steps is None:
             return hooks
-        steps.session.guard(steps.begin if self.kind == "step_pre_hook" else steps.stepped, optimizer)
+        steps.session.guard(steps.begin if self.kind == "step_pre_hook" else steps.step_done, optimizer)
         return ObservedStepHooks(self.kind, hooks, self.here, shared=False)
 
     def __set__(self, optimizer: Optimizer, hooks: Any) -> None:

@@ -16,7 +16,7 @@ from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.trace import Place, StepRow, TraceData
 from hookviz.trace.rows import Subject
 
-SMALL = 256
+SMALL_GRAPH = 256
 """In graphs with no more nodes than this hooks are expected that were registered unseen."""
 
 
@@ -31,129 +31,133 @@ class PassObserver(GradientFlow):
         self.targets: list[Place] | None = None
         """Where the gradients arrive that were asked for, if only some were, so that not every node runs."""
         self._snapshot = snapshot
-        self._received: MultiGradInputs | None = None
+        self._multi_grad_inputs: MultiGradInputs | None = None
         """What the multi-grad hook that comes next is given."""
-        self._refused: int | None = None
+        self._refused_hook: int | None = None
         """The first post-accumulate hook that returned something: torch runs them all before it refuses that."""
 
     # -- what the observers report
 
-    def enter(self, stage: HookDictObserver, arguments: tuple[Any, ...]) -> list[Fingerprint | None]:
+    def enter(self, dict_observer: HookDictObserver, arguments: tuple[Any, ...]) -> list[Fingerprint | None]:
         """The first observer of a stage was called: note all that happened before it."""
-        if stage.kind == "node_pre_hook":
-            return self._reach(stage.node, arguments[0])
-        if stage.kind == "node_post_hook":
-            self._given(stage.node, arguments[1])
-            if stage.node not in self._leaves:
-                return self._computed(stage.node, arguments[0], self._incoming.pop(stage.node, []))
-            self._accumulated(stage.node)
+        if dict_observer.kind == "node_pre_hook":
+            return self._collect_inputs(dict_observer.node, arguments[0])
+        if dict_observer.kind == "node_post_hook":
+            self._note_inputs(dict_observer.node, arguments[1])
+            if dict_observer.node not in self._leaves:
+                return self._log_compute(dict_observer.node, arguments[0], self._incoming.pop(dict_observer.node, []))
+            self._log_accumulate(dict_observer.node)
             return []
-        if stage.kind == "tensor_hook":
-            return [self._arrive((stage.node, stage.output), arguments[0])]
-        if stage.kind == "post_accumulate_hook":
-            self._accumulated(stage.node)
-        return [self._look.fingerprint(tensor) for tensor in extract_gradients(stage, arguments)]
+        if dict_observer.kind == "tensor_hook":
+            return [self._arrive((dict_observer.node, dict_observer.output), arguments[0])]
+        if dict_observer.kind == "post_accumulate_hook":
+            self._log_accumulate(dict_observer.node)
+        return [self._probe.fingerprint(tensor) for tensor in extract_gradients(dict_observer, arguments)]
 
-    def hook_follows(self, hook: Hook) -> None:
+    def before_hook(self, hook: Hook) -> None:
         """``hook`` is called next. What a multi-grad hook has collected is gone after it: it is looked at now."""
         found = unwrap_hook(hook)
         given = collected_gradients(hook, current_task()) if found is not None and found.waits else None
-        self._received = None if given is None else MultiGradInputs(self._look, *given)
+        self._multi_grad_inputs = None if given is None else MultiGradInputs(self._probe, *given)
 
-    def fired(
+    def hook_fired(
         self,
-        stage: HookDictObserver,
+        dict_observer: HookDictObserver,
         entry: tuple[Any, Hook],
-        run: HookIteration[Fingerprint | None],
+        iteration: HookIteration[Fingerprint | None],
         arguments: tuple[Any, ...],
     ) -> Any:
         """One of the user's hooks has run: compare what was there before it with what is there now."""
-        gradients = extract_gradients(stage, arguments)
-        count = len(arguments[1]) if stage.kind == "full_backward_hook" else len(gradients)
-        now, effect = self._look.compare(run.last[:count], gradients[:count])
+        gradients = extract_gradients(dict_observer, arguments)
+        count = len(arguments[1]) if dict_observer.kind == "full_backward_hook" else len(gradients)
+        now, effect = self._probe.compare(iteration.last[:count], gradients[:count])
         # Behind the gradients comes grad_output, which nobody may change.
-        outputs, written = self._look.compare(run.last[count:], gradients[count:])
-        if not self.hooks.ran(entry[1]):
+        outputs, written = self._probe.compare(iteration.last[count:], gradients[count:])
+        if not self.hooks.has_run(entry[1]):
             return now
-        hook = self.hooks.row(stage, entry)
+        hook = self.hooks.hook_number(dict_observer, entry)
         row = self.trace.hook_rows[hook]
-        before, after = [value_of(g) for g in run.last[:count]], [value_of(g) for g in now]
+        before, after = [value_of(g) for g in iteration.last[:count]], [value_of(g) for g in now]
         subject: Subject = "gradient"
-        if stage.kind == "post_accumulate_hook":
+        if dict_observer.kind == "post_accumulate_hook":
             subject = "data" if before[:1] == after[:1] and before != after else "gradient"
             before, after = ([x[1 if subject == "data" else 0]] for x in (before, after))
-            if self._refused is None and arguments[0] is not self._leaves[stage.node]():
-                self._refused = hook
+            if self._refused_hook is None and arguments[0] is not self._leaves[dict_observer.node]():
+                self._refused_hook = hook
         if (effect, written) == ("kept", "edited"):
             subject, effect = "grad_output", written
-            before, after = [value_of(g) for g in run.last[count:]], [value_of(g) for g in outputs]
+            before, after = [value_of(g) for g in iteration.last[count:]], [value_of(g) for g in outputs]
         labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-        if row.kind == "multi_grad_hook" and self._received is not None:
-            before, after, others = self._received.since(before[0], after[0])
+        if row.kind == "multi_grad_hook" and self._multi_grad_inputs is not None:
+            before, after, others = self._multi_grad_inputs.since(before[0], after[0])
             effect = effect if others == "kept" else others
-            names = self.hooks.names(entry[1], len(before))
+            names = self.hooks.tensor_names(entry[1], len(before))
             labels = names, names
         step = self._log(
             row.kind,
-            stage.node,
-            stage.output,
+            dict_observer.node,
+            dict_observer.output,
             hook=hook,
-            place=self.hooks.place(stage, run.hooks, entry),
+            place=self.hooks.place(dict_observer, iteration.hooks, entry),
             before=single_or_tuple(before),
             after=single_or_tuple(after),
             effect=effect,
             parts=tuple((-1, 0, value_of(g)) for g in outputs),
             subject=subject,
-            call=self.hooks.call(stage, entry),
+            call=self.hooks.call_number(dict_observer, entry),
             labels=labels,
         )
         edited = (now if effect == "edited" else []) + (outputs if written == "edited" else [])
         self._edits += [(g.storage, step) for g in edited if g is not None and g.storage]
         return now + outputs
 
-    def ran(self, node: int, made: Gradients, given: Gradients) -> None:
+    def node_ran(self, node: int, made: Gradients, given: Gradients) -> None:
         """A node behind which no hook of a person's stands has made these gradients of those that it was given."""
         if node in self._leaves:
-            self._given(node, given)
-            self._accumulated(node)
+            self._note_inputs(node, given)
+            self._log_accumulate(node)
         else:
-            incoming = self._incoming.pop(node, []) if node in self.observed_in_front else self._reach(node, given)
-            self._send(node, self._computed(node, made, incoming))
+            incoming = (
+                self._incoming.pop(node, []) if node in self.observed_in_front else self._collect_inputs(node, given)
+            )
+            self._send(node, self._log_compute(node, made, incoming))
 
-    def leave(self, stage: HookDictObserver, last: list[Fingerprint | None]) -> None:
+    def leave(self, dict_observer: HookDictObserver, last: list[Fingerprint | None]) -> None:
         """The last observer of a stage was called: what it saw is what goes on from here."""
-        if stage.kind == "node_pre_hook":
-            self._incoming[stage.node] = last
-            self._computing = stage.node
-            if stage.node in self._leaves:
-                self._grad_before[stage.node] = value_of(self._leaf_grad(stage.node))
-        elif stage.kind == "node_post_hook":
-            self._send(stage.node, last)
-        elif stage.kind == "tensor_hook":
-            self._at[stage.node, stage.output] = last[0]
+        if dict_observer.kind == "node_pre_hook":
+            self._incoming[dict_observer.node] = last
+            self._computing = dict_observer.node
+            if dict_observer.node in self._leaves:
+                self._grad_before[dict_observer.node] = value_of(self._fingerprint_grad(dict_observer.node))
+        elif dict_observer.kind == "node_post_hook":
+            self._send(dict_observer.node, last)
+        elif dict_observer.kind == "tensor_hook":
+            self._arrived[dict_observer.node, dict_observer.output] = last[0]
 
     # -- how it ended
 
-    def failed(self, error: BaseException) -> None:
+    def log_failure(self, error: BaseException) -> None:
         """The pass raised: say which hook or node did, and keep no reference to the exception."""
         text = exception_text(error)
         if self.running:
-            stage, run = list(self.running.items())[-1]
-            later = [entry for entry in run.hooks[run.position + 1 :] if not isinstance(entry[1], Observer)]
-            hook, call = self.hooks.culprit(stage, later[0]) if later else (None, -1)
-            self._log("exception", stage.node, stage.output, hook=hook, error=text, call=call)
-        elif self._refused is not None:
-            row = self.trace.hook_rows[self._refused]
-            self._log("exception", row.node, row.output, hook=self._refused, error=text)
+            dict_observer, iteration = list(self.running.items())[-1]
+            later = [entry for entry in iteration.hooks[iteration.position + 1 :] if not isinstance(entry[1], Observer)]
+            hook, call = self.hooks.culprit(dict_observer, later[0]) if later else (None, -1)
+            self._log("exception", dict_observer.node, dict_observer.output, hook=hook, error=text, call=call)
+        elif self._refused_hook is not None:
+            row = self.trace.hook_rows[self._refused_hook]
+            self._log("exception", row.node, row.output, hook=self._refused_hook, error=text)
         else:
-            self._log("exception", self._failing() if self._computing is None else self._computing, error=text)
+            self._log(
+                "exception", self._find_failing_node() if self._computing is None else self._computing, error=text
+            )
 
-    def _failing(self) -> int:
+    def _find_failing_node(self) -> int:
         """The node that was about to run, or did, and what it was given; -1 if it cannot be found by elimination.
 
         What it was given is what was sent to it: where several gradients are summed up, an observer stands in front.
         """
-        ran = {row.node for row in self.trace.rows[self._snapshot.first_row :] if self._is_run(row)}
+        ran = {row.node for row in self.trace.rows[self._snapshot.first_row :] if self._is_node_run(row)}
         if not (ran or self._incoming):  # the engine has not begun
             return -1
         node = next_node(self._snapshot, ran, {node for node, _ in self._sent}, self.targets)
@@ -164,10 +168,10 @@ class PassObserver(GradientFlow):
                 self._rows.fold((self.number, *place, fingerprint.value, source, slot, fingerprint.value))
         return node
 
-    def _is_run(self, row: StepRow) -> bool:
+    def _is_node_run(self, row: StepRow) -> bool:
         return row.pass_id == self.number and row.kind in ("compute", "accumulate")
 
-    def returned(self, places: list[Place | None], gradients: Gradients) -> None:
+    def log_returned(self, places: list[Place | None], gradients: Gradients) -> None:
         """``torch.autograd.grad`` gives back ``gradients`` for the tensors at ``places``."""
         for place, gradient in zip(places, gradients, strict=True):
             if place is None:
@@ -176,7 +180,7 @@ class PassObserver(GradientFlow):
             if place in self._sent:
                 fingerprint = self._arrive(place, gradient)
             elif gradient is not None:
-                fingerprint = self._look.fingerprint(gradient)
+                fingerprint = self._probe.fingerprint(gradient)
             if place in self._retained:
                 self._retain(place, fingerprint)
             self._log("returned", *place, after=value_of(fingerprint))

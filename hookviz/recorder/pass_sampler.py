@@ -34,18 +34,18 @@ class PassSampler:
     def __init__(self, every: int = 1) -> None:
         self.every = every
         self._begun: Counter[int] = Counter()
-        self._on: dict[int, bool] = {}
+        self._is_recorded: dict[int, bool] = {}
         """Whether the last pass that began in a thread is recorded."""
 
     def begin(self) -> bool:
         """A pass begins in this thread: whether it is recorded."""
         here = threading.get_ident()
         if is_outermost():
-            self._on[here] = self._begun[here] % self.every == 0
+            self._is_recorded[here] = self._begun[here] % self.every == 0
             self._begun[here] += 1
-        return self._on.get(here, True)
+        return self._is_recorded.get(here, True)
 
-    def on(self) -> bool:
+    def is_recording(self) -> bool:
         """Whether what is called in this thread belongs to a pass that is recorded: the next one, or the one it is in.
 
         It is asked at every call of a module, also where nothing is recorded.
@@ -53,11 +53,11 @@ class PassSampler:
         if self.every == 1:
             return True
         here = threading.get_ident()
-        return self._begun[here] % self.every == 0 if is_outermost() else self._on.get(here, True)
+        return self._begun[here] % self.every == 0 if is_outermost() else self._is_recorded.get(here, True)
 
-    def after(self) -> bool:
+    def was_recorded(self) -> bool:
         """Whether the step of an optimizer belongs to a pass that is recorded: the last one."""
-        return self.every == 1 or self._on.get(threading.get_ident(), True)
+        return self.every == 1 or self._is_recorded.get(threading.get_ident(), True)
 
     def add_notes(self, notes: Notes) -> None:
         """Note what was left out."""

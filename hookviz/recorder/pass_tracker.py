@@ -21,11 +21,11 @@ from hookviz.recorder.node_observers import NodeObservers
 from hookviz.recorder.notes import saved_tensors_are_packed
 from hookviz.recorder.observer_registry import ObserverRegistry
 from hookviz.recorder.parameter_values import measure_unread_leaves
-from hookviz.recorder.pass_observer import SMALL
+from hookviz.recorder.pass_observer import SMALL_GRAPH
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.retention import Retention
 from hookviz.recorder.running_pass import RunningPass
-from hookviz.recorder.saved_tensors import ROOM, SavedTensors
+from hookviz.recorder.saved_tensors import MAX_SAVED_NUMBERS, SavedTensors
 from hookviz.recorder.session import Session
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.interrupts import Uninterrupted
@@ -51,7 +51,7 @@ class PassTracker:
         self.saved_tensors = SavedTensors()
         self.observers = ObserverRegistry(session, calls.owners)
         self.late_hooks = LateHooks(self.observers, session.passes)
-        self.packs = saved_tensors_are_packed()
+        self.packs_saved_tensors = saved_tensors_are_packed()
         """Whether hooks may pack what nodes save."""
         self._fetched = 0
         """How many values of the trace are no longer on a device."""
@@ -59,7 +59,7 @@ class PassTracker:
         """How many steps there were when the last pass began."""
         self._first_node: int = next_sequence_number()
         """The number of the first node that could be made while this records."""
-        self._made = self._first_node
+        self._next_node = self._first_node
         """The number of the first node that could be made since the last pass began."""
 
     # -- a pass begins
@@ -68,7 +68,7 @@ class PassTracker:
         """Put observers into the graph below ``roots``; None where the pass has to run unobserved."""
         self._end_interrupted()
         other_thread = threading.get_ident() != self.session.thread
-        if not self.session.sampler.begin() or (other_thread and not self._concerns(roots)):
+        if not self.session.sampler.begin() or (other_thread and not self._passes_through_models(roots)):
             return None
         inputs = flags[2] if len(flags) > 2 else named.get("inputs", ())
         running_pass = None
@@ -84,14 +84,14 @@ class PassTracker:
     def _end_interrupted(self) -> None:
         """Where an interrupt has kept a pass of this thread from being ended, end it before the next one begins."""
         if self.session.passes and is_outermost():
-            for running_pass in self.session.passes.here():
+            for running_pass in self.session.passes.in_this_thread():
                 self.end(running_pass)
 
-    def _concerns(self, roots: Sequence[Any]) -> bool:
+    def _passes_through_models(self, roots: Sequence[Any]) -> bool:
         """Whether a pass in another thread goes through a model that was given."""
         with suppress(Exception), self.session.lock, DisableTorchFunction(), hidden_from_tools():
             nodes = graph.walk([node for node, _ in map(graph.edge_of, roots) if node is not None])
-            found = bool(self.owners.owners(nodes))
+            found = bool(self.owners.find_owners(nodes))
             graph.release(nodes)
             return found
         return False
@@ -102,9 +102,9 @@ class PassTracker:
         # The forward steps of a pass carry its number as soon as the pass before it has begun.
         running_pass.snapshot.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         running_pass.earlier_exception = self.session.exceptions.enter()
-        self.retention.begins(running_pass.snapshot.pass_id)
+        self.retention.pass_begins(running_pass.snapshot.pass_id)
         try:
-            with DisableTorchFunction(), hidden_from_tools(), self._uncollected(running_pass):
+            with DisableTorchFunction(), hidden_from_tools(), self._gc_paused_if_large(running_pass):
                 self._observe(running_pass, roots, gradients, inputs)
         except graph.TooDeep:
             self.end(running_pass)
@@ -119,10 +119,10 @@ class PassTracker:
             raise
         return running_pass
 
-    def _uncollected(self, running_pass: RunningPass) -> AbstractContextManager[None]:
+    def _gc_paused_if_large(self, running_pass: RunningPass) -> AbstractContextManager[None]:
         """Keeps the collector from running where a pass begins through many nodes, judged by their numbers."""
         made: int = next_sequence_number()
-        running_pass.large, self._made = made - self._made > SMALL, made
+        running_pass.large, self._next_node = made - self._next_node > SMALL_GRAPH, made
         return gc_paused() if running_pass.large else nullcontext()
 
     def _observe(
@@ -131,15 +131,15 @@ class PassTracker:
         """Write the graph into the trace, put the observers in place, and note what goes in at the roots."""
         snapshot, observer = running_pass.snapshot, running_pass.observer
         self.session.notes.add_saved_tensor_hooks()
-        places = snapshot.take(roots, self._names(), self._only)
-        self.module_filter.nodes, self.module_filter.observed = snapshot.counts
+        places = snapshot.take(roots, self._tensor_names(), self._followed_nodes)
+        self.module_filter.node_count, self.module_filter.observed_count = snapshot.counts
         self.sweep()
         self.late_hooks.mark_retained(snapshot)
-        observer.checks_each = len(snapshot.nodes) <= SMALL
+        observer.checks_each_gradient = len(snapshot.nodes) <= SMALL_GRAPH
         self.session.attempt(self.saved_tensors.capture, snapshot)
         self.session.attempt(self.scales.mark_pass, snapshot)
         self.session.attempt(self.ranks.pass_begins, running_pass)
-        self.owners.write(snapshot)
+        self.owners.write_owners(snapshot)
         self._observe_hooks(running_pass)
         self.session.passes.add(running_pass)
         self.session.passes.nodes_got_hooks = False
@@ -154,26 +154,26 @@ class PassTracker:
         """Put observers between the hooks of tensors, behind the nodes, and between the hooks of modules."""
         snapshot = running_pass.snapshot
         unknown = self._may_have_unknown_hooks(snapshot)
-        for found in snapshot.hooks_of_tensors(self.late_hooks.dicts, search=unknown or self.packs):
+        for found in snapshot.hooks_of_tensors(self.late_hooks.dicts, search=unknown or self.packs_saved_tensors):
             self.observers.observe(running_pass, *found)
         for hook in snapshot.unpack_hooks.values():
             self.session.notes.add_packing_hook(hook)
-        everywhere = unknown or self._eliminates_no_node(snapshot)
+        everywhere = unknown or self._cannot_eliminate_nodes(snapshot)
         running_pass.node_observers.install(running_pass, everywhere=everywhere)
         self.observers.observe_modules(running_pass)
 
     @property
-    def _only(self) -> Only | None:
+    def _followed_nodes(self) -> Only | None:
         """What says which nodes are looked at, if not all are."""
-        return None if self.module_filter.patterns is None else self.owners.chosen
+        return None if self.module_filter.patterns is None else self.owners.followed_nodes
 
-    def _names(self) -> dict[str, torch.Tensor]:
+    def _tensor_names(self) -> dict[str, torch.Tensor]:
         """Name → tensor: those given by hand, parameters under their modules' names, and variables."""
         found = graph.variables(graph.caller())
         # Of two names for one tensor the first counts; of two tensors under one name, too. A loop over all parameters
         # leaves a variable behind that holds the last of them: the module's name says more.
         names = dict(self.names)
-        for source in (self.ranks.names(), self.calls.modules.parameters(), found):
+        for source in (self.ranks.gathered_parameters(), self.calls.modules.named_parameters(), found):
             for name, tensor in source.items():
                 names.setdefault(name, tensor)
         return names
@@ -181,28 +181,28 @@ class PassTracker:
     def _may_have_unknown_hooks(self, snapshot: GraphSnapshot) -> bool:
         """Whether hooks may be there that were registered unseen: before the recording, or in a pass left out."""
         older = snapshot.oldest < self._first_node
-        return older or self.session.sampler.every > 1 or self.owners.made.several()
+        return older or self.session.sampler.every > 1 or self.owners.node_owners.has_several_threads()
 
-    def _eliminates_no_node(self, snapshot: GraphSnapshot) -> bool:
+    def _cannot_eliminate_nodes(self, snapshot: GraphSnapshot) -> bool:
         """Whether a node that fails could not be found by elimination: not all are seen, or several run at once."""
         on_devices: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-        return len(snapshot.nodes) < len(snapshot.walked) or on_devices or self.ranks.several()
+        return len(snapshot.nodes) < len(snapshot.walked) or on_devices or self.ranks.is_distributed()
 
     # -- a pass ends
 
-    def returned(self, running_pass: RunningPass, gradients: Any) -> None:
+    def pass_returned(self, running_pass: RunningPass, gradients: Any) -> None:
         """The pass has run; ``autograd.grad`` has its result."""
         self.session.exceptions.leave(running_pass.earlier_exception)
         self.session.guard(self.ranks.pass_ended)
         inputs = running_pass.inputs
         if inputs and isinstance(gradients, tuple) and len(gradients) == len(inputs):
-            self.session.guard(running_pass.observer.returned, inputs, gradients)
+            self.session.guard(running_pass.observer.log_returned, inputs, gradients)
 
-    def raised(self, running_pass: RunningPass, error: BaseException) -> None:
+    def pass_raised(self, running_pass: RunningPass, error: BaseException) -> None:
         """The pass has raised: what was seen of it stays, and the last step names what ended it."""
         with suppress(Exception), self.session.lock:
             if self.session.exceptions.is_new(error):
-                running_pass.observer.failed(error)
+                running_pass.observer.log_failure(error)
 
     def end(self, running_pass: RunningPass) -> None:
         """Take every observer of this pass out and let go of its nodes."""
@@ -210,14 +210,14 @@ class PassTracker:
             running_pass.node_observers.uninstall()
             self.observers.release(running_pass)
             running_pass.snapshot.release()
-            running_pass.wake()
+            running_pass.resume()
             self.session.passes.remove(running_pass)
-        self.session.guard(self._ended, running_pass.snapshot)
+        self.session.guard(self._after_pass, running_pass.snapshot)
 
-    def _ended(self, snapshot: GraphSnapshot) -> None:
+    def _after_pass(self, snapshot: GraphSnapshot) -> None:
         self.session.attempt(self.fetch_values)
         self.session.attempt(measure_unread_leaves, self.trace, snapshot)
-        self.session.attempt(self.retention.check)
+        self.session.attempt(self.retention.trim_if_needed)
 
     def fetch_values(self) -> None:
         """Bring over the values that are still on a device."""
@@ -227,14 +227,14 @@ class PassTracker:
 
     def sweep(self) -> None:
         """Let go of what was stored on nodes that are gone."""
-        for marks in (self.owners.made, self.scales, self.late_hooks):
+        for marks in (self.owners.node_owners, self.scales, self.late_hooks):
             marks.sweep()
 
     def renumber(self, nodes: Mapping[int, int]) -> None:
         """Passes were dropped: the nodes that are left have new numbers (old → new)."""
-        self.saved_tensors.room = ROOM
+        self.saved_tensors.numbers_left = MAX_SAVED_NUMBERS
         self.numbering.renumber(nodes)
-        self.late_hooks.forget()
+        self.late_hooks.forget_dead_hooks()
         self._last_begun = 0
         self._fetched = 0  # values have moved up, also those that are still on a device
 

@@ -36,7 +36,7 @@ class Recording:
     ) -> None:
         self.trace, self.session = trace, Session(trace, every)
         self.thread, self.sampler = self.session.thread, self.session.sampler
-        self.within: weakref.ref[object] | None = None
+        self.with_statement: weakref.ref[object] | None = None
         """The ``with`` statement whose block this records: once it is gone, the recording is over."""
         self.missed_passes = False
         """Whether a pass ran in a thread that no recording followed."""
@@ -44,7 +44,7 @@ class Recording:
         self.optimizers = OptimizerTracker(self.session)
         self.scales = ScaleTracker(self.session, self.optimizers)
         self.ranks = RankTracker(self.session, self.calls)
-        self.retention = Retention(trace, keep, self.session.notes, idle=self._idle, moved=self._renumber)
+        self.retention = Retention(trace, keep, self.session.notes, is_idle=self._is_idle, on_renumber=self._renumber)
         self.passes = PassTracker(self.session, names, self.calls, self.scales, self.ranks, self.retention)
         self._unobserved = UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers, tuple(models))
 
@@ -75,10 +75,10 @@ class Recording:
     def _end_call(self, call: ModuleCall | None, depth: int) -> None:
         self.session.attempt(self.calls.end, call, depth)
         if not depth:
-            self.retention.called()
+            self.retention.call_ended()
             self.session.attempt(self.passes.sweep)
         if call is not None:
-            self.session.attempt(self.retention.check)
+            self.session.attempt(self.retention.trim_if_needed)
 
     # -- what was seen is outdated
 
@@ -88,9 +88,9 @@ class Recording:
             self.passes.numbering.forget(tensor)
             self.calls.probe.forget(tensor)
 
-    def _idle(self) -> bool:
+    def _is_idle(self) -> bool:
         """Whether neither a pass nor a module call is running, in whatever thread."""
-        return not self.session.passes and not self.calls.busy()
+        return not self.session.passes and not self.calls.is_busy()
 
     def _renumber(self, moved: Renumbered) -> None:
         """Passes were dropped: what is left has new numbers."""
@@ -116,4 +116,4 @@ class Recording:
     def _close(self) -> None:
         for act in (self.ranks.add_note, self.calls.close, self._unobserved.add_notes, self.passes.fetch_values):
             self.session.attempt(act)
-        self.session.attempt(lambda: self.retention.check(last=True))
+        self.session.attempt(lambda: self.retention.trim_if_needed(last=True))

@@ -5,14 +5,14 @@ import threading
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-MORE = 200
+EXTRA_CALLS = 200
 """So many calls deeper than the program itself our own code may go."""
-_NEAR = 3
+_NEAR_LIMIT = 3
 """From this part of the limit on the end may be near: up to three of the calls that count are no Python frames."""
-_PLENTY = nullcontext()
+_NO_CHANGE = nullcontext()
 
 
-class RecursionRoom:
+class RecursionHeadroom:
     """Raises the recursion limit while somebody takes it, for all threads at once as Python does."""
 
     def __init__(self) -> None:
@@ -20,12 +20,12 @@ class RecursionRoom:
         self._takers = 0
         self._before: int | None = None
 
-    def where_needed(self) -> AbstractContextManager[Any]:
+    def if_needed(self) -> AbstractContextManager[Any]:
         """This, where the caller may be near the limit or the limit could not be put back yet; nothing elsewhere."""
         try:
-            sys._getframe(sys.getrecursionlimit() // _NEAR)
+            sys._getframe(sys.getrecursionlimit() // _NEAR_LIMIT)
         except ValueError:  # the stack is not that deep
-            return _PLENTY if self._before is None else self
+            return _NO_CHANGE if self._before is None else self
         return self
 
     def __enter__(self) -> None:
@@ -33,7 +33,7 @@ class RecursionRoom:
             self._takers += 1
             if self._before is None:
                 self._before = sys.getrecursionlimit()
-                sys.setrecursionlimit(self._before + MORE)
+                sys.setrecursionlimit(self._before + EXTRA_CALLS)
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
@@ -51,5 +51,5 @@ class RecursionRoom:
         self.__exit__()
 
 
-ROOM = RecursionRoom()
+HEADROOM = RecursionHeadroom()
 """The limit is one for all."""

@@ -43,34 +43,34 @@ class Replacement:
         self.owner, self.name = owner, name
         self._make = make
         """Gives what to put in place of what stands there."""
-        self._theirs: Any = _NEVER
-        self._ours: Any = _NEVER
+        self._original: Any = _NEVER
+        self._replaced: Any = _NEVER
         self._live = ActiveFlag()
 
-    def put(self) -> None:
+    def install(self) -> None:
         """Put ours in place of what stands there."""
-        standing = self._standing()
-        if standing is not self._theirs and not self.stands(standing):
-            self._theirs, self._live = standing, ActiveFlag()
-            self._ours = self._make(getattr(self.owner, self.name, None), self._live)
+        standing = self._standing_attribute()
+        if standing is not self._original and not self.is_ours(standing):
+            self._original, self._live = standing, ActiveFlag()
+            self._replaced = self._make(getattr(self.owner, self.name, None), self._live)
         self._live.on = True
-        setattr(self.owner, self.name, self._ours)
+        setattr(self.owner, self.name, self._replaced)
 
-    def take_back(self) -> None:
+    def restore(self) -> None:
         """Put back what stood there; what somebody has put over ours stays."""
         self._live.on = False
-        if not self.stands(self._standing()):
+        if not self.is_ours(self._standing_attribute()):
             return
-        if self._theirs is _ABSENT:
+        if self._original is _ABSENT:
             delattr(self.owner, self.name)
         else:
-            setattr(self.owner, self.name, self._theirs)
+            setattr(self.owner, self.name, self._original)
 
-    def stands(self, standing: Any) -> bool:
+    def is_ours(self, standing: Any) -> bool:
         """Whether ``standing`` is ours, or what somebody got who asked for the attribute while ours was there."""
-        return standing is self._ours or standing is getattr(self._ours, "seen", _NEVER)
+        return standing is self._replaced
 
-    def _standing(self) -> Any:
+    def _standing_attribute(self) -> Any:
         return vars(self.owner).get(self.name, _ABSENT)
 
 
@@ -95,7 +95,7 @@ def notify_after(function: Callable[..., Any], here: Here, notify: Notify) -> Ca
 def notifier(here: Here, notify: Notify) -> Callable[[Any, ActiveFlag], Any]:
     """Makes ``notify_after`` of whatever function stands in a place."""
 
-    def make(theirs: Callable[..., Any], live: ActiveFlag) -> Callable[..., Any]:
-        return notify_after(theirs, lambda: here() if live.on else None, notify)
+    def make(theirs: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
+        return notify_after(theirs, lambda: here() if active.on else None, notify)
 
     return make

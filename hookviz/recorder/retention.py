@@ -12,7 +12,7 @@ from hookviz.trace.notes import Note
 
 MANY_STEPS = 20_000
 """A step takes about 1 KB. A recording that holds more steps, and goes on and on, says once how to keep it small."""
-SEVERAL = 20
+MIN_REPEATS = 20
 """Fewer passes and calls of models than this are large themselves, rather than many."""
 
 
@@ -39,11 +39,11 @@ class Retention:
         keep: int | None,
         notes: Notes,
         *,
-        idle: Callable[[], bool],
-        moved: Callable[[Renumbered], None],
+        is_idle: Callable[[], bool],
+        on_renumber: Callable[[Renumbered], None],
     ) -> None:
         self.trace, self.keep, self.notes = trace, keep, notes
-        self._idle, self._moved = idle, moved
+        self._is_idle, self._on_renumber = is_idle, on_renumber
         self._note: Note | None = None
         self._dropped = 0
         self._starts: list[int] = []
@@ -52,16 +52,16 @@ class Retention:
         """How many module calls have ended that no other call was around."""
         self._warned = False
 
-    def begins(self, number: int) -> None:
+    def pass_begins(self, number: int) -> None:
         """A pass begins; one that begins inside another goes where that goes."""
         if is_outermost():
             self._starts.append(number)
 
-    def called(self) -> None:
+    def call_ended(self) -> None:
         """A module call is over that no other call is around."""
         self._calls += 1
 
-    def check(self, *, last: bool = False) -> None:
+    def trim_if_needed(self, *, last: bool = False) -> None:
         """Trim the trace if it holds too much: twice too much, until the ``last`` time, for each trimming costs.
 
         While a pass or a module call is running, in whatever thread, its numbers are in use: then the trace waits.
@@ -71,20 +71,20 @@ class Retention:
         if self.keep is None:
             return
         over = len(self._starts) - self.keep
-        if over > (0 if last else self.keep) and self._idle():
+        if over > (0 if last else self.keep) and self._is_idle():
             self._trim(over)
 
     def _warn_of_growth(self) -> None:
         """Say what to do about a recording that grows without end; ``keep`` bounds passes, but no calls without one."""
         bounded = self.keep is not None and self._starts
-        if max(len(self._starts), self._calls) >= SEVERAL and not bounded:
+        if max(len(self._starts), self._calls) >= MIN_REPEATS and not bounded:
             self._warned = True
-            growth = self._growth()
+            growth = self._growth_notes()
             if not warn(" ".join(note.text for note in growth)):  # the trace then says it
                 for note in growth:
                     self.notes.add(note)
 
-    def _growth(self) -> list[Note]:
+    def _growth_notes(self) -> list[Note]:
         """What grows, and what helps: ``keep`` and ``every`` count passes, and change nothing where there is none."""
         steps = f"{len(self.trace.rows):,}"
         if self._starts:
@@ -98,7 +98,7 @@ class Retention:
             moved = drop_passes(self.trace, count)
             self._starts = [start - count for start in self._starts[over:]]
             self._dropped += over
-            self._moved(moved)
+            self._on_renumber(moved)
         note = Note.of("note.dropped", dropped=self._dropped, kept=len(self._starts))
         self.trace.remarks = [known for known in self.trace.remarks if known != self._note] + [note]
         self._note = note

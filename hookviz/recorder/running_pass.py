@@ -18,10 +18,10 @@ class PassNodeObservers(Protocol):
     def install(self, running_pass: "RunningPass", everywhere: bool) -> None:
         """Put them in place."""
 
-    def wake(self, running_pass: "RunningPass") -> None:
+    def observe_all_nodes(self, running_pass: "RunningPass") -> None:
         """Put one in front of every node, too."""
 
-    def registered(self, running_pass: "RunningPass", hooks: dict[Any, Any]) -> None:
+    def hook_registered(self, running_pass: "RunningPass", hooks: dict[Any, Any]) -> None:
         """A hook was added to a node during the pass."""
 
     def uninstall(self) -> None:
@@ -38,27 +38,27 @@ class RunningPass:
         self.observer = PassObserver(trace, self.snapshot, owners)
         self.node_observers = node_observers
         self.thread = threading.get_ident()
-        self.stages: set[HookDictObserver] = set()
+        self.dict_observers: set[HookDictObserver] = set()
         self.earlier_exception: int | None = None
         """The exception that was on its way when the pass began, for ``ExceptionTracker.leave``."""
         self.inputs: list[Place | None] = []
         """Where the gradients that ``autograd.grad`` was asked for arrive."""
         self.large = False
         """Whether it goes through so many nodes that the collector would come in between."""
-        self._resting: SharedSwitch | None = None
+        self._paused: SharedSwitch | None = None
 
     def observe_all_nodes(self) -> None:
         """Put an observer in front of every node."""
-        self.node_observers.wake(self)
+        self.node_observers.observe_all_nodes(self)
 
-    def rest(self, switch: SharedSwitch) -> None:
+    def pause(self, switch: SharedSwitch) -> None:
         """Turn a ``switch`` of the interpreter until somebody wakes it, or the pass is over, if that is worth it."""
         if self.large:
-            self._resting = switch
+            self._paused = switch
             switch.take(self)
 
-    def wake(self) -> None:
+    def resume(self) -> None:
         """Turn it back."""
-        if self._resting is not None:
-            self._resting.leave(self)
-            self._resting = None
+        if self._paused is not None:
+            self._paused.leave(self)
+            self._paused = None

@@ -1,4 +1,4 @@
-"""The passes of one recording that run now, and which of them a hook is called in."""
+"""The passes of running_pass recording that run now, and which of them a hook is called in."""
 
 import threading
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from hookviz.support.interrupts import Uninterrupted
 
 
 class PassWithTask(Protocol):
-    """What writes down one pass, and knows the engine's number of it once an observer was called."""
+    """What writes down running_pass pass, and knows the engine's number of it once an observer was called."""
 
     task: int | None
 
@@ -25,7 +25,7 @@ class ObservedPass(Protocol):
 
 
 class RunningPasses:
-    """The passes of one recording that run now, the innermost last."""
+    """The passes of running_pass recording that run now, the innermost last."""
 
     def __init__(self) -> None:
         self._passes: list[Any] = []
@@ -38,40 +38,40 @@ class RunningPasses:
     def __len__(self) -> int:
         return len(self._passes)
 
-    def add(self, one: ObservedPass) -> None:
-        """``one`` begins."""
-        self._passes.append(one)
+    def add(self, running_pass: ObservedPass) -> None:
+        """``running_pass`` begins."""
+        self._passes.append(running_pass)
 
-    def remove(self, one: ObservedPass) -> None:
-        """``one`` is over; to remove it twice does no harm."""
-        if one in self._passes:
-            self._passes.remove(one)
+    def remove(self, running_pass: ObservedPass) -> None:
+        """``running_pass`` is over; to remove it twice does no harm."""
+        if running_pass in self._passes:
+            self._passes.remove(running_pass)
 
-    def here(self) -> list[Any]:
+    def in_this_thread(self) -> list[Any]:
         """Those that began in the calling thread."""
-        return [one for one in self._passes if one.thread == threading.get_ident()]
+        return [running_pass for running_pass in self._passes if running_pass.thread == threading.get_ident()]
 
     def current(self) -> Any:
         """What observes the pass in which the calling hook runs; None outside of all."""
         task: int = current_task()
-        for one in reversed(self._passes):
-            if one.observer.task == task:
-                return one.observer
+        for running_pass in reversed(self._passes):
+            if running_pass.observer.task == task:
+                return running_pass.observer
         here = None if is_engine_thread() else threading.get_ident()
-        for one in reversed(self._passes):
-            if one.observer.task is None and here in (None, one.thread):
-                one.observer.task = task
-                return one.observer
+        for running_pass in reversed(self._passes):
+            if running_pass.observer.task is None and here in (None, running_pass.thread):
+                running_pass.observer.task = task
+                return running_pass.observer
         return None
 
     def observe_all_nodes(self) -> None:
         """Stand in front of every node of every pass, since hooks have come up on the way."""
         self.nodes_got_hooks = False
         with Uninterrupted():
-            for one in self._passes:
-                one.observe_all_nodes()
+            for running_pass in self._passes:
+                running_pass.observe_all_nodes()
 
 
 def is_engine_thread() -> bool:
-    """Whether this is one of the autograd engine's own threads (of a CUDA device, say)."""
+    """Whether this is running_pass of the autograd engine's own threads (of a CUDA device, say)."""
     return isinstance(threading.current_thread(), threading._DummyThread)

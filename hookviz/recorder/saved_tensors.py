@@ -9,13 +9,13 @@ from hookviz.analysis.formulas.derivatives import needs
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED
-from hookviz.recorder.pass_observer import SMALL
+from hookviz.recorder.pass_observer import SMALL_GRAPH
 from hookviz.support.source_code import describe
 from hookviz.trace import SavedRow
 from hookviz.trace.rows import BACKWARD
 from hookviz.trace.value_rows import FEW
 
-ROOM = 1_024
+MAX_SAVED_NUMBERS = 1_024
 """No more numbers than this are kept for formulas in one recording, in addition to those that it keeps anyway."""
 
 _PLAIN = (bool, int, float, complex, str, type(None))
@@ -27,30 +27,30 @@ class SavedTensors:
     """Writes down what nodes saved, as long as there is room in the recording."""
 
     def __init__(self) -> None:
-        self.room = ROOM
+        self.numbers_left = MAX_SAVED_NUMBERS
 
     def capture(self, snapshot: GraphSnapshot) -> None:
-        """What the formulas of this graph's nodes name; in a graph of more than ``SMALL`` nodes, nothing."""
+        """What the formulas of this graph's nodes name; in a graph of more than ``SMALL_GRAPH`` nodes, nothing."""
         try:
-            for node in snapshot.nodes if len(snapshot.nodes) <= SMALL else ():
-                self._take(snapshot, node, snapshot.numbers[id(node)])
+            for node in snapshot.nodes if len(snapshot.nodes) <= SMALL_GRAPH else ():
+                self._capture_node(snapshot, node, snapshot.numbers[id(node)])
         finally:
             snapshot.tensors.pass_begins()
 
-    def _take(self, snapshot: GraphSnapshot, node: Node, number: int) -> None:
+    def _capture_node(self, snapshot: GraphSnapshot, node: Node, number: int) -> None:
         names = needs(graph.op_of(node))
         written: list[str] = (
             _backward_source(node) if isinstance(node, torch.autograd.function.BackwardCFunction) else []
         )
-        if len(names) + len(written) > self.room:
+        if len(names) + len(written) > self.numbers_left:
             return
-        self.room -= len(names) + len(written)  # a row takes room as a number does
+        self.numbers_left -= len(names) + len(written)  # a row takes room as a number does
         snapshot.trace.saved += [
-            SavedRow(snapshot.pass_id, number, name, *self._seen(snapshot, node, name)) for name in names
+            SavedRow(snapshot.pass_id, number, name, *self._read_saved(snapshot, node, name)) for name in names
         ]
         snapshot.trace.saved += [SavedRow(snapshot.pass_id, number, BACKWARD, None, where) for where in written]
 
-    def _seen(self, snapshot: GraphSnapshot, node: Node, name: str) -> tuple[Any, Any, str | None]:
+    def _read_saved(self, snapshot: GraphSnapshot, node: Node, name: str) -> tuple[Any, Any, str | None]:
         """(number of the value, or plain value, or why there is neither) of what ``node`` saved under ``name``."""
         try:
             raw = getattr(node, f"{RAW_SAVED}{name}", None)
@@ -63,24 +63,26 @@ class SavedTensors:
         except RuntimeError:  # changed in place since, or freed already: backward will say so itself
             return None, None, "changed"
         if isinstance(thing, torch.Tensor):
-            value, why = self._value(snapshot, thing)
+            value, why = self._value_number(snapshot, thing)
             return value, None, why
         if isinstance(raw, tuple):
-            found = [self._value(snapshot, part) for part in thing]
+            found = [self._value_number(snapshot, part) for part in thing]
             why = next((why for _, why in found if why), None)
             return (None if why else tuple(value for value, _ in found)), None, why
         return (None, _as_signed(thing), None) if _is_plain(thing) else (None, None, "none")
 
-    def _value(self, snapshot: GraphSnapshot, thing: torch.Tensor | None) -> tuple[int | None, str | None]:
+    def _value_number(self, snapshot: GraphSnapshot, thing: torch.Tensor | None) -> tuple[int | None, str | None]:
         if thing is None:
             return None, None
         if thing.is_nested or thing.numel() > FEW:
             return None, "large"
-        if thing.numel() > self.room:
+        if thing.numel() > self.numbers_left:
             return None, "many"
         count = len(snapshot.trace.values)
         value = snapshot.tensors.known(thing)
-        self.room -= thing.numel() if len(snapshot.trace.values) > count else 0  # most are those of tensors with names
+        self.numbers_left -= (
+            thing.numel() if len(snapshot.trace.values) > count else 0
+        )  # most are those of tensors with names
         return value, None
 
 

@@ -19,7 +19,7 @@ from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.support.messages import say
 from hookviz.trace import STEP_HOOK_KINDS
 
-NAMED = 3
+MAX_NAMED = 3
 """So many modules or optimizers are named in one note."""
 
 
@@ -34,28 +34,28 @@ class UnobservedHooks:
         models: tuple[torch.nn.Module, ...],
     ) -> None:
         self.notes, self.modules, self.optimizers = notes, modules, optimizers
-        self._given = [weakref.ref(model) for model in models]
+        self._models = [weakref.ref(model) for model in models]
 
     def add_notes(self) -> None:
         """Add a note for each kind."""
         found: dict[str, list[str]] = {}
-        optimizers = [optimizer_hook_dicts(optimizer, name) for name, optimizer in self.optimizers.alive()]
+        optimizers = [optimizer_hook_dicts(optimizer, name) for name, optimizer in self.optimizers.alive_optimizers()]
         for kept in chain(
             *(module_hook_dicts(*pair) for pair in self._modules()), *optimizers, global_module_hook_dicts()
         ):
             if kept.kind in CENSUS_KINDS and kept.kind not in STEP_HOOK_KINDS and user_hook_entries(kept.hooks):
                 found.setdefault(kept.kind, []).append(kept.on)
         for kind, owners in found.items():
-            on = ", ".join(owners[:NAMED] + ["…"] * (len(owners) > NAMED))
+            on = ", ".join(owners[:MAX_NAMED] + ["…"] * (len(owners) > MAX_NAMED))
             self.notes.say("note.unfollowed", kind=say(f"census.{kind}"), on=on)
 
     def _modules(self) -> list[tuple[torch.nn.Module, str]]:
         """(module, name) of what was called, and of all that is in the models that were given."""
         modules = self.modules
-        found = {id(module): (module, name) for name, module in modules.alive()}
-        given = (reference() for reference in self._given)
+        found = {id(module): (module, name) for name, module in modules.alive_modules()}
+        given = (reference() for reference in self._models)
         for model in (model for model in given if model is not None):  # its truth may be its length
-            root = modules.name(model)
+            root = modules.name_model(model)
             for path, module in named_modules(model):
                 found.setdefault(id(module), (module, f"{root}.{path}" if path else root))
         return list(found.values())

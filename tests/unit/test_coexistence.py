@@ -24,7 +24,7 @@ from hookviz.recorder import call_tracker, torch_patches
 @pytest.fixture(autouse=True)
 def torch_as_it_was() -> Iterator[None]:
     """What the tests put on torch is taken off again, whatever a recording has made of it."""
-    before = [(one.owner, one.name, vars(one.owner).get(one.name)) for one in torch_patches._REPLACED]
+    before = [(one.owner, one.name, vars(one.owner).get(one.name)) for one in torch_patches._REPLACEMENTS]
     yield
     for owner, name, theirs in before:
         if theirs is not None:
@@ -65,7 +65,7 @@ def work() -> list[float]:
 
 FUNCTIONS = [
     (one.owner, one.name)
-    for one in torch_patches._REPLACED
+    for one in torch_patches._REPLACEMENTS
     if callable(getattr(one.owner, one.name, None)) and one.owner is not torch.autograd.graph
 ]
 
