@@ -30,7 +30,7 @@ class HookRegistry:
         self._fired_any: set[int] = set()
         """The multi-grad hooks of mode "any" that have fired in this pass."""
         self._parts: dict[tuple[int, int], Place] = {}
-        """(``id`` of the state that a multi-grad hook's parts share, index of the part) → place of the part's tensor."""
+        """(``id`` of the state that a multi-grad hook's parts share, index of a part) → place of its tensor."""
 
     def add(self, dict_observer: HookDictObserver, entry: Entry) -> None:
         """Add a hook of this pass's graph, unless it is torch's own hook that calls a module's full backward hooks."""

@@ -1,4 +1,4 @@
-"""What is registered while a recording is open: hooks, and tensors that keep their gradients."""
+"""Tracks what is registered while a recording is open: hooks, and ``retain_grad()``."""
 
 import weakref
 from collections.abc import Iterable
@@ -14,18 +14,18 @@ from hookviz.support.interrupts import Uninterrupted
 
 
 class LateHooks:
-    """Remembers where hooks were put, since by the time of the pass their tensors may be gone."""
+    """Remembers where hooks were registered, since their tensors may no longer exist when the pass begins."""
 
     def __init__(self, registry: ObserverRegistry, passes: RunningPasses) -> None:
         self.registry, self.passes = registry, passes
         self.dicts: HookDicts = NodeMarks()
-        """For the node of each tensor that got a hook: which of its outputs that was, and its dict of hooks."""
+        """Node of each tensor that got a hook → (which of its outputs the tensor is, the tensor's hook dict)."""
         self._node_dicts: dict[int, weakref.ref[Any]] = {}
-        """By their ``id``, the dicts of hooks that nodes got."""
+        """``id`` of a hook dict → the dict, for hooks that were registered on nodes."""
         self._retaining: list[weakref.ref[torch.Tensor]] = []
 
     def tensor_hook_added(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
-        """A hook was added to ``tensor``; remember where, since the tensor itself may soon be gone."""
+        """Track a hook that was added to ``tensor``. Remember where, since the tensor itself may soon be freed."""
         if self.registry.is_observed(hooks):
             self.registry.reinstall(hooks)
             return
@@ -38,9 +38,10 @@ class LateHooks:
                 running_pass.node_observers.observe_all_nodes(running_pass)
 
     def node_hook_added(self, hooks: Any) -> None:
-        """A hook was added to a dict: observers in it are installed anew. Stages already running are unaffected.
+        """Track a hook that was added to a node's dict, and reinstall the observers in it if there are any.
 
-        If none stand there, it is that of a node, in front of it or behind it: torch does not show which one.
+        torch does not show whether the dict is the one in front of the node or behind it. Iterations that are running
+        are not affected.
         """
         self._node_dicts[id(hooks)] = weakref.ref(hooks)
         if self.registry.is_observed(hooks):
@@ -49,13 +50,13 @@ class LateHooks:
             self.registry.node_hook_added(hooks)
 
     def has_unknown_node_hooks(self, found: Iterable[Any]) -> bool:
-        """Whether a node got hooks that are not among those ``found`` behind the nodes of a graph."""
+        """Return whether a node got hooks that are not among ``found``, the dicts behind the nodes of a graph."""
         known = {id(hooks) for hooks in found}
         self._node_dicts = {key: reference for key, reference in self._node_dicts.items() if reference()}
         return not self._node_dicts.keys() <= known
 
     def retain_grad_called(self, tensor: torch.Tensor) -> None:
-        """``tensor`` keeps its gradient from now on; nobody else may know of it by the time that it does."""
+        """Remember that ``tensor`` retains its gradient. By the time of the pass, nothing else may hold it."""
         if tensor.is_leaf:
             return  # it does so anyway
         self._retaining.append(weakref.ref(tensor))
@@ -63,7 +64,7 @@ class LateHooks:
             running_pass.snapshot.retains(tensor)
 
     def mark_retained(self, snapshot: GraphSnapshot) -> None:
-        """Note in the graph of a pass that begins which tensors are known to keep their gradients."""
+        """Mark in the graph of a pass that begins which tensors retain their gradients."""
         self._retaining = [reference for reference in self._retaining if reference() is not None]
         for reference in self._retaining:
             snapshot.retains(reference())
@@ -76,13 +77,13 @@ class LateHooks:
             self.dicts.put(tensor.grad_fn, (*known, (tensor.output_nr, weakref.ref(hooks))))
 
     def forget_dead_hooks(self) -> None:
-        """Passes were dropped: hooks that are gone with their tensors need no mark any more."""
+        """Forget the hooks that no longer exist, because passes were dropped."""
         self.dicts.keep(key for key, known in self.dicts.items() if any(hooks() is not None for _, hooks in known))
 
     def sweep(self) -> None:
-        """Forget the nodes that are gone."""
+        """Forget nodes that no longer exist."""
         self.dicts.sweep()
 
     def close(self) -> None:
-        """Forget all."""
+        """Forget all nodes."""
         self.dicts.clear()

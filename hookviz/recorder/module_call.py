@@ -1,4 +1,4 @@
-"""One module call while it runs: what the observers between its hooks report."""
+"""One running module call, to which the observers between its hooks report."""
 
 import sys
 from typing import Any
@@ -23,30 +23,33 @@ class ModuleCall:
         self.dict_observers: list[ModuleHooksObserver] = []
         self.running: dict[HookDictObserver, HookIteration[PytreeLeaf]] = {}
         self.copied_hooks: dict[HookDictObserver, list[tuple[Any, Hook]]] = {}
-        """What torch copied out of a module's own dict along with the hooks of all modules, which it calls first."""
+        """The entries that torch copied out of a module's own dict along with the global hooks, which run first."""
         self.in_backward = False
-        """Whether it was begun during a backward pass."""
+        """Whether the call began during a backward pass."""
         self.forward_logged = False
-        """Whether the step of its forward is written."""
+        """Whether the forward step has been written."""
         self.handled_exception = sys.exception()
-        """An exception that was being handled when the call began has nothing to do with it."""
+        """The exception that was being handled when the call began. It has nothing to do with the call."""
         self.earlier_exception: int | None = None
-        """The exception that was on its way when the call began, for ``ExceptionTracker.leave``."""
+        """The exception that was propagating when the call began, for ``ExceptionTracker.leave``."""
         self.first_node = 0
-        """The number of the first node that the outermost call around it could make, in its thread."""
+        """The number of the first node that the outermost call around this one could make in its thread."""
         self.has_children = False
         """Whether it has called other modules."""
         self.is_failing = False
-        """Whether an exception is on its way, and torch runs the hooks that are always called."""
+        """Whether an exception is propagating, so that torch runs only the hooks with ``always_call=True``."""
         self.had_no_hooks = not (
             any(map(len, GLOBAL_CALL_DICTS)) or any(map(module.__dict__.get, MODULE_HOOKS.values()))
         )
-        """Whether the module had no hook of any kind when the call began: then torch looks for none later."""
+        """Whether the module had no hooks of any kind when the call began.
+
+        Then torch ignores hooks added later in the call.
+        """
 
     # -- what the observers report
 
     def enter(self, dict_observer: HookDictObserver, given: tuple[Any, ...]) -> list[PytreeLeaf]:
-        """The first observer among the hooks of one dict was called."""
+        """Handle the first observer of a dict: measure what its hooks get."""
         self._notice_exception()
         if isinstance(dict_observer, ModuleHooksObserver) and dict_observer.shared:
             self.copied_hooks.update(
@@ -64,7 +67,10 @@ class ModuleCall:
     def _notice_exception(
         self, dict_observer: HookDictObserver | None = None, entry: tuple[Any, Hook] | None = None
     ) -> bool:
-        """Whether an exception has come up since we last looked; one step names it, with the hook that raised it."""
+        """Return whether an exception was raised since the last check.
+
+        One step records it, with the hook that raised it.
+        """
         error = sys.exception()
         if self.is_failing or error is None or error is self.handled_exception:
             return False
@@ -82,7 +88,7 @@ class ModuleCall:
         iteration: HookIteration[PytreeLeaf],
         given: tuple[Any, ...],
     ) -> list[PytreeLeaf]:
-        """One of the user's hooks has run."""
+        """Record that one of the user's hooks has run."""
         if self._notice_exception(dict_observer, entry):
             return iteration.last
         now = self._measure(dict_observer, given)
@@ -90,22 +96,22 @@ class ModuleCall:
         return now
 
     def leave(self, dict_observer: HookDictObserver, last: list[PytreeLeaf]) -> None:
-        """The last observer of a dict was called: nothing is left to note."""
+        """Do nothing: when the last observer of a dict is called, everything has been recorded."""
 
     def log_forward(self, outputs: list[PytreeLeaf]) -> None:
-        """The module's own forward has returned."""
+        """Record that the module's own forward has returned."""
         self.forward_logged = True
         self.log.add_step("forward", self.index, after=outputs)
         if not self.had_no_hooks:
             self.log.add_unobserved(self.index, self.observers.unobserved_hooks(self.module))
 
     def log_exception(self, error: BaseException, hook: int | None = None) -> None:
-        """An exception came up in the call; only the innermost call that it leaves writes a step of it."""
+        """Record an exception that was raised in the call. Only the innermost call that it leaves writes a step."""
         if self.log.is_new(error):
             self.log.add_exception(self.index, error, self._hook_that_raised(error) if hook is None else hook)
 
     def _hook_that_raised(self, error: BaseException) -> int | None:
-        """The hook that torch was running, if it was running one."""
+        """Return the number of the hook that torch was running, or None."""
         for dict_observer, iteration, (entry, *_) in self._unfinished_dicts():
             # The last one may have run without a sign, so it takes its own line in the traceback to blame it.
             if entry is not iteration.hooks[-1] or _was_raised_through(error, entry[1]):
@@ -113,7 +119,7 @@ class ModuleCall:
         return None
 
     def finish_hooks(self, outputs: list[PytreeLeaf]) -> None:
-        """A last hook with no observer behind it has run: what there is now is what it made of the output."""
+        """Record a last hook that has no observer after it: ``outputs`` is what it left."""
         for dict_observer, iteration, entries in self._unfinished_dicts():
             del self.running[dict_observer]
             if len(entries) > 1:
@@ -125,13 +131,13 @@ class ModuleCall:
             self._log_hook(dict_observer, entries[0], iteration, now, self.log.probe.compare(iteration.last, now))
 
     def finish_always_called(self) -> None:
-        """After an exception torch ran the hooks that are always called; what the last one returned is not used."""
+        """Record hooks that torch ran after an exception; it ignores the result of the last one."""
         for dict_observer, iteration, (entry, *_) in self._unfinished_dicts():
             if isinstance(dict_observer, ModuleHooksObserver) and entry[0] in (dict_observer.always_called or ()):
                 self._log_hook(dict_observer, entry, iteration, iteration.last, "kept")
 
     def _unfinished_dicts(self) -> list[tuple[HookDictObserver, HookIteration[PytreeLeaf], list[tuple[Any, Hook]]]]:
-        """The dicts that torch is going through, each with those of its hooks that are left; the innermost first."""
+        """Return the dicts that torch is iterating over, each with its remaining hooks, the innermost first."""
         found = []
         for dict_observer, iteration in reversed(self.running.items()):
             later = [
@@ -142,7 +148,7 @@ class ModuleCall:
         return found
 
     def _measure(self, dict_observer: HookDictObserver, given: tuple[Any, ...]) -> list[PytreeLeaf]:
-        """What the hooks of this kind may change, out of what they are called with."""
+        """Measure the arguments that hooks of this kind may change."""
         if dict_observer.kind == "forward_pre_hook":
             things = arguments(self.module, given[1], given[2] if len(given) > 2 else {})
         else:
@@ -163,7 +169,7 @@ class ModuleCall:
 
 
 def _was_raised_through(error: BaseException, hook: Hook) -> bool:
-    """Whether an exception came through the code of ``hook``."""
+    """Return whether an exception passed through the code of ``hook``."""
     code, traceback = getattr(hook, "__code__", None), error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code is code:
@@ -173,7 +179,7 @@ def _was_raised_through(error: BaseException, hook: Hook) -> bool:
 
 
 def _keep_identity(before: PytreeLeaf, after: PytreeLeaf) -> PytreeLeaf:
-    """``after`` as the same tensor where it is only a view that torch put around it for a full backward hook."""
+    """Return ``after`` with the identity of ``before`` if it is only torch's view for a full backward hook."""
     one, other = before.fingerprint, after.fingerprint
     same_place = one is not None and other is not None and one.mark == other.mark
     return after._replace(identity=before.identity) if same_place else after

@@ -1,4 +1,4 @@
-"""Which modules of the given models are followed: all of them, or those that a person chose by their names."""
+"""Decides which modules of the given models are followed: all, or those that match ``only``."""
 
 import difflib
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,11 @@ Module = torch.nn.Module
 Only = str | Sequence[str] | None
 
 MAX_SUGGESTIONS = 3
-"""How many names the message lists where a pattern matches none."""
+"""How many names the error message suggests if a pattern matches nothing."""
 
 
 def checked_only(only: Only, models: Sequence[Module]) -> tuple[str, ...] | None:
-    """``only`` as patterns, each of which matches a module; None for all modules.
+    """Return ``only`` as a tuple of patterns that each match a module, or None for all modules.
 
     Raises:
         TypeError: it holds something that is not a text.
@@ -48,32 +48,38 @@ def checked_only(only: Only, models: Sequence[Module]) -> tuple[str, ...] | None
 
 
 def _all_named_modules(model: Module) -> Iterator[tuple[str, Module]]:
-    """A module that stands in a model twice has both names."""
+    """Yield (path, module); a module that occurs in a model twice has both paths."""
     return module_tree.named_modules(model, again=True)
 
 
 def _similar_names(pattern: str, paths: Sequence[str]) -> str:
-    """The names that are most like ``pattern``; the first ones, where none is."""
+    """Return the names most similar to ``pattern``, or the first ones if none is similar."""
     names = [path for path in dict.fromkeys(paths) if path]
     found = difflib.get_close_matches(pattern, names, MAX_SUGGESTIONS, cutoff=0.3) or names[:MAX_SUGGESTIONS]
     return ", ".join(found) or say("name.none")
 
 
 class ModuleFilter:
-    """The modules that a recording follows."""
+    """The set of modules that a recording follows."""
 
     def __init__(self, models: Sequence[Module], patterns: tuple[str, ...] | None) -> None:
         self.patterns = patterns
         everything = {id(module) for model in models for module in module_tree.modules(model)}
         self.total = len(everything)
         self.modules = everything if patterns is None else set(_matching_module_ids(models, patterns))
-        """``id`` of each; of none, where there is no model, since then whatever is called is followed."""
+        """``id`` of each followed module.
+
+        Empty without models, because then every module that is called is followed.
+        """
         self._leaves = {id(p) for model in models for p in self._followed_parameters(model)} if patterns else set()
         self.node_count = self.observed_count = 0
-        """How many nodes the last pass had, and how many of them were observed."""
+        """X"""
 
     def parameters(self, module: Module) -> Iterator[torch.nn.Parameter]:
-        """The parameters that count as those of ``module``: its own, and those of modules in it that are not chosen."""
+        """Yield the parameters that count as those of ``module``:
+
+        its own, and those of unfollowed modules inside it.
+        """
         queue = [module]
         while queue:
             holder = queue.pop()
@@ -87,11 +93,14 @@ class ModuleFilter:
                 yield from module_tree.parameters(module)
 
     def leaf_nodes(self, nodes: Sequence[Node]) -> set[int]:
-        """``id`` of each AccumulateGrad of a chosen module, which need not be called for its parameters to be used."""
+        """Return the ``id`` of each AccumulateGrad node of a followed module's parameters.
+
+        A module's parameters may be used without calling the module.
+        """
         return {id(node) for node in nodes if (leaf := graph.leaf_of(node)) is not None and id(leaf) in self._leaves}
 
     def add_notes(self, notes: "Notes", called: bool) -> None:
-        """Note what was left out."""
+        """Add notes about the modules and nodes that were left out."""
         if self.patterns is None:
             return
         patterns = ", ".join(self.patterns)

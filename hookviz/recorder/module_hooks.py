@@ -1,4 +1,4 @@
-"""Observers between the forward hooks of a module, or of all modules, for the time of the module's calls."""
+"""Puts observers between the forward hooks of a module, or of all modules, during calls."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -18,32 +18,38 @@ Module = torch.nn.Module
 
 
 class ModuleHooksObserver(HookDictObserver):
-    """One hook dict of a module, or of all modules, while calls that use it are running."""
+    """Observes one hook dict of a module, or of all modules, while calls that use it are running."""
 
     __slots__ = ("always_called", "innermost", "shared", "with_kwargs")
 
     def __init__(self, session: Session, found: ForwardHooks, innermost: Callable[[], Any]) -> None:
         super().__init__(session, found.kind, found.hooks, -1)
         self.innermost = innermost
-        """Gives the call that runs in the calling thread."""
+        """Returns the innermost running call of the calling thread."""
         self.with_kwargs, self.always_called, self.shared = found.with_kwargs, found.always_called, found.shared
 
     def find_receiver(self, given: tuple[Any, ...]) -> Any:
-        """The call whose hooks these are: the innermost one of this thread, if it is of the module at hand."""
+        """Return the innermost call of this thread if it is a call of the module whose hooks run, else None."""
         call = self.innermost()
         return call if call is not None and call.module is given[0] else None
 
     def observer_called(self, observer: Observer, arguments: tuple[Any, ...]) -> None:
-        """An observer was called, where the program may be as deep as it can go."""
+        """Do the same as for any dict, with headroom: the program may be close to the recursion limit."""
         with HEADROOM.if_needed():
             super().observer_called(observer, arguments)
 
     def hooks_to_call(self, current: Any) -> list[tuple[Any, Hook]]:
-        """What torch is calling: hooks of all modules may have changed the module's own dict since."""
+        """Return the entries that torch is calling.
+
+        Global hooks may have changed the module's own dict since torch copied it.
+        """
         return current.copied_hooks.pop(self, None) or self.items()
 
     def install(self) -> None:
-        """As for any dict; no other thread may call a module while the hooks of all modules are out of their dict."""
+        """Install the observers as in any dict.
+
+        While global hooks are out of their dict, no other thread may call a module.
+        """
         if self.users and self.is_installed():  # by a call around this one
             return
         with thread_switching_paused() if self.shared else nullcontext():
@@ -55,15 +61,15 @@ class ModuleHooksObserver(HookDictObserver):
         self.trim_end()
 
     def must_end_with_hook(self) -> bool:
-        """Whether there is a hook that is always called, so that no observer may stand behind the last one.
+        """Return whether a hook has ``always_call=True``, so that no observer may stand after the last hook.
 
-        After an exception torch goes through the dict itself, not through a copy: there the last hook may change the
-        dict, and one with something behind it may not.
+        After an exception torch iterates over the dict itself, not over a copy. There the last hook may change the
+        dict, and a hook with another entry after it may not.
         """
         return any(key in (self.always_called or ()) for key, _ in self.user_hooks())
 
     def trim_end(self) -> None:
-        """Take away what stands behind the last of the user's hooks, where nothing may."""
+        """Remove observers after the last of the user's hooks, if none may stand there."""
         while self.must_end_with_hook() and self.is_observer(self.dict[key := next(reversed(self.dict))]):
             del self.dict[key]
             for flags in (self.with_kwargs, self.always_called):
@@ -71,7 +77,7 @@ class ModuleHooksObserver(HookDictObserver):
                     flags.pop(key, None)
 
     def _append_observer(self) -> None:
-        """An observer sees the keyword arguments, and runs whenever the hooks before and after it do."""
+        """Append an observer that gets the keyword arguments, and runs whenever the hook before or after it does."""
         before = next(reversed(self.dict), None)
         super()._append_observer()
         if self.with_kwargs is not None:
@@ -80,7 +86,7 @@ class ModuleHooksObserver(HookDictObserver):
             self.always_called[next(reversed(self.dict))] = True
 
     def uninstall(self) -> None:
-        """Take all observers out, and their flags."""
+        """Remove all observers and their flags."""
         self._remove_flags()
         super().uninstall()
 
@@ -93,17 +99,17 @@ class ModuleHooksObserver(HookDictObserver):
 
 
 class ModuleObserverRegistry:
-    """Knows the module hook dicts with observers in them, and puts observers there for the time of a call."""
+    """Knows the observed hook dicts of modules, and puts observers into them for the time of a call."""
 
     def __init__(self, session: Session, innermost: Callable[[], Any]) -> None:
         self.session, self._innermost = session, innermost
         self._known: dict[int, ModuleHooksObserver] = {}
-        """``id`` of a hook dict → what observes it."""
+        """``id`` of a hook dict → its observer."""
 
     def observe(self, module: Module, dict_observers: list[ModuleHooksObserver], kind: str | None = None) -> None:
-        """Put observers around the forward hooks of ``module`` and of all modules, of one kind or of each.
+        """Put observers between the forward hooks of ``module`` and of all modules, of one kind or every kind.
 
-        ``dict_observers`` are those that the module's call uses already; what it uses from now on is added to them.
+        ``dict_observers`` lists the dict observers that the call uses already; new ones are appended.
         """
         if module._compiled_call_impl is not None:  # its hooks are compiled with it, and so would observers be
             return
@@ -125,36 +131,36 @@ class ModuleObserverRegistry:
         dict_observer.install()
 
     def release(self, dict_observers: list[ModuleHooksObserver]) -> None:
-        """A call is over: the observers that no other call uses are taken out."""
+        """Remove the observers that no call uses any more, at the end of a call."""
         with Uninterrupted() if dict_observers else nullcontext():
             release_observers(dict_observers, self._known)
 
     def hook_removed(self, hooks: Any) -> None:
-        """A hook was taken out of a dict: another may be the last one now."""
+        """Handle the removal of a hook from a dict: another hook may be the last one now."""
         if id(hooks) in self._known:
             with Uninterrupted():
                 self._known[id(hooks)].trim_end()
 
     def unobserved_hooks(self, module: Module) -> list[Hook]:
-        """The forward hooks of a module, and of all, that were added while it ran without a sign."""
+        """Return the forward hooks of ``module``, and the global ones, that were added unnoticed while it ran."""
         dicts = [global_forward_hooks, module._forward_hooks]
         hooks = [hook for own in dicts if id(own) not in self._known for hook in own.values()]
         return [hook for hook in hooks if not HookDictObserver.is_observer(hook)]
 
     def suspend_shared(self) -> None:
-        """The hooks of all modules are compiled with the region, and so would observers be."""
+        """Remove the observers of global hooks, since a compiled region would compile them along with the hooks."""
         for dict_observer in self._known.values():
             if dict_observer.shared:
                 dict_observer.uninstall()
 
     def resume_shared(self) -> None:
-        """The hooks of all modules are observed again."""
+        """Observe the global hooks again."""
         for dict_observer in self._known.values():
             if dict_observer.shared:
                 dict_observer.install()
 
     def close(self) -> None:
-        """Take out every observer there is."""
+        """Remove all observers."""
         for dict_observer in self._known.values():
             dict_observer.uninstall()
         self._known.clear()

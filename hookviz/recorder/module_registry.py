@@ -1,4 +1,4 @@
-"""The modules of a recording: what they are called, and the rows of their hooks."""
+"""Names and numbers the modules of a recording, and gives their hooks rows in the trace."""
 
 import weakref
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ Module = torch.nn.Module
 
 _MODULE_ATTRIBUTES = {**MODULE_HOOKS, "backward_hook": MODULE_HOOKS["full_backward_hook"]}
 _GLOBAL_VARIABLES = {**GLOBAL_MODULE_HOOKS, "backward_hook": GLOBAL_MODULE_HOOKS["full_backward_hook"]}
-"""Kind of hook → the attribute in which a module keeps it, and the variable that keeps those of all modules."""
+"""Kind of hook → the attribute of a module that keeps such hooks; the variable that keeps those of all modules."""
 
 
 class ModuleRegistry:
@@ -35,14 +35,14 @@ class ModuleRegistry:
         self._numbers: dict[int, tuple[weakref.ref[Module], int]] = {}
         self._holders: list[weakref.ref[Module]] = []
         self._names: dict[int, tuple[weakref.ref[Module], str]] = {}
-        """``id`` of a module → the module, since a new one may get the ``id`` of one that is gone, and its name."""
+        """``id`` of a module → the module and its name. A new module may reuse the ``id`` of a freed one."""
         self._used_names: set[str] = set()
         self._next_number: dict[str, int] = {}
-        """A name that several modules would have → the number for the next of them."""
+        """Name that several modules would have → the number to append for the next of them."""
         self._hooks: dict[tuple[Any, ...], int] = {}
 
     def number(self, module: Module) -> int:
-        """The number of a module, the same in every call."""
+        """Return the number of a module, which is the same in every call."""
         reference, number = self._numbers.get(id(module), (None, 0))
         if reference is None or reference() is not module:
             number, name = len(self.trace.modules), self._make_name(module)
@@ -53,7 +53,7 @@ class ModuleRegistry:
         return number
 
     def find_number(self, module: Module) -> int | None:
-        """The number of a module that was called; None for any other."""
+        """Return the number of a module that was called; None for any other module."""
         reference, number = self._numbers.get(id(module), (None, 0))
         return number if reference is not None and reference() is module else None
 
@@ -61,22 +61,22 @@ class ModuleRegistry:
         return self._known_name(module) or self.name_model(module)
 
     def _known_name(self, module: Module) -> str | None:
-        """The name that a module has got; None for one that has none."""
+        """Return the name of a module, or None if it has no name yet."""
         reference, name = self._names.get(id(module), (None, ""))
         return name if reference is not None and reference() is module else None
 
     def label(self, module: Module) -> str:
-        """What to call a module that may have no name: nothing that could fail is asked of it."""
+        """Return the name of a module, or its class without one; this runs no code of the module's that could fail."""
         return self._known_name(module) or type(module).__name__
 
     def called_ids(self) -> set[int]:
-        """``id`` of each module that was called."""
+        """Return the ``id`` of each module that was called."""
         return set(self._numbers)
 
     def name_model(self, root: Module) -> str:
-        """Name a model and all that is in it: what a person would write to reach it, ``net.layers.0``.
+        """Name a model and all modules in it by the expression that reaches them, such as ``net.layers.0``.
 
-        The model is called after the caller's variable, or after its class where there is none.
+        The model is named after the caller's variable, or after its class if there is none.
         """
         top = self._known_name(root) or self._free_name(graph.variable_of(root, graph.caller()) or type(root).__name__)
         for path, module in module_tree.named_modules(root):
@@ -87,7 +87,7 @@ class ModuleRegistry:
         return top
 
     def _free_name(self, name: str) -> str:
-        """``name``, with a number if a module has it already, or had it."""
+        """Return ``name``, with a number appended if a module has or had that name."""
         free = name
         while free in self._used_names:
             number = self._next_number.get(name, 2)
@@ -95,7 +95,7 @@ class ModuleRegistry:
         return free
 
     def named_parameters(self) -> dict[str, torch.Tensor]:
-        """Name → parameter, of every module that was called."""
+        """Return name → parameter for every module that was called."""
         found: dict[str, torch.Tensor] = {}
         for row, reference in zip(self.trace.modules, self._holders, strict=True):
             module = reference()
@@ -104,7 +104,7 @@ class ModuleRegistry:
         return found
 
     def alive_modules(self) -> Iterator[tuple[str, Module]]:
-        """(name, module) of every module that was called and is still there."""
+        """Yield (name, module) for every module that was called and still exists."""
         for row, reference in zip(self.trace.modules, self._holders, strict=True):
             module = reference()
             if module is not None:
@@ -113,7 +113,7 @@ class ModuleRegistry:
     def hook_number(
         self, kind: str, module: int, key: Any, function: Any, *, shared: bool, pass_id: int | None = None
     ) -> int:
-        """The number of a module's hook in the trace; one that is ``shared`` belongs to all modules."""
+        """Return the number of a module's hook in the trace; a ``shared`` hook belongs to all modules."""
         known = (kind, -1 if shared else module, key, id(function))
         if known not in self._hooks or pass_id is not None:
             holder = torch_modules if shared else self._holders[module]()
@@ -123,13 +123,14 @@ class ModuleRegistry:
         return self._hooks[known]
 
     def renumber(self, hooks: Mapping[int, int]) -> None:
-        """Hooks got new numbers (old → new); what is not among them is forgotten."""
+        """Renumber the hooks (old → new), and forget those that are not in the mapping."""
         self._hooks = {known: hooks[number] for known, number in self._hooks.items() if number in hooks}
 
     def backward_hook(self, pass_id: int, kind: str, module: int, function: Any, nth: int) -> int:
-        """The number of a backward hook in the trace: torch copied it, and its key is looked up where it came from.
+        """Return the number of a backward hook in the trace.
 
-        ``nth`` tells one function's hooks apart: torch calls those of all modules first, then the module's own.
+        torch copied the hook without its key, so the key is looked up in the dict of its origin. ``nth`` distinguishes
+        hooks with the same function: torch calls the global ones first, then the module's own.
         """
         found = [
             (key, shared)
@@ -144,14 +145,14 @@ class ModuleRegistry:
 
 
 def _backward_dict(owner: Any, kind: str, shared: bool) -> dict[Any, Any]:
-    """The backward hooks of this kind: full ones and others are kept in one dict, which is all of one sort."""
+    """Return the backward hooks of one kind. A dict holds either full or legacy hooks, never both."""
     sort = getattr(owner, GLOBAL_IS_FULL if shared else IS_FULL, None)
     other = kind != "full_backward_pre_hook" and sort is not (kind == "full_backward_hook")
     return {} if other else _hook_dict(owner, kind, shared)
 
 
 def _hook_dict(holder: Any, kind: str, shared: bool) -> dict[Any, Any]:
-    """The dict in which a module keeps its hooks of this kind, or torch those of all modules."""
+    """Return the dict that keeps hooks of this kind of a module, or of all modules."""
     return getattr(holder, (_GLOBAL_VARIABLES if shared else _MODULE_ATTRIBUTES)[kind], None) or {}
 
 

@@ -1,4 +1,4 @@
-"""What a multi-grad hook is given: the gradients of several tensors, which torch collects in the hook's closure."""
+"""Reads the inputs of a multi-grad hook: the gradients of several tensors, which torch collects in a closure."""
 
 import weakref
 from typing import Any
@@ -11,16 +11,16 @@ from hookviz.recorder.unwrapped_hooks import closure_variables
 
 
 def tensor_index(hook: Any) -> int | None:
-    """Which of its tensors a part of a multi-grad hook is on; None where the hook does not wait for all of them."""
+    """Return the index of the tensor that a part of a multi-grad hook is on; None in mode "any"."""
     place = closure_variables(hook).get("idx")
     return place if isinstance(place, int) else None
 
 
 def collected_gradients(hook: Any, task: int) -> tuple[int, list[torch.Tensor | None]] | None:
-    """Which of its tensors a part of a multi-grad hook is on, and the gradients that came for the others before.
+    """Return the index of a part's tensor, and the gradients that torch has collected for the other tensors.
 
-    They are there when the hook is about to run: where a gradient has not come, or never will, is None. Before that,
-    and for a hook that runs at the first of its gradients, there is nothing to tell.
+    The gradients are complete when the hook is about to run; None stands for a gradient that has not arrived or never
+    will. Before that, and in mode "any", the result is None.
     """
     inside = closure_variables(hook)
     try:
@@ -33,7 +33,7 @@ def collected_gradients(hook: Any, task: int) -> tuple[int, list[torch.Tensor | 
 
 
 class MultiGradInputs:
-    """The gradients that a multi-grad hook is about to be given, seen without holding them while it runs."""
+    """Fingerprints of the gradients that a multi-grad hook is about to get. They are not held while it runs."""
 
     def __init__(self, probe: GradientProbe, place: int, gradients: list[torch.Tensor | None]) -> None:
         self._probe, self._place = probe, place
@@ -41,10 +41,10 @@ class MultiGradInputs:
         self._tensors = [None if gradient is None else weakref.ref(gradient) for gradient in gradients]
 
     def since(self, before: int | None, after: int | None) -> tuple[list[int | None], list[int | None], str]:
-        """The values of all before and after the hook, and what it did to those that came before the last.
+        """Return the values of all gradients before and after the hook, and its effect on the earlier gradients.
 
-        ``before`` and ``after`` are the values of the last one, at which the hook ran. One that nobody holds any more
-        is as it was.
+        ``before`` and ``after`` are the values of the last gradient, at whose arrival the hook ran. A gradient that no
+        longer exists counts as unchanged.
         """
         given = [value_of(fingerprint) for fingerprint in self._before]
         now, effect = list(given), "kept"

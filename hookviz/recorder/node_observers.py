@@ -1,4 +1,4 @@
-"""The observers on the nodes of a pass: one behind each, and one in front only where that cannot see enough."""
+"""Observers on the nodes of a pass: one behind each node, and one in front where that is not enough."""
 
 from typing import Any
 
@@ -19,16 +19,16 @@ Dict = dict[Any, Any]
 
 
 class ProbeResult(Exception):
-    """Raised in the place of a registration, by which nothing is registered."""
+    """Raised instead of registering a probe; nothing is registered."""
 
     def __init__(self, hooks: Dict | None) -> None:
         super().__init__()
         self.hooks = hooks
-        """The hooks of this kind that the node has."""
+        """The hooks of this kind on the node."""
 
 
 class _Probe:
-    """To register it on a node shows which hooks are there."""
+    """A hook that is never registered: trying to do so shows the hooks of a node."""
 
     def __call__(self, *_: Any) -> None:
         """Never called."""
@@ -38,7 +38,7 @@ PROBE = _Probe()
 
 
 class NodeObserver(Observer):
-    """The observer behind every node of a pass; it is called for each of them, so what it does counts."""
+    """The observer behind every node of a pass. It is called for each node, so its speed counts."""
 
     __slots__ = ("lock", "numbers", "pass_observer", "passes", "session")
 
@@ -48,7 +48,7 @@ class NodeObserver(Observer):
         self.pass_observer, self.numbers = running_pass.observer, running_pass.snapshot.numbers
 
     def __call__(self, *arguments: Any) -> None:
-        """A node has computed; as for any observer, what goes wrong in here must not reach the engine."""
+        """Report that a node has computed. Exceptions of hookviz must not reach the engine."""
         observer, passes = self.pass_observer, self.passes
         try:
             with self.lock, DisableTorchFunction():
@@ -66,27 +66,28 @@ class NodeObserver(Observer):
 class NodeObservers:
     """Observes the nodes of one pass.
 
-    A single observer stands behind every node and asks the engine where it is. What a node was given it sees only after
-    the node has computed, and of one that fails it sees nothing. So another one stands in front of a node that runs a
-    person's code, or sums up several gradients, or at which the pass begins; and of all nodes where one that fails
-    cannot be found by elimination (several devices compute at once; not all nodes are looked at) or may have hooks that
-    nobody reported. It does not hold the pass, which holds it: a pass is freed as soon as it is over.
+    A single observer stands behind every node and asks the engine which node it is. It sees the inputs of a node only
+    after the node has computed, and sees nothing of a node that fails. So another observer stands in front of a node
+    that runs the user's code, sums several gradients, or is a root of the pass. All nodes get one if a failing node
+    cannot be found by elimination (several devices compute at once; not all nodes are observed) or if nodes may have
+    hooks that were registered unseen. A NodeObservers does not hold its running pass, which holds it, so that the pass
+    is freed as soon as it ends.
     """
 
     def __init__(self, session: Session, registry: ObserverRegistry, late: LateHooks) -> None:
         self.session, self.registry, self.late = session, registry, late
         self.observer: NodeObserver
         self._dicts: list[Dict] = []
-        """The hooks behind each of the nodes, in their order."""
+        """The hook dict behind each node, in the order of the nodes."""
         self._numbers: dict[int, int] = {}
-        """``id`` of such a dict → its node, once somebody asks."""
+        """``id`` of such a dict → its node, filled on first use."""
         self._observes_all = False
-        """Whether an observer stands in front of every node."""
+        """Whether there is an observer in front of every node."""
 
     # -- putting observers in place
 
     def install(self, running_pass: RunningPass, everywhere: bool) -> None:
-        """Put the observers in place: ``everywhere`` in front as well, or where they are needed."""
+        """Install the observers: behind every node, and in front of all nodes (``everywhere``) or where needed."""
         snapshot, numbers, hooked = (
             running_pass.snapshot,
             running_pass.snapshot.numbers,
@@ -111,7 +112,7 @@ class NodeObservers:
                 self._install_in_front(running_pass, node, numbers[id(node)])
 
     def _install_behind(self, running_pass: RunningPass) -> dict[int, Dict]:
-        """Put the observer behind each node; the hooks of the nodes behind which a person's stand, too."""
+        """Install the observer behind each node, and return node → dict for the nodes with hooks of the user's."""
         hooked: dict[int, Dict] = {}
         self.observer = NodeObserver(self.session, running_pass)
         for node in running_pass.snapshot.nodes:
@@ -124,7 +125,7 @@ class NodeObservers:
         return hooked
 
     def observe_all_nodes(self, running_pass: RunningPass) -> None:
-        """Put an observer in front of every node: hooks may be there, or come, that nobody reports."""
+        """Put an observer in front of every node, because unreported hooks may be there or come."""
         if not self._observes_all:
             self._observes_all = running_pass.observer.checks_each_gradient = True
             running_pass.resume()
@@ -143,12 +144,12 @@ class NodeObservers:
         self.registry.add_registered(running_pass, dict_observer, observer)
 
     def _observe_between_hooks(self, running_pass: RunningPass, number: int, hooks: Dict) -> None:
-        """Hooks of a person's stand in ``hooks``: observers between them take the place of the one for all."""
+        """Replace the common observer in ``hooks`` by observers between the user's hooks."""
         del hooks[self.observer]
         self.registry.observe(running_pass, "node_post_hook", hooks, number, -1)
 
     def hook_registered(self, running_pass: RunningPass, hooks: Dict) -> None:
-        """A hook was added to a node during the pass, behind it or in front: it may be on another graph."""
+        """Handle a hook that was added during the pass, in front of a node or behind it, maybe on another graph."""
         if self.observer in hooks:
             if not self._numbers:
                 numbers = running_pass.snapshot.numbers
@@ -159,7 +160,7 @@ class NodeObservers:
             self.session.passes.nodes_got_hooks = True
 
     def uninstall(self) -> None:
-        """Take the observers behind the nodes away; those in front go with their stages."""
+        """Remove the observers behind the nodes. Those in front are removed with their dict observers."""
         for hooks in self._dicts:  # put there by ``install``, as far as it came
             hooks.pop(self.observer, None)
         self._dicts.clear()
@@ -167,9 +168,9 @@ class NodeObservers:
 
 
 def _nodes_running_user_code(snapshot: GraphSnapshot) -> set[int]:
-    """The nodes in which code of a person's runs: their backward is Python, or they have hooks in front.
+    """Return the nodes that run the user's code: their backward is in Python, or they have hooks in front.
 
-    Of the nodes that a recording saw being made it knows that they have none, but a leaf's may be older.
+    Nodes that were made during the recording have no unknown hooks, but the node of a leaf may be older.
     """
     kinds = {type(node) for node in snapshot.nodes}
     python = {kind for kind in kinds if hasattr(kind, FUNCTION_OF_NODE)}
@@ -182,7 +183,7 @@ def _nodes_running_user_code(snapshot: GraphSnapshot) -> set[int]:
 
 
 def _has_hooks_in_front(node: Node) -> bool:
-    """Whether hooks of a person's stand in front of ``node``, whenever they were registered."""
+    """Return whether the user's hooks stand in front of ``node``, whenever they were registered."""
     try:
         node.register_prehook(PROBE)
     except ProbeResult as found:

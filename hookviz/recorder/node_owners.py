@@ -1,4 +1,4 @@
-"""Which module call made a node of a graph, as far as that is certain."""
+"""Finds the module call that made a node of a graph, where that is certain."""
 
 import itertools
 import threading
@@ -17,24 +17,27 @@ from hookviz.autograd.torch_internals import next_sequence_number
 CallKey = tuple[int, int]
 """(thread, number of the first node of the outermost call) of the call that returned a node."""
 UNKNOWN_CALL = (-1, -1)
-"""The node was given to a call, and where it was made is not known."""
+"""The node is an argument of a call, and its maker is unknown."""
 
 
 class NodeOwners:
-    """Knows the maker of a node by its sequence number, which torch counts for each thread by itself."""
+    """Finds the maker of a node by its sequence number, which torch counts per thread."""
 
     def __init__(self, marks_threads: bool) -> None:
         self.marks_threads = marks_threads
-        """Whether other threads may make calls, so that the thread in which a node was made has to be noted."""
+        """Whether other threads may make calls, so that each node's thread has to be noted."""
         self._calls_by_thread: dict[int, tuple[list[int], list[int]]] = {}
-        """For each thread, which call was the innermost one from which sequence number of nodes on."""
+        """Thread → (sequence numbers, calls): from each number on, which call was the innermost."""
         self._local = threading.local()  # a thread's own number may be that of one that has ended
         self._numbers = itertools.count()
         self._marks: NodeMarks[CallKey] = NodeMarks()
-        """For each node that a call returned or was given: which call it was."""
+        """Node that a call returned or got as an argument → the key of that call."""
 
     def note_call(self, call: int) -> int:
-        """From now on ``call`` is the innermost one of this thread (-1: none); the number of its next node."""
+        """Note that ``call`` is the innermost call of this thread from now on (-1: none).
+
+        Returns the number of the thread's next node.
+        """
         numbers, calls = self._calls_by_thread.setdefault(self._thread(), ([], []))
         number: int = next_sequence_number()
         numbers.append(number)
@@ -48,15 +51,18 @@ class NodeOwners:
         return number
 
     def has_several_threads(self) -> bool:
-        """Whether calls were made in several threads, which count their nodes each by itself."""
+        """Return whether calls ran in several threads, each of which counts its own nodes."""
         return len(self._calls_by_thread) > 1
 
     def mark_inputs(self, things: Iterable[Any]) -> None:
-        """An outermost call begins with ``things``: where their nodes were made is not known."""
+        """Mark the nodes of an outermost call's arguments: their maker is unknown."""
         self._mark(things, UNKNOWN_CALL)
 
     def mark_outputs(self, things: Iterable[Any], since: int) -> None:
-        """A call returns ``things``; the first node of the outermost call around it had the number ``since``."""
+        """Mark the nodes that a call returns.
+
+        ``since`` is the number of the first node of the outermost call around it.
+        """
         self._mark(things, (self._thread(), since))
 
     def _mark(self, things: Iterable[Any], call: CallKey) -> None:
@@ -66,7 +72,7 @@ class NodeOwners:
                     self._marks.put(thing.grad_fn, call)
 
     def sweep(self) -> None:
-        """Forget the nodes that are gone."""
+        """Forget nodes that no longer exist."""
         self._marks.sweep()
 
     def close(self) -> None:
@@ -74,7 +80,7 @@ class NodeOwners:
         self._marks.clear()
 
     def find_owners(self, nodes: Sequence[Node]) -> dict[int, int]:
-        """``id`` of a node → the call that made it, for each of ``nodes`` (no leaf's) of which that is certain."""
+        """Map the ``id`` of a node to the call that made it, for the nodes (leaves excepted) where that is certain."""
         inner = {id(node): node for node in nodes if graph.leaf_of(node) is None}
         here = self._thread()
         if self._calls_by_thread.keys() <= {here}:
@@ -92,9 +98,9 @@ class NodeOwners:
         return calls[spot - 1] if spot else -1
 
     def _possible_threads(self, nodes: Mapping[int, Node]) -> dict[int, set[int]]:
-        """The threads that may have made each node.
+        """Return the threads that may have made each node.
 
-        A call's nodes lie between what it returned and what it was given, and were made in its thread.
+        The nodes of a call lie between its outputs and its inputs, and were made in its thread.
         """
         returned = {key: call for key, node in nodes.items() if (call := self._marks.get(node)) is not None}
         found: dict[int, set[int]] = {}
@@ -110,7 +116,7 @@ class NodeOwners:
         return found
 
     def renumber(self, renumbered: Mapping[int, int]) -> None:
-        """Calls got new numbers (old → new); what is not among them is forgotten."""
+        """Renumber the calls (old → new), and forget those that are not in the mapping."""
         for thread, (numbers, made) in self._calls_by_thread.items():
             made = [renumbered.get(call, -1) for call in made]
             new = [i for i, call in enumerate(made) if call != (made[i - 1] if i else -1)]

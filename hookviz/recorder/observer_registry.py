@@ -1,4 +1,4 @@
-"""The hook dicts in which the observers of a recording stand, and hooks that are put there while a pass runs."""
+"""Keeps the observed hook dicts of a recording's passes, and handles hooks that are added during a pass."""
 
 from typing import Any
 
@@ -13,15 +13,15 @@ from hookviz.support.interrupts import Uninterrupted
 
 
 class ObserverRegistry:
-    """Puts observers around the hooks of the passes that run; passes through the same graph share them."""
+    """Puts observers between the hooks of running passes. Passes through the same graph share them."""
 
     def __init__(self, session: Session, owners: GraphOwners) -> None:
         self.session, self.owners = session, owners
         self._known: dict[Any, HookDictObserver] = {}
-        """``id`` of a dict or list of hooks → its stage."""
+        """``id`` of a dict or list of hooks → its observer."""
 
     def observe(self, running_pass: RunningPass, kind: str, hooks: Any, node: int, output: int) -> None:
-        """Put observers around the hooks in ``hooks``; a dict that does not exist, or holds none, is left alone."""
+        """Put observers between the hooks in ``hooks``, unless it is None or empty."""
         if not hooks or node not in running_pass.snapshot.out_edges:
             return
         dict_observer = self._known.get(id(hooks))
@@ -31,7 +31,7 @@ class ObserverRegistry:
         self._use(running_pass, dict_observer)
 
     def add_registered(self, running_pass: RunningPass, dict_observer: HookDictObserver, observer: Observer) -> None:
-        """``observer`` was registered on a node, where its ``dict_observer`` or that of a pass around this one stands."""
+        """Add an ``observer`` that was registered on a node, where an enclosing pass may observe the dict already."""
         known = self._known.setdefault(id(dict_observer.dict), dict_observer)
         if known is not dict_observer:
             del dict_observer.dict[observer]
@@ -40,7 +40,7 @@ class ObserverRegistry:
         self._use(running_pass, known)
 
     def observe_modules(self, running_pass: RunningPass) -> None:
-        """Put observers into the lists of full backward hooks, which hang on two nodes of each call."""
+        """Put observers into the lists of full backward hooks, which torch calls at two nodes of each module call."""
         ends: dict[Any, dict[bool, HookDictObserver]] = {}
         for dict_observer in [
             dict_observer
@@ -84,22 +84,22 @@ class ObserverRegistry:
     # -- hooks that are registered during a pass
 
     def is_observed(self, hooks: Any) -> bool:
-        """Whether observers stand in the dict ``hooks``."""
+        """Return whether there are observers in the dict ``hooks``."""
         return id(hooks) in self._known
 
     def node_hook_added(self, hooks: Any) -> None:
-        """A hook was added to the dict of a node on which no observers stand but that which stands on all."""
+        """Handle a hook that was added to a node's dict which holds at most the common observer."""
         with Uninterrupted():
             for running_pass in self.session.passes:
                 running_pass.node_observers.hook_registered(running_pass, hooks)
 
     def reinstall(self, hooks: Any) -> None:
-        """A hook was added to a dict in which observers stand; stages already running are unaffected."""
+        """Reinstall the observers in a dict that got a hook. Iterations that are running are not affected."""
         with Uninterrupted():
             self._known[id(hooks)].install()
         for running_pass in self.session.passes:
             running_pass.observer.checks_each_gradient = True
 
     def release(self, running_pass: RunningPass) -> None:
-        """A pass is over: the observers that no other pass uses are taken out."""
+        """Remove the observers that no other pass uses, at the end of a pass."""
         release_observers(running_pass.dict_observers, self._known)

@@ -1,4 +1,4 @@
-"""The optimizer steps of a recording: each step, and the hooks that torch runs before and after it."""
+"""Records optimizer steps, and the hooks that torch runs before and after each step."""
 
 import sys
 import weakref
@@ -23,30 +23,30 @@ from hookviz.trace import HookPlace, ModuleRow, StepRow
 Hook = Callable[..., Any]
 
 MAX_COMPARED = 4096
-"""Parameters and gradients of up to so many numbers in all are compared number by number around each hook."""
+"""Up to this many parameters and gradients in all are compared number by number around each hook."""
 
 STEP_CODE = profile_step(print).__code__ if profile_step else None
-"""The code that torch puts around the step of every optimizer, and that runs the hooks."""
+"""The code that torch wraps around the step of every optimizer, and that runs the hooks."""
 
 
 def is_called_by_step() -> bool:
-    """Whether the caller of our caller is torch, running an optimizer's step."""
+    """Return whether the caller's caller is torch's code around an optimizer's step."""
     return sys._getframe(2).f_code is STEP_CODE and not torch.compiler.is_compiling()
 
 
 class OptimizerStep:
-    """One step of an optimizer while it runs."""
+    """One step of an optimizer, while it runs."""
 
     def __init__(self, number: int, earlier_exception: int | None) -> None:
         self.number, self.earlier_exception = number, earlier_exception
         self.entry: tuple[Any, ...] | None = None
-        """(kind, whether it is one of all optimizers, key, function, place) of the hook that is running."""
+        """(kind, whether it is a global hook, key, function, place) of the hook that is running."""
         self.seen_before: tuple[Any, ...] = ()
-        """What was seen before that hook ran."""
+        """The snapshot from before that hook."""
 
 
 class OptimizerTracker:
-    """Follows the optimizers that are stepped in the thread of a recording."""
+    """Follows the optimizer steps in the thread of a recording."""
 
     def __init__(self, session: Session) -> None:
         self.session, self.trace = session, session.trace
@@ -54,15 +54,15 @@ class OptimizerTracker:
         self._running: list[OptimizerStep] = []
 
     def is_following(self) -> bool:
-        """Whether the step that runs, or begins, in the thread of the recording is one that is followed."""
+        """Return whether the step that is running or about to run in this thread is recorded."""
         return bool(self._running) or self.session.sampler.was_recorded()
 
     def begin(self, optimizer: Optimizer) -> None:
-        """A step begins: its hooks are about to run."""
+        """Begin a step, before its hooks run."""
         self._running.append(OptimizerStep(self.number(optimizer), self.session.exceptions.enter()))
 
     def step_done(self, optimizer: Optimizer) -> None:
-        """The step itself is over; torch is about to run the hooks after it."""
+        """Record that the step itself is done, before torch runs the hooks after it."""
         if not self._running:  # the recording began inside this step
             return
         count = sum(len(group["params"]) for group in optimizer.param_groups)
@@ -70,7 +70,7 @@ class OptimizerTracker:
         self._log("optimizer_step", self._running[-1], after=len(self.trace.values) - 1)
 
     def end(self, error: BaseException | None) -> None:
-        """The step and its hooks have run, or ``error`` ended them."""
+        """End a step: its hooks have run, or ``error`` ended it."""
         if not self._running:
             return
         step = self._running.pop()
@@ -81,12 +81,12 @@ class OptimizerTracker:
             self._log("exception", step, hook=hook, error=exception_text(error))
 
     def before_hook(self, entry: tuple[Any, ...], given: tuple[Any, ...]) -> None:
-        """A hook is about to be called."""
+        """Take a snapshot before a hook is called."""
         if self._running:
             self._running[-1].entry, self._running[-1].seen_before = entry, _snapshot_optimizer(*given)
 
     def after_hook(self, given: tuple[Any, ...]) -> None:
-        """The hook that was called has run."""
+        """Record what the hook that just ran has changed."""
         if not self._running:
             return
         step = self._running[-1]
@@ -99,7 +99,7 @@ class OptimizerTracker:
         step.entry = None
 
     def alive_optimizers(self) -> Iterator[tuple[str, Optimizer]]:
-        """(name, optimizer) of every optimizer that was stepped and is still there."""
+        """Yield (name, optimizer) for every optimizer that was stepped and still exists."""
         for reference, number in self._numbers.values():
             optimizer = reference()
             if optimizer is not None:
@@ -111,7 +111,7 @@ class OptimizerTracker:
         return hook_row(self.trace, None, kind, -1, -1, key, function, module=owner, flags=flags)
 
     def number(self, optimizer: Optimizer) -> int:
-        """The number of an optimizer in the trace."""
+        """Return the number of an optimizer in the trace."""
         reference, number = self._numbers.get(id(optimizer), (None, 0))
         if reference is None or reference() is not optimizer:
             kind, number = type(optimizer).__name__, len(self.trace.optimizers)
@@ -126,9 +126,10 @@ class OptimizerTracker:
 
 
 def _snapshot_optimizer(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
-    """What hooks may replace (the arguments), and edit: parameters and gradients, settings.
+    """Snapshot what hooks may replace (the arguments) and edit (parameters and gradients, settings).
 
-    A write through ``.data`` leaves no mark, so the numbers are compared, too, where they are few: last, or None.
+    A write through ``.data`` leaves the version as it is. So the last item holds the numbers themselves, or None if
+    there are too many.
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     held = [*parameters, *(p.grad for p in parameters if p.grad is not None)]
@@ -141,7 +142,7 @@ def _snapshot_optimizer(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[A
 
 
 def _setting_fingerprint(value: Any) -> Any:
-    """What a setting shows without running anybody's code; it differs once the setting is changed."""
+    """Return what identifies the value of a setting, without running the user's code."""
     if isinstance(value, torch.Tensor):
         return id(value), fingerprint_of(value).mark, _read_numbers([value])
     if isinstance(value, (tuple, list)):
@@ -150,7 +151,7 @@ def _setting_fingerprint(value: Any) -> Any:
 
 
 def _read_numbers(tensors: list[torch.Tensor]) -> str | None:
-    """All numbers in ``tensors``; None where they are many, or cannot be read at once."""
+    """Return all numbers in ``tensors`` as text; None if there are too many, or they cannot be read at once."""
     plain = all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.is_cpu for tensor in tensors)
     if not plain or sum(tensor.numel() for tensor in tensors) > MAX_COMPARED:
         return None
@@ -162,17 +163,17 @@ def _read_numbers(tensors: list[torch.Tensor]) -> str | None:
 
 
 class ObservedStepHooks(UserDict[Any, Hook]):
-    """A dict of step hooks that looks at what passes between them whenever torch runs them, and is that dict otherwise.
+    """A dict of step hooks with observers between them while torch runs them in a recorded step.
 
-    Nothing is put into the dict itself: torch goes through it as it stands, so that a hook which changes it on the way
-    gets the same error or none as ever; and steps of other threads never meet it half changed.
+    Nothing is put into the dict itself. torch iterates over it directly, so a hook that changes the dict meanwhile gets
+    the usual error, and steps of other threads never see it half changed.
     """
 
     def __init__(self, kind: str, hooks: Any, here: Callable[[], OptimizerTracker | None], *, shared: bool) -> None:
         self.data, self.kind, self.shared, self.here = hooks, kind, shared, here
 
     def values(self) -> Any:
-        """The hooks; in a step of a thread that is observed, with something that looks before and after each."""
+        """Return the hooks; in an observed step, with an observer before and after each."""
         tracker = self.here() if is_called_by_step() else None
         if tracker is None:
             return self.data.values()
@@ -182,7 +183,7 @@ class ObservedStepHooks(UserDict[Any, Hook]):
 
 
 class _StepHookWatcher:
-    """Looks before and after each hook of one dict in one step."""
+    """Observes before and after each hook of one dict in one step."""
 
     def __init__(self, hooks: ObservedStepHooks, tracker: OptimizerTracker) -> None:
         self.kind, self.shared, self.tracker = hooks.kind, hooks.shared, tracker
@@ -204,13 +205,13 @@ class _StepHookWatcher:
 
 
 class StepHooksDescriptor:
-    """Stands on the class of all optimizers for the attribute that holds an optimizer's own step hooks."""
+    """A descriptor on the Optimizer class for the attribute that holds an optimizer's own step hooks."""
 
     def __init__(self, name: str, kind: str, here: Callable[[], OptimizerTracker | None]) -> None:
         self.name, self.kind, self.here = name, kind, here
 
     def __get__(self, optimizer: Optimizer | None, owner: type) -> Any:
-        """The dict of hooks, and to torch in a step: the same with observers between them."""
+        """Return the hook dict; to torch in a recorded step, return it with observers between the hooks."""
         hooks = None if optimizer is None else vars(optimizer).get(self.name)
         if hooks is None or optimizer is None:
             raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")

@@ -1,4 +1,4 @@
-"""Large parameters, whose numbers a recording leaves unread unless a pass shows NaN or Inf."""
+"""Reads the numbers of large parameters, which a recording leaves unread unless a pass has NaN or Inf."""
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.graph_tensors import has_no_memory
@@ -9,10 +9,10 @@ from hookviz.trace.values import size_of
 
 
 def measure_unread_leaves(trace: TraceData, snapshot: GraphSnapshot) -> None:
-    """Measure the leaves of a pass that were too large to be read, if the pass that is over shows NaN or Inf.
+    """Measure the unread leaves of a pass that has ended, if it has NaN or Inf.
 
-    It shows in what a model returned, or in the gradient of such a leaf. A leaf that was written to since the pass
-    began is not what it was, and stays unread.
+    The NaN or Inf may be in the output of a model, or in the gradient of such a leaf. A leaf that was written to since
+    the pass began stays unread.
     """
     if not snapshot.tensors.unread or not _shows_nonfinite(trace, snapshot):
         return
@@ -25,9 +25,9 @@ def measure_unread_leaves(trace: TraceData, snapshot: GraphSnapshot) -> None:
 
 
 def _leaf_rows(trace: TraceData, snapshot: GraphSnapshot) -> dict[int, int]:
-    """Node → the place among ``trace.tensors`` of each leaf of a pass.
+    """Map the node of each leaf of a pass to its index in ``trace.tensors``.
 
-    Rows of the pass around this one can stand between them: a hook may call ``retain_grad()`` on one of its tensors.
+    Rows of the enclosing pass may stand between them, since a hook may call ``retain_grad()`` on one of its tensors.
     """
     places = range(snapshot.tensors.first, len(trace.tensors))
     rows = ((place, trace.tensors[place]) for place in places)
@@ -35,7 +35,7 @@ def _leaf_rows(trace: TraceData, snapshot: GraphSnapshot) -> dict[int, int]:
 
 
 def _shows_nonfinite(trace: TraceData, snapshot: GraphSnapshot) -> bool:
-    """Whether a model returned NaN or Inf before this pass, or an unread leaf got such a gradient in it."""
+    """Return whether a model returned NaN or Inf before this pass, or an unread leaf got such a gradient in it."""
     for row in reversed(as_stored(trace.rows, snapshot.first_row)):
         if type(row) is not StepRow or row.pass_id != snapshot.pass_id:
             continue

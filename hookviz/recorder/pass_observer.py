@@ -1,4 +1,4 @@
-"""One backward pass: what the observers see in it, written down as steps."""
+"""Observes one backward pass: writes what its observers see as steps."""
 
 from typing import Any
 
@@ -17,11 +17,11 @@ from hookviz.trace import Place, StepRow, TraceData
 from hookviz.trace.rows import Subject
 
 SMALL_GRAPH = 256
-"""In graphs with no more nodes than this hooks are expected that were registered unseen."""
+"""In graphs with up to this many nodes hookviz also looks for hooks that were registered unseen."""
 
 
 class PassObserver(GradientFlow):
-    """What the observers of one pass report to: it writes down what hooks do, and how the pass ends."""
+    """Gets the reports of a pass's observers; writes what hooks do, and how the pass ends."""
 
     def __init__(self, trace: TraceData, snapshot: GraphSnapshot, owners: GraphOwners) -> None:
         super().__init__(trace, snapshot)
@@ -29,17 +29,17 @@ class PassObserver(GradientFlow):
         self.task: int | None = None
         self.running: dict[HookDictObserver, HookIteration[Fingerprint | None]] = {}
         self.targets: list[Place] | None = None
-        """Where the gradients arrive that were asked for, if only some were, so that not every node runs."""
+        """Places of the gradients that were requested, if only some were; then not every node runs."""
         self._snapshot = snapshot
         self._multi_grad_inputs: MultiGradInputs | None = None
-        """What the multi-grad hook that comes next is given."""
+        """The inputs of the multi-grad hook that runs next."""
         self._refused_hook: int | None = None
-        """The first post-accumulate hook that returned something: torch runs them all before it refuses that."""
+        """The first post-accumulate hook that returned something. torch runs the others before it refuses that."""
 
     # -- what the observers report
 
     def enter(self, dict_observer: HookDictObserver, arguments: tuple[Any, ...]) -> list[Fingerprint | None]:
-        """The first observer of a stage was called: note all that happened before it."""
+        """Handle the first observer of a dict: record everything that happened before it."""
         if dict_observer.kind == "node_pre_hook":
             return self._collect_inputs(dict_observer.node, arguments[0])
         if dict_observer.kind == "node_post_hook":
@@ -55,7 +55,10 @@ class PassObserver(GradientFlow):
         return [self._probe.fingerprint(tensor) for tensor in extract_gradients(dict_observer, arguments)]
 
     def before_hook(self, hook: Hook) -> None:
-        """``hook`` is called next. What a multi-grad hook has collected is gone after it: it is looked at now."""
+        """Read the collected gradients if ``hook``, which runs next, is a multi-grad hook.
+
+        Torch drops them after it.
+        """
         found = unwrap_hook(hook)
         given = collected_gradients(hook, current_task()) if found is not None and found.waits else None
         self._multi_grad_inputs = None if given is None else MultiGradInputs(self._probe, *given)
@@ -67,7 +70,7 @@ class PassObserver(GradientFlow):
         iteration: HookIteration[Fingerprint | None],
         arguments: tuple[Any, ...],
     ) -> Any:
-        """One of the user's hooks has run: compare what was there before it with what is there now."""
+        """Record that one of the user's hooks has run, by comparing the gradients before it with those after it."""
         gradients = extract_gradients(dict_observer, arguments)
         count = len(arguments[1]) if dict_observer.kind == "full_backward_hook" else len(gradients)
         now, effect = self._probe.compare(iteration.last[:count], gradients[:count])
@@ -112,7 +115,7 @@ class PassObserver(GradientFlow):
         return now + outputs
 
     def node_ran(self, node: int, made: Gradients, given: Gradients) -> None:
-        """A node behind which no hook of a person's stands has made these gradients of those that it was given."""
+        """Record that a node without hooks of the user's behind it has computed ``made`` from ``given``."""
         if node in self._leaves:
             self._note_inputs(node, given)
             self._log_accumulate(node)
@@ -123,7 +126,7 @@ class PassObserver(GradientFlow):
             self._send(node, self._log_compute(node, made, incoming))
 
     def leave(self, dict_observer: HookDictObserver, last: list[Fingerprint | None]) -> None:
-        """The last observer of a stage was called: what it saw is what goes on from here."""
+        """Handle the last observer of a dict: what it saw is what moves on."""
         if dict_observer.kind == "node_pre_hook":
             self._incoming[dict_observer.node] = last
             self._computing = dict_observer.node
@@ -137,7 +140,7 @@ class PassObserver(GradientFlow):
     # -- how it ended
 
     def log_failure(self, error: BaseException) -> None:
-        """The pass raised: say which hook or node did, and keep no reference to the exception."""
+        """Record that the pass raised: name the hook or node that did, and keep no reference to the exception."""
         text = exception_text(error)
         if self.running:
             dict_observer, iteration = list(self.running.items())[-1]
@@ -153,9 +156,10 @@ class PassObserver(GradientFlow):
             )
 
     def _find_failing_node(self) -> int:
-        """The node that was about to run, or did, and what it was given; -1 if it cannot be found by elimination.
+        """Return the node that was about to run or running, and record its inputs; -1 if elimination does not find it.
 
-        What it was given is what was sent to it: where several gradients are summed up, an observer stands in front.
+        Its input is the gradient that was sent to it: in front of a node that sums several gradients stands an
+        observer.
         """
         ran = {row.node for row in self.trace.rows[self._snapshot.first_row :] if self._is_node_run(row)}
         if not (ran or self._incoming):  # the engine has not begun
@@ -172,7 +176,7 @@ class PassObserver(GradientFlow):
         return row.pass_id == self.number and row.kind in ("compute", "accumulate")
 
     def log_returned(self, places: list[Place | None], gradients: Gradients) -> None:
-        """``torch.autograd.grad`` gives back ``gradients`` for the tensors at ``places``."""
+        """Record the ``gradients`` that ``torch.autograd.grad`` returns for the tensors at ``places``."""
         for place, gradient in zip(places, gradients, strict=True):
             if place is None:
                 continue

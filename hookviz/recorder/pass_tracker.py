@@ -1,4 +1,7 @@
-"""The backward passes of a recording: observers go into the graph before each pass, and come out after it."""
+"""Tracks the backward passes of a recording:
+
+puts observers into the graph before each pass, and removes them after it.
+"""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -33,7 +36,7 @@ from hookviz.trace import Note
 
 
 class PassTracker:
-    """Observes each backward pass of a recording from its beginning to its end. None of this may raise."""
+    """Observes each backward pass from begin to end. None of its methods may raise."""
 
     def __init__(
         self,
@@ -52,20 +55,20 @@ class PassTracker:
         self.observers = ObserverRegistry(session, calls.owners)
         self.late_hooks = LateHooks(self.observers, session.passes)
         self.packs_saved_tensors = saved_tensors_are_packed()
-        """Whether hooks may pack what nodes save."""
+        """Whether hooks may pack the tensors that nodes save."""
         self._fetched = 0
-        """How many values of the trace are no longer on a device."""
+        """Number of values at the start of the trace that are no longer on a device."""
         self._last_begun = 0
-        """How many steps there were when the last pass began."""
+        """Number of steps when the last pass began."""
         self._first_node: int = next_sequence_number()
-        """The number of the first node that could be made while this records."""
+        """Sequence number of the first node that could be made since the recording began."""
         self._next_node = self._first_node
-        """The number of the first node that could be made since the last pass began."""
+        """Sequence number of the first node that could be made since the last pass began."""
 
     # -- a pass begins
 
     def begin(self, roots: Sequence[Any], gradients: Gradients, *flags: Any, **named: Any) -> RunningPass | None:
-        """Put observers into the graph below ``roots``; None where the pass has to run unobserved."""
+        """Put observers into the graph below ``roots``; return None if the pass has to run unobserved."""
         self._end_interrupted()
         other_thread = threading.get_ident() != self.session.thread
         if not self.session.sampler.begin() or (other_thread and not self._passes_through_models(roots)):
@@ -82,13 +85,13 @@ class PassTracker:
         return running_pass
 
     def _end_interrupted(self) -> None:
-        """Where an interrupt has kept a pass of this thread from being ended, end it before the next one begins."""
+        """End a pass of this thread that an interrupt has kept from being ended, before the next pass begins."""
         if self.session.passes and is_outermost():
             for running_pass in self.session.passes.in_this_thread():
                 self.end(running_pass)
 
     def _passes_through_models(self, roots: Sequence[Any]) -> bool:
-        """Whether a pass in another thread goes through a model that was given."""
+        """Return whether a pass in another thread goes through one of the given models."""
         with suppress(Exception), self.session.lock, DisableTorchFunction(), hidden_from_tools():
             nodes = graph.walk([node for node, _ in map(graph.edge_of, roots) if node is not None])
             found = bool(self.owners.find_owners(nodes))
@@ -120,7 +123,7 @@ class PassTracker:
         return running_pass
 
     def _gc_paused_if_large(self, running_pass: RunningPass) -> AbstractContextManager[None]:
-        """Keeps the collector from running where a pass begins through many nodes, judged by their numbers."""
+        """Pause the garbage collector while a pass with many nodes begins; their sequence numbers tell how many."""
         made: int = next_sequence_number()
         running_pass.large, self._next_node = made - self._next_node > SMALL_GRAPH, made
         return gc_paused() if running_pass.large else nullcontext()
@@ -128,7 +131,7 @@ class PassTracker:
     def _observe(
         self, running_pass: RunningPass, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]
     ) -> None:
-        """Write the graph into the trace, put the observers in place, and note what goes in at the roots."""
+        """Write the graph into the trace, install the observers, and record the seeds."""
         snapshot, observer = running_pass.snapshot, running_pass.observer
         self.session.notes.add_saved_tensor_hooks()
         places = snapshot.take(roots, self._tensor_names(), self._followed_nodes)
@@ -164,11 +167,14 @@ class PassTracker:
 
     @property
     def _followed_nodes(self) -> Only | None:
-        """What says which nodes are looked at, if not all are."""
+        """The function that selects the nodes to observe; None for all nodes."""
         return None if self.module_filter.patterns is None else self.owners.followed_nodes
 
     def _tensor_names(self) -> dict[str, torch.Tensor]:
-        """Name → tensor: those given by hand, parameters under their modules' names, and variables."""
+        """Return name → tensor:
+
+        the given names, parameters by the names of their modules, and the caller's variables.
+        """
         found = graph.variables(graph.caller())
         # Of two names for one tensor the first counts; of two tensors under one name, too. A loop over all parameters
         # leaves a variable behind that holds the last of them: the module's name says more.
@@ -179,19 +185,25 @@ class PassTracker:
         return names
 
     def _may_have_unknown_hooks(self, snapshot: GraphSnapshot) -> bool:
-        """Whether hooks may be there that were registered unseen: before the recording, or in a pass left out."""
+        """Return whether hooks may have been registered unseen:
+
+        before the recording, or in a pass that was left out.
+        """
         older = snapshot.oldest < self._first_node
         return older or self.session.sampler.every > 1 or self.owners.node_owners.has_several_threads()
 
     def _cannot_eliminate_nodes(self, snapshot: GraphSnapshot) -> bool:
-        """Whether a node that fails could not be found by elimination: not all are seen, or several run at once."""
+        """Return whether a failing node cannot be found by elimination:
+
+        not all are observed, or several run at once.
+        """
         on_devices: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         return len(snapshot.nodes) < len(snapshot.walked) or on_devices or self.ranks.is_distributed()
 
     # -- a pass ends
 
     def pass_returned(self, running_pass: RunningPass, gradients: Any) -> None:
-        """The pass has run; ``autograd.grad`` has its result."""
+        """Record that the pass has returned; the result of ``autograd.grad`` is ``gradients``."""
         self.session.exceptions.leave(running_pass.earlier_exception)
         self.session.guard(self.ranks.pass_ended)
         inputs = running_pass.inputs
@@ -199,13 +211,13 @@ class PassTracker:
             self.session.guard(running_pass.observer.log_returned, inputs, gradients)
 
     def pass_raised(self, running_pass: RunningPass, error: BaseException) -> None:
-        """The pass has raised: what was seen of it stays, and the last step names what ended it."""
+        """Record that the pass has raised ``error``. The last step names the hook or node that did."""
         with suppress(Exception), self.session.lock:
             if self.session.exceptions.is_new(error):
                 running_pass.observer.log_failure(error)
 
     def end(self, running_pass: RunningPass) -> None:
-        """Take every observer of this pass out and let go of its nodes."""
+        """Remove all observers of this pass and release its nodes."""
         with Uninterrupted(), self.session.lock, gc_paused() if running_pass.large else nullcontext():
             running_pass.node_observers.uninstall()
             self.observers.release(running_pass)
@@ -220,18 +232,18 @@ class PassTracker:
         self.session.attempt(self.retention.trim_if_needed)
 
     def fetch_values(self) -> None:
-        """Bring over the values that are still on a device."""
+        """Fetch the values that are still on a device."""
         self._fetched = fetch_pending(self.trace.values, self._fetched)
 
     # -- what is remembered of nodes and tensors
 
     def sweep(self) -> None:
-        """Let go of what was stored on nodes that are gone."""
+        """Release what was stored on nodes that no longer exist."""
         for marks in (self.owners.node_owners, self.scales, self.late_hooks):
             marks.sweep()
 
     def renumber(self, nodes: Mapping[int, int]) -> None:
-        """Passes were dropped: the nodes that are left have new numbers (old → new)."""
+        """Renumber the nodes (old → new), because passes were dropped."""
         self.saved_tensors.numbers_left = MAX_SAVED_NUMBERS
         self.numbering.renumber(nodes)
         self.late_hooks.forget_dead_hooks()
@@ -239,7 +251,7 @@ class PassTracker:
         self._fetched = 0  # values have moved up, also those that are still on a device
 
     def close(self) -> None:
-        """End the passes that still run and leave no mark on any node."""
+        """End the passes that still run, and remove all marks from nodes."""
         for running_pass in reversed(list(self.session.passes)):
             self.end(running_pass)
         self.late_hooks.close()

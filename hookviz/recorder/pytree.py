@@ -1,4 +1,4 @@
-"""What a module is given and what it returns: tensors and other things, each under the path that leads to it."""
+"""Flattens the arguments and outputs of modules into leaves, each with the path that leads to it."""
 
 import dataclasses
 import inspect
@@ -15,25 +15,25 @@ from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import Row
 
 MAX_DEPTH, MAX_PARTS = 6, 64
-"""How deep containers are opened, and into how many things one is taken apart; a last thing counts those left out."""
+"""How deep containers are opened, and into how many parts; one more part counts those left out."""
 
 _SAFE_REPR_TYPES = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
-"""Types whose ``repr`` runs no code of anybody's and says it all."""
+"""Types whose ``repr`` runs no code of the user's and is complete."""
 
 
 class PytreeLeaf(NamedTuple):
-    """A thing in a structure at one moment, seen without holding it."""
+    """A leaf of a structure at one moment, without holding it."""
 
     label: str
     fingerprint: Fingerprint | None
-    """Of a tensor; None for anything else."""
+    """The fingerprint of a tensor; None for other objects."""
     identity: int
     value: int
-    """Its number among the values of the trace."""
+    """The number of its value in the trace."""
 
 
 def arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """(label, thing) for everything a module is called with, under the names that its ``forward`` gives them."""
+    """Yield (label, object) for the leaves of a module's arguments, labelled by the parameters of its ``forward``."""
     names = _forward_parameter_names(getattr(type(module), "forward", None))  # a scripted one has none
     args = args if isinstance(args, tuple) else (args,)
     for i, thing in enumerate(args):
@@ -43,11 +43,11 @@ def arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> 
 
 
 _parameter_names_cache: WeakKeyDictionary[Any, tuple[str, ...]] = WeakKeyDictionary()
-"""Weak, since a function keeps all that it refers to."""
+"""Weak keys, since a function keeps everything that it refers to alive."""
 
 
 def _forward_parameter_names(forward: Any) -> tuple[str, ...]:
-    """The positional parameters of a module's ``forward``, less ``self``."""
+    """Return the names of the positional parameters of a module's ``forward``, without ``self``."""
     with suppress(KeyError, TypeError):
         return _parameter_names_cache[forward]
     try:
@@ -61,7 +61,7 @@ def _forward_parameter_names(forward: Any) -> tuple[str, ...]:
 
 
 def leaves(label: str, thing: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """(label, thing) for each thing in nested tuples, lists, dicts and dataclasses.
+    """Yield (label, object) for each leaf of nested tuples, lists, dicts and dataclasses.
 
     >>> list(leaves("x", {"a": (1, 2)}))
     [("x['a'][0]", 1), ("x['a'][1]", 2)]
@@ -77,15 +77,15 @@ def leaves(label: str, thing: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
 
 
 class _More(int):
-    """So many things that are not taken apart."""
+    """The number of parts that are left out."""
 
 
 class _Unreadable(str):
-    """A thing that cannot be read, by the exception that says so."""
+    """The name of the exception that reading a field raised."""
 
 
 def _container_parts(thing: Any) -> list[tuple[str, Any]] | None:
-    """(path, part) for each part of a container; None for anything else, for an empty one, and where it refuses."""
+    """Return (path, part) for each part of a container; None for an empty one, for other objects, and on an error."""
     try:
         return None if isinstance(thing, torch.Size) or not is_container(thing) else _open_container(thing)
     except Exception:  # a class of a person's has its own code for this
@@ -102,7 +102,7 @@ def _open_container(thing: Any) -> list[tuple[str, Any]]:
 
 
 def _field_value(thing: Any, name: str) -> Any:
-    """A field of a dataclass, which may be computed when it is asked for."""
+    """Return the value of a dataclass field, which may be computed on access."""
     try:
         return getattr(thing, name)
     except Exception as error:
@@ -110,7 +110,7 @@ def _field_value(thing: Any, name: str) -> Any:
 
 
 def is_container(thing: Any) -> bool:
-    """Whether ``thing`` is a container that can be taken apart without running anybody's code."""
+    """Return whether ``thing`` is a non-empty container that can be opened without running the user's code."""
     if isinstance(thing, (tuple, list, dict)):
         return len(thing) > 0
     return dataclasses.is_dataclass(thing) and not isinstance(thing, type)
@@ -121,7 +121,7 @@ def _key_text(key: Any) -> str:
 
 
 def object_row(thing: Any) -> Row:
-    """What a trace keeps of a thing that is not a tensor: what it is, in its own words where they are safe to ask for.
+    """Return the row of a value that is not a tensor: its type, and its ``repr`` if that is safe to call.
 
     >>> row_of(0.5)[-1].text
     '0.5'

@@ -1,4 +1,4 @@
-"""One recording: the parts that it is made of, and in which order they begin and end."""
+"""One recording: its components, and the order in which they begin and end."""
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from hookviz.trace.dropped_passes import Renumbered
 
 
 class Recording:
-    """Observes the module calls, backward passes and optimizer steps of one thread into one trace."""
+    """Records the module calls, backward passes and optimizer steps of one thread into one trace."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class Recording:
         self.trace, self.session = trace, Session(trace, every)
         self.thread, self.sampler = self.session.thread, self.session.sampler
         self.with_statement: weakref.ref[object] | None = None
-        """The ``with`` statement whose block this records: once it is gone, the recording is over."""
+        """The ``with`` statement of the recording; once it no longer exists, the recording has ended."""
         self.missed_passes = False
-        """Whether a pass ran in a thread that no recording followed."""
+        """Whether a pass ran in a thread that no recording follows."""
         self.calls = CallTracker(self.session, models, ModuleFilter(models, only))
         self.optimizers = OptimizerTracker(self.session)
         self.scales = ScaleTracker(self.session, self.optimizers)
@@ -49,7 +49,7 @@ class Recording:
         self._unobserved = UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers, tuple(models))
 
     def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
-        """Call one of our own functions; a fault in it must not reach the user."""
+        """Call one of our own functions, and report its exceptions instead of raising them to the user."""
         return self.session.guard(act, *arguments)
 
     # -- a module is called; none of this may raise
@@ -57,7 +57,7 @@ class Recording:
     def begin_call(
         self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> ModuleCall | None:
-        """``module`` is called; None where the call cannot be observed."""
+        """Begin a call of ``module``; return None if the call cannot be observed."""
         session = self.session
         try:
             with session.lock, DisableTorchFunction(), hidden_from_tools():
@@ -69,7 +69,7 @@ class Recording:
             return None
 
     def end_call(self, call: ModuleCall | None, depth: int) -> None:
-        """A call is over, ``depth`` calls are around it. A call that cannot be observed leaves no step."""
+        """End a call with ``depth`` calls around it. A call that cannot be observed leaves no step."""
         self.session.guard(self._end_call, call, depth)
 
     def _end_call(self, call: ModuleCall | None, depth: int) -> None:
@@ -83,24 +83,24 @@ class Recording:
     # -- what was seen is outdated
 
     def forget(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Refer to none of ``tensors`` any longer: what they are to hold next is not what was seen."""
+        """Forget the fingerprints of ``tensors``, which are about to get other contents."""
         for tensor in tensors:
             self.passes.numbering.forget(tensor)
             self.calls.probe.forget(tensor)
 
     def _is_idle(self) -> bool:
-        """Whether neither a pass nor a module call is running, in whatever thread."""
+        """Return whether neither a pass nor a module call is running in any thread."""
         return not self.session.passes and not self.calls.is_busy()
 
     def _renumber(self, moved: Renumbered) -> None:
-        """Passes were dropped: what is left has new numbers."""
+        """Renumber everything that is left after passes were dropped."""
         self.passes.renumber(moved.nodes)
         self.calls.renumber(moved.calls, moved.hooks)
 
     # -- the recording ends
 
     def close(self) -> None:
-        """End what is still open, leave no mark on any node, and note what was not recorded."""
+        """End what is still open, remove all marks from nodes, and note what was not recorded."""
         notes = self.session.notes
         self.passes.close()
         self.sampler.add_notes(notes)

@@ -1,4 +1,4 @@
-"""Room on the stack for code of ours that runs where a person's program has come close to the recursion limit."""
+"""Gives our code headroom on the stack where the user's program is close to the recursion limit."""
 
 import sys
 import threading
@@ -6,14 +6,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 EXTRA_CALLS = 200
-"""So many calls deeper than the program itself our own code may go."""
+"""How many calls deeper than the program our own code may go."""
 _NEAR_LIMIT = 3
-"""From this part of the limit on the end may be near: up to three of the calls that count are no Python frames."""
+"""A stack deeper than this fraction of the limit may be near it: up to three calls count per Python frame."""
 _NO_CHANGE = nullcontext()
 
 
 class RecursionHeadroom:
-    """Raises the recursion limit while somebody takes it, for all threads at once as Python does."""
+    """Raises the recursion limit while somebody is in its ``with`` block; Python has one limit for all threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -21,7 +21,10 @@ class RecursionHeadroom:
         self._before: int | None = None
 
     def if_needed(self) -> AbstractContextManager[Any]:
-        """This, where the caller may be near the limit or the limit could not be put back yet; nothing elsewhere."""
+        """Return this context manager if the caller may be near the limit, or the limit is still raised.
+
+        Else a no-op.
+        """
         try:
             sys._getframe(sys.getrecursionlimit() // _NEAR_LIMIT)
         except ValueError:  # the stack is not that deep
@@ -46,10 +49,10 @@ class RecursionHeadroom:
                 self._before = None
 
     def close(self) -> None:
-        """Nobody is left who takes it, whatever interrupted those who did."""
+        """Restore the limit, whatever interrupted those who raised it."""
         self._takers = 0
         self.__exit__()
 
 
 HEADROOM = RecursionHeadroom()
-"""The limit is one for all."""
+"""The recursion limit is shared, and so is this."""

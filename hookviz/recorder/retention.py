@@ -1,4 +1,4 @@
-"""How much a recording keeps: its last passes, so that a training loop of any length fits into memory."""
+"""Limits the size of a trace: drops old passes, so that a training loop of any length fits into memory."""
 
 from collections.abc import Callable
 
@@ -11,13 +11,13 @@ from hookviz.trace.dropped_passes import Renumbered, drop_passes
 from hookviz.trace.notes import Note
 
 MANY_STEPS = 20_000
-"""A step takes about 1 KB. A recording that holds more steps, and goes on and on, says once how to keep it small."""
+"""A step takes about 1 KB. A recording with more steps than this, which keeps growing, warns once."""
 MIN_REPEATS = 20
-"""Fewer passes and calls of models than this are large themselves, rather than many."""
+"""With fewer passes or model calls than this, the steps are large rather than many."""
 
 
 def checked_keep(keep: int | None) -> int | None:
-    """``keep`` as it was given, once it is seen to be a number of passes, or None for all.
+    """Return ``keep`` if it is a valid number of passes, or None for all passes.
 
     Raises:
         TypeError: it is no whole number.
@@ -31,7 +31,7 @@ def checked_keep(keep: int | None) -> int | None:
 
 
 class Retention:
-    """Lets go of the oldest passes of a recording."""
+    """Drops the oldest passes of a recording."""
 
     def __init__(
         self,
@@ -47,24 +47,25 @@ class Retention:
         self._note: Note | None = None
         self._dropped = 0
         self._starts: list[int] = []
-        """The passes that were begun outside of others, by their numbers in the trace: these are counted."""
+        """The numbers of the outermost passes in the trace; only these count."""
         self._calls = 0
-        """How many module calls have ended that no other call was around."""
+        """How many outermost module calls have ended."""
         self._warned = False
 
     def pass_begins(self, number: int) -> None:
-        """A pass begins; one that begins inside another goes where that goes."""
+        """Count a pass that begins. A pass inside another is dropped with that one."""
         if is_outermost():
             self._starts.append(number)
 
     def call_ended(self) -> None:
-        """A module call is over that no other call is around."""
+        """Count an outermost module call that has ended."""
         self._calls += 1
 
     def trim_if_needed(self, *, last: bool = False) -> None:
-        """Trim the trace if it holds too much: twice too much, until the ``last`` time, for each trimming costs.
+        """Trim the trace if it holds twice as many passes as ``keep``, or the ``last`` time any more than ``keep``.
 
-        While a pass or a module call is running, in whatever thread, its numbers are in use: then the trace waits.
+        Each trimming costs time, so it waits for twice as many. It also waits while a pass or a module call is running
+        in any thread, because its numbers are in use.
         """
         if len(self.trace.rows) >= MANY_STEPS and not (self._warned or last):
             self._warn_of_growth()
@@ -75,7 +76,7 @@ class Retention:
             self._trim(over)
 
     def _warn_of_growth(self) -> None:
-        """Say what to do about a recording that grows without end; ``keep`` bounds passes, but no calls without one."""
+        """Warn once of a recording that keeps growing. ``keep`` bounds passes, but not calls without passes."""
         bounded = self.keep is not None and self._starts
         if max(len(self._starts), self._calls) >= MIN_REPEATS and not bounded:
             self._warned = True
@@ -85,7 +86,10 @@ class Retention:
                     self.notes.add(note)
 
     def _growth_notes(self) -> list[Note]:
-        """What grows, and what helps: ``keep`` and ``every`` count passes, and change nothing where there is none."""
+        """Return notes on what grows and what helps.
+
+        ``keep`` and ``every`` count passes, and do nothing without any.
+        """
         steps = f"{len(self.trace.rows):,}"
         if self._starts:
             return [Note.of("trace.grows", steps=steps, passes=f"{len(self._starts):,}")]

@@ -1,4 +1,4 @@
-"""A pass that is running, and all that has to be released when it ends."""
+"""A running pass, with everything that has to be released when it ends."""
 
 import threading
 from typing import Any, Protocol
@@ -13,23 +13,23 @@ from hookviz.trace import Place, TraceData
 
 
 class PassNodeObservers(Protocol):
-    """What a pass needs of the observers on its nodes."""
+    """What a running pass needs of the observers on its nodes."""
 
     def install(self, running_pass: "RunningPass", everywhere: bool) -> None:
-        """Put them in place."""
+        """Install the observers."""
 
     def observe_all_nodes(self, running_pass: "RunningPass") -> None:
-        """Put one in front of every node, too."""
+        """Put an observer in front of every node."""
 
     def hook_registered(self, running_pass: "RunningPass", hooks: dict[Any, Any]) -> None:
-        """A hook was added to a node during the pass."""
+        """Handle a hook that was added to a node during the pass."""
 
     def uninstall(self) -> None:
-        """Take them away."""
+        """Remove the observers."""
 
 
 class RunningPass:
-    """A pass that is running, and all that has to be released when it ends."""
+    """A running pass, with everything that has to be released when it ends."""
 
     def __init__(
         self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: PassNodeObservers
@@ -40,11 +40,11 @@ class RunningPass:
         self.thread = threading.get_ident()
         self.dict_observers: set[HookDictObserver] = set()
         self.earlier_exception: int | None = None
-        """The exception that was on its way when the pass began, for ``ExceptionTracker.leave``."""
+        """The exception that was propagating when the pass began, for ``ExceptionTracker.leave``."""
         self.inputs: list[Place | None] = []
-        """Where the gradients that ``autograd.grad`` was asked for arrive."""
+        """Places of the gradients that ``autograd.grad`` was asked for."""
         self.large = False
-        """Whether it goes through so many nodes that the collector would come in between."""
+        """Whether the pass has so many nodes that the garbage collector would run during it."""
         self._paused: SharedSwitch | None = None
 
     def observe_all_nodes(self) -> None:
@@ -52,13 +52,13 @@ class RunningPass:
         self.node_observers.observe_all_nodes(self)
 
     def pause(self, switch: SharedSwitch) -> None:
-        """Turn a ``switch`` of the interpreter until somebody wakes it, or the pass is over, if that is worth it."""
+        """Take a ``switch`` that pauses part of the interpreter until ``resume``, if the pass is large."""
         if self.large:
             self._paused = switch
             switch.take(self)
 
     def resume(self) -> None:
-        """Turn it back."""
+        """Release the switch that ``pause`` took."""
         if self._paused is not None:
             self._paused.leave(self)
             self._paused = None

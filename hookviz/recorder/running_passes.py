@@ -1,4 +1,4 @@
-"""The passes of running_pass recording that run now, and which of them a hook is called in."""
+"""The running passes of one recording, and which of them a hook is called in."""
 
 import threading
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from hookviz.support.interrupts import Uninterrupted
 
 
 class PassWithTask(Protocol):
-    """What writes down running_pass pass, and knows the engine's number of it once an observer was called."""
+    """A pass observer, which knows the engine's task number once one of its observers was called."""
 
     task: int | None
 
 
 class ObservedPass(Protocol):
-    """A pass, as far as it is distinguished from others."""
+    """What distinguishes a running pass from others."""
 
     thread: int
     observer: Any
@@ -25,12 +25,12 @@ class ObservedPass(Protocol):
 
 
 class RunningPasses:
-    """The passes of running_pass recording that run now, the innermost last."""
+    """The running passes of one recording, the innermost last."""
 
     def __init__(self) -> None:
         self._passes: list[Any] = []
         self.nodes_got_hooks = False
-        """Whether a node got a hook while a pass runs, so that observers are needed in front of all nodes."""
+        """Whether a node got a hook during a pass, so that observers are needed in front of all nodes."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._passes)
@@ -39,20 +39,20 @@ class RunningPasses:
         return len(self._passes)
 
     def add(self, running_pass: ObservedPass) -> None:
-        """``running_pass`` begins."""
+        """Add a pass that begins."""
         self._passes.append(running_pass)
 
     def remove(self, running_pass: ObservedPass) -> None:
-        """``running_pass`` is over; to remove it twice does no harm."""
+        """Remove a pass that has ended. Calling it twice is safe."""
         if running_pass in self._passes:
             self._passes.remove(running_pass)
 
     def in_this_thread(self) -> list[Any]:
-        """Those that began in the calling thread."""
+        """Return the passes that began in the calling thread."""
         return [running_pass for running_pass in self._passes if running_pass.thread == threading.get_ident()]
 
     def current(self) -> Any:
-        """What observes the pass in which the calling hook runs; None outside of all."""
+        """Return the observer of the pass in which the calling hook runs, or None outside of all passes."""
         task: int = current_task()
         for running_pass in reversed(self._passes):
             if running_pass.observer.task == task:
@@ -65,7 +65,7 @@ class RunningPasses:
         return None
 
     def observe_all_nodes(self) -> None:
-        """Stand in front of every node of every pass, since hooks have come up on the way."""
+        """Put an observer in front of every node of every pass, because nodes got hooks."""
         self.nodes_got_hooks = False
         with Uninterrupted():
             for running_pass in self._passes:
@@ -73,5 +73,5 @@ class RunningPasses:
 
 
 def is_engine_thread() -> bool:
-    """Whether this is running_pass of the autograd engine's own threads (of a CUDA device, say)."""
+    """Return whether this is one of the autograd engine's own threads (of a CUDA device, for example)."""
     return isinstance(threading.current_thread(), threading._DummyThread)

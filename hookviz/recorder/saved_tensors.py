@@ -1,4 +1,4 @@
-"""What the nodes of a small graph saved for their formulas, as far as it can be read without running anybody's code."""
+"""Reads what the nodes of a small graph saved for their formulas, without running the user's code."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from hookviz.trace.rows import BACKWARD
 from hookviz.trace.value_rows import FEW
 
 MAX_SAVED_NUMBERS = 1_024
-"""No more numbers than this are kept for formulas in one recording, in addition to those that it keeps anyway."""
+"""How many numbers a recording keeps for formulas, in addition to those that it keeps anyway."""
 
 _PLAIN = (bool, int, float, complex, str, type(None))
 _UNSIGNED = 2**63
@@ -24,13 +24,13 @@ _UNSIGNED = 2**63
 
 
 class SavedTensors:
-    """Writes down what nodes saved, as long as there is room in the recording."""
+    """Writes what nodes saved into the trace, until the recording's limit is reached."""
 
     def __init__(self) -> None:
         self.numbers_left = MAX_SAVED_NUMBERS
 
     def capture(self, snapshot: GraphSnapshot) -> None:
-        """What the formulas of this graph's nodes name; in a graph of more than ``SMALL_GRAPH`` nodes, nothing."""
+        """Write what the formulas of this graph's nodes need; nothing for more than ``SMALL_GRAPH`` nodes."""
         try:
             for node in snapshot.nodes if len(snapshot.nodes) <= SMALL_GRAPH else ():
                 self._capture_node(snapshot, node, snapshot.numbers[id(node)])
@@ -51,7 +51,7 @@ class SavedTensors:
         snapshot.trace.saved += [SavedRow(snapshot.pass_id, number, BACKWARD, None, where) for where in written]
 
     def _read_saved(self, snapshot: GraphSnapshot, node: Node, name: str) -> tuple[Any, Any, str | None]:
-        """(number of the value, or plain value, or why there is neither) of what ``node`` saved under ``name``."""
+        """Return (number of the value, plain value, reason why there is neither) of what ``node`` saved as ``name``."""
         try:
             raw = getattr(node, f"{RAW_SAVED}{name}", None)
             parts = raw if isinstance(raw, tuple) else () if raw is None else (raw,)
@@ -97,7 +97,7 @@ def _as_signed(thing: Any) -> Any:
 
 
 def _backward_source(node: Any) -> list[str]:
-    """Where the backward of a Function in Python was written; torch's own have formulas, or none to be read."""
+    """Return the file and line of a Python Function's backward; an empty list for torch's own Functions."""
     function = getattr(type(node), FUNCTION_OF_NODE, None)
     if function is None or function.__module__.startswith("torch."):
         return []

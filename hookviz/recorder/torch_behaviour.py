@@ -1,6 +1,6 @@
-"""How torch behaves where hookviz relies on it: small programs, each of which shows one thing.
+"""Tests how torch behaves where hookviz relies on it: each small program checks one behaviour.
 
-Each returns whether torch still does what a recording counts on. ``python -m hookviz check`` runs them all.
+Each function returns whether torch still behaves as expected. ``python -m hookviz check`` runs them all.
 """
 
 import sys
@@ -44,16 +44,16 @@ from hookviz.recorder.unwrapped_hooks import unwrap_hook
 
 
 class Behaviour(NamedTuple):
-    """Something that torch does, and hookviz relies on."""
+    """A behaviour of torch that hookviz relies on."""
 
     name: str
-    """``torch.relies.<name>`` among the messages says in a sentence what it is."""
+    """``torch.relies.<name>`` among the messages describes the behaviour in a sentence."""
     use: Use
     holds: Callable[[], bool]
 
 
 BEHAVIOURS: list[Behaviour] = []
-"""All of them, in the order of this file."""
+"""All behaviours, in the order of this file."""
 
 
 def _relied_on(use: Use) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
@@ -281,7 +281,7 @@ def _compiled_functions_are_switched_to() -> bool:
 
 
 def _inner_code(code: CodeType, name: str) -> CodeType | None:
-    """The code of the function ``name`` that is defined in ``code``."""
+    """Return the code of the function ``name`` that is defined in ``code``."""
     return next((one for one in code.co_consts if isinstance(one, CodeType) and one.co_name == name), None)
 
 
@@ -303,7 +303,7 @@ def _checkpointing_is_recognised() -> bool:
 
 
 def _run_program() -> list[float]:
-    """The gradients of a small program with a hook of each frequent kind."""
+    """Return the gradients of a small program with a hook of each frequent kind."""
     torch.manual_seed(0)
     a, net = _new_leaf(), cast("Any", torch.nn.Linear(1, 1))
     net.register_forward_hook(lambda module, given, out: out * 2)

@@ -1,4 +1,4 @@
-"""The few functions of torch that are replaced while something is being recorded, and put back afterwards."""
+"""Replaces or instruments a few functions of torch while a recording is open, and restores them afterwards."""
 
 import sys
 import threading
@@ -47,26 +47,26 @@ if TYPE_CHECKING:
     from hookviz.recorder.running_pass import RunningPass
 
 _recordings_by_thread: dict[int, "Recording | None"] = {}
-"""The recording of each thread: its own, or that of a model which it calls; None in a region that is compiled."""
+"""Thread → its own recording, or that of a model which it calls; None in a compiled region."""
 _open_recordings: set["Recording"] = set()
-"""Those that have begun and not ended. While there is one, torch's functions are replaced."""
+"""Recordings that have begun and not ended. While there is one, torch's functions are replaced."""
 _recordings_by_module: dict[int, "Recording"] = {}
 """``id`` of each module that was given to a recording → the recording."""
 _lock = threading.Lock()
 
 _ObservedCall: TypeAlias = "tuple[Recording, ModuleCall | None, int] | None"
-"""A module's call: whose it is, what it is to that (None if it could not be observed), and how many are around it."""
+"""A module call: its recording, the call (None if it could not be observed), and the number of calls around it."""
 _ObservedPass: TypeAlias = "tuple[Recording, RunningPass, AbstractContextManager[Any]] | None"
-"""A backward pass, whose it is, and the room on the stack that it has taken; None where nobody follows it."""
+"""A backward pass: its recording, the pass, and the headroom that it has taken; None if it is not recorded."""
 
 
 def recording_here() -> "Recording | None":
-    """The recording of the calling thread."""
+    """Return the recording that follows the calling thread."""
     return _recordings_by_thread.get(threading.get_ident())
 
 
 def start(recording: "Recording") -> None:
-    """Let ``recording`` see what its thread does; the first one replaces torch's functions."""
+    """Start observing the thread of ``recording``. The first recording replaces torch's functions."""
     with _lock:
         if not _open_recordings:
             _replace_functions()
@@ -76,7 +76,7 @@ def start(recording: "Recording") -> None:
 
 
 def stop(recording: "Recording") -> None:
-    """The last recording to end puts torch's functions back."""
+    """Stop observing for ``recording``. The last recording restores torch's functions."""
     with _lock:
         for where in (_recordings_by_thread, _recordings_by_module):
             for key in [key for key, other in where.items() if other is recording]:
@@ -91,7 +91,10 @@ def stop(recording: "Recording") -> None:
 
 
 def _join_recording(recording: "Recording", *, compiled: bool = False) -> bool:
-    """Let ``recording`` see what the calling thread does, or nothing in a ``compiled`` region, unless it has ended."""
+    """Make ``recording`` follow the calling thread, or pause it in a ``compiled`` region.
+
+    Returns False, without any effect, if the recording has ended.
+    """
     with _lock:
         if recording in _open_recordings:
             _recordings_by_thread[threading.get_ident()] = None if compiled else recording
@@ -99,13 +102,13 @@ def _join_recording(recording: "Recording", *, compiled: bool = False) -> bool:
 
 
 def own_recording() -> "Recording | None":
-    """The recording that the calling thread began, rather than one of a model that it calls."""
+    """Return the recording that the calling thread began; one that it joined by calling a model does not count."""
     recording = recording_here()
     return recording if recording is not None and recording.thread == threading.get_ident() else None
 
 
 def optimizer_tracker_here() -> OptimizerTracker | None:
-    """What follows an optimizer's step in the calling thread."""
+    """Return the tracker of the calling thread's optimizer steps, or None if they are not recorded."""
     recording = own_recording()
     return recording.optimizers if recording is not None and recording.optimizers.is_following() else None
 
@@ -129,7 +132,7 @@ def _observing_exit(leave: Callable[..., Any], active: ActiveFlag) -> Callable[.
 
 
 def _recording_of(module: Module) -> "Recording | None":
-    """The recording that follows ``module``; a thread that calls a model which was given to one joins it."""
+    """Return the recording that follows ``module``. A thread that calls a given model joins its recording."""
     here = threading.get_ident()
     if here in _recordings_by_thread:
         recording = _recordings_by_thread[here]
@@ -141,10 +144,10 @@ def _recording_of(module: Module) -> "Recording | None":
 
 
 class _CallWatcher:
-    """Notifies the recording of a module of each call: what goes in, what comes out, what is raised."""
+    """Notifies the recording of a module of each call: its arguments, its result, its exception."""
 
     def enter(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _ObservedCall:
-        """``module`` is called; None where nobody follows it."""
+        """Begin a call of ``module``; return None if no recording follows it."""
         recording = _recording_of(module)
         if recording is None or is_compiling() or is_compiled(module):
             return None
@@ -153,7 +156,7 @@ class _CallWatcher:
             return recording, recording.begin_call(module, args, kwargs), depth
 
     def returning(self, followed: _ObservedCall, result: Any) -> Any:
-        """The call returns ``result``."""
+        """Record that the call returns ``result``."""
         if followed is not None and followed[1] is not None:
             with HEADROOM.if_needed():
                 recording, call, _ = followed
@@ -161,14 +164,14 @@ class _CallWatcher:
         return result
 
     def fail(self, followed: _ObservedCall, error: BaseException) -> None:
-        """An exception leaves the call."""
+        """Record that an exception leaves the call."""
         if followed is not None and followed[1] is not None:
             with HEADROOM.if_needed():
                 recording, call, _ = followed
                 recording.guard(recording.calls.call_raised, call, error)
 
     def leave(self, followed: _ObservedCall) -> None:
-        """The call is over."""
+        """End the call."""
         if followed is not None:
             recording, call, depth = followed
             with HEADROOM.if_needed():
@@ -179,7 +182,7 @@ class _PassWatcher:
     """Notifies the recording of a thread of each backward pass."""
 
     def enter(self, roots: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _ObservedPass:
-        """The engine is about to run; None where the pass is not recorded."""
+        """Begin a pass, before the engine runs; return None if the pass is not recorded."""
         running, room = None, HEADROOM.if_needed()
         room.__enter__()  # until the pass is over, since the engine calls our observers
         try:
@@ -193,7 +196,7 @@ class _PassWatcher:
         return running
 
     def _recording(self) -> "Recording | None":
-        """The recording of this thread; where there is none, those that are open say that they missed a pass."""
+        """Return the recording of this thread. If there is none, the open recordings note that they missed a pass."""
         recording = recording_here()
         if recording is None and threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
             for other in tuple(_open_recordings):
@@ -201,20 +204,20 @@ class _PassWatcher:
         return recording
 
     def returning(self, running: _ObservedPass, result: Any) -> Any:
-        """The pass has run; ``autograd.grad`` has its result."""
+        """Record that the pass has run; the result of ``autograd.grad`` is ``result``."""
         if running is not None:
             recording, running_pass, _ = running
             recording.passes.pass_returned(running_pass, result)
         return result
 
     def fail(self, running: _ObservedPass, error: BaseException) -> None:
-        """The pass has raised."""
+        """Record that the pass has raised."""
         if running is not None:
             recording, running_pass, _ = running
             recording.passes.pass_raised(running_pass, error)
 
     def leave(self, running: _ObservedPass) -> None:
-        """The pass is over."""
+        """End the pass."""
         if running is not None:
             recording, running_pass, room = running
             try:
@@ -224,24 +227,24 @@ class _PassWatcher:
 
 
 class _PassiveWatcher:
-    """Watches a function that is only listened to: what is needed of it is overridden."""
+    """A watcher that does nothing, for subclasses to override what they need."""
 
     def returning(self, _: Any, result: Any) -> Any:
-        """It is about to return ``result``."""
+        """Return ``result``."""
         return result
 
     def fail(self, _: Any, error: BaseException) -> None:
-        """It has raised."""
+        """Ignore the exception."""
 
     def leave(self, _: Any) -> None:
-        """It is over."""
+        """Ignore the end."""
 
 
 class _SavingWatcher(_PassiveWatcher):
-    """Notifies all recordings that what nodes save is packed by hooks from now on, for as long as such a node lives."""
+    """Notifies all recordings that hooks pack what nodes save from now on, for as long as such a node lives."""
 
     def enter(self, _: Any) -> None:
-        """``saved_tensors_hooks`` begins."""
+        """Handle the begin of ``saved_tensors_hooks``."""
         for recording in tuple(_open_recordings):
             recording.passes.packs_saved_tensors = True
 
@@ -250,38 +253,38 @@ class _RemovalWatcher(_PassiveWatcher):
     """Notifies all recordings that a hook was removed from a dict."""
 
     def enter(self, handle: RemovableHandle) -> Any:
-        """``handle.remove`` is called; gives the dict that the handle is for."""
+        """Handle a call of ``handle.remove``; return the dict that the handle belongs to."""
         return handle.hooks_dict_ref()
 
     def leave(self, hooks: Any) -> None:
-        """It is over."""
+        """Notify the recordings after the removal."""
         for recording in tuple(_open_recordings) if hooks else ():
             recording.guard(recording.calls.observers.hook_removed, hooks)
 
 
 class _SwapWatcher(_PassiveWatcher):
-    """Notifies all recordings that two tensors change places, which torch refuses if weak references lead to one."""
+    """Notifies all recordings that two tensors are swapped, which torch refuses if weak references to one exist."""
 
     def enter(self, one: torch.Tensor, other: torch.Tensor) -> None:
-        """``swap_tensors`` is called, as by ``module.to`` where parameters are of a subclass."""
+        """Handle a call of ``swap_tensors``, as ``module.to`` makes it for parameters of a subclass."""
         for recording in tuple(_open_recordings):
             recording.guard(recording.forget, (one, other))
 
 
 def recording_before_pass() -> "Recording | None":
-    """The recording that follows what the calling thread does before a pass."""
+    """Return the recording that follows the calling thread before a pass, if it records the next pass."""
     recording = recording_here()
     return recording if recording is not None and recording.sampler.is_recording() else None
 
 
 def recording_after_pass() -> "Recording | None":
-    """The recording that follows what the calling thread does after a pass."""
+    """Return the recording that follows the calling thread after a pass, if it recorded that pass."""
     recording = recording_here()
     return recording if recording is not None and recording.sampler.was_recorded() else None
 
 
 def _notifying(notify: Callable[..., None]) -> Callable[[Any, ActiveFlag], Any]:
-    """Makes a function of torch's that registers something notify the recording of what it registers on."""
+    """Make a registering function of torch's notify the recording of the object it registers on."""
     return notifier(recording_before_pass, _with_first_argument(notify))
 
 
@@ -298,12 +301,12 @@ def _leaf_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
 
 
 class _NodeHookDict(dict[Any, Any]):
-    """A node's dict of hooks as torch makes it, in half the time: handles refer to it weakly."""
+    """A node's hook dict like torch's, which is made in half the time. Handles refer to it weakly."""
 
     __slots__ = ("__weakref__",)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What stays of it on a graph is copied, and pickled with a handle, as torch's own."""
+        """Copy as torch's own dict, also when pickled with a handle."""
         return OrderedDict, (user_hook_entries(self),)
 
 
@@ -325,7 +328,7 @@ def _observing_node_hook(register: Callable[..., Any], active: ActiveFlag) -> An
 
 
 def _leaving_observers_out(clean: Callable[[Any], Any]) -> Callable[[Any, ActiveFlag], Any]:
-    """Of a method that gives the state to pickle: one that leaves our observers out of it."""
+    """Wrap a method that returns the state to pickle, to leave out our observers."""
 
     def make(state: Callable[[Any], Any], _: ActiveFlag) -> Callable[[Any], Any]:
         @wraps(state)
@@ -340,7 +343,7 @@ def _leaving_observers_out(clean: Callable[[Any], Any]) -> Callable[[Any, Active
 # -- regions that are compiled: nothing inside them is seen
 
 _recordings_before_regions: dict[int, list["Recording | None"]] = {}
-"""For each thread in compiled regions, the recording that it had before each."""
+"""Thread → the recording that it had before each of its nested compiled regions."""
 
 
 def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
@@ -375,7 +378,7 @@ def _watch_dynamo() -> None:
 
 
 def _switch_region(name: str) -> None:
-    """A compiled region begins, or ends if it has no name."""
+    """Begin a compiled region, or end it if ``name`` is empty."""
     here = threading.get_ident()
     if not name:
         asleep = _recordings_before_regions.get(here)  # gone with the last recording
@@ -389,7 +392,8 @@ def _switch_region(name: str) -> None:
     recording = _recordings_by_thread.get(here)
     with _lock:
         _recordings_before_regions.setdefault(here, []).append(recording)
-        _restore_instrumented()  # the compiler reads the code of what it compiles, and compiles anew where it has changed
+        # The compiler reads the code of what it compiles, and recompiles where that has changed.
+        _restore_instrumented()
         for other in _open_recordings - {recording}:
             other.session.notes.say("note.compiled.elsewhere")
     if recording is not None:
@@ -405,7 +409,7 @@ _INSTRUMENTED = (
     Instrumented(remove_handle, _RemovalWatcher()),
     Instrumented(swap_tensors, _SwapWatcher()),
 )
-"""What runs a person's code, a module's or a hook's: there nothing of ours may be on the stack."""
+"""Functions that run the user's code, a module's or a hook's: no frame of ours may be on the stack there."""
 _REPLACEMENTS: tuple[Replacement, ...] = (
     Replacement(torch.Tensor, "register_hook", _notifying(_tensor_hook_added)),
     Replacement(torch.Tensor, "register_post_accumulate_grad_hook", _notifying(_leaf_hook_added)),
@@ -434,7 +438,7 @@ _REPLACEMENTS: tuple[Replacement, ...] = (
     *grad_scaler.replacements(recording_before_pass, recording_after_pass),
 )
 _installed: list[Replacement] = []
-"""Those that stand in torch now."""
+"""The replacements that are installed now."""
 
 
 def _replace_functions() -> None:

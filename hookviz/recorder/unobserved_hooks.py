@@ -1,4 +1,4 @@
-"""The hooks that no recording follows (on state_dict, load_state_dict and registration), and who has them."""
+"""Finds the hooks that no recording follows (on state_dict, load_state_dict and registration), and their owners."""
 
 import weakref
 from itertools import chain
@@ -20,11 +20,11 @@ from hookviz.support.messages import say
 from hookviz.trace import STEP_HOOK_KINDS
 
 MAX_NAMED = 3
-"""So many modules or optimizers are named in one note."""
+"""How many modules or optimizers one note names."""
 
 
 class UnobservedHooks:
-    """Says at the end which such hooks the modules and optimizers of a recording have; whether they ran is not seen."""
+    """Notes at the end which modules and optimizers have such hooks; whether they ran is unknown."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class UnobservedHooks:
         self._models = [weakref.ref(model) for model in models]
 
     def add_notes(self) -> None:
-        """Add a note for each kind."""
+        """Add a note for each kind of hook."""
         found: dict[str, list[str]] = {}
         optimizers = [optimizer_hook_dicts(optimizer, name) for name, optimizer in self.optimizers.alive_optimizers()]
         for kept in chain(
@@ -50,7 +50,7 @@ class UnobservedHooks:
             self.notes.say("note.unfollowed", kind=say(f"census.{kind}"), on=on)
 
     def _modules(self) -> list[tuple[torch.nn.Module, str]]:
-        """(module, name) of what was called, and of all that is in the models that were given."""
+        """Return (module, name) for the modules that were called and all modules in the given models."""
         modules = self.modules
         found = {id(module): (module, name) for name, module in modules.alive_modules()}
         given = (reference() for reference in self._models)

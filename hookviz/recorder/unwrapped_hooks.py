@@ -1,4 +1,4 @@
-"""The user's function behind a hook that torch registers on the user's behalf."""
+"""Finds the user's function in a hook that torch registers on the user's behalf."""
 
 from typing import Any, NamedTuple
 
@@ -6,23 +6,23 @@ from hookviz.autograd.torch_internals import OUTPUT_HOOK, LegacyModuleHook, Modu
 
 
 class UnwrappedHook(NamedTuple):
-    """What stands behind one of torch's own hooks."""
+    """The user's function in one of torch's own hooks, and what torch keeps with it."""
 
     kind: str
-    """A kind of step; ``module`` for the hook that calls a module's full backward hooks."""
+    """A kind of step; "module" for the hook that calls a module's full backward hooks."""
     function: Any
-    """The user's function; for ``module``, torch's ``BackwardHook``, which holds the lists of them."""
+    """The user's function; for "module", torch's ``BackwardHook``, which holds the lists of them."""
     module: Any = None
     state: Any = None
-    """Of a multi-grad hook: by graph task, how far it has come."""
+    """For a multi-grad hook: its progress by graph task."""
     waits: bool = False
-    """Whether a multi-grad hook waits for all of its gradients, or runs at the first of them."""
+    """For a multi-grad hook: whether it waits for all of its gradients, or runs at the first of them."""
     at_output: bool = False
-    """For ``module``: whether it hangs on the node behind the module's output, rather than on that at its inputs."""
+    """For "module": whether it is on the node of the module's output, rather than on the one of its inputs."""
 
 
 def unwrap_hook(hook: Any) -> UnwrappedHook | None:
-    """What stands behind ``hook``; None for a hook that a person registered as it is.
+    """Unwrap ``hook``; return None for a hook that a person registered directly.
 
     >>> unwrap_hook(print) is None
     True
@@ -46,7 +46,7 @@ def unwrap_hook(hook: Any) -> UnwrappedHook | None:
 
 
 def closure_variables(function: Any) -> dict[str, Any]:
-    """Name → value of the variables that a function has from around it; one that has no value yet is left out."""
+    """Return name → value of a function's closure variables; a variable without a value is left out."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
