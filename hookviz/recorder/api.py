@@ -106,7 +106,7 @@ def new_recording(
         and open_recording.with_statement is not None
         and open_recording.with_statement() is None
     ):
-        end(open_recording)  # its block is gone, and a second interrupt kept it from being ended
+        end(open_recording)  # its block no longer exists, and a second interrupt kept it open
         open_recording = None
     if open_recording is not None:
         raise RuntimeError(say("error.nested"))

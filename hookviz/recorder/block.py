@@ -41,7 +41,7 @@ class _ExitDescriptor:
         """
         if block is None:
             return _exit_block
-        exit_function = partial(_exit_block, block)  # in C: its own call adds no frame that would hold it
+        exit_function = partial(_exit_block, block)  # a C object: calling it adds no frame that would hold it
         block.exit_requested(exit_function)
         return exit_function
 
@@ -52,7 +52,7 @@ def _exit_block(
     """End the block. An exception that was raised in it propagates."""
     try:
         block.end()
-    except KeyboardInterrupt:  # it may have come before the first line
+    except KeyboardInterrupt:  # it may come before the first line of ``end``
         block.end()
         raise
 
@@ -83,7 +83,7 @@ class RecordBlock:
             raise RuntimeError(say("error.record.again"))
         self._entered = True
         recording = self._make()
-        # Entered by hand, it is open until somebody calls ``__exit__``, or as long as there is the block.
+        # Entered by hand, the recording is open until somebody calls ``__exit__`` or the block is freed.
         owner: object = (None if self._exit is None else self._exit()) or self
         recording.with_statement = weakref.ref(owner)
         self._open = weakref.finalize(owner, self._end, recording)
@@ -110,7 +110,7 @@ class RecordBlock:
         if opened is not None and known is not None:
             _, act, given, _ = known
             act(*given)
-            opened.detach()  # only now: whatever interrupts, it still ends with its ``with`` statement
+            opened.detach()  # after ``act``: if that is interrupted, the end of the ``with`` statement repeats it
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse to be used as a decorator, since nobody would get the trace.

@@ -90,7 +90,7 @@ def _internal_mismatches(internal: Internal) -> Iterator[Mismatch]:
     except LookupError:
         yield Mismatch(internal.use, say("torch.missing", path=internal.path, since=internal.since, loss=loss))
         return
-    except Exception as error:  # a module of torch that cannot be imported here
+    except Exception as error:  # importing this module of torch fails here
         yield Mismatch(internal.use, say("torch.unloadable", path=internal.path, error=repr(error), loss=loss))
         return
     if is_attribute and not _mentions(thing, name):

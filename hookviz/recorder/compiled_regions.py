@@ -42,7 +42,7 @@ def is_recomputing() -> bool:
     """Return whether checkpointing recomputes something in the innermost backward pass of this thread."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != ENGINE_FRAME:
-        # In this file nothing else is called so: the backward of its function, and what fills in saved tensors.
+        # Two functions of that file: the backward of its Function, and the one that restores saved tensors.
         if frame.f_code.co_name in RECOMPUTING_FRAMES and frame.f_code.co_filename == _CHECKPOINT:
             return True
         frame = frame.f_back

@@ -78,7 +78,7 @@ class RankTracker:
             self._leaves.clear()
             self._first_row = len(self.trace.rows)
         self._leaves |= running_pass.snapshot.leaf_numbers
-        # Into these torch writes, in a thread of its own, as soon as a gradient is added to them: it is not read then.
+        # A thread of torch's own writes to these as soon as a gradient was accumulated, so they are not read then.
         views = (p for ddp in self._ddp_modules() if ddp.gradient_as_bucket_view for p in ddp.module.parameters())
         running_pass.observer.unreadable_grads = {self._leaves[id(p)] for p in views if id(p) in self._leaves}
 
@@ -106,7 +106,7 @@ class RankTracker:
         if self.trace.rank is not None:
             self.session.notes.say("note.rank", rank=self.trace.rank, ranks=self.trace.ranks)
 
-    # -- who joins gradients
+    # -- the modules that synchronise gradients
 
     def _ddp_modules(self) -> Iterator[DistributedDataParallel]:
         known = (reference() for reference in self._enclosing_ddps)
@@ -138,7 +138,7 @@ def _sharded_gradients(name: str, module: Any) -> Iterator[JoinedGradient]:
     paths = {id(inner): path for path, inner in module.named_modules()}
     state = module._get_fsdp_state()
     groups = getattr(state, FSDP_PARAM_GROUPS, None)
-    if groups is None:  # torch 2.10 knows one group, or none where the module has no parameters of its own
+    if groups is None:  # torch 2.10 has one group, or none if the module has no parameters of its own
         groups = filter(None, [state._fsdp_param_group])
     for group in groups:
         synchroniser: Synchroniser = "fsdp" if group.gradient_divide_factor is None else "factor"

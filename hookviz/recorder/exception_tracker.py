@@ -46,5 +46,5 @@ def exception_text(error: BaseException) -> str:
     kind = type(error).__name__
     try:
         return truncate(f"{kind}: {error}".strip().rstrip(":"), MAX_LETTERS)
-    except Exception:  # the exception is a person's, and so is the code that makes its text
+    except Exception:  # an exception class of the user's runs its own code to make the text
         return kind

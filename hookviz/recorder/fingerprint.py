@@ -55,7 +55,7 @@ def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprin
             storage -= offset * tensor.element_size()
         layout = _layout(tensor) if tensor.numel() > FEW and not tensor.is_neg() else None
         return Fingerprint(id(tensor), (pointer, tensor._version), storage, value, layout)
-    except (RuntimeError, NotImplementedError):  # sparse, functorch, inference: no storage or no version to compare
+    except (RuntimeError, NotImplementedError):  # sparse, functorch and inference tensors lack a storage or a version
         return Fingerprint(id(tensor), (0, 0), 0, value)
 
 

@@ -68,7 +68,7 @@ class ScaleTracker:
     def _log(self, kind: str, before: float, after: float, **known: Any) -> None:
         values = self.trace.values
         values += [((), "float", "", scale, None, None) for scale in (before, after)]
-        number = max(len(self.trace.roots) - 1, 0)  # it belongs to the pass before it
+        number = max(len(self.trace.roots) - 1, 0)  # the step belongs to the previous pass
         row = StepRow(number, kind, before=len(values) - 2, after=len(values) - 1, **known)
         self.trace.rows.append(row)
 

@@ -74,17 +74,17 @@ class GradientFlow:
         else:
             now = fingerprint_of(gradient, self._probe.measure(gradient))
             expected = now.value
-            # Where some of what arrives comes from nodes that are not looked at, the rest is no sum.
+            # If some parts come from unobserved nodes, the observed parts do not add up to the gradient.
             parts = (
                 ()
                 if place in self._partly_observed
                 else tuple((node, slot, fingerprint.value) for node, slot, fingerprint in sent)
             )
-        if now.value != expected:  # it was changed on its way, before it arrives
+        if now.value != expected:  # it was changed after it was sent
             self._log_change(place, expected, now)
         if len(parts) != 1:
             self._log("arrive", *place, after=now.value, parts=parts)
-        elif parts[0][0] >= 0:  # a seed that arrives alone has had its step
+        elif parts[0][0] >= 0:  # a seed that arrives alone has its step already
             self._rows.fold((self.number, *place, now.value, *parts[0]))
         return now
 
@@ -108,7 +108,7 @@ class GradientFlow:
             return now, before.value
         now.value = self._probe.measure(gradient)
         if now.mark[0] == before.mark[0] and self._probe.have_same_numbers(before, now):
-            self.trace.values.pop()  # measured only to see that nothing changed
+            self.trace.values.pop()  # the measurement only showed that nothing changed
             now.value = before.value
             return now, before.value
         return now, before.value
@@ -153,7 +153,7 @@ class GradientFlow:
         tensor = reference()
         if tensor is None or fingerprint is None:
             return
-        stored = None if before is None else tensor.grad  # on top of an old gradient: the sum is stored
+        stored = None if before is None else tensor.grad  # with an old gradient, the sum is stored
         after = fingerprint.value if stored is None else self._probe.measure(stored)
         self._log("retain_grad", *place, before=before, after=after)
 
@@ -224,7 +224,7 @@ class GradientFlow:
         """Note the inputs of a node, unless an observer in front of it did so."""
         if node not in self.observed_in_front:
             self._incoming[node] = self._collect_inputs(node, gradients)
-            if node in self._leaves:  # nothing of a person's runs in this pass: ``.grad`` was what it was at the start
+            if node in self._leaves:  # no user code runs in this pass, so ``.grad`` is as it was at the start
                 self._grad_before[node] = self._grads.get(node)
 
     def _log(self, kind: str, node: int, output: int = -1, **known: Any) -> int:

@@ -50,6 +50,6 @@ class GradientProbe:
         if now.identity != before.identity:
             return now, "replaced"
         if now.mark == before.mark and self.have_same_numbers(before, now):
-            self.trace.values.pop()  # measured only to see that nothing changed
+            self.trace.values.pop()  # the measurement only showed that nothing changed
             return before, "kept"
         return now, "edited"

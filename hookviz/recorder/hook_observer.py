@@ -130,14 +130,14 @@ class HookDictObserver:
         if receiver is None:
             return
         running = receiver.running
-        if len(self.dict) == 1 and not (running and self in running):  # no hook of the user's: by far the most common
+        if len(self.dict) == 1 and not (running and self in running):  # no hook of the user's, the most frequent case
             receiver.leave(self, receiver.enter(self, arguments))
             return
         iteration = running.pop(self, None)
-        # At the first call torch has just taken its own copy of the dict's values: this is what it is going to call.
+        # At the first call torch has just copied the values of the dict: these are what it is going to call.
         hooks = self.hooks_to_call(receiver) if iteration is None else iteration.hooks
         position = next((i for i, (_, hook) in enumerate(hooks) if hook is observer), None)
-        if position is None:  # installed anew since torch took its copy
+        if position is None:  # reinstalled since torch made its copy
             return
         if iteration is None:
             iteration = HookIteration(hooks, position, receiver.enter(self, arguments))
@@ -198,7 +198,7 @@ def extract_gradients(dict_observer: HookDictObserver, arguments: tuple[Any, ...
     if dict_observer.kind == "tensor_hook":
         return [arguments[0]]
     if dict_observer.kind == "post_accumulate_hook":
-        tensor = arguments[0]  # the leaf, or what the hook before returned, which torch is about to refuse
+        tensor = arguments[0]  # the leaf, or the result of the previous hook, which torch is about to refuse
         if not isinstance(tensor, torch.Tensor):
             return [None, None]
         return [tensor.grad if tensor.is_leaf else None, tensor]

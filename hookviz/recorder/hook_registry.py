@@ -105,10 +105,10 @@ class HookRegistry:
         unwrapped = unwrap_hook(hook)
         if unwrapped is None or unwrapped.kind == "backward_hook":
             return True
-        if unwrapped.kind == "module":  # the observers in its lists have reported each function
+        if unwrapped.kind == "module":  # observers in its lists report each function
             return False
         if unwrapped.waits:
-            return current_task() not in unwrapped.state  # after the last gradient it forgets the count
+            return current_task() not in unwrapped.state  # torch drops the count after the last gradient
         first = id(unwrapped.state) not in self._fired_any
         self._fired_any.add(id(unwrapped.state))
         return first

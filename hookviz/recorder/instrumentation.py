@@ -32,7 +32,7 @@ class Watcher(Protocol):
 
 _WATCHER, _ORIGINAL = "the watcher of hookviz", "the function as it was"
 """Constants in the compiled code, which are then replaced by the objects that they stand for."""
-# A traceback that somebody keeps holds the frame, and with it what is in its variables at the end.
+# A kept traceback holds the frame and its variables, so the variable is cleared at the end.
 _WATCHER_CALLS = f"""
 _hookviz = {_WATCHER!r}.enter()
 try:

@@ -58,7 +58,7 @@ class LateHooks:
     def retain_grad_called(self, tensor: torch.Tensor) -> None:
         """Remember that ``tensor`` retains its gradient. By the time of the pass, nothing else may hold it."""
         if tensor.is_leaf:
-            return  # it does so anyway
+            return  # a leaf keeps its gradient anyway
         self._retaining.append(weakref.ref(tensor))
         for running_pass in self.passes:
             running_pass.snapshot.retains(tensor)

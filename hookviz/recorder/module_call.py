@@ -59,7 +59,7 @@ class ModuleCall:
             )
         now = self._measure(dict_observer, given)
         if dict_observer.kind == "forward_hook" and not self.is_failing:
-            self.finish_hooks(now)  # a last hook of all modules with no observer behind it: the module's own come next
+            self.finish_hooks(now)  # a last global hook without an observer after it: the module's own hooks come next
             if not self.forward_logged:
                 self.log_forward(now)
         return now
@@ -113,7 +113,7 @@ class ModuleCall:
     def _hook_that_raised(self, error: BaseException) -> int | None:
         """Return the number of the hook that torch was running, or None."""
         for dict_observer, iteration, (entry, *_) in self._unfinished_dicts():
-            # The last one may have run without a sign, so it takes its own line in the traceback to blame it.
+            # The last hook may have run unnoticed: only a line of it in the traceback shows that it raised.
             if entry is not iteration.hooks[-1] or _was_raised_through(error, entry[1]):
                 return self.log.hook_number(dict_observer, entry, self.index)
         return None

@@ -73,7 +73,7 @@ class ModuleFilter:
         """
         self._leaves = {id(p) for model in models for p in self._followed_parameters(model)} if patterns else set()
         self.node_count = self.observed_count = 0
-        """X"""
+        """Number of nodes in the last pass, and of observed nodes among them."""
 
     def parameters(self, module: Module) -> Iterator[torch.nn.Parameter]:
         """Yield the parameters that count as those of ``module``:

@@ -50,12 +50,13 @@ class ModuleHooksObserver(HookDictObserver):
 
         While global hooks are out of their dict, no other thread may call a module.
         """
-        if self.users and self.is_installed():  # by a call around this one
+        if self.users and self.is_installed():  # an enclosing call of the module installed them
             return
         with thread_switching_paused() if self.shared else nullcontext():
             self._remove_flags()
             super().install()
-        for observer, hook in pairwise(list(self.dict)):  # the one before a hook that is always called is so, too
+        # The observer before an always-called hook is always called, too.
+        for observer, hook in pairwise(list(self.dict)):
             if self.always_called and hook in self.always_called and self.is_observer(self.dict[observer]):
                 self.always_called[observer] = True
         self.trim_end()
@@ -111,7 +112,7 @@ class ModuleObserverRegistry:
 
         ``dict_observers`` lists the dict observers that the call uses already; new ones are appended.
         """
-        if module._compiled_call_impl is not None:  # its hooks are compiled with it, and so would observers be
+        if module._compiled_call_impl is not None:  # its hooks are compiled with it, and observers would be, too
             return
         for found in forward_hooks(module):
             if found.hooks and kind in (None, found.kind):
@@ -121,7 +122,7 @@ class ModuleObserverRegistry:
     def _use(self, found: ForwardHooks, dict_observers: list[ModuleHooksObserver]) -> None:
         dict_observer = self._known.get(id(found.hooks))
         if dict_observer is not None and not dict_observer.user_hooks():
-            dict_observer.uninstall()  # torch takes another way where there is no hook at all
+            dict_observer.uninstall()  # torch takes a faster path if there are no hooks
             return
         if dict_observer is None:
             dict_observer = self._known[id(found.hooks)] = ModuleHooksObserver(self.session, found, self._innermost)

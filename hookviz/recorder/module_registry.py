@@ -138,9 +138,10 @@ class ModuleRegistry:
             for key, hook in _backward_dict(owner, kind, shared).items()
             if hook is function
         ]
-        if found and kind == "backward_hook":  # several calls may have put theirs on one node
+        if found and kind == "backward_hook":  # several calls may have put their hooks on one node
             nth %= len(found)
-        key, shared = found[nth] if nth < len(found) else (len(found) - nth - 1, module < 0)  # removed since
+        # The hook was removed since.
+        key, shared = found[nth] if nth < len(found) else (len(found) - nth - 1, module < 0)
         return self.hook_number(kind, module, key, function, shared=shared, pass_id=pass_id)
 
 

@@ -28,7 +28,7 @@ def collected_gradients(hook: Any, task: int) -> tuple[int, list[torch.Tensor | 
         if come and come != inside["nb_calls"] - 1:
             return None
         return inside["idx"], list(inside["buffer"].get(task) or [None] * inside["len_tensors"])
-    except KeyError:  # a hook of mode "any", or a torch that keeps them elsewhere
+    except KeyError:  # mode "any", or a torch that keeps the gradients elsewhere
         return None
 
 

@@ -103,12 +103,12 @@ class NodeObservers:
                 self._install_in_front(running_pass, node, number)
             if number in hooked:
                 self._observe_between_hooks(running_pass, number, hooked[number])
-        if quiet:  # nothing runs in the pass but torch: what the collector would find is there afterwards, too
+        if quiet:  # only torch runs in the pass: garbage collection can wait until it is over
             running_pass.pause(gc_paused)
             running_pass.observer.checks_each_gradient = False
             return
         for node in snapshot.nodes:
-            if numbers[id(node)] in snapshot.leaves:  # hooks may change ``.grad``, or look at it
+            if numbers[id(node)] in snapshot.leaves:  # hooks may change ``.grad`` or read it
                 self._install_in_front(running_pass, node, numbers[id(node)])
 
     def _install_behind(self, running_pass: RunningPass) -> dict[int, Dict]:
@@ -116,9 +116,8 @@ class NodeObservers:
         hooked: dict[int, Dict] = {}
         self.observer = NodeObserver(self.session, running_pass)
         for node in running_pass.snapshot.nodes:
-            hooks: Any = node.register_hook(
-                self.observer
-            )  # of an observer torch gives back the dict: see ``torch_patches``
+            # For an observer the patched method returns the dict: see ``torch_patches``.
+            hooks: Any = node.register_hook(self.observer)
             self._dicts.append(hooks)
             if len(hooks) > 1 and user_hook_entries(hooks):
                 hooked[running_pass.snapshot.numbers[id(node)]] = hooks
@@ -156,12 +155,12 @@ class NodeObservers:
                 pairs = zip(self._dicts, running_pass.snapshot.nodes, strict=True)
                 self._numbers = {id(known): numbers[id(node)] for known, node in pairs}
             self._observe_between_hooks(running_pass, self._numbers[id(hooks)], hooks)
-        else:  # torch is about to give the dict to its node: until then an observer there would get another
+        else:  # torch has not given the dict to its node yet: an observer would get another dict
             self.session.passes.nodes_got_hooks = True
 
     def uninstall(self) -> None:
         """Remove the observers behind the nodes. Those in front are removed with their dict observers."""
-        for hooks in self._dicts:  # put there by ``install``, as far as it came
+        for hooks in self._dicts:  # as many as ``install`` got to
             hooks.pop(self.observer, None)
         self._dicts.clear()
         self._numbers.clear()

@@ -28,7 +28,7 @@ class NodeOwners:
         """Whether other threads may make calls, so that each node's thread has to be noted."""
         self._calls_by_thread: dict[int, tuple[list[int], list[int]]] = {}
         """Thread → (sequence numbers, calls): from each number on, which call was the innermost."""
-        self._local = threading.local()  # a thread's own number may be that of one that has ended
+        self._local = threading.local()  # an ident of ``threading`` may be reused after a thread ends
         self._numbers = itertools.count()
         self._marks: NodeMarks[CallKey] = NodeMarks()
         """Node that a call returned or got as an argument → the key of that call."""
@@ -67,7 +67,7 @@ class NodeOwners:
 
     def _mark(self, things: Iterable[Any], call: CallKey) -> None:
         for thing in things if self.marks_threads else ():
-            with suppress(RuntimeError):  # torch refuses to tell the history of some views
+            with suppress(RuntimeError):  # torch refuses to give the ``grad_fn`` of some views
                 if isinstance(thing, torch.Tensor) and thing.grad_fn is not None and thing.grad_fn not in self._marks:
                     self._marks.put(thing.grad_fn, call)
 

@@ -53,7 +53,7 @@ class Notes:
         pair = saved_tensor_hooks(True)
         if pair is not None:
             self.add_packing_hook(pair[0])
-        if not saved_tensor_hooks_allowed() and functorch_level() is None:  # torch.func forbids them by itself
+        if not saved_tensor_hooks_allowed() and functorch_level() is None:  # torch.func itself forbids them
             self.say("note.saved.disabled", message=why_saved_tensor_hooks_are_forbidden())
 
     def add_packing_hook(self, hook: Any) -> None:

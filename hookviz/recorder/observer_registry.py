@@ -52,7 +52,7 @@ class ObserverRegistry:
                 if found is not None and found.kind == "module":
                     ends.setdefault(found.function, {})[found.at_output] = dict_observer
         for hook, dict_observers in ends.items():
-            # Where no input needs a gradient, there is no node at the inputs, and both lists run at the output.
+            # If no input requires a gradient, there is no node at the inputs, and both lists run at the output.
             at_output, at_input = (
                 dict_observers.get(True, dict_observers.get(False)),
                 dict_observers.get(False, dict_observers.get(True)),

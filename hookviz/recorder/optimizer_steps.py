@@ -121,7 +121,7 @@ class OptimizerTracker:
         return number
 
     def _log(self, kind: str, step: OptimizerStep, **known: Any) -> None:
-        number = max(len(self.trace.roots) - 1, 0)  # a step belongs to the pass before it
+        number = max(len(self.trace.roots) - 1, 0)  # a step belongs to the previous pass
         self.trace.rows.append(StepRow(number, kind, optimizer=step.number, **known))
 
 
@@ -177,7 +177,7 @@ class ObservedStepHooks(UserDict[Any, Hook]):
         tracker = self.here() if is_called_by_step() else None
         if tracker is None:
             return self.data.values()
-        # torch's own functions go through the dict, and so no frame of ours can get into a traceback.
+        # C functions iterate over the dict, so that no frame of ours gets into a traceback.
         watching = _StepHookWatcher(self, tracker)
         return chain.from_iterable(map(watching.around, chain(self.data.items())))
 

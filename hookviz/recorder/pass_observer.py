@@ -74,7 +74,7 @@ class PassObserver(GradientFlow):
         gradients = extract_gradients(dict_observer, arguments)
         count = len(arguments[1]) if dict_observer.kind == "full_backward_hook" else len(gradients)
         now, effect = self._probe.compare(iteration.last[:count], gradients[:count])
-        # Behind the gradients comes grad_output, which nobody may change.
+        # After the gradients comes grad_output, which hooks may not change.
         outputs, written = self._probe.compare(iteration.last[count:], gradients[count:])
         if not self.hooks.has_run(entry[1]):
             return now
@@ -137,7 +137,7 @@ class PassObserver(GradientFlow):
         elif dict_observer.kind == "tensor_hook":
             self._arrived[dict_observer.node, dict_observer.output] = last[0]
 
-    # -- how it ended
+    # -- how the pass ended
 
     def log_failure(self, error: BaseException) -> None:
         """Record that the pass raised: name the hook or node that did, and keep no reference to the exception."""
@@ -167,7 +167,7 @@ class PassObserver(GradientFlow):
         node = next_node(self._snapshot, ran, {node for node, _ in self._sent}, self.targets)
         for place in sorted(place for place in self._sent if place[0] == node):
             sent = self._sent.pop(place)
-            if len(sent) == 1 and sent[0][0] >= 0:  # a seed that arrives alone has had its step
+            if len(sent) == 1 and sent[0][0] >= 0:  # a seed that arrives alone has its step already
                 ((source, slot, fingerprint),) = sent
                 self._rows.fold((self.number, *place, fingerprint.value, source, slot, fingerprint.value))
         return node

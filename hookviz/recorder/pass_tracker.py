@@ -102,7 +102,7 @@ class PassTracker:
     def _open(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:
         node_observers = NodeObservers(self.session, self.observers, self.late_hooks)
         running_pass = RunningPass(self.trace, self.owners, self.numbering, node_observers)
-        # The forward steps of a pass carry its number as soon as the pass before it has begun.
+        # Forward steps get the number of the next pass as soon as the previous pass has begun.
         running_pass.snapshot.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         running_pass.earlier_exception = self.session.exceptions.enter()
         self.retention.pass_begins(running_pass.snapshot.pass_id)
@@ -176,8 +176,8 @@ class PassTracker:
         the given names, parameters by the names of their modules, and the caller's variables.
         """
         found = graph.variables(graph.caller())
-        # Of two names for one tensor the first counts; of two tensors under one name, too. A loop over all parameters
-        # leaves a variable behind that holds the last of them: the module's name says more.
+        # The first of two names for one tensor counts, and the first of two tensors with one name. A loop over all
+        # parameters leaves a variable behind that holds the last of them: the name from the module is better.
         names = dict(self.names)
         for source in (self.ranks.gathered_parameters(), self.calls.modules.named_parameters(), found):
             for name, tensor in source.items():
@@ -235,7 +235,7 @@ class PassTracker:
         """Fetch the values that are still on a device."""
         self._fetched = fetch_pending(self.trace.values, self._fetched)
 
-    # -- what is remembered of nodes and tensors
+    # -- marks on nodes and tensors
 
     def sweep(self) -> None:
         """Release what was stored on nodes that no longer exist."""
@@ -248,7 +248,7 @@ class PassTracker:
         self.numbering.renumber(nodes)
         self.late_hooks.forget_dead_hooks()
         self._last_begun = 0
-        self._fetched = 0  # values have moved up, also those that are still on a device
+        self._fetched = 0  # values moved, including those that are still on a device
 
     def close(self) -> None:
         """End the passes that still run, and remove all marks from nodes."""

@@ -34,7 +34,8 @@ class PytreeLeaf(NamedTuple):
 
 def arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield (label, object) for the leaves of a module's arguments, labelled by the parameters of its ``forward``."""
-    names = _forward_parameter_names(getattr(type(module), "forward", None))  # a scripted one has none
+    # A scripted module has no Python ``forward``.
+    names = _forward_parameter_names(getattr(type(module), "forward", None))
     args = args if isinstance(args, tuple) else (args,)
     for i, thing in enumerate(args):
         yield from leaves(names[i] if i < len(names) else f"args[{i}]", thing)
@@ -52,7 +53,7 @@ def _forward_parameter_names(forward: Any) -> tuple[str, ...]:
         return _parameter_names_cache[forward]
     try:
         parameters = list(inspect.signature(forward).parameters.values())[1:]
-    except Exception:  # a class may say of itself what it likes
+    except Exception:  # a class may define its own ``__signature__``
         return ()
     names = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
     with suppress(TypeError):
@@ -88,7 +89,7 @@ def _container_parts(thing: Any) -> list[tuple[str, Any]] | None:
     """Return (path, part) for each part of a container; None for an empty one, for other objects, and on an error."""
     try:
         return None if isinstance(thing, torch.Size) or not is_container(thing) else _open_container(thing)
-    except Exception:  # a class of a person's has its own code for this
+    except Exception:  # container classes of the user's run their own code
         return None
 
 

@@ -80,7 +80,7 @@ class Recording:
         if call is not None:
             self.session.attempt(self.retention.trim_if_needed)
 
-    # -- what was seen is outdated
+    # -- fingerprints and numbers that are outdated
 
     def forget(self, tensors: Iterable[torch.Tensor]) -> None:
         """Forget the fingerprints of ``tensors``, which are about to get other contents."""

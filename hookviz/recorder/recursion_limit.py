@@ -40,11 +40,11 @@ class RecursionHeadroom:
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            self._takers = max(self._takers - 1, 0)  # after an interrupt somebody may leave twice
+            self._takers = max(self._takers - 1, 0)  # after an interrupt ``__exit__`` may run twice
             if not self._takers and self._before is not None:
                 try:
                     sys.setrecursionlimit(self._before)
-                except RecursionError:  # we are beyond it: the next one who leaves, further up, will do it
+                except RecursionError:  # the stack is deeper than that limit: a later exit, further up, restores it
                     return
                 self._before = None
 

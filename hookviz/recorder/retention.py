@@ -81,7 +81,7 @@ class Retention:
         if max(len(self._starts), self._calls) >= MIN_REPEATS and not bounded:
             self._warned = True
             growth = self._growth_notes()
-            if not warn(" ".join(note.text for note in growth)):  # the trace then says it
+            if not warn(" ".join(note.text for note in growth)):  # if the warning fails, the notes hold it
                 for note in growth:
                     self.notes.add(note)
 

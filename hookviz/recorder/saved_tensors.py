@@ -44,7 +44,7 @@ class SavedTensors:
         )
         if len(names) + len(written) > self.numbers_left:
             return
-        self.numbers_left -= len(names) + len(written)  # a row takes room as a number does
+        self.numbers_left -= len(names) + len(written)  # a row counts as much as a number
         snapshot.trace.saved += [
             SavedRow(snapshot.pass_id, number, name, *self._read_saved(snapshot, node, name)) for name in names
         ]
@@ -58,9 +58,9 @@ class SavedTensors:
             if any(part.unpack_hook is not None for part in parts):
                 return None, None, "hooks"
             thing = getattr(node, f"{SAVED}{name}")
-        except AttributeError:  # a torch that saves something else
+        except AttributeError:  # this torch saves something else
             return None, None, "none"
-        except RuntimeError:  # changed in place since, or freed already: backward will say so itself
+        except RuntimeError:  # changed in place since, or freed already: backward raises the same error
             return None, None, "changed"
         if isinstance(thing, torch.Tensor):
             value, why = self._value_number(snapshot, thing)
@@ -80,9 +80,8 @@ class SavedTensors:
             return None, "many"
         count = len(snapshot.trace.values)
         value = snapshot.tensors.known(thing)
-        self.numbers_left -= (
-            thing.numel() if len(snapshot.trace.values) > count else 0
-        )  # most are those of tensors with names
+        # Most tensors have names and are kept already.
+        self.numbers_left -= thing.numel() if len(snapshot.trace.values) > count else 0
         return value, None
 
 

@@ -254,7 +254,7 @@ def _saved_tensor_hooks_are_seen() -> bool:
         return before is None and saved_tensor_hooks(True)[0] is pack
 
 
-# -- reading unnoticed, compiled code, checkpointing
+# -- dispatch modes, compiled code, checkpointing
 
 
 @_relied_on("values")

@@ -113,7 +113,7 @@ def optimizer_tracker_here() -> OptimizerTracker | None:
     return recording.optimizers if recording is not None and recording.optimizers.is_following() else None
 
 
-# For good, since a handle made during a recording points to these: outside of steps they are the dicts of torch.
+# These live forever, since a handle made during a recording refers to them. Outside of steps they act as torch's dicts.
 _global_pre_hooks = ObservedStepHooks("step_pre_hook", global_step_pre_hooks, optimizer_tracker_here, shared=True)
 _global_post_hooks = ObservedStepHooks("step_post_hook", global_step_post_hooks, optimizer_tracker_here, shared=True)
 _own_pre_hooks = StepHooksDescriptor(OPTIMIZER_HOOKS["step_pre_hook"], "step_pre_hook", optimizer_tracker_here)
@@ -184,7 +184,7 @@ class _PassWatcher:
     def enter(self, roots: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _ObservedPass:
         """Begin a pass, before the engine runs; return None if the pass is not recorded."""
         running, room = None, HEADROOM.if_needed()
-        room.__enter__()  # until the pass is over, since the engine calls our observers
+        room.__enter__()  # until the end of the pass, since the engine calls our observers
         try:
             recording = None if is_compiling() else self._recording()
             running_pass = None if recording is None else recording.passes.begin(roots, *arguments, **named)
@@ -314,7 +314,7 @@ def _observing_node_hook(register: Callable[..., Any], active: ActiveFlag) -> An
     def seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
         if hook is PROBE:
             raise ProbeResult(backward_hooks)
-        if isinstance(hook, Observer):  # it needs no handle, and takes no number away from the hooks of the user's
+        if isinstance(hook, Observer):  # without a handle it uses up no hook id, so the user's hooks get theirs
             hooks = _NodeHookDict() if backward_hooks is None else backward_hooks
             hooks[hook] = hook
             return hooks, hooks
@@ -340,7 +340,7 @@ def _leaving_observers_out(clean: Callable[[Any], Any]) -> Callable[[Any, Active
     return make
 
 
-# -- regions that are compiled: nothing inside them is seen
+# -- compiled regions, inside which nothing is observed
 
 _recordings_before_regions: dict[int, list["Recording | None"]] = {}
 """Thread → the recording that it had before each of its nested compiled regions."""
@@ -352,7 +352,7 @@ def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Call
         result = compile_(*given, **options)
         with _lock:
             if active.on and _open_recordings:
-                _watch_dynamo()  # it may have been loaded just now
+                _watch_dynamo()  # ``torch.compile`` may just have loaded dynamo
         return result
 
     return seen_compile
@@ -360,7 +360,7 @@ def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Call
 
 def _observing_switch(switch: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
     def seen_switch(callback: Any) -> Any:
-        # All of this comes before the switch: afterwards torch would compile it.
+        # This has to run before the switch: afterwards torch would compile it.
         name = entered_region(sys._getframe(1)) if active.on else None
         if name is not None:
             _switch_region(name)
@@ -381,8 +381,8 @@ def _switch_region(name: str) -> None:
     """Begin a compiled region, or end it if ``name`` is empty."""
     here = threading.get_ident()
     if not name:
-        asleep = _recordings_before_regions.get(here)  # gone with the last recording
-        before = asleep.pop() if asleep else None
+        outer_recordings = _recordings_before_regions.get(here)  # cleared when the last recording ended
+        before = outer_recordings.pop() if outer_recordings else None
         with _lock:
             if _open_recordings and not any(_recordings_before_regions.values()):
                 _instrument_functions()

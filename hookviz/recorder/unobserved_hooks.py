@@ -54,7 +54,7 @@ class UnobservedHooks:
         modules = self.modules
         found = {id(module): (module, name) for name, module in modules.alive_modules()}
         given = (reference() for reference in self._models)
-        for model in (model for model in given if model is not None):  # its truth may be its length
+        for model in (model for model in given if model is not None):  # a model may be false because its length is 0
             root = modules.name_model(model)
             for path, module in named_modules(model):
                 found.setdefault(id(module), (module, f"{root}.{path}" if path else root))
