@@ -22,27 +22,27 @@ class ArgumentProbe:
         self._measured: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
         """``id`` of a tensor → the tensor, its version when it was measured, and the number of its value."""
 
-    def measure(self, things: Iterable[tuple[str, Any]], *, again: bool = False) -> list[PytreeLeaf]:
+    def measure(self, labelled: Iterable[tuple[str, Any]], *, again: bool = False) -> list[PytreeLeaf]:
         """Measure labelled objects as they are now.
 
         A tensor whose version has not changed since the last measurement is measured again only if ``again`` is true. A
         hook may write past torch, through ``.data`` or numpy, and then the version stays the same.
         """
-        return [self._measure_leaf(label, thing, again) for label, thing in things]
+        return [self._measure_leaf(label, item, again) for label, item in labelled]
 
-    def _measure_leaf(self, label: str, thing: Any, again: bool) -> PytreeLeaf:
-        if not isinstance(thing, torch.Tensor):
-            return PytreeLeaf(label, None, id(thing), self._append(object_row(thing)))
-        fingerprint = fingerprint_of(thing)
-        reference, version, value = self._measured.get(id(thing), (None, 0, 0))
-        known = reference is not None and reference() is thing and version == fingerprint.mark[1]
-        if not known or again or fingerprint.layout is None:
-            row = measured(thing, self.trace.statistics)
-            if not known or isinstance(row, Deferred) or not same(self.trace.values[value], row):
+    def _measure_leaf(self, label: str, item: Any, again: bool) -> PytreeLeaf:
+        if not isinstance(item, torch.Tensor):
+            return PytreeLeaf(label, None, id(item), self._append(object_row(item)))
+        fingerprint = fingerprint_of(item)
+        reference, version, value = self._measured.get(id(item), (None, 0, 0))
+        is_known = reference is not None and reference() is item and version == fingerprint.mark[1]
+        if not is_known or again or fingerprint.layout is None:
+            row = measured(item, self.trace.statistics)
+            if not is_known or isinstance(row, Deferred) or not same(self.trace.values[value], row):
                 value = self._append(row)
-            self._measured[id(thing)] = (weakref.ref(thing), fingerprint.mark[1], value)
+            self._measured[id(item)] = (weakref.ref(item), fingerprint.mark[1], value)
         fingerprint.value = value
-        return PytreeLeaf(label, fingerprint, id(thing), value)
+        return PytreeLeaf(label, fingerprint, id(item), value)
 
     def _append(self, row: Any) -> int:
         self.trace.values.append(row)

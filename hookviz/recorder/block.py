@@ -70,12 +70,12 @@ class RecordBlock:
     ) -> None:
         self._make, self._begin, self._end = make, begin, end
         self._exit: weakref.ref[Exit] | None = None
-        self._open: weakref.finalize[..., Any] | None = None
+        self._finalizer: weakref.finalize[..., Any] | None = None
         """Ends the recording; called at the latest when the ``with`` statement is gone."""
         self._entered = False
         frame = graph.caller()
-        where = frame.f_code.co_filename, frame.f_lineno
-        self._unused = weakref.finalize(self, _warn_unused, *where)
+        location = frame.f_code.co_filename, frame.f_lineno
+        self._unused = weakref.finalize(self, _warn_unused, *location)
 
     def __enter__(self) -> Trace:
         self._unused.detach()
@@ -86,8 +86,8 @@ class RecordBlock:
         # Entered by hand, the recording is open until somebody calls ``__exit__`` or the block is freed.
         owner: object = (None if self._exit is None else self._exit()) or self
         recording.with_statement = weakref.ref(owner)
-        self._open = weakref.finalize(owner, self._end, recording)
-        self._open.atexit = False
+        self._finalizer = weakref.finalize(owner, self._end, recording)
+        self._finalizer.atexit = False
         try:
             self._begin(recording)
         except BaseException:
@@ -105,12 +105,12 @@ class RecordBlock:
 
     def end(self) -> None:
         """End the recording if it has begun. Calling it twice is safe."""
-        opened = self._open
-        known = None if opened is None else opened.peek()
-        if opened is not None and known is not None:
-            _, act, given, _ = known
-            act(*given)
-            opened.detach()  # after ``act``: if that is interrupted, the end of the ``with`` statement repeats it
+        finalizer = self._finalizer
+        pending = None if finalizer is None else finalizer.peek()
+        if finalizer is not None and pending is not None:
+            _, end, arguments, _ = pending
+            end(*arguments)
+            finalizer.detach()  # after ``end``: if that is interrupted, the end of the ``with`` statement repeats it
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse to be used as a decorator, since nobody would get the trace.

@@ -55,20 +55,20 @@ class CallTracker:
         """
         stack = self._running.setdefault(threading.get_ident(), [])
         number, depth = self.modules.number(module), len(stack)
-        things = list(arguments(module, args, kwargs))
-        given, parameters = self.probe.measure(things), list(self.module_filter.parameters(module))
+        labelled = list(arguments(module, args, kwargs))
+        measured, parameters = self.probe.measure(labelled), list(self.module_filter.parameters(module))
         call = ModuleCall(self.log, self.observers, module, len(self.trace.calls))
         try:
             self.observers.observe(module, call.dict_observers)
-            self._push(call, stack, number, things)
+            self._push(call, stack, number, labelled)
             self.owners.add_parameters(parameters, call.index)
-            self.log.add_step("call", call.index, after=given, in_backward=call.in_backward)
+            self.log.add_step("call", call.index, after=measured, in_backward=call.in_backward)
         except BaseException:
             self.end(call, depth)
             raise
         return call
 
-    def _push(self, call: ModuleCall, stack: list[ModuleCall], number: int, things: list[tuple[str, Any]]) -> None:
+    def _push(self, call: ModuleCall, stack: list[ModuleCall], number: int, labelled: list[tuple[str, Any]]) -> None:
         """Make ``call`` the innermost call of its thread."""
         call.earlier_exception = self.session.exceptions.enter()
         self._counts[number] += 1
@@ -76,10 +76,10 @@ class CallTracker:
         if stack:
             stack[-1].has_children = True
         call.in_backward = not is_outermost()
-        again = call.in_backward and is_recomputing()
-        self.trace.calls.append(CallRow(number, self._counts[number], parent, again))
+        recomputed = call.in_backward and is_recomputing()
+        self.trace.calls.append(CallRow(number, self._counts[number], parent, recomputed))
         if not stack:
-            self.owners.node_owners.mark_inputs(thing for _, thing in things)
+            self.owners.node_owners.mark_inputs(item for _, item in labelled)
         stack.append(call)
         number = self.owners.node_owners.note_call(call.index)
         call.first_node = number if parent is None else stack[0].first_node
@@ -88,14 +88,14 @@ class CallTracker:
         """Record that ``call`` returns ``result``."""
         if getattr(type(call.module), "forward", None) is _ENCODER_LAYER and not call.has_children:
             self.log.add_step("fast_path", call.index)
-        hooked = bool(call.running)
+        in_hooks = bool(call.running)
         outputs = (
-            self.probe.measure(leaves("output", result), again=hooked) if hooked or not call.forward_logged else []
+            self.probe.measure(leaves("output", result), again=in_hooks) if in_hooks or not call.forward_logged else []
         )
         if not call.forward_logged:
             call.log_forward(outputs)
         call.finish_hooks(outputs)
-        self.owners.node_owners.mark_outputs((thing for _, thing in leaves("output", result)), call.first_node)
+        self.owners.node_owners.mark_outputs((item for _, item in leaves("output", result)), call.first_node)
         self.session.exceptions.leave(call.earlier_exception)
 
     def call_raised(self, call: ModuleCall, error: BaseException) -> None:
@@ -110,11 +110,11 @@ class CallTracker:
         ``call`` is None if an interrupt came before it was returned; it may have begun all the same.
         """
         stack = self._running.get(threading.get_ident(), [])
-        over = stack[depth:]
-        if call is None and not over:
+        ended_calls = stack[depth:]
+        if call is None and not ended_calls:
             return
-        for one in (*over, *(() if call is None or call in over else (call,))):
-            self.observers.release(one.dict_observers)
+        for ended in (*ended_calls, *(() if call is None or call in ended_calls else (call,))):
+            self.observers.release(ended.dict_observers)
         del stack[depth:]
         self.owners.node_owners.note_call(stack[-1].index if stack else -1)
 
@@ -152,8 +152,8 @@ class CallTracker:
         self._ran_compiled = True
         call = self.innermost()
         index = -1 if call is None else call.index
-        own = call is not None and (call.module._compiled_call_impl or hasattr(call.module, "_orig_mod"))
-        self.log.add_step("compiled", index, region=self.trace.call(index) if own else name)
+        is_compiled_module = call is not None and (call.module._compiled_call_impl or hasattr(call.module, "_orig_mod"))
+        self.log.add_step("compiled", index, region=self.trace.call(index) if is_compiled_module else name)
         self.observers.suspend_shared()
 
     def renumber(self, calls: Mapping[int, int], hooks: Mapping[int, int]) -> None:

@@ -35,8 +35,8 @@ class Report:
         """Yield the lines of the report as text for a person."""
         yield _versions()
         yield ""
-        differing = Counter(one.use for one in self.mismatches)
-        rows = [(say(f"torch.use.{use}"), _use_state(self.checked[use], differing[use])) for use in get_args(Use)]
+        mismatched = Counter(mismatch.use for mismatch in self.mismatches)
+        rows = [(say(f"torch.use.{use}"), _use_state(self.checked[use], mismatched[use])) for use in get_args(Use)]
         width = max(len(label) for label, _ in rows)
         yield from (f"  {label.ljust(width)}  {state}" for label, state in rows)
         yield ""
@@ -44,7 +44,7 @@ class Report:
         if not self.mismatches:
             yield say("torch.good", total=total)
             return
-        yield from (one.text for one in self.mismatches)
+        yield from (mismatch.text for mismatch in self.mismatches)
         yield ""
         yield say("torch.bad", count=len(self.mismatches), total=total)
 
@@ -86,17 +86,17 @@ def _internal_mismatches(internal: Internal) -> Iterator[Mismatch]:
     owner, _, name = internal.path.rpartition(".")
     is_attribute, loss = internal.kind == "attribute", say(f"torch.loss.{internal.use}")
     try:
-        thing = resolve(owner if is_attribute else internal.path)
+        resolved = resolve(owner if is_attribute else internal.path)
     except LookupError:
         yield Mismatch(internal.use, say("torch.missing", path=internal.path, since=internal.since, loss=loss))
         return
     except Exception as error:  # importing this module of torch fails here
         yield Mismatch(internal.use, say("torch.unloadable", path=internal.path, error=repr(error), loss=loss))
         return
-    if is_attribute and not _mentions(thing, name):
+    if is_attribute and not _mentions(resolved, name):
         yield Mismatch(internal.use, say("torch.missing", path=internal.path, since=internal.since, loss=loss))
-    elif not fits(internal.kind, thing):
-        kinds = {"kind": internal.kind, "found": type(thing).__name__}
+    elif not fits(internal.kind, resolved):
+        kinds = {"kind": internal.kind, "found": type(resolved).__name__}
         yield Mismatch(internal.use, say("torch.changed", path=internal.path, **kinds, loss=loss))
 
 
@@ -124,12 +124,12 @@ def _mentions(owner: Any, name: str) -> bool:
     bases = owner.__mro__ if isinstance(owner, type) else ()
     if hasattr(owner, name) or any(name in vars(base).get("__annotations__", ()) for base in bases):
         return True
-    parts = [part for base in bases for part in vars(base).values()] or [owner]
-    functions = (inspect.unwrap(part) for part in parts if isinstance(part, FunctionType))
+    members = [member for base in bases for member in vars(base).values()] or [owner]
+    functions = (inspect.unwrap(member) for member in members if isinstance(member, FunctionType))
     return any(name in _names_in_code(function.__code__) for function in functions)
 
 
 def _names_in_code(code: CodeType) -> set[str]:
     """Return every name in the code of a function and of the functions inside it."""
-    found = {code.co_name, *code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    return found.union(*(_names_in_code(one) for one in code.co_consts if isinstance(one, CodeType)))
+    names = {code.co_name, *code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    return names.union(*(_names_in_code(constant) for constant in code.co_consts if isinstance(constant, CodeType)))

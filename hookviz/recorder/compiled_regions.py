@@ -53,8 +53,8 @@ def skip_package(package: str) -> None:
     """Make the compiler run the functions of ``package`` uncompiled, instead of compiling them with a warning."""
     rules: Any = sys.modules.get(TRACE_RULES)
     folders = getattr(rules, "SKIP_DIRS", ())
-    here = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
-    if not any(here == folder for folder in folders) and hasattr(rules, "add"):
+    own_folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+    if not any(own_folder == folder for folder in folders) and hasattr(rules, "add"):
         rules.add(package)
 
 
@@ -78,7 +78,7 @@ def entered_region(frame: FrameType) -> str | None:
     """
     if frame.f_code.co_name != COMPILE_WRAPPER:
         return None
-    last = max((place for place in find_switch_calls(frame.f_code) if place <= frame.f_lasti), default=None)
+    last = max((offset for offset in find_switch_calls(frame.f_code) if offset <= frame.f_lasti), default=None)
     if last is None or not find_switch_calls(frame.f_code)[last]:
         return ""
     return getattr(frame.f_locals.get("fn"), "__name__", None) or COMPILE_WRAPPER
@@ -87,9 +87,13 @@ def entered_region(frame: FrameType) -> str | None:
 @functools.cache
 def find_switch_calls(code: CodeType) -> dict[int, bool]:
     """Map the offset of each call of ``COMPILE_SWITCH`` in ``code`` to whether a compiled function begins there."""
-    loaded = [(one.offset, one.argval) for one in dis.get_instructions(code) if one.opname.startswith("LOAD_")]
+    loaded = [
+        (instruction.offset, instruction.argval)
+        for instruction in dis.get_instructions(code)
+        if instruction.opname.startswith("LOAD_")
+    ]
     return {
-        place: following == COMPILE_BEGINS
-        for (place, name), (_, following) in pairwise(loaded)
+        offset: following == COMPILE_BEGINS
+        for (offset, name), (_, following) in pairwise(loaded)
         if name == COMPILE_SWITCH
     }

@@ -53,23 +53,24 @@ class RankTracker:
 
     def module_called(self) -> None:
         """Remember the DDP module, if any, in whose forward a module is called."""
-        around = DistributedDataParallel._active_ddp_module
-        if around is not None and all(known() is not around for known in self._enclosing_ddps):
-            self._enclosing_ddps.append(weakref.ref(around))
+        active_ddp = DistributedDataParallel._active_ddp_module
+        if active_ddp is not None and all(reference() is not active_ddp for reference in self._enclosing_ddps):
+            self._enclosing_ddps.append(weakref.ref(active_ddp))
 
     def gathered_parameters(self) -> dict[str, torch.Tensor]:
         """Map names to the leaves that FSDP has gathered for a pass, which have no names of their own."""
-        found = {}
-        for one in self._joined_gradients() if self.is_distributed() else ():
-            if one.name:
-                found[one.name] = one.leaf
-                self.calls.owners.add_stand_in(one.holder, one.leaf)
-        return found
+        leaves = {}
+        for joined in self._joined_gradients() if self.is_distributed() else ():
+            if joined.name:
+                leaves[joined.name] = joined.leaf
+                self.calls.owners.add_stand_in(joined.holder, joined.leaf)
+        return leaves
 
     def pass_begins(self, running_pass: RunningPass) -> None:
-        """Prepare for a pass. Gradients may also arrive in a pass that checkpointing starts inside another one.
+        """Note the rank and the leaves of a pass that begins.
 
-        Those are synchronised later.
+        Gradients that arrive in a pass which checkpointing starts inside another one are synchronised at the end of the
+        outer pass.
         """
         if not self.is_distributed():
             return
@@ -88,18 +89,18 @@ class RankTracker:
             return
         rows = [row for row in self.trace.rows[self._first_row :] if row.after is not None]
         local = {row.node: row.after for row in rows if row.kind in ("arrive", "accumulate")}
-        written = {row.node for row in self.trace.rows[self._first_row :] if row.kind == "accumulate"}
-        for one in self._joined_gradients():
-            node = self._leaves.get(id(one.leaf))
-            if node in local and node in written and one.after is not None:
-                self._log(one, node, local[node])
+        accumulated = {row.node for row in self.trace.rows[self._first_row :] if row.kind == "accumulate"}
+        for joined in self._joined_gradients():
+            node = self._leaves.get(id(joined.leaf))
+            if node in local and node in accumulated and joined.after is not None:
+                self._log(joined, node, local[node])
         self._leaves.clear()
 
-    def _log(self, one: JoinedGradient, node: int, local: Any) -> None:
-        values, last = self.trace.values, self.trace.rows[-1].pass_id
-        values.append(measured(one.after, self.trace.statistics))
-        joined = StepRow(last, "synchronise", node, 0, before=local, after=len(values) - 1)
-        self.trace.rows.append(joined._replace(synchroniser=one.synchroniser, ranks=one.ranks))
+    def _log(self, joined: JoinedGradient, node: int, local: Any) -> None:
+        values, pass_id = self.trace.values, self.trace.rows[-1].pass_id
+        values.append(measured(joined.after, self.trace.statistics))
+        row = StepRow(pass_id, "synchronise", node, 0, before=local, after=len(values) - 1)
+        self.trace.rows.append(row._replace(synchroniser=joined.synchroniser, ranks=joined.ranks))
 
     def add_note(self) -> None:
         """Add a note with the number of this rank."""
@@ -109,10 +110,10 @@ class RankTracker:
     # -- the modules that synchronise gradients
 
     def _ddp_modules(self) -> Iterator[DistributedDataParallel]:
-        known = (reference() for reference in self._enclosing_ddps)
+        enclosing = (reference() for reference in self._enclosing_ddps)
         called = (module for _, module in self.calls.modules.alive_modules())
-        found = {id(module): module for module in (*called, *known) if isinstance(module, DistributedDataParallel)}
-        yield from found.values()
+        ddps = {id(module): module for module in (*called, *enclosing) if isinstance(module, DistributedDataParallel)}
+        yield from ddps.values()
 
     def _joined_gradients(self) -> Iterator[JoinedGradient]:
         for ddp in self._ddp_modules():
@@ -142,9 +143,9 @@ def _sharded_gradients(name: str, module: Any) -> Iterator[JoinedGradient]:
         groups = filter(None, [state._fsdp_param_group])
     for group in groups:
         synchroniser: Synchroniser = "fsdp" if group.gradient_divide_factor is None else "factor"
-        for one in group.fsdp_params:
-            leaf, grad = getattr(one, UNSHARDED_PARAMETER, None), one.sharded_param.grad
-            info = one._module_info
+        for fsdp_param in group.fsdp_params:
+            leaf, grad = getattr(fsdp_param, UNSHARDED_PARAMETER, None), fsdp_param.sharded_param.grad
+            info = fsdp_param._module_info
             path = ".".join(filter(None, (name, paths.get(id(info.module)), info.param_name)))
             if leaf is not None:
                 after = grad._local_tensor if group.reduce_grads and grad is not None else None

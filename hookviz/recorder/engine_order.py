@@ -17,30 +17,32 @@ def next_node(
     ready, or if several have the same sequence number, as leaves have.
     """
     needed = snapshot.out_edges.keys() if targets is None else _nodes_leading_to(snapshot, targets)
-    waited = {place[0] for node in needed if node not in ran for place in snapshot.out_edges[node] if place is not None}
+    waiting = {
+        place[0] for node in needed if node not in ran for place in snapshot.out_edges[node] if place is not None
+    }
     ready = [
         (node._sequence_nr(), number)
         for node in snapshot.nodes
-        if (number := snapshot.numbers[id(node)]) in needed and number not in ran and number not in waited
+        if (number := snapshot.numbers[id(node)]) in needed and number not in ran and number not in waiting
         if number in sent or number not in snapshot.leaves
     ]
-    first = max(ready, default=(0, -1))
-    return first[1] if sum(number == first[0] for number, _ in ready) == 1 else -1
+    best = max(ready, default=(0, -1))
+    return best[1] if sum(number == best[0] for number, _ in ready) == 1 else -1
 
 
 def _nodes_leading_to(snapshot: GraphSnapshot, targets: Sequence[Place]) -> set[int]:
     """Return the nodes from which a path leads to one of ``targets``."""
-    wanted = {node for node, _ in targets}
-    above: dict[int, list[int]] = {}
+    target_nodes = {node for node, _ in targets}
+    predecessors: dict[int, list[int]] = {}
     for node, edges in snapshot.out_edges.items():
         for place in edges:
             if place is not None:
-                above.setdefault(place[0], []).append(node)
-    found: set[int] = set()
-    queue = [node for target in wanted for node in above.get(target, ())]
+                predecessors.setdefault(place[0], []).append(node)
+    leading: set[int] = set()
+    queue = [node for target in target_nodes for node in predecessors.get(target, ())]
     while queue:
         node = queue.pop()
-        if node not in found:
-            found.add(node)
-            queue += above.get(node, ())
-    return found
+        if node not in leading:
+            leading.add(node)
+            queue += predecessors.get(node, ())
+    return leading

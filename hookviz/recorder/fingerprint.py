@@ -29,10 +29,7 @@ class Fingerprint:
     storage: int
     value: int | None
     layout: Layout | None = None
-    """For a large tensor:
-
-    which numbers of the storage it shows, regardless of the order and split of its dimensions.
-    """
+    """Which numbers of the storage a large tensor shows, regardless of the order and split of its dimensions."""
 
 
 SentGradient = tuple[int, int, Fingerprint]
@@ -80,6 +77,7 @@ def _layout(tensor: torch.Tensor) -> Layout:
 
 
 def value_of(fingerprint: Fingerprint | None) -> int | None:
+    """Return the value number of a fingerprint; None if there is no fingerprint."""
     return None if fingerprint is None else fingerprint.value
 
 

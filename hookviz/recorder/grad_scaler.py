@@ -41,20 +41,20 @@ class ScaleTracker:
             return
         factors = _scale_factors(snapshot, scaled)
         numbers = snapshot.numbers
-        counted = Counter(factor for found in factors.values() if len(found) == 1 for factor in found)
-        for scale in sorted(scale for scale in counted if scale != 1):
+        counts = Counter(factor for scales in factors.values() if len(scales) == 1 for factor in scales)
+        for scale in sorted(scale for scale in counts if scale != 1):
             others = (numbers[id(node)] for node in snapshot.nodes if factors.get(id(node)) != {scale})
-            at = (numbers[id(node)] for node in snapshot.nodes if id(node) in scaled)
+            scaling_nodes = (numbers[id(node)] for node in snapshot.nodes if id(node) in scaled)
             self.session.notes.say("note.scaled")
-            self.trace.scales.append(ScaleRow(snapshot.pass_id, scale, tuple(at), tuple(others)))
+            self.trace.scales.append(ScaleRow(snapshot.pass_id, scale, tuple(scaling_nodes), tuple(others)))
 
     def gradients_unscaled(self, scaler: GradScaler, optimizer: torch.optim.Optimizer) -> None:
         """Add a step: ``scaler`` has divided the gradients of ``optimizer`` by its scale."""
         if not scaler.is_enabled():
             return
         state = scaler._per_optimizer_states[id(optimizer)]
-        found: Any = state["found_inf_per_device"]
-        overflow = any(flag.item() for flag in found.values())
+        found_inf: Any = state["found_inf_per_device"]
+        overflow = any(flag.item() for flag in found_inf.values())
         number = self.optimizers.number(optimizer)
         self._log("unscale", scaler.get_scale(), 1.0, optimizer=number, found_inf=overflow)
 
@@ -65,11 +65,11 @@ class ScaleTracker:
             self._last[id(scaler)] = now
             self._log("rescale", before, now)
 
-    def _log(self, kind: str, before: float, after: float, **known: Any) -> None:
+    def _log(self, kind: str, before: float, after: float, **fields: Any) -> None:
         values = self.trace.values
         values += [((), "float", "", scale, None, None) for scale in (before, after)]
         number = max(len(self.trace.roots) - 1, 0)  # the step belongs to the previous pass
-        row = StepRow(number, kind, before=len(values) - 2, after=len(values) - 1, **known)
+        row = StepRow(number, kind, before=len(values) - 2, after=len(values) - 1, **fields)
         self.trace.rows.append(row)
 
     def sweep(self) -> None:
@@ -83,17 +83,17 @@ class ScaleTracker:
 
 def _scale_factors(snapshot: GraphSnapshot, scaled: dict[int, float]) -> dict[int, set[float]]:
     """Map the ``id`` of each node to the products of scales along all paths from the roots to it."""
-    found: dict[int, set[float]] = {}
+    factors: dict[int, set[float]] = {}
     queue = [(node, 1.0) for node in snapshot.starts]
     while queue:
         node, factor = queue.pop()
-        known = found.setdefault(id(node), set())
+        known = factors.setdefault(id(node), set())
         if factor in known:
             continue
         known.add(factor)
         below = factor * scaled.get(id(node), 1.0)
         queue += [(following, below) for following, _ in node.next_functions if following is not None]
-    return found
+    return factors
 
 
 class _RecordingWithScales(Protocol):
@@ -102,10 +102,10 @@ class _RecordingWithScales(Protocol):
     scales: ScaleTracker
 
 
-def replacements(here: Here, after: Here) -> Iterator[Replacement]:
+def replacements(before_pass: Here, after_pass: Here) -> Iterator[Replacement]:
     """Yield replacements of a scaler's methods.
 
-    ``here`` returns the recording to notify before a pass, ``after`` the one to notify after it.
+    ``before_pass`` returns the recording to notify before a pass, ``after_pass`` the one to notify after it.
     """
 
     def scaled(recording: _RecordingWithScales, result: Any, scaler: GradScaler, *_: Any) -> None:
@@ -117,5 +117,9 @@ def replacements(here: Here, after: Here) -> Iterator[Replacement]:
     def updated(recording: _RecordingWithScales, _: None, scaler: GradScaler, *__: Any) -> None:
         recording.scales.scale_updated(scaler)
 
-    for name, where, notify in (("scale", here, scaled), ("unscale_", after, unscaled), ("update", after, updated)):
-        yield Replacement(GradScaler, name, notifier(where, notify))
+    for name, recording_here, notify in (
+        ("scale", before_pass, scaled),
+        ("unscale_", after_pass, unscaled),
+        ("update", after_pass, updated),
+    ):
+        yield Replacement(GradScaler, name, notifier(recording_here, notify))

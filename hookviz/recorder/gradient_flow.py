@@ -16,9 +16,9 @@ Parts = tuple[tuple[int, int, int | None], ...]
 
 
 class GradientFlow:
-    """Writes the steps of gradients between hooks. It holds numbers only:
+    """Writes the steps of gradients between hooks, holding only numbers.
 
-    no gradient outlives the call that passes it.
+    No gradient outlives the call that passes it.
     """
 
     def __init__(self, trace: TraceData, snapshot: GraphSnapshot) -> None:
@@ -102,8 +102,8 @@ class GradientFlow:
         if self._is_untouched(before, gradient):
             return before, before.value
         now = fingerprint_of(gradient)
-        surely = now.mark == before.mark and not any(spot == now.storage for spot, _ in self._edits)
-        if surely and not (self.checks_each_gradient and gradient.numel() <= FEW):
+        seems_unchanged = now.mark == before.mark and not any(storage == now.storage for storage, _ in self._edits)
+        if seems_unchanged and not (self.checks_each_gradient and gradient.numel() <= FEW):
             now.value = before.value
             return now, before.value
         now.value = self._probe.measure(gradient)
@@ -115,7 +115,7 @@ class GradientFlow:
 
     def _log_change(self, place: Place, expected: int | None, now: Fingerprint) -> None:
         """Record that a gradient has changed since it was last seen, and the in-place edit that caused it if known."""
-        cause = next((step for spot, step in reversed(self._edits) if spot == now.storage), None)
+        cause = next((step for storage, step in reversed(self._edits) if storage == now.storage), None)
         kind = "aliased" if cause is not None else "unknown_hook"
         self._log(kind, *place, before=expected, after=now.value, cause=cause)
 
@@ -125,7 +125,7 @@ class GradientFlow:
             if len(gradients) == 1:
                 return [self._arrive((node, 0), gradients[0])]
             return [self._arrive((node, output), gradient) for output, gradient in enumerate(gradients)]
-        reached: list[Fingerprint | None] = []
+        inputs: list[Fingerprint | None] = []
         for output, gradient in enumerate(gradients):
             place = (node, output)
             if place in self._arrived:
@@ -134,8 +134,8 @@ class GradientFlow:
                 fingerprint = self._arrive(place, gradient)
             if place in self._retained:
                 self._retain(place, fingerprint)
-            reached.append(fingerprint)
-        return reached
+            inputs.append(fingerprint)
+        return inputs
 
     def _after_tensor_hooks(
         self, place: Place, before: Fingerprint | None, gradient: torch.Tensor | None
@@ -195,10 +195,7 @@ class GradientFlow:
                 self._sent.setdefault(place, []).append((node, slot, fingerprint))
 
     def _log_accumulate(self, node: int) -> None:
-        """Record that AccumulateGrad has written ``.grad``. Several observers may call this.
-
-        The first one writes the step.
-        """
+        """Record once that AccumulateGrad has written ``.grad``, though several observers may call this."""
         if node not in self._grad_before:
             return
         before = self._grad_before.pop(node)
@@ -207,13 +204,10 @@ class GradientFlow:
         self._computing = None
         if incoming is None or leaf is None or leaf.grad is None:
             return
-        after = (
-            incoming.value
-            if before is None
-            else None
-            if node in self.unreadable_grads
-            else self._probe.measure(leaf.grad)
-        )
+        if before is None:
+            after = incoming.value
+        else:
+            after = None if node in self.unreadable_grads else self._probe.measure(leaf.grad)
         self._log("accumulate", node, 0, before=before, after=after)
 
     def _fingerprint_grad(self, node: int) -> Fingerprint | None:
@@ -227,6 +221,6 @@ class GradientFlow:
             if node in self._leaves:  # no user code runs in this pass, so ``.grad`` is as it was at the start
                 self._grad_before[node] = self._grads.get(node)
 
-    def _log(self, kind: str, node: int, output: int = -1, **known: Any) -> int:
-        self._rows.append(StepRow(self.number, kind, node, output, **known))
+    def _log(self, kind: str, node: int, output: int = -1, **fields: Any) -> int:
+        self._rows.append(StepRow(self.number, kind, node, output, **fields))
         return len(self._rows) - 1

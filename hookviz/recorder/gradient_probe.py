@@ -28,7 +28,9 @@ class GradientProbe:
 
         For values that are still on a device, which are not waited for, the tensors' versions decide.
         """
-        rows = [None if seen.value is None else self.trace.values[seen.value] for seen in (one, other)]
+        rows = [
+            None if fingerprint.value is None else self.trace.values[fingerprint.value] for fingerprint in (one, other)
+        ]
         return one.mark == other.mark if any(isinstance(row, Deferred) for row in rows) else same(*rows)
 
     def compare(self, last: list[Fingerprint | None], gradients: Gradients) -> tuple[list[Fingerprint | None], str]:

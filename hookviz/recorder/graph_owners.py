@@ -16,9 +16,9 @@ Module = torch.nn.Module
 
 
 class GraphOwners:
-    """Writes the owner of each node into a trace:
+    """Writes the owner of each node into a trace.
 
-    the call that made it, or for a leaf the call of the module that holds it.
+    The owner is the call that made the node, or for a leaf the first call of the module that holds it.
     """
 
     def __init__(self, trace: TraceData, modules: ModuleRegistry, module_filter: ModuleFilter) -> None:
@@ -55,8 +55,8 @@ class GraphOwners:
     def find_owners(self, nodes: Sequence[Node]) -> dict[int, int]:
         """Map the ``id`` of a node to the call that owns it, for the nodes that have an owner."""
         leaves = {id(node): leaf for node in nodes if (leaf := graph.leaf_of(node)) is not None}
-        known = {key: self._parameters[id(leaf)] for key, leaf in leaves.items() if id(leaf) in self._parameters}
-        return {**known, **self.node_owners.find_owners(nodes)}
+        leaf_owners = {key: self._parameters[id(leaf)] for key, leaf in leaves.items() if id(leaf) in self._parameters}
+        return {**leaf_owners, **self.node_owners.find_owners(nodes)}
 
     def call_at_node(self, module: Module, node: int) -> int:
         """Return the call that made ``node``, at which full backward hooks of ``module`` run.

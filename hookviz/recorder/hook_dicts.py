@@ -85,6 +85,6 @@ def _hook_dicts(
 
 
 def _exact_kind(kind: str, holder: Any) -> str:
-    """Distinguish full from legacy backward hooks, which a module keeps in one dict with a flag."""
+    """Return the exact kind: a module keeps full and legacy backward hooks in one dict, and a flag tells which."""
     full = getattr(holder, IS_FULL, getattr(holder, GLOBAL_IS_FULL, None))
     return "backward_hook" if kind == "full_backward_hook" and full is False else kind

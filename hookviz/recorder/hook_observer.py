@@ -104,9 +104,9 @@ class HookDictObserver:
     def is_installed(self) -> bool:
         """Return whether there is an observer before the first hook and after each hook."""
         hooks = [hook for _, hook in self.items()]
-        stand = [self._is_own(hook) for hook in hooks if self._is_own(hook) or not self.is_observer(hook)]
-        closed = len(stand) % 2 == 1 or self.must_end_with_hook()
-        return closed and all(own == (i % 2 == 0) for i, own in enumerate(stand))
+        are_own = [self._is_own(hook) for hook in hooks if self._is_own(hook) or not self.is_observer(hook)]
+        ends_well = len(are_own) % 2 == 1 or self.must_end_with_hook()
+        return ends_well and all(own == (i % 2 == 0) for i, own in enumerate(are_own))
 
     def must_end_with_hook(self) -> bool:
         """Return whether the last entry must be the user's hook, with no observer after it."""
@@ -194,7 +194,11 @@ def release_observers(
 
 
 def extract_gradients(dict_observer: HookDictObserver, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:
-    """Return the gradients among the arguments of a hook, in the order in which the hook may return them."""
+    """Return the gradients among the arguments with which torch calls hooks of this kind.
+
+    For a post-accumulate hook these are ``.grad`` and the leaf, for a full backward hook ``grad_input`` and then
+    ``grad_output``.
+    """
     if dict_observer.kind == "tensor_hook":
         return [arguments[0]]
     if dict_observer.kind == "post_accumulate_hook":

@@ -76,10 +76,7 @@ class ModuleFilter:
         """Number of nodes in the last pass, and of observed nodes among them."""
 
     def parameters(self, module: Module) -> Iterator[torch.nn.Parameter]:
-        """Yield the parameters that count as those of ``module``:
-
-        its own, and those of unfollowed modules inside it.
-        """
+        """Yield the parameters of ``module``: its own, and those of unfollowed modules inside it."""
         queue = [module]
         while queue:
             holder = queue.pop()

@@ -1,6 +1,6 @@
-"""Tracks the backward passes of a recording:
+"""Tracks the backward passes of a recording.
 
-puts observers into the graph before each pass, and removes them after it.
+Observers are put into the graph before each pass and removed after it.
 """
 
 import threading
@@ -171,10 +171,7 @@ class PassTracker:
         return None if self.module_filter.patterns is None else self.owners.followed_nodes
 
     def _tensor_names(self) -> dict[str, torch.Tensor]:
-        """Return name → tensor:
-
-        the given names, parameters by the names of their modules, and the caller's variables.
-        """
+        """Return name → tensor, from the given names, the modules' parameters and the caller's variables."""
         found = graph.variables(graph.caller())
         # The first of two names for one tensor counts, and the first of two tensors with one name. A loop over all
         # parameters leaves a variable behind that holds the last of them: the name from the module is better.
@@ -185,17 +182,17 @@ class PassTracker:
         return names
 
     def _may_have_unknown_hooks(self, snapshot: GraphSnapshot) -> bool:
-        """Return whether hooks may have been registered unseen:
+        """Return whether hooks may have been registered unseen.
 
-        before the recording, or in a pass that was left out.
+        That is so before the recording, in a pass that was left out, and in other threads.
         """
         older = snapshot.oldest < self._first_node
         return older or self.session.sampler.every > 1 or self.owners.node_owners.has_several_threads()
 
     def _cannot_eliminate_nodes(self, snapshot: GraphSnapshot) -> bool:
-        """Return whether a failing node cannot be found by elimination:
+        """Return whether elimination cannot find a failing node.
 
-        not all are observed, or several run at once.
+        That is so if not all nodes are observed, or if several run at once.
         """
         on_devices: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         return len(snapshot.nodes) < len(snapshot.walked) or on_devices or self.ranks.is_distributed()

@@ -37,10 +37,10 @@ def arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> 
     # A scripted module has no Python ``forward``.
     names = _forward_parameter_names(getattr(type(module), "forward", None))
     args = args if isinstance(args, tuple) else (args,)
-    for i, thing in enumerate(args):
-        yield from leaves(names[i] if i < len(names) else f"args[{i}]", thing)
-    for name, thing in kwargs.items():
-        yield from leaves(name, thing)
+    for i, item in enumerate(args):
+        yield from leaves(names[i] if i < len(names) else f"args[{i}]", item)
+    for name, item in kwargs.items():
+        yield from leaves(name, item)
 
 
 _parameter_names_cache: WeakKeyDictionary[Any, tuple[str, ...]] = WeakKeyDictionary()
@@ -61,15 +61,15 @@ def _forward_parameter_names(forward: Any) -> tuple[str, ...]:
     return names
 
 
-def leaves(label: str, thing: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+def leaves(label: str, item: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Yield (label, object) for each leaf of nested tuples, lists, dicts and dataclasses.
 
     >>> list(leaves("x", {"a": (1, 2)}))
     [("x['a'][0]", 1), ("x['a'][1]", 2)]
     """
-    parts = _container_parts(thing) if type(thing) is not torch.Tensor and depth < MAX_DEPTH else None
+    parts = _container_parts(item) if type(item) is not torch.Tensor and depth < MAX_DEPTH else None
     if parts is None:
-        yield label, thing
+        yield label, item
         return
     for path, part in parts[:MAX_PARTS]:
         yield from leaves(f"{label}{path}", part, depth + 1)
@@ -85,54 +85,54 @@ class _Unreadable(str):
     """The name of the exception that reading a field raised."""
 
 
-def _container_parts(thing: Any) -> list[tuple[str, Any]] | None:
+def _container_parts(item: Any) -> list[tuple[str, Any]] | None:
     """Return (path, part) for each part of a container; None for an empty one, for other objects, and on an error."""
     try:
-        return None if isinstance(thing, torch.Size) or not is_container(thing) else _open_container(thing)
+        return None if isinstance(item, torch.Size) or not is_container(item) else _open_container(item)
     except Exception:  # container classes of the user's run their own code
         return None
 
 
-def _open_container(thing: Any) -> list[tuple[str, Any]]:
-    if isinstance(thing, (tuple, list)):
-        names = getattr(thing, "_fields", None)
-        return [(f".{names[i]}" if names else f"[{i}]", part) for i, part in enumerate(thing)]
-    if isinstance(thing, dict):
-        return [(f"[{_key_text(key)}]", part) for key, part in thing.items()]
-    return [(f".{field.name}", _field_value(thing, field.name)) for field in dataclasses.fields(thing)]
+def _open_container(item: Any) -> list[tuple[str, Any]]:
+    if isinstance(item, (tuple, list)):
+        names = getattr(item, "_fields", None)
+        return [(f".{names[i]}" if names else f"[{i}]", part) for i, part in enumerate(item)]
+    if isinstance(item, dict):
+        return [(f"[{_key_text(key)}]", part) for key, part in item.items()]
+    return [(f".{field.name}", _field_value(item, field.name)) for field in dataclasses.fields(item)]
 
 
-def _field_value(thing: Any, name: str) -> Any:
+def _field_value(item: Any, name: str) -> Any:
     """Return the value of a dataclass field, which may be computed on access."""
     try:
-        return getattr(thing, name)
+        return getattr(item, name)
     except Exception as error:
         return _Unreadable(type(error).__name__)
 
 
-def is_container(thing: Any) -> bool:
-    """Return whether ``thing`` is a non-empty container that can be opened without running the user's code."""
-    if isinstance(thing, (tuple, list, dict)):
-        return len(thing) > 0
-    return dataclasses.is_dataclass(thing) and not isinstance(thing, type)
+def is_container(item: Any) -> bool:
+    """Return whether ``item`` is a non-empty container that can be opened without running the user's code."""
+    if isinstance(item, (tuple, list, dict)):
+        return len(item) > 0
+    return dataclasses.is_dataclass(item) and not isinstance(item, type)
 
 
 def _key_text(key: Any) -> str:
     return repr(key) if isinstance(key, _SAFE_REPR_TYPES) else f"<{type(key).__name__}>"
 
 
-def object_row(thing: Any) -> Row:
+def object_row(item: Any) -> Row:
     """Return the row of a value that is not a tensor: its type, and its ``repr`` if that is safe to call.
 
     >>> row_of(0.5)[-1].text
     '0.5'
     """
-    if isinstance(thing, _More):
-        return ((), type(thing).__name__, "", None, None, Note.of("value.more", count=int(thing)))
-    if isinstance(thing, _Unreadable):
-        return ((), "", "", None, None, Note.of("value.unknown", why=str(thing)))
-    if isinstance(thing, (tuple, list, dict)) or type(thing) in _SAFE_REPR_TYPES:
-        text = repr(thing) if type(thing) in (*_SAFE_REPR_TYPES, tuple, list, dict) and not is_container(thing) else "…"
+    if isinstance(item, _More):
+        return ((), type(item).__name__, "", None, None, Note.of("value.more", count=int(item)))
+    if isinstance(item, _Unreadable):
+        return ((), "", "", None, None, Note.of("value.unknown", why=str(item)))
+    if isinstance(item, (tuple, list, dict)) or type(item) in _SAFE_REPR_TYPES:
+        text = repr(item) if type(item) in (*_SAFE_REPR_TYPES, tuple, list, dict) and not is_container(item) else "…"
     else:
-        text = f"<{type(thing).__name__}>"
-    return ((), type(thing).__name__, "", None, None, Note.verbatim(truncate(text, 80)))
+        text = f"<{type(item).__name__}>"
+    return ((), type(item).__name__, "", None, None, Note.verbatim(truncate(text, 80)))
