@@ -92,9 +92,9 @@ class HookRegistry:
         if _step_kind(dict_observer, entry[1]) != "module":
             hook = self.hook_number(dict_observer, entry)
             return hook, self.call_number(dict_observer, entry)
-        mine = (row for row in reversed(self.trace.rows) if row.pass_id == self.pass_id)
-        made = (row for row in mine if row.kind in MODULE_HOOK_KINDS and row.effect == "replaced")
-        return next(((row.hook, row.call) for row in made), (None, -1))
+        rows = (row for row in reversed(self.trace.rows) if row.pass_id == self.pass_id)
+        replacing = (row for row in rows if row.kind in MODULE_HOOK_KINDS and row.effect == "replaced")
+        return next(((row.hook, row.call) for row in replacing), (None, -1))
 
     def has_run(self, hook: Hook) -> bool:
         """Return whether the user's function has run, now that torch has called ``hook``.
@@ -115,11 +115,9 @@ class HookRegistry:
 
     def call_number(self, dict_observer: HookDictObserver, entry: Entry) -> int:
         """Return the module call that a hook's step belongs to, or -1. ``hook_number`` must be called first."""
-        return (
-            dict_observer.call
-            if isinstance(dict_observer, HookListObserver)
-            else self._calls.get(_hook_identity(dict_observer, entry), -1)
-        )
+        if isinstance(dict_observer, HookListObserver):
+            return dict_observer.call
+        return self._calls.get(_hook_identity(dict_observer, entry), -1)
 
     def _legacy_hook_call(self, module: Any, node: int) -> int:
         """Return the call of ``module`` whose legacy hooks are on ``node``, the node of its first output tensor.
@@ -130,8 +128,8 @@ class HookRegistry:
         for call in chain(self.trace, self.trace.owners.get(node, -1)):
             if self.trace.calls[call].module == number:
                 return call
-        known = [index for index, row in enumerate(self.trace.calls) if row.module == number]
-        return known[0] if len(known) == 1 else self.owners.call_at_node(module, node)
+        calls = [index for index, row in enumerate(self.trace.calls) if row.module == number]
+        return calls[0] if len(calls) == 1 else self.owners.call_at_node(module, node)
 
 
 def _hook_identity(dict_observer: HookDictObserver, entry: Entry) -> _Identity:
@@ -141,10 +139,10 @@ def _hook_identity(dict_observer: HookDictObserver, entry: Entry) -> _Identity:
 def _count_same_before(dict_observer: HookDictObserver, key: Any, hook: Hook) -> int:
     """Count the hooks before this one that run the same function."""
     function, count = _user_function(hook), 0
-    for other, known in dict_observer.user_hooks():
-        if other == key:
+    for other_key, other_hook in dict_observer.user_hooks():
+        if other_key == key:
             break
-        count += _user_function(known) is function
+        count += _user_function(other_hook) is function
     return count
 
 

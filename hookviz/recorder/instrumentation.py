@@ -82,16 +82,16 @@ def instrumented_code(function: FunctionType, watcher: Watcher) -> CodeType:
     """
     original = function.__code__
     try:
-        made = _compile_from_source(original)
+        code = _compile_from_source(original)
     except _UNREADABLE:
-        plain = FunctionType(
+        original_function = FunctionType(
             original, function.__globals__, original.co_name, function.__defaults__, function.__closure__
         )
-        plain.__kwdefaults__ = function.__kwdefaults__
+        original_function.__kwdefaults__ = function.__kwdefaults__
         source = f"def {original.co_name}(*args, **kwargs):\n    return {_ORIGINAL!r}.__call__(*args, **kwargs)"
-        made = _compile_with_watcher(source, original.co_firstlineno, original)
-        made = _replace_constants(made, {_ORIGINAL: plain})
-    return _replace_constants(made, {_WATCHER: watcher}).replace(co_qualname=original.co_qualname)
+        code = _compile_with_watcher(source, original.co_firstlineno, original)
+        code = _replace_constants(code, {_ORIGINAL: original_function})
+    return _replace_constants(code, {_WATCHER: watcher}).replace(co_qualname=original.co_qualname)
 
 
 def has_readable_source(function: Any) -> bool:
@@ -114,7 +114,9 @@ def _compile_from_source(original: CodeType) -> CodeType:
 
 def _replace_constants(code: CodeType, constants: dict[str, Any]) -> CodeType:
     """Replace text constants of ``code`` by the objects that they stand for."""
-    return code.replace(co_consts=tuple(constants.get(one, one) if type(one) is str else one for one in code.co_consts))
+    return code.replace(
+        co_consts=tuple(constants.get(const, const) if type(const) is str else const for const in code.co_consts)
+    )
 
 
 def _compile_with_watcher(source: str, first: int, original: CodeType) -> CodeType:
@@ -128,26 +130,30 @@ def _compile_with_watcher(source: str, first: int, original: CodeType) -> CodeTy
     _insert_watcher_calls(function)
     module = ast.Module([function], [])
     code = compile(module, original.co_filename, "exec", original.co_flags & _FUTURE, dont_inherit=True)
-    return next(one for one in code.co_consts if isinstance(one, CodeType) and one.co_name == original.co_name)
+    return next(const for const in code.co_consts if isinstance(const, CodeType) and const.co_name == original.co_name)
 
 
 def _insert_watcher_calls(function: ast.FunctionDef) -> None:
     """Insert calls of the watcher into ``function`` without adding lines."""
-    given = [ast.Name(one.arg, ast.Load()) for one in _parameter_nodes(function.args)]
-    enter, around = ast.parse(_WATCHER_CALLS).body
-    assert isinstance(enter, ast.Assign) and isinstance(enter.value, ast.Call) and isinstance(around, ast.Try)
-    enter.value.args = [*given]
-    around.body = [_ReturnTransformer().visit(statement) for statement in function.body]
-    for own in (enter, *around.handlers, *around.finalbody):
-        for node in ast.walk(own):
+    arguments = [ast.Name(parameter.arg, ast.Load()) for parameter in _parameter_nodes(function.args)]
+    assignment, try_statement = ast.parse(_WATCHER_CALLS).body
+    assert (
+        isinstance(assignment, ast.Assign)
+        and isinstance(assignment.value, ast.Call)
+        and isinstance(try_statement, ast.Try)
+    )
+    assignment.value.args = [*arguments]
+    try_statement.body = [_ReturnTransformer().visit(statement) for statement in function.body]
+    for inserted in (assignment, *try_statement.handlers, *try_statement.finalbody):
+        for node in ast.walk(inserted):
             ast.copy_location(node, function)
-    function.body = [enter, ast.copy_location(around, function)]
+    function.body = [assignment, ast.copy_location(try_statement, function)]
     ast.fix_missing_locations(function)
 
 
 def _parameter_nodes(arguments: ast.arguments) -> list[ast.arg]:
-    more = (arguments.vararg, *arguments.kwonlyargs, arguments.kwarg)
-    return [*arguments.posonlyargs, *arguments.args, *filter(None, more)]
+    others = (arguments.vararg, *arguments.kwonlyargs, arguments.kwarg)
+    return [*arguments.posonlyargs, *arguments.args, *filter(None, others)]
 
 
 class _ReturnTransformer(ast.NodeTransformer):
@@ -155,9 +161,9 @@ class _ReturnTransformer(ast.NodeTransformer):
 
     def visit_Return(self, node: ast.Return) -> ast.Return:
         result = node.value or ast.Constant(None)
-        answer = ast.Attribute(ast.Constant(_WATCHER), "returning", ast.Load())
-        answered = ast.Call(answer, [ast.Name("_hookviz", ast.Load()), result], [])
-        return ast.copy_location(ast.Return(ast.copy_location(answered, node)), node)
+        method = ast.Attribute(ast.Constant(_WATCHER), "returning", ast.Load())
+        call = ast.Call(method, [ast.Name("_hookviz", ast.Load()), result], [])
+        return ast.copy_location(ast.Return(ast.copy_location(call, node)), node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         return node

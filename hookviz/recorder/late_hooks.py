@@ -22,7 +22,7 @@ class LateHooks:
         """Node of each tensor that got a hook → (which of its outputs the tensor is, the tensor's hook dict)."""
         self._node_dicts: dict[int, weakref.ref[Any]] = {}
         """``id`` of a hook dict → the dict, for hooks that were registered on nodes."""
-        self._retaining: list[weakref.ref[torch.Tensor]] = []
+        self._retaining_tensors: list[weakref.ref[torch.Tensor]] = []
 
     def tensor_hook_added(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
         """Track a hook that was added to ``tensor``. Remember where, since the tensor itself may soon be freed."""
@@ -49,24 +49,24 @@ class LateHooks:
         else:
             self.registry.node_hook_added(hooks)
 
-    def has_unknown_node_hooks(self, found: Iterable[Any]) -> bool:
-        """Return whether a node got hooks that are not among ``found``, the dicts behind the nodes of a graph."""
-        known = {id(hooks) for hooks in found}
+    def has_unknown_node_hooks(self, hook_dicts: Iterable[Any]) -> bool:
+        """Return whether a node got hooks that are not among ``hook_dicts``, the dicts behind the nodes of a graph."""
+        known_ids = {id(hooks) for hooks in hook_dicts}
         self._node_dicts = {key: reference for key, reference in self._node_dicts.items() if reference()}
-        return not self._node_dicts.keys() <= known
+        return not self._node_dicts.keys() <= known_ids
 
     def retain_grad_called(self, tensor: torch.Tensor) -> None:
         """Remember that ``tensor`` retains its gradient. By the time of the pass, nothing else may hold it."""
         if tensor.is_leaf:
             return  # a leaf keeps its gradient anyway
-        self._retaining.append(weakref.ref(tensor))
+        self._retaining_tensors.append(weakref.ref(tensor))
         for running_pass in self.passes:
             running_pass.snapshot.retains(tensor)
 
     def mark_retained(self, snapshot: GraphSnapshot) -> None:
         """Mark in the graph of a pass that begins which tensors retain their gradients."""
-        self._retaining = [reference for reference in self._retaining if reference() is not None]
-        for reference in self._retaining:
+        self._retaining_tensors = [reference for reference in self._retaining_tensors if reference() is not None]
+        for reference in self._retaining_tensors:
             snapshot.retains(reference())
 
     def _remember(self, tensor: torch.Tensor, hooks: Any) -> None:

@@ -125,9 +125,8 @@ class ModuleCall:
             if len(entries) > 1:
                 self.log.add_unobserved(self.index, [hook for _, hook in entries])
                 continue
-            now = [_keep_identity(*pair) for pair in zip(iteration.last, outputs, strict=False)] + outputs[
-                len(iteration.last) :
-            ]
+            same_places = zip(iteration.last, outputs, strict=False)
+            now = [_keep_identity(*pair) for pair in same_places] + outputs[len(iteration.last) :]
             self._log_hook(dict_observer, entries[0], iteration, now, self.log.probe.compare(iteration.last, now))
 
     def finish_always_called(self) -> None:
@@ -138,22 +137,22 @@ class ModuleCall:
 
     def _unfinished_dicts(self) -> list[tuple[HookDictObserver, HookIteration[PytreeLeaf], list[tuple[Any, Hook]]]]:
         """Return the dicts that torch is iterating over, each with its remaining hooks, the innermost first."""
-        found = []
+        unfinished = []
         for dict_observer, iteration in reversed(self.running.items()):
-            later = [
+            remaining = [
                 entry for entry in iteration.hooks[iteration.position + 1 :] if not dict_observer.is_observer(entry[1])
             ]
-            if later:
-                found.append((dict_observer, iteration, later))
-        return found
+            if remaining:
+                unfinished.append((dict_observer, iteration, remaining))
+        return unfinished
 
     def _measure(self, dict_observer: HookDictObserver, given: tuple[Any, ...]) -> list[PytreeLeaf]:
         """Measure the arguments that hooks of this kind may change."""
         if dict_observer.kind == "forward_pre_hook":
-            things = arguments(self.module, given[1], given[2] if len(given) > 2 else {})
+            labelled = arguments(self.module, given[1], given[2] if len(given) > 2 else {})
         else:
-            things = leaves("output", given[-1])
-        return self.log.probe.measure(things, again=True)
+            labelled = leaves("output", given[-1])
+        return self.log.probe.measure(labelled, again=True)
 
     def _log_hook(
         self,
@@ -180,6 +179,6 @@ def _was_raised_through(error: BaseException, hook: Hook) -> bool:
 
 def _keep_identity(before: PytreeLeaf, after: PytreeLeaf) -> PytreeLeaf:
     """Return ``after`` with the identity of ``before`` if it is only torch's view for a full backward hook."""
-    one, other = before.fingerprint, after.fingerprint
-    same_place = one is not None and other is not None and one.mark == other.mark
-    return after._replace(identity=before.identity) if same_place else after
+    original, returned = before.fingerprint, after.fingerprint
+    is_view = original is not None and returned is not None and original.mark == returned.mark
+    return after._replace(identity=before.identity) if is_view else after

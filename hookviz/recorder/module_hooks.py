@@ -22,11 +22,12 @@ class ModuleHooksObserver(HookDictObserver):
 
     __slots__ = ("always_called", "innermost", "shared", "with_kwargs")
 
-    def __init__(self, session: Session, found: ForwardHooks, innermost: Callable[[], Any]) -> None:
-        super().__init__(session, found.kind, found.hooks, -1)
+    def __init__(self, session: Session, hook_dict: ForwardHooks, innermost: Callable[[], Any]) -> None:
+        super().__init__(session, hook_dict.kind, hook_dict.hooks, -1)
         self.innermost = innermost
         """Returns the innermost running call of the calling thread."""
-        self.with_kwargs, self.always_called, self.shared = found.with_kwargs, found.always_called, found.shared
+        self.with_kwargs, self.always_called = hook_dict.with_kwargs, hook_dict.always_called
+        self.shared = hook_dict.shared
 
     def find_receiver(self, given: tuple[Any, ...]) -> Any:
         """Return the innermost call of this thread if it is a call of the module whose hooks run, else None."""
@@ -38,12 +39,12 @@ class ModuleHooksObserver(HookDictObserver):
         with HEADROOM.if_needed():
             super().observer_called(observer, arguments)
 
-    def hooks_to_call(self, current: Any) -> list[tuple[Any, Hook]]:
+    def hooks_to_call(self, receiver: Any) -> list[tuple[Any, Hook]]:
         """Return the entries that torch is calling.
 
         Global hooks may have changed the module's own dict since torch copied it.
         """
-        return current.copied_hooks.pop(self, None) or self.items()
+        return receiver.copied_hooks.pop(self, None) or self.items()
 
     def install(self) -> None:
         """Install the observers as in any dict.
@@ -114,18 +115,20 @@ class ModuleObserverRegistry:
         """
         if module._compiled_call_impl is not None:  # its hooks are compiled with it, and observers would be, too
             return
-        for found in forward_hooks(module):
-            if found.hooks and kind in (None, found.kind):
+        for hook_dict in forward_hooks(module):
+            if hook_dict.hooks and kind in (None, hook_dict.kind):
                 with Uninterrupted():
-                    self._use(found, dict_observers)
+                    self._use(hook_dict, dict_observers)
 
-    def _use(self, found: ForwardHooks, dict_observers: list[ModuleHooksObserver]) -> None:
-        dict_observer = self._known.get(id(found.hooks))
+    def _use(self, hook_dict: ForwardHooks, dict_observers: list[ModuleHooksObserver]) -> None:
+        dict_observer = self._known.get(id(hook_dict.hooks))
         if dict_observer is not None and not dict_observer.user_hooks():
             dict_observer.uninstall()  # torch takes a faster path if there are no hooks
             return
         if dict_observer is None:
-            dict_observer = self._known[id(found.hooks)] = ModuleHooksObserver(self.session, found, self._innermost)
+            dict_observer = self._known[id(hook_dict.hooks)] = ModuleHooksObserver(
+                self.session, hook_dict, self._innermost
+            )
         if dict_observer not in dict_observers:
             dict_observer.users += 1
             dict_observers.append(dict_observer)
@@ -145,7 +148,7 @@ class ModuleObserverRegistry:
     def unobserved_hooks(self, module: Module) -> list[Hook]:
         """Return the forward hooks of ``module``, and the global ones, that were added unnoticed while it ran."""
         dicts = [global_forward_hooks, module._forward_hooks]
-        hooks = [hook for own in dicts if id(own) not in self._known for hook in own.values()]
+        hooks = [hook for hook_dict in dicts if id(hook_dict) not in self._known for hook in hook_dict.values()]
         return [hook for hook in hooks if not HookDictObserver.is_observer(hook)]
 
     def suspend_shared(self) -> None:

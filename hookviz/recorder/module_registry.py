@@ -78,30 +78,32 @@ class ModuleRegistry:
 
         The model is named after the caller's variable, or after its class if there is none.
         """
-        top = self._known_name(root) or self._free_name(graph.variable_of(root, graph.caller()) or type(root).__name__)
+        root_name = self._known_name(root) or self._free_name(
+            graph.variable_of(root, graph.caller()) or type(root).__name__
+        )
         for path, module in module_tree.named_modules(root):
             if self._known_name(module) is None:
-                name = f"{top}.{path}" if path else top
+                name = f"{root_name}.{path}" if path else root_name
                 self._used_names.add(name)
                 self._names[id(module)] = weakref.ref(module), name
-        return top
+        return root_name
 
     def _free_name(self, name: str) -> str:
         """Return ``name``, with a number appended if a module has or had that name."""
-        free = name
-        while free in self._used_names:
+        candidate = name
+        while candidate in self._used_names:
             number = self._next_number.get(name, 2)
-            free, self._next_number[name] = f"{name} {number}", number + 1
-        return free
+            candidate, self._next_number[name] = f"{name} {number}", number + 1
+        return candidate
 
     def named_parameters(self) -> dict[str, torch.Tensor]:
         """Return name → parameter for every module that was called."""
-        found: dict[str, torch.Tensor] = {}
+        parameters: dict[str, torch.Tensor] = {}
         for row, reference in zip(self.trace.modules, self._holders, strict=True):
             module = reference()
             for name, parameter in () if module is None else module_tree.own_parameters(module):
-                found[f"{row.name}.{name}"] = parameter
-        return found
+                parameters[f"{row.name}.{name}"] = parameter
+        return parameters
 
     def alive_modules(self) -> Iterator[tuple[str, Module]]:
         """Yield (name, module) for every module that was called and still exists."""
@@ -114,17 +116,17 @@ class ModuleRegistry:
         self, kind: str, module: int, key: Any, function: Any, *, shared: bool, pass_id: int | None = None
     ) -> int:
         """Return the number of a module's hook in the trace; a ``shared`` hook belongs to all modules."""
-        known = (kind, -1 if shared else module, key, id(function))
-        if known not in self._hooks or pass_id is not None:
+        identity = (kind, -1 if shared else module, key, id(function))
+        if identity not in self._hooks or pass_id is not None:
             holder = torch_modules if shared else self._holders[module]()
             flags = _hook_flags(holder, kind, key, shared)
             row = (kind, -1, -1, key, function)
-            self._hooks[known] = hook_row(self.trace, pass_id, *row, module=known[1], flags=flags)
-        return self._hooks[known]
+            self._hooks[identity] = hook_row(self.trace, pass_id, *row, module=identity[1], flags=flags)
+        return self._hooks[identity]
 
     def renumber(self, hooks: Mapping[int, int]) -> None:
         """Renumber the hooks (old → new), and forget those that are not in the mapping."""
-        self._hooks = {known: hooks[number] for known, number in self._hooks.items() if number in hooks}
+        self._hooks = {identity: hooks[number] for identity, number in self._hooks.items() if number in hooks}
 
     def backward_hook(self, pass_id: int, kind: str, module: int, function: Any, nth: int) -> int:
         """Return the number of a backward hook in the trace.
@@ -132,24 +134,24 @@ class ModuleRegistry:
         torch copied the hook without its key, so the key is looked up in the dict of its origin. ``nth`` distinguishes
         hooks with the same function: torch calls the global ones first, then the module's own.
         """
-        found = [
+        matching = [
             (key, shared)
             for owner, shared in ((torch_modules, True), (self._holders[module]() if module >= 0 else None, False))
             for key, hook in _backward_dict(owner, kind, shared).items()
             if hook is function
         ]
-        if found and kind == "backward_hook":  # several calls may have put their hooks on one node
-            nth %= len(found)
-        # The hook was removed since.
-        key, shared = found[nth] if nth < len(found) else (len(found) - nth - 1, module < 0)
+        if matching and kind == "backward_hook":  # several calls may have put their hooks on one node
+            nth %= len(matching)
+        # With too few matches, the hook was removed since torch copied it.
+        key, shared = matching[nth] if nth < len(matching) else (len(matching) - nth - 1, module < 0)
         return self.hook_number(kind, module, key, function, shared=shared, pass_id=pass_id)
 
 
 def _backward_dict(owner: Any, kind: str, shared: bool) -> dict[Any, Any]:
     """Return the backward hooks of one kind. A dict holds either full or legacy hooks, never both."""
-    sort = getattr(owner, GLOBAL_IS_FULL if shared else IS_FULL, None)
-    other = kind != "full_backward_pre_hook" and sort is not (kind == "full_backward_hook")
-    return {} if other else _hook_dict(owner, kind, shared)
+    is_full = getattr(owner, GLOBAL_IS_FULL if shared else IS_FULL, None)
+    is_other_kind = kind != "full_backward_pre_hook" and is_full is not (kind == "full_backward_hook")
+    return {} if is_other_kind else _hook_dict(owner, kind, shared)
 
 
 def _hook_dict(holder: Any, kind: str, shared: bool) -> dict[Any, Any]:
@@ -158,9 +160,9 @@ def _hook_dict(holder: Any, kind: str, shared: bool) -> dict[Any, Any]:
 
 
 def _hook_flags(holder: Any, kind: str, key: Any, shared: bool) -> tuple[str, ...]:
-    found = ["global"] if shared else []
+    flags = ["global"] if shared else []
     attribute = (_GLOBAL_VARIABLES if shared else _MODULE_ATTRIBUTES)[kind]
     for suffix, flag in ((WITH_KWARGS, "with_kwargs"), (ALWAYS_CALLED, "always_call")):
         if key in (getattr(holder, attribute + suffix, None) or {}):
-            found.append(flag)
-    return tuple(found)
+            flags.append(flag)
+    return tuple(flags)

@@ -12,8 +12,8 @@ from hookviz.recorder.unwrapped_hooks import closure_variables
 
 def tensor_index(hook: Any) -> int | None:
     """Return the index of the tensor that a part of a multi-grad hook is on; None in mode "any"."""
-    place = closure_variables(hook).get("idx")
-    return place if isinstance(place, int) else None
+    index = closure_variables(hook).get("idx")
+    return index if isinstance(index, int) else None
 
 
 def collected_gradients(hook: Any, task: int) -> tuple[int, list[torch.Tensor | None]] | None:
@@ -22,12 +22,12 @@ def collected_gradients(hook: Any, task: int) -> tuple[int, list[torch.Tensor | 
     The gradients are complete when the hook is about to run; None stands for a gradient that has not arrived or never
     will. Before that, and in mode "any", the result is None.
     """
-    inside = closure_variables(hook)
+    variables = closure_variables(hook)
     try:
-        come = inside["count"].get(task, 0)
-        if come and come != inside["nb_calls"] - 1:
+        arrived = variables["count"].get(task, 0)
+        if arrived and arrived != variables["nb_calls"] - 1:
             return None
-        return inside["idx"], list(inside["buffer"].get(task) or [None] * inside["len_tensors"])
+        return variables["idx"], list(variables["buffer"].get(task) or [None] * variables["len_tensors"])
     except KeyError:  # mode "any", or a torch that keeps the gradients elsewhere
         return None
 
@@ -35,8 +35,8 @@ def collected_gradients(hook: Any, task: int) -> tuple[int, list[torch.Tensor | 
 class MultiGradInputs:
     """Fingerprints of the gradients that a multi-grad hook is about to get. They are not held while it runs."""
 
-    def __init__(self, probe: GradientProbe, place: int, gradients: list[torch.Tensor | None]) -> None:
-        self._probe, self._place = probe, place
+    def __init__(self, probe: GradientProbe, index: int, gradients: list[torch.Tensor | None]) -> None:
+        self._probe, self._index = probe, index
         self._before = [probe.fingerprint(gradient) for gradient in gradients]
         self._tensors = [None if gradient is None else weakref.ref(gradient) for gradient in gradients]
 
@@ -46,13 +46,13 @@ class MultiGradInputs:
         ``before`` and ``after`` are the values of the last gradient, at whose arrival the hook ran. A gradient that no
         longer exists counts as unchanged.
         """
-        given = [value_of(fingerprint) for fingerprint in self._before]
-        now, effect = list(given), "kept"
+        befores = [value_of(fingerprint) for fingerprint in self._before]
+        afters, effect = list(befores), "kept"
         for i, (fingerprint, reference) in enumerate(zip(self._before, self._tensors, strict=True)):
             tensor = None if reference is None else reference()
             if tensor is not None:
-                seen, changed = self._probe.compare_one(fingerprint, tensor)
-                now[i] = value_of(seen)
+                current, changed = self._probe.compare_one(fingerprint, tensor)
+                afters[i] = value_of(current)
                 effect = effect if changed == "kept" else changed
-        given[self._place], now[self._place] = before, after
-        return given, now, effect
+        befores[self._index], afters[self._index] = before, after
+        return befores, afters, effect

@@ -88,22 +88,21 @@ class NodeObservers:
 
     def install(self, running_pass: RunningPass, everywhere: bool) -> None:
         """Install the observers: behind every node, and in front of all nodes (``everywhere``) or where needed."""
-        snapshot, numbers, hooked = (
-            running_pass.snapshot,
-            running_pass.snapshot.numbers,
-            self._install_behind(running_pass),
-        )
+        snapshot, numbers = running_pass.snapshot, running_pass.snapshot.numbers
+        hooked = self._install_behind(running_pass)
         self._observes_all = everywhere or self.late.has_unknown_node_hooks(hooked.values())
-        theirs = set() if self._observes_all else _nodes_running_user_code(running_pass.snapshot)
-        quiet = not (self._observes_all or theirs or hooked or running_pass.dict_observers or snapshot.unpack_hooks)
-        fronts = snapshot.summing | theirs | {numbers.get(id(node), -1) for node in snapshot.starts}
+        user_code = set() if self._observes_all else _nodes_running_user_code(snapshot)
+        runs_only_torch = not (
+            self._observes_all or user_code or hooked or running_pass.dict_observers or snapshot.unpack_hooks
+        )
+        fronts = snapshot.summing | user_code | {numbers.get(id(node), -1) for node in snapshot.starts}
         for node in snapshot.nodes:
             number = numbers[id(node)]
             if self._observes_all or number in fronts:
                 self._install_in_front(running_pass, node, number)
             if number in hooked:
                 self._observe_between_hooks(running_pass, number, hooked[number])
-        if quiet:  # only torch runs in the pass: garbage collection can wait until it is over
+        if runs_only_torch:  # only torch runs in the pass: garbage collection can wait until it is over
             running_pass.pause(gc_paused)
             running_pass.observer.checks_each_gradient = False
             return
@@ -153,7 +152,7 @@ class NodeObservers:
             if not self._numbers:
                 numbers = running_pass.snapshot.numbers
                 pairs = zip(self._dicts, running_pass.snapshot.nodes, strict=True)
-                self._numbers = {id(known): numbers[id(node)] for known, node in pairs}
+                self._numbers = {id(hook_dict): numbers[id(node)] for hook_dict, node in pairs}
             self._observe_between_hooks(running_pass, self._numbers[id(hooks)], hooks)
         else:  # torch has not given the dict to its node yet: an observer would get another dict
             self.session.passes.nodes_got_hooks = True
@@ -172,12 +171,12 @@ def _nodes_running_user_code(snapshot: GraphSnapshot) -> set[int]:
     Nodes that were made during the recording have no unknown hooks, but the node of a leaf may be older.
     """
     kinds = {type(node) for node in snapshot.nodes}
-    python = {kind for kind in kinds if hasattr(kind, FUNCTION_OF_NODE)}
-    leaves = {kind for kind in kinds if kind.__name__ == graph.LEAVES}
+    python_kinds = {kind for kind in kinds if hasattr(kind, FUNCTION_OF_NODE)}
+    leaf_kinds = {kind for kind in kinds if kind.__name__ == graph.LEAVES}
     return {
         snapshot.numbers[id(node)]
         for node in snapshot.nodes
-        if type(node) in python or (type(node) in leaves and _has_hooks_in_front(node))
+        if type(node) in python_kinds or (type(node) in leaf_kinds and _has_hooks_in_front(node))
     }
 
 
@@ -185,6 +184,6 @@ def _has_hooks_in_front(node: Node) -> bool:
     """Return whether the user's hooks stand in front of ``node``, whenever they were registered."""
     try:
         node.register_prehook(PROBE)
-    except ProbeResult as found:
-        return bool(user_hook_entries(found.hooks))
+    except ProbeResult as result:
+        return bool(user_hook_entries(result.hooks))
     return True

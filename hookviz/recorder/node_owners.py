@@ -54,22 +54,22 @@ class NodeOwners:
         """Return whether calls ran in several threads, each of which counts its own nodes."""
         return len(self._calls_by_thread) > 1
 
-    def mark_inputs(self, things: Iterable[Any]) -> None:
+    def mark_inputs(self, items: Iterable[Any]) -> None:
         """Mark the nodes of an outermost call's arguments: their maker is unknown."""
-        self._mark(things, UNKNOWN_CALL)
+        self._mark(items, UNKNOWN_CALL)
 
-    def mark_outputs(self, things: Iterable[Any], since: int) -> None:
+    def mark_outputs(self, items: Iterable[Any], first_node: int) -> None:
         """Mark the nodes that a call returns.
 
-        ``since`` is the number of the first node of the outermost call around it.
+        ``first_node`` is the number of the first node of the outermost call around it.
         """
-        self._mark(things, (self._thread(), since))
+        self._mark(items, (self._thread(), first_node))
 
-    def _mark(self, things: Iterable[Any], call: CallKey) -> None:
-        for thing in things if self.marks_threads else ():
+    def _mark(self, items: Iterable[Any], call: CallKey) -> None:
+        for item in items if self.marks_threads else ():
             with suppress(RuntimeError):  # torch refuses to give the ``grad_fn`` of some views
-                if isinstance(thing, torch.Tensor) and thing.grad_fn is not None and thing.grad_fn not in self._marks:
-                    self._marks.put(thing.grad_fn, call)
+                if isinstance(item, torch.Tensor) and item.grad_fn is not None and item.grad_fn not in self._marks:
+                    self._marks.put(item.grad_fn, call)
 
     def sweep(self) -> None:
         """Forget nodes that no longer exist."""
@@ -82,42 +82,44 @@ class NodeOwners:
     def find_owners(self, nodes: Sequence[Node]) -> dict[int, int]:
         """Map the ``id`` of a node to the call that made it, for the nodes (leaves excepted) where that is certain."""
         inner = {id(node): node for node in nodes if graph.leaf_of(node) is None}
-        here = self._thread()
-        if self._calls_by_thread.keys() <= {here}:
-            found = [(key, self._find_maker(here, node)) for key, node in inner.items()]
+        this_thread = self._thread()
+        if self._calls_by_thread.keys() <= {this_thread}:
+            owners = [(key, self._find_maker(this_thread, node)) for key, node in inner.items()]
         else:
             threads = self._possible_threads(inner)
-            found = [
+            owners = [
                 (key, self._find_maker(threads[key].pop(), inner[key])) for key in threads if len(threads[key]) == 1
             ]
-        return {key: call for key, call in found if call >= 0}
+        return {key: call for key, call in owners if call >= 0}
 
     def _find_maker(self, thread: int, node: Node) -> int:
         numbers, calls = self._calls_by_thread.get(thread, ([], []))
-        spot = bisect_right(numbers, node._sequence_nr())
-        return calls[spot - 1] if spot else -1
+        position = bisect_right(numbers, node._sequence_nr())
+        return calls[position - 1] if position else -1
 
     def _possible_threads(self, nodes: Mapping[int, Node]) -> dict[int, set[int]]:
         """Return the threads that may have made each node.
 
         The nodes of a call lie between its outputs and its inputs, and were made in its thread.
         """
-        returned = {key: call for key, node in nodes.items() if (call := self._marks.get(node)) is not None}
-        found: dict[int, set[int]] = {}
-        queue = [(nodes[key], *call) for key, call in returned.items() if call is not UNKNOWN_CALL]
+        marked = {key: call for key, node in nodes.items() if (call := self._marks.get(node)) is not None}
+        possible: dict[int, set[int]] = {}
+        queue = [(nodes[key], *call) for key, call in marked.items() if call is not UNKNOWN_CALL]
         while queue:
-            node, thread, since = queue.pop()
-            threads = found.setdefault(id(node), set())
-            if thread in threads or node._sequence_nr() < since or self._find_maker(thread, node) < 0:
+            node, thread, first_node = queue.pop()
+            threads = possible.setdefault(id(node), set())
+            if thread in threads or node._sequence_nr() < first_node or self._find_maker(thread, node) < 0:
                 continue
             threads.add(thread)
-            below = [following for following, _ in node.next_functions if following is not None]
-            queue += [(other, thread, since) for other in below if id(other) in nodes and id(other) not in returned]
-        return found
+            next_nodes = [following for following, _ in node.next_functions if following is not None]
+            queue += [
+                (other, thread, first_node) for other in next_nodes if id(other) in nodes and id(other) not in marked
+            ]
+        return possible
 
     def renumber(self, renumbered: Mapping[int, int]) -> None:
         """Renumber the calls (old → new), and forget those that are not in the mapping."""
-        for thread, (numbers, made) in self._calls_by_thread.items():
-            made = [renumbered.get(call, -1) for call in made]
-            new = [i for i, call in enumerate(made) if call != (made[i - 1] if i else -1)]
-            self._calls_by_thread[thread] = [numbers[i] for i in new], [made[i] for i in new]
+        for thread, (numbers, calls) in self._calls_by_thread.items():
+            calls = [renumbered.get(call, -1) for call in calls]
+            kept_indices = [i for i, call in enumerate(calls) if call != (calls[i - 1] if i else -1)]
+            self._calls_by_thread[thread] = [numbers[i] for i in kept_indices], [calls[i] for i in kept_indices]

@@ -32,31 +32,30 @@ class ObserverRegistry:
 
     def add_registered(self, running_pass: RunningPass, dict_observer: HookDictObserver, observer: Observer) -> None:
         """Add an ``observer`` that was registered on a node, where an enclosing pass may observe the dict already."""
-        known = self._known.setdefault(id(dict_observer.dict), dict_observer)
-        if known is not dict_observer:
+        registered = self._known.setdefault(id(dict_observer.dict), dict_observer)
+        if registered is not dict_observer:
             del dict_observer.dict[observer]
         elif len(dict_observer.dict) > 1:
             dict_observer.install()
-        self._use(running_pass, known)
+        self._use(running_pass, registered)
 
     def observe_modules(self, running_pass: RunningPass) -> None:
         """Put observers into the lists of full backward hooks, which torch calls at two nodes of each module call."""
         ends: dict[Any, dict[bool, HookDictObserver]] = {}
-        for dict_observer in [
+        node_post_hooks = [
             dict_observer
             for dict_observer in running_pass.dict_observers
             if dict_observer.kind == "node_post_hook" and len(dict_observer.dict) > 1
-        ]:
+        ]
+        for dict_observer in node_post_hooks:
             for _, hook in dict_observer.user_hooks():
-                found = unwrap_hook(hook)
-                if found is not None and found.kind == "module":
-                    ends.setdefault(found.function, {})[found.at_output] = dict_observer
+                unwrapped = unwrap_hook(hook)
+                if unwrapped is not None and unwrapped.kind == "module":
+                    ends.setdefault(unwrapped.function, {})[unwrapped.at_output] = dict_observer
         for hook, dict_observers in ends.items():
             # If no input requires a gradient, there is no node at the inputs, and both lists run at the output.
-            at_output, at_input = (
-                dict_observers.get(True, dict_observers.get(False)),
-                dict_observers.get(False, dict_observers.get(True)),
-            )
+            at_output = dict_observers.get(True, dict_observers.get(False))
+            at_input = dict_observers.get(False, dict_observers.get(True))
             for kind, hooks, end in (
                 ("full_backward_pre_hook", hook.user_pre_hooks, at_output),
                 ("full_backward_hook", hook.user_hooks, at_input),

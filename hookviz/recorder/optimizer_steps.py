@@ -91,10 +91,10 @@ class OptimizerTracker:
             return
         step = self._running[-1]
         (kind, *_, place), now = step.entry or (), _snapshot_optimizer(*given)
-        replaced, marked, tuned, written = (one != other for one, other in zip(step.seen_before, now, strict=True))
-        known = "kept" if now[-1] is not None else "ran"
-        effect = "replaced" if replaced else "edited" if marked or tuned or written else known
-        subject = "settings" if tuned and not (marked or written) else "gradient"
+        arguments, marks, settings, numbers = (old != new for old, new in zip(step.seen_before, now, strict=True))
+        unchanged = "kept" if now[-1] is not None else "ran"
+        effect = "replaced" if arguments else "edited" if marks or settings or numbers else unchanged
+        subject = "settings" if settings and not (marks or numbers) else "gradient"
         self._log(kind, step, hook=self._hook(step), place=place, before=(), after=(), effect=effect, subject=subject)
         step.entry = None
 
@@ -120,9 +120,9 @@ class OptimizerTracker:
             self._numbers[id(optimizer)] = (weakref.ref(optimizer), number)
         return number
 
-    def _log(self, kind: str, step: OptimizerStep, **known: Any) -> None:
+    def _log(self, kind: str, step: OptimizerStep, **fields: Any) -> None:
         number = max(len(self.trace.roots) - 1, 0)  # a step belongs to the previous pass
-        self.trace.rows.append(StepRow(number, kind, optimizer=step.number, **known))
+        self.trace.rows.append(StepRow(number, kind, optimizer=step.number, **fields))
 
 
 def _snapshot_optimizer(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
@@ -132,13 +132,13 @@ def _snapshot_optimizer(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[A
     there are too many.
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    held = [*parameters, *(p.grad for p in parameters if p.grad is not None)]
+    tensors = [*parameters, *(p.grad for p in parameters if p.grad is not None)]
     marks = [
         (fingerprint_of(p).mark, p.grad is not None and (id(p.grad), fingerprint_of(p.grad).mark)) for p in parameters
     ]
     groups = [{name: group[name] for name in group if name != "params"} for group in optimizer.param_groups]
     settings = [{name: _setting_fingerprint(value) for name, value in group.items()} for group in groups]
-    return (id(args), id(kwargs)), marks, settings, _read_numbers(held)
+    return (id(args), id(kwargs)), marks, settings, _read_numbers(tensors)
 
 
 def _setting_fingerprint(value: Any) -> Any:
@@ -152,8 +152,8 @@ def _setting_fingerprint(value: Any) -> Any:
 
 def _read_numbers(tensors: list[torch.Tensor]) -> str | None:
     """Return all numbers in ``tensors`` as text; None if there are too many, or they cannot be read at once."""
-    plain = all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.is_cpu for tensor in tensors)
-    if not plain or sum(tensor.numel() for tensor in tensors) > MAX_COMPARED:
+    readable = all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.is_cpu for tensor in tensors)
+    if not readable or sum(tensor.numel() for tensor in tensors) > MAX_COMPARED:
         return None
     try:
         with hidden_from_tools():
@@ -169,17 +169,19 @@ class ObservedStepHooks(UserDict[Any, Hook]):
     the usual error, and steps of other threads never see it half changed.
     """
 
-    def __init__(self, kind: str, hooks: Any, here: Callable[[], OptimizerTracker | None], *, shared: bool) -> None:
-        self.data, self.kind, self.shared, self.here = hooks, kind, shared, here
+    def __init__(
+        self, kind: str, hooks: Any, tracker_here: Callable[[], OptimizerTracker | None], *, shared: bool
+    ) -> None:
+        self.data, self.kind, self.shared, self.tracker_here = hooks, kind, shared, tracker_here
 
     def values(self) -> Any:
         """Return the hooks; in an observed step, with an observer before and after each."""
-        tracker = self.here() if is_called_by_step() else None
+        tracker = self.tracker_here() if is_called_by_step() else None
         if tracker is None:
             return self.data.values()
         # C functions iterate over the dict, so that no frame of ours gets into a traceback.
-        watching = _StepHookWatcher(self, tracker)
-        return chain.from_iterable(map(watching.around, chain(self.data.items())))
+        watcher = _StepHookWatcher(self, tracker)
+        return chain.from_iterable(map(watcher.around, chain(self.data.items())))
 
 
 class _StepHookWatcher:
@@ -207,19 +209,19 @@ class _StepHookWatcher:
 class StepHooksDescriptor:
     """A descriptor on the Optimizer class for the attribute that holds an optimizer's own step hooks."""
 
-    def __init__(self, name: str, kind: str, here: Callable[[], OptimizerTracker | None]) -> None:
-        self.name, self.kind, self.here = name, kind, here
+    def __init__(self, name: str, kind: str, tracker_here: Callable[[], OptimizerTracker | None]) -> None:
+        self.name, self.kind, self.tracker_here = name, kind, tracker_here
 
     def __get__(self, optimizer: Optimizer | None, owner: type) -> Any:
         """Return the hook dict; to torch in a recorded step, return it with observers between the hooks."""
         hooks = None if optimizer is None else vars(optimizer).get(self.name)
         if hooks is None or optimizer is None:
             raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
-        steps = self.here() if is_called_by_step() else None
-        if steps is None:
+        tracker = self.tracker_here() if is_called_by_step() else None
+        if tracker is None:
             return hooks
-        steps.session.guard(steps.begin if self.kind == "step_pre_hook" else steps.step_done, optimizer)
-        return ObservedStepHooks(self.kind, hooks, self.here, shared=False)
+        tracker.session.guard(tracker.begin if self.kind == "step_pre_hook" else tracker.step_done, optimizer)
+        return ObservedStepHooks(self.kind, hooks, self.tracker_here, shared=False)
 
     def __set__(self, optimizer: Optimizer, hooks: Any) -> None:
         vars(optimizer)[self.name] = hooks

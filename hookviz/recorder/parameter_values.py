@@ -16,12 +16,12 @@ def measure_unread_leaves(trace: TraceData, snapshot: GraphSnapshot) -> None:
     """
     if not snapshot.tensors.unread or not _shows_nonfinite(trace, snapshot):
         return
-    places = _leaf_rows(trace, snapshot)
+    leaf_rows = _leaf_rows(trace, snapshot)
     for node, (reference, version) in snapshot.tensors.unread.items():
         leaf = reference()
         if leaf is not None and leaf._version == version and not has_no_memory(leaf):
             trace.values.append(measured(leaf, wait=True))
-            trace.tensors[places[node]] = trace.tensors[places[node]]._replace(data=len(trace.values) - 1)
+            trace.tensors[leaf_rows[node]] = trace.tensors[leaf_rows[node]]._replace(data=len(trace.values) - 1)
 
 
 def _leaf_rows(trace: TraceData, snapshot: GraphSnapshot) -> dict[int, int]:
@@ -29,9 +29,9 @@ def _leaf_rows(trace: TraceData, snapshot: GraphSnapshot) -> dict[int, int]:
 
     Rows of the enclosing pass may stand between them, since a hook may call ``retain_grad()`` on one of its tensors.
     """
-    places = range(snapshot.tensors.first, len(trace.tensors))
-    rows = ((place, trace.tensors[place]) for place in places)
-    return {row.node: place for place, row in rows if row.pass_id == snapshot.pass_id and row.leaf}
+    indices = range(snapshot.tensors.first, len(trace.tensors))
+    rows = ((index, trace.tensors[index]) for index in indices)
+    return {row.node: index for index, row in rows if row.pass_id == snapshot.pass_id and row.leaf}
 
 
 def _shows_nonfinite(trace: TraceData, snapshot: GraphSnapshot) -> bool:
@@ -39,15 +39,15 @@ def _shows_nonfinite(trace: TraceData, snapshot: GraphSnapshot) -> bool:
     for row in reversed(as_stored(trace.rows, snapshot.first_row)):
         if type(row) is not StepRow or row.pass_id != snapshot.pass_id:
             continue
-        returned = row.kind == "forward" and row.call >= 0 and trace.calls[row.call].parent is None
-        written = row.kind in ("accumulate", "returned") and row.node in snapshot.tensors.unread
-        if (returned or written) and any(_is_nonfinite(trace, index) for index in _as_tuple(row.after)):
+        is_model_output = row.kind == "forward" and row.call >= 0 and trace.calls[row.call].parent is None
+        got_gradient = row.kind in ("accumulate", "returned") and row.node in snapshot.tensors.unread
+        if (is_model_output or got_gradient) and any(_is_nonfinite(trace, index) for index in _as_tuple(row.after)):
             return True
     return False
 
 
-def _as_tuple(kept: object) -> tuple[object, ...]:
-    return kept if isinstance(kept, tuple) else (kept,)
+def _as_tuple(values: object) -> tuple[object, ...]:
+    return values if isinstance(values, tuple) else (values,)
 
 
 def _is_nonfinite(trace: TraceData, index: object) -> bool:

@@ -57,11 +57,11 @@ class PassObserver(GradientFlow):
     def before_hook(self, hook: Hook) -> None:
         """Read the collected gradients if ``hook``, which runs next, is a multi-grad hook.
 
-        Torch drops them after it.
+        torch drops them after it.
         """
-        found = unwrap_hook(hook)
-        given = collected_gradients(hook, current_task()) if found is not None and found.waits else None
-        self._multi_grad_inputs = None if given is None else MultiGradInputs(self._probe, *given)
+        unwrapped = unwrap_hook(hook)
+        collected = collected_gradients(hook, current_task()) if unwrapped is not None and unwrapped.waits else None
+        self._multi_grad_inputs = None if collected is None else MultiGradInputs(self._probe, *collected)
 
     def hook_fired(
         self,
@@ -75,7 +75,7 @@ class PassObserver(GradientFlow):
         count = len(arguments[1]) if dict_observer.kind == "full_backward_hook" else len(gradients)
         now, effect = self._probe.compare(iteration.last[:count], gradients[:count])
         # After the gradients comes grad_output, which hooks may not change.
-        outputs, written = self._probe.compare(iteration.last[count:], gradients[count:])
+        outputs, output_effect = self._probe.compare(iteration.last[count:], gradients[count:])
         if not self.hooks.has_run(entry[1]):
             return now
         hook = self.hooks.hook_number(dict_observer, entry)
@@ -87,13 +87,13 @@ class PassObserver(GradientFlow):
             before, after = ([x[1 if subject == "data" else 0]] for x in (before, after))
             if self._refused_hook is None and arguments[0] is not self._leaves[dict_observer.node]():
                 self._refused_hook = hook
-        if (effect, written) == ("kept", "edited"):
-            subject, effect = "grad_output", written
+        if (effect, output_effect) == ("kept", "edited"):
+            subject, effect = "grad_output", output_effect
             before, after = [value_of(g) for g in iteration.last[count:]], [value_of(g) for g in outputs]
         labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         if row.kind == "multi_grad_hook" and self._multi_grad_inputs is not None:
-            before, after, others = self._multi_grad_inputs.since(before[0], after[0])
-            effect = effect if others == "kept" else others
+            before, after, other_effect = self._multi_grad_inputs.since(before[0], after[0])
+            effect = effect if other_effect == "kept" else other_effect
             names = self.hooks.tensor_names(entry[1], len(before))
             labels = names, names
         step = self._log(
@@ -110,20 +110,20 @@ class PassObserver(GradientFlow):
             call=self.hooks.call_number(dict_observer, entry),
             labels=labels,
         )
-        edited = (now if effect == "edited" else []) + (outputs if written == "edited" else [])
+        edited = (now if effect == "edited" else []) + (outputs if output_effect == "edited" else [])
         self._edits += [(g.storage, step) for g in edited if g is not None and g.storage]
         return now + outputs
 
-    def node_ran(self, node: int, made: Gradients, given: Gradients) -> None:
-        """Record that a node without hooks of the user's behind it has computed ``made`` from ``given``."""
+    def node_ran(self, node: int, outputs: Gradients, inputs: Gradients) -> None:
+        """Record that a node without hooks of the user's behind it has computed ``outputs`` from ``inputs``."""
         if node in self._leaves:
-            self._note_inputs(node, given)
+            self._note_inputs(node, inputs)
             self._log_accumulate(node)
         else:
             incoming = (
-                self._incoming.pop(node, []) if node in self.observed_in_front else self._collect_inputs(node, given)
+                self._incoming.pop(node, []) if node in self.observed_in_front else self._collect_inputs(node, inputs)
             )
-            self._send(node, self._log_compute(node, made, incoming))
+            self._send(node, self._log_compute(node, outputs, incoming))
 
     def leave(self, dict_observer: HookDictObserver, last: list[Fingerprint | None]) -> None:
         """Handle the last observer of a dict: what it saw is what moves on."""
@@ -144,8 +144,10 @@ class PassObserver(GradientFlow):
         text = exception_text(error)
         if self.running:
             dict_observer, iteration = list(self.running.items())[-1]
-            later = [entry for entry in iteration.hooks[iteration.position + 1 :] if not isinstance(entry[1], Observer)]
-            hook, call = self.hooks.culprit(dict_observer, later[0]) if later else (None, -1)
+            remaining = [
+                entry for entry in iteration.hooks[iteration.position + 1 :] if not isinstance(entry[1], Observer)
+            ]
+            hook, call = self.hooks.culprit(dict_observer, remaining[0]) if remaining else (None, -1)
             self._log("exception", dict_observer.node, dict_observer.output, hook=hook, error=text, call=call)
         elif self._refused_hook is not None:
             row = self.trace.hook_rows[self._refused_hook]

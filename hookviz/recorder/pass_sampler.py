@@ -39,11 +39,11 @@ class PassSampler:
 
     def begin(self) -> bool:
         """Count a pass that begins in this thread, and return whether it is recorded."""
-        here = threading.get_ident()
+        thread = threading.get_ident()
         if is_outermost():
-            self._is_recorded[here] = self._begun[here] % self.every == 0
-            self._begun[here] += 1
-        return self._is_recorded.get(here, True)
+            self._is_recorded[thread] = self._begun[thread] % self.every == 0
+            self._begun[thread] += 1
+        return self._is_recorded.get(thread, True)
 
     def is_recording(self) -> bool:
         """Return whether a call in this thread belongs to a recorded pass: the running one, or else the next one.
@@ -52,8 +52,8 @@ class PassSampler:
         """
         if self.every == 1:
             return True
-        here = threading.get_ident()
-        return self._begun[here] % self.every == 0 if is_outermost() else self._is_recorded.get(here, True)
+        thread = threading.get_ident()
+        return self._begun[thread] % self.every == 0 if is_outermost() else self._is_recorded.get(thread, True)
 
     def was_recorded(self) -> bool:
         """Return whether the last pass is recorded; an optimizer step belongs to that pass."""

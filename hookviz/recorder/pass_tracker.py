@@ -94,9 +94,9 @@ class PassTracker:
         """Return whether a pass in another thread goes through one of the given models."""
         with suppress(Exception), self.session.lock, DisableTorchFunction(), hidden_from_tools():
             nodes = graph.walk([node for node, _ in map(graph.edge_of, roots) if node is not None])
-            found = bool(self.owners.find_owners(nodes))
+            concerns_models = bool(self.owners.find_owners(nodes))
             graph.release(nodes)
-            return found
+            return concerns_models
         return False
 
     def _open(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:
@@ -124,9 +124,9 @@ class PassTracker:
 
     def _gc_paused_if_large(self, running_pass: RunningPass) -> AbstractContextManager[None]:
         """Pause the garbage collector while a pass with many nodes begins; their sequence numbers tell how many."""
-        made: int = next_sequence_number()
-        running_pass.large, self._next_node = made - self._next_node > SMALL_GRAPH, made
-        return gc_paused() if running_pass.large else nullcontext()
+        next_node: int = next_sequence_number()
+        running_pass.is_large, self._next_node = next_node - self._next_node > SMALL_GRAPH, next_node
+        return gc_paused() if running_pass.is_large else nullcontext()
 
     def _observe(
         self, running_pass: RunningPass, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]
@@ -157,8 +157,8 @@ class PassTracker:
         """Put observers between the hooks of tensors, behind the nodes, and between the hooks of modules."""
         snapshot = running_pass.snapshot
         unknown = self._may_have_unknown_hooks(snapshot)
-        for found in snapshot.hooks_of_tensors(self.late_hooks.dicts, search=unknown or self.packs_saved_tensors):
-            self.observers.observe(running_pass, *found)
+        for hook_dict in snapshot.hooks_of_tensors(self.late_hooks.dicts, search=unknown or self.packs_saved_tensors):
+            self.observers.observe(running_pass, *hook_dict)
         for hook in snapshot.unpack_hooks.values():
             self.session.notes.add_packing_hook(hook)
         everywhere = unknown or self._cannot_eliminate_nodes(snapshot)
@@ -172,11 +172,11 @@ class PassTracker:
 
     def _tensor_names(self) -> dict[str, torch.Tensor]:
         """Return name → tensor, from the given names, the modules' parameters and the caller's variables."""
-        found = graph.variables(graph.caller())
+        variables = graph.variables(graph.caller())
         # The first of two names for one tensor counts, and the first of two tensors with one name. A loop over all
         # parameters leaves a variable behind that holds the last of them: the name from the module is better.
         names = dict(self.names)
-        for source in (self.ranks.gathered_parameters(), self.calls.modules.named_parameters(), found):
+        for source in (self.ranks.gathered_parameters(), self.calls.modules.named_parameters(), variables):
             for name, tensor in source.items():
                 names.setdefault(name, tensor)
         return names
@@ -186,8 +186,8 @@ class PassTracker:
 
         That is so before the recording, in a pass that was left out, and in other threads.
         """
-        older = snapshot.oldest < self._first_node
-        return older or self.session.sampler.every > 1 or self.owners.node_owners.has_several_threads()
+        is_older = snapshot.oldest < self._first_node
+        return is_older or self.session.sampler.every > 1 or self.owners.node_owners.has_several_threads()
 
     def _cannot_eliminate_nodes(self, snapshot: GraphSnapshot) -> bool:
         """Return whether elimination cannot find a failing node.
@@ -215,7 +215,7 @@ class PassTracker:
 
     def end(self, running_pass: RunningPass) -> None:
         """Remove all observers of this pass and release its nodes."""
-        with Uninterrupted(), self.session.lock, gc_paused() if running_pass.large else nullcontext():
+        with Uninterrupted(), self.session.lock, gc_paused() if running_pass.is_large else nullcontext():
             running_pass.node_observers.uninstall()
             self.observers.release(running_pass)
             running_pass.snapshot.release()

@@ -40,8 +40,8 @@ def without_observers(hooks: Any) -> Any:
     """Return a hook dict without observers: a copy, or the dict itself if it has none."""
     if not isinstance(hooks, OrderedDict) or not any(isinstance(key, Observer) for key in hooks):
         return hooks
-    theirs = OrderedDict((key, hook) for key, hook in hooks.items() if not isinstance(key, Observer))
-    known = _cleaned.get(id(hooks))
-    if known is None or list(known.items()) != list(theirs.items()):
-        known = _cleaned[id(hooks)] = theirs
-    return known
+    user_hooks = OrderedDict((key, hook) for key, hook in hooks.items() if not isinstance(key, Observer))
+    copied = _cleaned.get(id(hooks))
+    if copied is None or list(copied.items()) != list(user_hooks.items()):
+        copied = _cleaned[id(hooks)] = user_hooks
+    return copied

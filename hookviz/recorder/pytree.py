@@ -124,7 +124,7 @@ def _key_text(key: Any) -> str:
 def object_row(item: Any) -> Row:
     """Return the row of a value that is not a tensor: its type, and its ``repr`` if that is safe to call.
 
-    >>> row_of(0.5)[-1].text
+    >>> object_row(0.5)[-1].text
     '0.5'
     """
     if isinstance(item, _More):

@@ -92,10 +92,10 @@ class Recording:
         """Return whether neither a pass nor a module call is running in any thread."""
         return not self.session.passes and not self.calls.is_busy()
 
-    def _renumber(self, moved: Renumbered) -> None:
+    def _renumber(self, renumbered: Renumbered) -> None:
         """Renumber everything that is left after passes were dropped."""
-        self.passes.renumber(moved.nodes)
-        self.calls.renumber(moved.calls, moved.hooks)
+        self.passes.renumber(renumbered.nodes)
+        self.calls.renumber(renumbered.calls, renumbered.hooks)
 
     # -- the recording ends
 

@@ -44,21 +44,21 @@ class Replacement:
         self._make = make
         """Makes the replacement from the current attribute."""
         self._original: Any = _NEVER
-        self._replaced: Any = _NEVER
-        self._live = ActiveFlag()
+        self._replacement: Any = _NEVER
+        self._active = ActiveFlag()
 
     def install(self) -> None:
         """Replace the current attribute."""
-        standing = self._standing_attribute()
-        if standing is not self._original and not self.is_ours(standing):
-            self._original, self._live = standing, ActiveFlag()
-            self._replaced = self._make(getattr(self.owner, self.name, None), self._live)
-        self._live.on = True
-        setattr(self.owner, self.name, self._replaced)
+        attribute = self._standing_attribute()
+        if attribute is not self._original and not self.is_ours(attribute):
+            self._original, self._active = attribute, ActiveFlag()
+            self._replacement = self._make(getattr(self.owner, self.name, None), self._active)
+        self._active.on = True
+        setattr(self.owner, self.name, self._replacement)
 
     def restore(self) -> None:
         """Restore the original attribute, unless somebody has replaced ours."""
-        self._live.on = False
+        self._active.on = False
         if not self.is_ours(self._standing_attribute()):
             return
         if self._original is _ABSENT:
@@ -66,9 +66,9 @@ class Replacement:
         else:
             setattr(self.owner, self.name, self._original)
 
-    def is_ours(self, standing: Any) -> bool:
-        """Return whether ``standing`` is our replacement."""
-        return standing is self._replaced
+    def is_ours(self, attribute: Any) -> bool:
+        """Return whether ``attribute`` is our replacement."""
+        return attribute is self._replacement
 
     def _standing_attribute(self) -> Any:
         return vars(self.owner).get(self.name, _ABSENT)
@@ -78,15 +78,15 @@ def notify_after(function: Callable[..., Any], here: Here, notify: Notify) -> Ca
     """Wrap ``function`` to notify the recording after each call. Tracebacks of its exceptions show no frame of ours."""
 
     @wraps(function)
-    def notifying(*given: Any, **options: Any) -> Any:
+    def notifying(*arguments: Any, **options: Any) -> Any:
         try:
-            result = function(*given, **options)
+            result = function(*arguments, **options)
         except BaseException as error:
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             raise
         recording = here()
         if recording is not None:
-            recording.guard(notify, recording, result, *given, *options.values())
+            recording.guard(notify, recording, result, *arguments, *options.values())
         return result
 
     return notifying
@@ -95,7 +95,7 @@ def notify_after(function: Callable[..., Any], here: Here, notify: Notify) -> Ca
 def notifier(here: Here, notify: Notify) -> Callable[[Any, ActiveFlag], Any]:
     """Return a factory that wraps the current function with ``notify_after``."""
 
-    def make(theirs: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
-        return notify_after(theirs, lambda: here() if active.on else None, notify)
+    def make(original: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
+        return notify_after(original, lambda: here() if active.on else None, notify)
 
     return make

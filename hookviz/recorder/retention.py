@@ -46,7 +46,7 @@ class Retention:
         self._is_idle, self._on_renumber = is_idle, on_renumber
         self._note: Note | None = None
         self._dropped = 0
-        self._starts: list[int] = []
+        self._pass_numbers: list[int] = []
         """The numbers of the outermost passes in the trace; only these count."""
         self._calls = 0
         """How many outermost module calls have ended."""
@@ -55,7 +55,7 @@ class Retention:
     def pass_begins(self, number: int) -> None:
         """Count a pass that begins. A pass inside another is dropped with that one."""
         if is_outermost():
-            self._starts.append(number)
+            self._pass_numbers.append(number)
 
     def call_ended(self) -> None:
         """Count an outermost module call that has ended."""
@@ -71,14 +71,14 @@ class Retention:
             self._warn_of_growth()
         if self.keep is None:
             return
-        over = len(self._starts) - self.keep
-        if over > (0 if last else self.keep) and self._is_idle():
-            self._trim(over)
+        excess = len(self._pass_numbers) - self.keep
+        if excess > (0 if last else self.keep) and self._is_idle():
+            self._trim(excess)
 
     def _warn_of_growth(self) -> None:
         """Warn once of a recording that keeps growing. ``keep`` bounds passes, but not calls without passes."""
-        bounded = self.keep is not None and self._starts
-        if max(len(self._starts), self._calls) >= MIN_REPEATS and not bounded:
+        is_bounded = self.keep is not None and self._pass_numbers
+        if max(len(self._pass_numbers), self._calls) >= MIN_REPEATS and not is_bounded:
             self._warned = True
             growth = self._growth_notes()
             if not warn(" ".join(note.text for note in growth)):  # if the warning fails, the notes hold it
@@ -91,18 +91,18 @@ class Retention:
         ``keep`` and ``every`` count passes, and do nothing without any.
         """
         steps = f"{len(self.trace.rows):,}"
-        if self._starts:
-            return [Note.of("trace.grows", steps=steps, passes=f"{len(self._starts):,}")]
+        if self._pass_numbers:
+            return [Note.of("trace.grows", steps=steps, passes=f"{len(self._pass_numbers):,}")]
         grows = [Note.of("trace.grows.calls", steps=steps, calls=f"{self._calls:,}")]
         return grows if self.keep is None else [*grows, Note.of("trace.grows.keep", keep=self.keep)]
 
-    def _trim(self, over: int) -> None:
+    def _trim(self, excess: int) -> None:
         with Uninterrupted():
-            count = self._starts[over]
-            moved = drop_passes(self.trace, count)
-            self._starts = [start - count for start in self._starts[over:]]
-            self._dropped += over
-            self._on_renumber(moved)
-        note = Note.of("note.dropped", dropped=self._dropped, kept=len(self._starts))
-        self.trace.remarks = [known for known in self.trace.remarks if known != self._note] + [note]
+            count = self._pass_numbers[excess]
+            renumbered = drop_passes(self.trace, count)
+            self._pass_numbers = [number - count for number in self._pass_numbers[excess:]]
+            self._dropped += excess
+            self._on_renumber(renumbered)
+        note = Note.of("note.dropped", dropped=self._dropped, kept=len(self._pass_numbers))
+        self.trace.remarks = [remark for remark in self.trace.remarks if remark != self._note] + [note]
         self._note = note

@@ -43,7 +43,7 @@ class RunningPass:
         """The exception that was propagating when the pass began, for ``ExceptionTracker.leave``."""
         self.inputs: list[Place | None] = []
         """Places of the gradients that ``autograd.grad`` was asked for."""
-        self.large = False
+        self.is_large = False
         """Whether the pass has so many nodes that the garbage collector would run during it."""
         self._paused: SharedSwitch | None = None
 
@@ -53,7 +53,7 @@ class RunningPass:
 
     def pause(self, switch: SharedSwitch) -> None:
         """Take a ``switch`` that pauses part of the interpreter until ``resume``, if the pass is large."""
-        if self.large:
+        if self.is_large:
             self._paused = switch
             switch.take(self)
 

@@ -57,9 +57,9 @@ class RunningPasses:
         for running_pass in reversed(self._passes):
             if running_pass.observer.task == task:
                 return running_pass.observer
-        here = None if is_engine_thread() else threading.get_ident()
+        thread = None if is_engine_thread() else threading.get_ident()
         for running_pass in reversed(self._passes):
-            if running_pass.observer.task is None and here in (None, running_pass.thread):
+            if running_pass.observer.task is None and thread in (None, running_pass.thread):
                 running_pass.observer.task = task
                 return running_pass.observer
         return None

@@ -39,16 +39,16 @@ class SavedTensors:
 
     def _capture_node(self, snapshot: GraphSnapshot, node: Node, number: int) -> None:
         names = needs(graph.op_of(node))
-        written: list[str] = (
+        sources: list[str] = (
             _backward_source(node) if isinstance(node, torch.autograd.function.BackwardCFunction) else []
         )
-        if len(names) + len(written) > self.numbers_left:
+        if len(names) + len(sources) > self.numbers_left:
             return
-        self.numbers_left -= len(names) + len(written)  # a row counts as much as a number
+        self.numbers_left -= len(names) + len(sources)  # a row counts as much as a number
         snapshot.trace.saved += [
             SavedRow(snapshot.pass_id, number, name, *self._read_saved(snapshot, node, name)) for name in names
         ]
-        snapshot.trace.saved += [SavedRow(snapshot.pass_id, number, BACKWARD, None, where) for where in written]
+        snapshot.trace.saved += [SavedRow(snapshot.pass_id, number, BACKWARD, None, source) for source in sources]
 
     def _read_saved(self, snapshot: GraphSnapshot, node: Node, name: str) -> tuple[Any, Any, str | None]:
         """Return (number of the value, plain value, reason why there is neither) of what ``node`` saved as ``name``."""
@@ -57,42 +57,42 @@ class SavedTensors:
             parts = raw if isinstance(raw, tuple) else () if raw is None else (raw,)
             if any(part.unpack_hook is not None for part in parts):
                 return None, None, "hooks"
-            thing = getattr(node, f"{SAVED}{name}")
+            saved = getattr(node, f"{SAVED}{name}")
         except AttributeError:  # this torch saves something else
             return None, None, "none"
         except RuntimeError:  # changed in place since, or freed already: backward raises the same error
             return None, None, "changed"
-        if isinstance(thing, torch.Tensor):
-            value, why = self._value_number(snapshot, thing)
-            return value, None, why
+        if isinstance(saved, torch.Tensor):
+            value, reason = self._value_number(snapshot, saved)
+            return value, None, reason
         if isinstance(raw, tuple):
-            found = [self._value_number(snapshot, part) for part in thing]
-            why = next((why for _, why in found if why), None)
-            return (None if why else tuple(value for value, _ in found)), None, why
-        return (None, _as_signed(thing), None) if _is_plain(thing) else (None, None, "none")
+            values = [self._value_number(snapshot, part) for part in saved]
+            reason = next((reason for _, reason in values if reason), None)
+            return (None if reason else tuple(value for value, _ in values)), None, reason
+        return (None, _as_signed(saved), None) if _is_plain(saved) else (None, None, "none")
 
-    def _value_number(self, snapshot: GraphSnapshot, thing: torch.Tensor | None) -> tuple[int | None, str | None]:
-        if thing is None:
+    def _value_number(self, snapshot: GraphSnapshot, saved: torch.Tensor | None) -> tuple[int | None, str | None]:
+        if saved is None:
             return None, None
-        if thing.is_nested or thing.numel() > FEW:
+        if saved.is_nested or saved.numel() > FEW:
             return None, "large"
-        if thing.numel() > self.numbers_left:
+        if saved.numel() > self.numbers_left:
             return None, "many"
         count = len(snapshot.trace.values)
-        value = snapshot.tensors.known(thing)
+        value = snapshot.tensors.known(saved)
         # Most tensors have names and are kept already.
-        self.numbers_left -= thing.numel() if len(snapshot.trace.values) > count else 0
+        self.numbers_left -= saved.numel() if len(snapshot.trace.values) > count else 0
         return value, None
 
 
-def _is_plain(thing: Any) -> bool:
-    return all(map(_is_plain, thing)) if isinstance(thing, tuple) else isinstance(thing, _PLAIN)
+def _is_plain(saved: Any) -> bool:
+    return all(map(_is_plain, saved)) if isinstance(saved, tuple) else isinstance(saved, _PLAIN)
 
 
-def _as_signed(thing: Any) -> Any:
-    if isinstance(thing, tuple):
-        return tuple(map(_as_signed, thing))
-    return thing - 2 * _UNSIGNED if type(thing) is int and thing >= _UNSIGNED else thing
+def _as_signed(saved: Any) -> Any:
+    if isinstance(saved, tuple):
+        return tuple(map(_as_signed, saved))
+    return saved - 2 * _UNSIGNED if type(saved) is int and saved >= _UNSIGNED else saved
 
 
 def _backward_source(node: Any) -> list[str]:

@@ -51,11 +51,11 @@ class Session:
         ``module`` is the name of the module whose call could not be observed, if it was a call.
         """
         key = "trace.trouble" if module is None else "trace.trouble.call"
-        which = {} if module is None else {"module": module}
-        note = Note.of(key, error=f"{type(error).__name__}: {error}", **which)
-        once = key if module is None else note
-        if once not in self._reported:
-            self._reported.add(once)
+        module_name = {} if module is None else {"module": module}
+        note = Note.of(key, error=f"{type(error).__name__}: {error}", **module_name)
+        identity = key if module is None else note
+        if identity not in self._reported:
+            self._reported.add(identity)
             self.report_unobserved(note)
 
     def report_unobserved(self, note: Note) -> None:

@@ -78,9 +78,9 @@ def start(recording: "Recording") -> None:
 def stop(recording: "Recording") -> None:
     """Stop observing for ``recording``. The last recording restores torch's functions."""
     with _lock:
-        for where in (_recordings_by_thread, _recordings_by_module):
-            for key in [key for key, other in where.items() if other is recording]:
-                del where[key]
+        for recordings in (_recordings_by_thread, _recordings_by_module):
+            for key in [key for key, value in recordings.items() if value is recording]:
+                del recordings[key]
         _recordings_by_thread.pop(recording.thread, None)
         _open_recordings.discard(recording)
         if not _open_recordings:
@@ -122,25 +122,25 @@ _own_post_hooks = StepHooksDescriptor(OPTIMIZER_HOOKS["step_post_hook"], "step_p
 
 def _observing_exit(leave: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
     @wraps(leave)
-    def seen_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
-        steps = optimizer_tracker_here() if active.on and is_called_by_step() else None
-        if steps is not None:
-            steps.session.guard(steps.end, error)
+    def observed_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
+        tracker = optimizer_tracker_here() if active.on and is_called_by_step() else None
+        if tracker is not None:
+            tracker.session.guard(tracker.end, error)
         return leave(self, kind, error, traceback)
 
-    return seen_exit
+    return observed_exit
 
 
 def _recording_of(module: Module) -> "Recording | None":
     """Return the recording that follows ``module``. A thread that calls a given model joins its recording."""
-    here = threading.get_ident()
-    if here in _recordings_by_thread:
-        recording = _recordings_by_thread[here]
-        followed = recording is not None and (not recording.calls.followed or id(module) in recording.calls.followed)
+    thread = threading.get_ident()
+    if thread in _recordings_by_thread:
+        recording = _recordings_by_thread[thread]
+        is_followed = recording is not None and (not recording.calls.followed or id(module) in recording.calls.followed)
     else:
         recording = _recordings_by_module.get(id(module))
-        followed = recording is not None and _join_recording(recording)
-    return recording if followed and recording is not None and recording.sampler.is_recording() else None
+        is_followed = recording is not None and _join_recording(recording)
+    return recording if is_followed and recording is not None and recording.sampler.is_recording() else None
 
 
 class _CallWatcher:
@@ -155,25 +155,25 @@ class _CallWatcher:
             depth = recording.calls.depth()
             return recording, recording.begin_call(module, args, kwargs), depth
 
-    def returning(self, followed: _ObservedCall, result: Any) -> Any:
+    def returning(self, observed_call: _ObservedCall, result: Any) -> Any:
         """Record that the call returns ``result``."""
-        if followed is not None and followed[1] is not None:
+        if observed_call is not None and observed_call[1] is not None:
             with HEADROOM.if_needed():
-                recording, call, _ = followed
+                recording, call, _ = observed_call
                 recording.guard(recording.calls.call_returned, call, result)
         return result
 
-    def fail(self, followed: _ObservedCall, error: BaseException) -> None:
+    def fail(self, observed_call: _ObservedCall, error: BaseException) -> None:
         """Record that an exception leaves the call."""
-        if followed is not None and followed[1] is not None:
+        if observed_call is not None and observed_call[1] is not None:
             with HEADROOM.if_needed():
-                recording, call, _ = followed
+                recording, call, _ = observed_call
                 recording.guard(recording.calls.call_raised, call, error)
 
-    def leave(self, followed: _ObservedCall) -> None:
+    def leave(self, observed_call: _ObservedCall) -> None:
         """End the call."""
-        if followed is not None:
-            recording, call, depth = followed
+        if observed_call is not None:
+            recording, call, depth = observed_call
             with HEADROOM.if_needed():
                 recording.end_call(call, depth)
 
@@ -183,17 +183,17 @@ class _PassWatcher:
 
     def enter(self, roots: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _ObservedPass:
         """Begin a pass, before the engine runs; return None if the pass is not recorded."""
-        running, room = None, HEADROOM.if_needed()
-        room.__enter__()  # until the end of the pass, since the engine calls our observers
+        observed_pass, headroom = None, HEADROOM.if_needed()
+        headroom.__enter__()  # until the end of the pass, since the engine calls our observers
         try:
             recording = None if is_compiling() else self._recording()
             running_pass = None if recording is None else recording.passes.begin(roots, *arguments, **named)
             if recording is not None and running_pass is not None:
-                running = recording, running_pass, room
+                observed_pass = recording, running_pass, headroom
         finally:
-            if running is None:
-                room.__exit__(None, None, None)
-        return running
+            if observed_pass is None:
+                headroom.__exit__(None, None, None)
+        return observed_pass
 
     def _recording(self) -> "Recording | None":
         """Return the recording of this thread. If there is none, the open recordings note that they missed a pass."""
@@ -203,27 +203,27 @@ class _PassWatcher:
                 other.missed_passes = True
         return recording
 
-    def returning(self, running: _ObservedPass, result: Any) -> Any:
+    def returning(self, observed_pass: _ObservedPass, result: Any) -> Any:
         """Record that the pass has run; the result of ``autograd.grad`` is ``result``."""
-        if running is not None:
-            recording, running_pass, _ = running
+        if observed_pass is not None:
+            recording, running_pass, _ = observed_pass
             recording.passes.pass_returned(running_pass, result)
         return result
 
-    def fail(self, running: _ObservedPass, error: BaseException) -> None:
+    def fail(self, observed_pass: _ObservedPass, error: BaseException) -> None:
         """Record that the pass has raised."""
-        if running is not None:
-            recording, running_pass, _ = running
+        if observed_pass is not None:
+            recording, running_pass, _ = observed_pass
             recording.passes.pass_raised(running_pass, error)
 
-    def leave(self, running: _ObservedPass) -> None:
+    def leave(self, observed_pass: _ObservedPass) -> None:
         """End the pass."""
-        if running is not None:
-            recording, running_pass, room = running
+        if observed_pass is not None:
+            recording, running_pass, headroom = observed_pass
             try:
                 recording.passes.end(running_pass)
             finally:
-                room.__exit__(None, None, None)
+                headroom.__exit__(None, None, None)
 
 
 class _PassiveWatcher:
@@ -265,10 +265,10 @@ class _RemovalWatcher(_PassiveWatcher):
 class _SwapWatcher(_PassiveWatcher):
     """Notifies all recordings that two tensors are swapped, which torch refuses if weak references to one exist."""
 
-    def enter(self, one: torch.Tensor, other: torch.Tensor) -> None:
+    def enter(self, first: torch.Tensor, second: torch.Tensor) -> None:
         """Handle a call of ``swap_tensors``, as ``module.to`` makes it for parameters of a subclass."""
         for recording in tuple(_open_recordings):
-            recording.guard(recording.forget, (one, other))
+            recording.guard(recording.forget, (first, second))
 
 
 def recording_before_pass() -> "Recording | None":
@@ -289,7 +289,7 @@ def _notifying(notify: Callable[..., None]) -> Callable[[Any, ActiveFlag], Any]:
 
 
 def _with_first_argument(notify: Callable[..., None]) -> Notify:
-    return lambda recording, _, *given: notify(recording, *given[:1])
+    return lambda recording, _, *arguments: notify(recording, *arguments[:1])
 
 
 def _tensor_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
@@ -311,7 +311,7 @@ class _NodeHookDict(dict[Any, Any]):
 
 
 def _observing_node_hook(register: Callable[..., Any], active: ActiveFlag) -> Any:
-    def seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
+    def register_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
         if hook is PROBE:
             raise ProbeResult(backward_hooks)
         if isinstance(hook, Observer):  # without a handle it uses up no hook id, so the user's hooks get theirs
@@ -324,7 +324,7 @@ def _observing_node_hook(register: Callable[..., Any], active: ActiveFlag) -> An
             recording.passes.late_hooks.node_hook_added(hooks)
         return hooks, handle
 
-    return staticmethod(seen_node_hook)
+    return staticmethod(register_node_hook)
 
 
 def _leaving_observers_out(clean: Callable[[Any], Any]) -> Callable[[Any, ActiveFlag], Any]:
@@ -332,10 +332,10 @@ def _leaving_observers_out(clean: Callable[[Any], Any]) -> Callable[[Any, Active
 
     def make(state: Callable[[Any], Any], _: ActiveFlag) -> Callable[[Any], Any]:
         @wraps(state)
-        def seen_state(self: Any) -> Any:
+        def state_without_observers(self: Any) -> Any:
             return clean(state(self))
 
-        return seen_state
+        return state_without_observers
 
     return make
 
@@ -348,25 +348,25 @@ _recordings_before_regions: dict[int, list["Recording | None"]] = {}
 
 def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
     @wraps(compile_)
-    def seen_compile(*given: Any, **options: Any) -> Any:
-        result = compile_(*given, **options)
+    def observed_compile(*arguments: Any, **options: Any) -> Any:
+        result = compile_(*arguments, **options)
         with _lock:
             if active.on and _open_recordings:
                 _watch_dynamo()  # ``torch.compile`` may just have loaded dynamo
         return result
 
-    return seen_compile
+    return observed_compile
 
 
 def _observing_switch(switch: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
-    def seen_switch(callback: Any) -> Any:
+    def observed_switch(callback: Any) -> Any:
         # This has to run before the switch: afterwards torch would compile it.
         name = entered_region(sys._getframe(1)) if active.on else None
         if name is not None:
             _switch_region(name)
         return switch(callback)
 
-    return seen_switch
+    return observed_switch
 
 
 def _watch_dynamo() -> None:
@@ -379,19 +379,19 @@ def _watch_dynamo() -> None:
 
 def _switch_region(name: str) -> None:
     """Begin a compiled region, or end it if ``name`` is empty."""
-    here = threading.get_ident()
+    thread = threading.get_ident()
     if not name:
-        outer_recordings = _recordings_before_regions.get(here)  # cleared when the last recording ended
-        before = outer_recordings.pop() if outer_recordings else None
+        outer_recordings = _recordings_before_regions.get(thread)  # cleared when the last recording ended
+        outer_recording = outer_recordings.pop() if outer_recordings else None
         with _lock:
             if _open_recordings and not any(_recordings_before_regions.values()):
                 _instrument_functions()
-        if before is not None and _join_recording(before):
-            before.guard(before.calls.observers.resume_shared)
+        if outer_recording is not None and _join_recording(outer_recording):
+            outer_recording.guard(outer_recording.calls.observers.resume_shared)
         return
-    recording = _recordings_by_thread.get(here)
+    recording = _recordings_by_thread.get(thread)
     with _lock:
-        _recordings_before_regions.setdefault(here, []).append(recording)
+        _recordings_before_regions.setdefault(thread, []).append(recording)
         # The compiler reads the code of what it compiles, and recompiles where that has changed.
         _restore_instrumented()
         for other in _open_recordings - {recording}:
@@ -449,13 +449,13 @@ def _replace_functions() -> None:
 
 
 def _instrument_functions() -> None:
-    for inside in _INSTRUMENTED:
-        inside.install()
+    for instrumented in _INSTRUMENTED:
+        instrumented.install()
 
 
 def _restore_instrumented() -> None:
-    for inside in _INSTRUMENTED:
-        inside.restore()
+    for instrumented in _INSTRUMENTED:
+        instrumented.restore()
 
 
 def _install(replacement: Replacement) -> None:

@@ -38,24 +38,28 @@ class UnobservedHooks:
 
     def add_notes(self) -> None:
         """Add a note for each kind of hook."""
-        found: dict[str, list[str]] = {}
+        owners_by_kind: dict[str, list[str]] = {}
         optimizers = [optimizer_hook_dicts(optimizer, name) for name, optimizer in self.optimizers.alive_optimizers()]
-        for kept in chain(
+        for hook_dict in chain(
             *(module_hook_dicts(*pair) for pair in self._modules()), *optimizers, global_module_hook_dicts()
         ):
-            if kept.kind in CENSUS_KINDS and kept.kind not in STEP_HOOK_KINDS and user_hook_entries(kept.hooks):
-                found.setdefault(kept.kind, []).append(kept.on)
-        for kind, owners in found.items():
+            if (
+                hook_dict.kind in CENSUS_KINDS
+                and hook_dict.kind not in STEP_HOOK_KINDS
+                and user_hook_entries(hook_dict.hooks)
+            ):
+                owners_by_kind.setdefault(hook_dict.kind, []).append(hook_dict.on)
+        for kind, owners in owners_by_kind.items():
             on = ", ".join(owners[:MAX_NAMED] + ["…"] * (len(owners) > MAX_NAMED))
             self.notes.say("note.unfollowed", kind=say(f"census.{kind}"), on=on)
 
     def _modules(self) -> list[tuple[torch.nn.Module, str]]:
         """Return (module, name) for the modules that were called and all modules in the given models."""
         modules = self.modules
-        found = {id(module): (module, name) for name, module in modules.alive_modules()}
-        given = (reference() for reference in self._models)
-        for model in (model for model in given if model is not None):  # a model may be false because its length is 0
+        modules_by_id = {id(module): (module, name) for name, module in modules.alive_modules()}
+        models = (reference() for reference in self._models)
+        for model in (model for model in models if model is not None):  # a model may be false because its length is 0
             root = modules.name_model(model)
             for path, module in named_modules(model):
-                found.setdefault(id(module), (module, f"{root}.{path}" if path else root))
-        return list(found.values())
+                modules_by_id.setdefault(id(module), (module, f"{root}.{path}" if path else root))
+        return list(modules_by_id.values())

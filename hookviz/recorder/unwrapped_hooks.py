@@ -39,18 +39,20 @@ def unwrap_hook(hook: Any) -> UnwrappedHook | None:
             else None
         )
     if name.startswith("register_multi_grad_hook."):
-        inside = closure_variables(hook)
-        waits = "count" in inside
-        return UnwrappedHook("multi_grad_hook", inside["fn"], None, inside["count" if waits else "ran_hook"], waits)
+        variables = closure_variables(hook)
+        waits = "count" in variables
+        return UnwrappedHook(
+            "multi_grad_hook", variables["fn"], None, variables["count" if waits else "ran_hook"], waits
+        )
     return None
 
 
 def closure_variables(function: Any) -> dict[str, Any]:
     """Return name → value of a function's closure variables; a variable without a value is left out."""
-    found = {}
+    variables = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
-            found[name] = cell.cell_contents
+            variables[name] = cell.cell_contents
         except ValueError:
             continue
-    return found
+    return variables

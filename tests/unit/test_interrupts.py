@@ -379,8 +379,8 @@ def test_a_block_ends_with_what_it_stands_in(make: Callable[[], Iterator[hv.Trac
 def test_a_recording_that_outlives_its_block_ends_before_the_next_one_begins() -> None:
     before, block = outside(), hv.record()
     with block:
-        assert block._open is not None
-        block._open.detach()  # as if interrupts had come before the first line of all that ends it
+        assert block._finalizer is not None
+        block._finalizer.detach()  # as if interrupts had come before the first line of all that ends it
     assert outside() != before
     with hv.record() as trace:
         leaf(2.0).backward()
