@@ -35,9 +35,8 @@ def record(
     """Record every module call and every backward pass in the ``with`` block, without changing them.
 
     hookviz follows the calls of the modules in ``models`` in any thread (of all modules if you give none), and
-    ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread. Modules get
-    their paths in the model as names, parameters the names of their modules, and other tensors the names of your
-    variables.
+    ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread. Modules are
+    named by their paths in the model, parameters by their modules, and other tensors by your variables.
 
     A pass is one ``backward`` or ``grad``, including the passes that hooks or checkpointing start inside it.
 
@@ -129,7 +128,7 @@ def begin(recording: Recording, *, fastpath: bool = True) -> None:
     If this raises or is interrupted, the caller must ``end`` the recording.
     """
     with Uninterrupted():
-        torch_patches.start(recording)
+        torch_patches.start_observing(recording)
         if not fastpath:
             _fastpath_switch.take(recording)
 
@@ -138,7 +137,7 @@ def end(recording: Recording) -> None:
     """End ``recording`` and restore torch as it was before. Calling it twice is safe."""
     with Uninterrupted():
         _fastpath_switch.leave(recording)
-        torch_patches.stop(recording)
+        torch_patches.stop_observing(recording)
         recording.close()
 
 

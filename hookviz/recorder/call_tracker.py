@@ -17,7 +17,7 @@ from hookviz.recorder.module_filter import ModuleFilter
 from hookviz.recorder.module_hooks import ModuleObserverRegistry
 from hookviz.recorder.module_registry import ModuleRegistry
 from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.pytree import arguments, leaves
+from hookviz.recorder.pytree import labelled_arguments, labelled_leaves
 from hookviz.recorder.session import Session
 from hookviz.trace import CallRow
 
@@ -35,7 +35,7 @@ class CallTracker:
         self.probe = ArgumentProbe(session.trace)
         self.log = CallLog(session, self.modules, self.probe)
         self.observers = ModuleObserverRegistry(session, self.innermost)
-        self.followed = module_filter.modules
+        self.followed_ids = module_filter.modules
         """``id`` of each module that is followed; empty if all modules are followed."""
         self._counts: Counter[int] = Counter()
         self._running: dict[int, list[ModuleCall]] = {}
@@ -55,7 +55,7 @@ class CallTracker:
         """
         stack = self._running.setdefault(threading.get_ident(), [])
         number, depth = self.modules.number(module), len(stack)
-        labelled = list(arguments(module, args, kwargs))
+        labelled = list(labelled_arguments(module, args, kwargs))
         measured, parameters = self.probe.measure(labelled), list(self.module_filter.parameters(module))
         call = ModuleCall(self.log, self.observers, module, len(self.trace.calls))
         try:
@@ -90,12 +90,14 @@ class CallTracker:
             self.log.add_step("fast_path", call.index)
         in_hooks = bool(call.running)
         outputs = (
-            self.probe.measure(leaves("output", result), again=in_hooks) if in_hooks or not call.forward_logged else []
+            self.probe.measure(labelled_leaves("output", result), again=in_hooks)
+            if in_hooks or not call.forward_logged
+            else []
         )
         if not call.forward_logged:
             call.log_forward(outputs)
         call.finish_hooks(outputs)
-        self.owners.node_owners.mark_outputs((item for _, item in leaves("output", result)), call.first_node)
+        self.owners.node_owners.mark_outputs((item for _, item in labelled_leaves("output", result)), call.first_node)
         self.session.exceptions.leave(call.earlier_exception)
 
     def call_raised(self, call: ModuleCall, error: BaseException) -> None:

@@ -33,10 +33,10 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report as text for a person."""
-        yield _versions()
+        yield _versions_line()
         yield ""
         mismatched = Counter(mismatch.use for mismatch in self.mismatches)
-        rows = [(say(f"torch.use.{use}"), _use_state(self.checked[use], mismatched[use])) for use in get_args(Use)]
+        rows = [(say(f"torch.use.{use}"), _format_use(self.checked[use], mismatched[use])) for use in get_args(Use)]
         width = max(len(label) for label, _ in rows)
         yield from (f"  {label.ljust(width)}  {state}" for label, state in rows)
         yield ""
@@ -49,7 +49,7 @@ class Report:
         yield say("torch.bad", count=len(self.mismatches), total=total)
 
 
-def _versions() -> str:
+def _versions_line() -> str:
     first, last = TESTED
     return say(
         "torch.versions",
@@ -61,7 +61,7 @@ def _versions() -> str:
     )
 
 
-def _use_state(total: int, differing: int) -> str:
+def _format_use(total: int, differing: int) -> str:
     return say("torch.differs", count=differing, total=total) if differing else say("torch.as_expected", total=total)
 
 

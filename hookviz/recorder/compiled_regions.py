@@ -71,7 +71,7 @@ def is_compiled(module: torch.nn.Module) -> bool:
     return frame is not None and frame.f_code.co_filename.startswith(_COMPILERS)
 
 
-def entered_region(frame: FrameType) -> str | None:
+def read_region_switch(frame: FrameType) -> str | None:
     """Return the name of the compiled function that torch enters, "" if it leaves one, None otherwise.
 
     ``frame`` is the frame that calls ``COMPILE_SWITCH``; its argument differs between entering and leaving.

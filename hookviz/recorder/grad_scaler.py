@@ -10,7 +10,7 @@ from torch.amp.grad_scaler import GradScaler
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.recorder.optimizer_steps import OptimizerTracker
-from hookviz.recorder.replacement import Here, Replacement, notifier
+from hookviz.recorder.replacement import Here, Replacement, make_notifier
 from hookviz.recorder.session import Session
 from hookviz.trace import ScaleRow, StepRow
 
@@ -20,23 +20,23 @@ class ScaleTracker:
 
     def __init__(self, session: Session, optimizers: OptimizerTracker) -> None:
         self.session, self.trace, self.optimizers = session, session.trace, optimizers
-        self._scaled: NodeMarks[float] = NodeMarks()
+        self._scales_by_node: NodeMarks[float] = NodeMarks()
         """The scale of each node that scaled a loss."""
-        self._last: dict[int, float] = {}
+        self._last_scales: dict[int, float] = {}
         """``id`` of a scaler → its last known scale."""
 
     def loss_scaled(self, scaler: GradScaler, result: Any) -> None:
         """Remember that ``scaler`` has scaled one loss or several."""
-        scale = self._last[id(scaler)] = scaler.get_scale()
+        scale = self._last_scales[id(scaler)] = scaler.get_scale()
         for loss in result if isinstance(result, (list, tuple)) else (result,):
             if scaler.is_enabled() and isinstance(loss, torch.Tensor) and loss.grad_fn is not None:
-                self._scaled.put(loss.grad_fn, scale)
+                self._scales_by_node.put(loss.grad_fn, scale)
 
     def mark_pass(self, snapshot: GraphSnapshot) -> None:
         """Note which nodes of a pass that begins get scaled gradients."""
-        if not self._scaled:
+        if not self._scales_by_node:
             return
-        scaled = {id(node): scale for node in snapshot.walked if (scale := self._scaled.get(node)) is not None}
+        scaled = {id(node): scale for node in snapshot.walked if (scale := self._scales_by_node.get(node)) is not None}
         if not scaled:
             return
         factors = _scale_factors(snapshot, scaled)
@@ -60,9 +60,9 @@ class ScaleTracker:
 
     def scale_updated(self, scaler: GradScaler) -> None:
         """Add a step if ``scaler`` has changed its scale."""
-        before, now = self._last.get(id(scaler)), scaler.get_scale()
+        before, now = self._last_scales.get(id(scaler)), scaler.get_scale()
         if before is not None and before != now:
-            self._last[id(scaler)] = now
+            self._last_scales[id(scaler)] = now
             self._log("rescale", before, now)
 
     def _log(self, kind: str, before: float, after: float, **fields: Any) -> None:
@@ -74,11 +74,11 @@ class ScaleTracker:
 
     def sweep(self) -> None:
         """Forget nodes that no longer exist."""
-        self._scaled.sweep()
+        self._scales_by_node.sweep()
 
     def close(self) -> None:
         """Forget all nodes."""
-        self._scaled.clear()
+        self._scales_by_node.clear()
 
 
 def _scale_factors(snapshot: GraphSnapshot, scaled: dict[int, float]) -> dict[int, set[float]]:
@@ -102,7 +102,7 @@ class _RecordingWithScales(Protocol):
     scales: ScaleTracker
 
 
-def replacements(before_pass: Here, after_pass: Here) -> Iterator[Replacement]:
+def scaler_replacements(before_pass: Here, after_pass: Here) -> Iterator[Replacement]:
     """Yield replacements of a scaler's methods.
 
     ``before_pass`` returns the recording to notify before a pass, ``after_pass`` the one to notify after it.
@@ -122,4 +122,4 @@ def replacements(before_pass: Here, after_pass: Here) -> Iterator[Replacement]:
         ("unscale_", after_pass, unscaled),
         ("update", after_pass, updated),
     ):
-        yield Replacement(GradScaler, name, notifier(recording_here, notify))
+        yield Replacement(GradScaler, name, make_notifier(recording_here, notify))

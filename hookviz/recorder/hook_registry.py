@@ -73,7 +73,7 @@ class HookRegistry:
             self.pass_id, kind, module, function, _count_same_before(dict_observer, key, hook)
         )
 
-    def place(self, dict_observer: HookDictObserver, hooks: list[Entry], entry: Entry) -> HookPlace:
+    def find_place(self, dict_observer: HookDictObserver, hooks: list[Entry], entry: Entry) -> HookPlace:
         """Return the position of a hook among the hooks of its kind that torch is calling."""
         kind = _step_kind(dict_observer, entry[1])
         peers = [
@@ -83,7 +83,7 @@ class HookRegistry:
         ]
         return HookPlace(peers.index(entry), len(peers))
 
-    def culprit(self, dict_observer: HookDictObserver, entry: Entry) -> tuple[int | None, int]:
+    def find_culprit(self, dict_observer: HookDictObserver, entry: Entry) -> tuple[int | None, int]:
         """Return the hook to blame and its call, if torch raised while ``entry`` ran or refused its result.
 
         If ``entry`` is torch's own hook for a module, the culprit is the last of the module's hooks that replaced

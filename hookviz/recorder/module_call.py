@@ -9,7 +9,7 @@ from hookviz.autograd.torch_internals import GLOBAL_CALL_DICTS, MODULE_HOOKS
 from hookviz.recorder.call_log import CallLog
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration
 from hookviz.recorder.module_hooks import ModuleHooksObserver, ModuleObserverRegistry
-from hookviz.recorder.pytree import PytreeLeaf, arguments, leaves
+from hookviz.recorder.pytree import PytreeLeaf, labelled_arguments, labelled_leaves
 from hookviz.trace import HookPlace
 
 Module = torch.nn.Module
@@ -149,9 +149,9 @@ class ModuleCall:
     def _measure(self, dict_observer: HookDictObserver, given: tuple[Any, ...]) -> list[PytreeLeaf]:
         """Measure the arguments that hooks of this kind may change."""
         if dict_observer.kind == "forward_pre_hook":
-            labelled = arguments(self.module, given[1], given[2] if len(given) > 2 else {})
+            labelled = labelled_arguments(self.module, given[1], given[2] if len(given) > 2 else {})
         else:
-            labelled = leaves("output", given[-1])
+            labelled = labelled_leaves("output", given[-1])
         return self.log.probe.measure(labelled, again=True)
 
     def _log_hook(

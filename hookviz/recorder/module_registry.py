@@ -24,7 +24,7 @@ Module = torch.nn.Module
 
 _MODULE_ATTRIBUTES = {**MODULE_HOOKS, "backward_hook": MODULE_HOOKS["full_backward_hook"]}
 _GLOBAL_VARIABLES = {**GLOBAL_MODULE_HOOKS, "backward_hook": GLOBAL_MODULE_HOOKS["full_backward_hook"]}
-"""Kind of hook → the attribute of a module that keeps such hooks; the variable that keeps those of all modules."""
+"""Kind of hook → the attribute in which a module keeps its own hooks; the variable that holds the global hooks."""
 
 
 class ModuleRegistry:

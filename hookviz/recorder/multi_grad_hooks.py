@@ -40,7 +40,7 @@ class MultiGradInputs:
         self._before = [probe.fingerprint(gradient) for gradient in gradients]
         self._tensors = [None if gradient is None else weakref.ref(gradient) for gradient in gradients]
 
-    def since(self, before: int | None, after: int | None) -> tuple[list[int | None], list[int | None], str]:
+    def compare_with_now(self, before: int | None, after: int | None) -> tuple[list[int | None], list[int | None], str]:
         """Return the values of all gradients before and after the hook, and its effect on the earlier gradients.
 
         ``before`` and ``after`` are the values of the last gradient, at whose arrival the hook ran. A gradient that no

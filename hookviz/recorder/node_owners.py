@@ -38,13 +38,13 @@ class NodeOwners:
 
         Returns the number of the thread's next node.
         """
-        numbers, calls = self._calls_by_thread.setdefault(self._thread(), ([], []))
+        numbers, calls = self._calls_by_thread.setdefault(self._thread_number(), ([], []))
         number: int = next_sequence_number()
         numbers.append(number)
         calls.append(call)
         return number
 
-    def _thread(self) -> int:
+    def _thread_number(self) -> int:
         if not hasattr(self._local, "number"):
             self._local.number = next(self._numbers)
         number: int = self._local.number
@@ -63,7 +63,7 @@ class NodeOwners:
 
         ``first_node`` is the number of the first node of the outermost call around it.
         """
-        self._mark(items, (self._thread(), first_node))
+        self._mark(items, (self._thread_number(), first_node))
 
     def _mark(self, items: Iterable[Any], call: CallKey) -> None:
         for item in items if self.marks_threads else ():
@@ -82,7 +82,7 @@ class NodeOwners:
     def find_owners(self, nodes: Sequence[Node]) -> dict[int, int]:
         """Map the ``id`` of a node to the call that made it, for the nodes (leaves excepted) where that is certain."""
         inner = {id(node): node for node in nodes if graph.leaf_of(node) is None}
-        this_thread = self._thread()
+        this_thread = self._thread_number()
         if self._calls_by_thread.keys() <= {this_thread}:
             owners = [(key, self._find_maker(this_thread, node)) for key, node in inner.items()]
         else:

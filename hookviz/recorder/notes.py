@@ -21,7 +21,7 @@ def saved_tensors_are_packed() -> bool:
     return saved_tensor_hooks(True) is not None
 
 
-def warn(sentence: str) -> bool:
+def warn_user(sentence: str) -> bool:
     """Warn the user at the line of their code that is running, and return whether that was possible.
 
     A filter may turn warnings into errors, or stderr may be missing. Neither may reach the user's pass.

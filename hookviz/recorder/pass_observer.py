@@ -92,7 +92,7 @@ class PassObserver(GradientFlow):
             before, after = [value_of(g) for g in iteration.last[count:]], [value_of(g) for g in outputs]
         labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         if row.kind == "multi_grad_hook" and self._multi_grad_inputs is not None:
-            before, after, other_effect = self._multi_grad_inputs.since(before[0], after[0])
+            before, after, other_effect = self._multi_grad_inputs.compare_with_now(before[0], after[0])
             effect = effect if other_effect == "kept" else other_effect
             names = self.hooks.tensor_names(entry[1], len(before))
             labels = names, names
@@ -101,7 +101,7 @@ class PassObserver(GradientFlow):
             dict_observer.node,
             dict_observer.output,
             hook=hook,
-            place=self.hooks.place(dict_observer, iteration.hooks, entry),
+            place=self.hooks.find_place(dict_observer, iteration.hooks, entry),
             before=single_or_tuple(before),
             after=single_or_tuple(after),
             effect=effect,
@@ -147,7 +147,7 @@ class PassObserver(GradientFlow):
             remaining = [
                 entry for entry in iteration.hooks[iteration.position + 1 :] if not isinstance(entry[1], Observer)
             ]
-            hook, call = self.hooks.culprit(dict_observer, remaining[0]) if remaining else (None, -1)
+            hook, call = self.hooks.find_culprit(dict_observer, remaining[0]) if remaining else (None, -1)
             self._log("exception", dict_observer.node, dict_observer.output, hook=hook, error=text, call=call)
         elif self._refused_hook is not None:
             row = self.trace.hook_rows[self._refused_hook]

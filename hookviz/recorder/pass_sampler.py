@@ -12,7 +12,7 @@ def checked_every(every: int) -> int:
     """Return ``every`` if it is a valid number of passes.
 
     Raises:
-        TypeError: it is no whole number.
+        TypeError: it is not a whole number.
         ValueError: it is less than 1.
     """
     if isinstance(every, bool) or not isinstance(every, int):
@@ -33,7 +33,7 @@ class PassSampler:
 
     def __init__(self, every: int = 1) -> None:
         self.every = every
-        self._begun: Counter[int] = Counter()
+        self._begun_passes: Counter[int] = Counter()
         self._is_recorded: dict[int, bool] = {}
         """Thread → whether its last pass is recorded."""
 
@@ -41,8 +41,8 @@ class PassSampler:
         """Count a pass that begins in this thread, and return whether it is recorded."""
         thread = threading.get_ident()
         if is_outermost():
-            self._is_recorded[thread] = self._begun[thread] % self.every == 0
-            self._begun[thread] += 1
+            self._is_recorded[thread] = self._begun_passes[thread] % self.every == 0
+            self._begun_passes[thread] += 1
         return self._is_recorded.get(thread, True)
 
     def is_recording(self) -> bool:
@@ -53,7 +53,7 @@ class PassSampler:
         if self.every == 1:
             return True
         thread = threading.get_ident()
-        return self._begun[thread] % self.every == 0 if is_outermost() else self._is_recorded.get(thread, True)
+        return self._begun_passes[thread] % self.every == 0 if is_outermost() else self._is_recorded.get(thread, True)
 
     def was_recorded(self) -> bool:
         """Return whether the last pass is recorded; an optimizer step belongs to that pass."""
@@ -61,6 +61,6 @@ class PassSampler:
 
     def add_notes(self, notes: Notes) -> None:
         """Note how many passes were left out."""
-        for begun in self._begun.values() if self.every > 1 else ():
+        for begun in self._begun_passes.values() if self.every > 1 else ():
             recorded = -(-begun // self.every)
             notes.say("note.every", every=self.every, recorded=recorded, begun=begun)

@@ -77,7 +77,7 @@ class PassTracker:
         running_pass = None
         try:
             with Uninterrupted(), self.session.lock:
-                running_pass = self._open(roots, gradients, inputs or ())
+                running_pass = self._open_pass(roots, gradients, inputs or ())
         except BaseException:
             if running_pass is not None:
                 self.end(running_pass)
@@ -99,7 +99,7 @@ class PassTracker:
             return concerns_models
         return False
 
-    def _open(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:
+    def _open_pass(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:
         node_observers = NodeObservers(self.session, self.observers, self.late_hooks)
         running_pass = RunningPass(self.trace, self.owners, self.numbering, node_observers)
         # Forward steps get the number of the next pass as soon as the previous pass has begun.
@@ -108,7 +108,7 @@ class PassTracker:
         self.retention.pass_begins(running_pass.snapshot.pass_id)
         try:
             with DisableTorchFunction(), hidden_from_tools(), self._gc_paused_if_large(running_pass):
-                self._observe(running_pass, roots, gradients, inputs)
+                self._observe_graph(running_pass, roots, gradients, inputs)
         except graph.TooDeep:
             self.end(running_pass)
             self.session.report_unobserved(Note.of("trace.deep", deepest=f"{graph.DEEPEST:,}"))
@@ -128,7 +128,7 @@ class PassTracker:
         running_pass.is_large, self._next_node = next_node - self._next_node > SMALL_GRAPH, next_node
         return gc_paused() if running_pass.is_large else nullcontext()
 
-    def _observe(
+    def _observe_graph(
         self, running_pass: RunningPass, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]
     ) -> None:
         """Write the graph into the trace, install the observers, and record the seeds."""

@@ -32,15 +32,15 @@ class PytreeLeaf(NamedTuple):
     """The number of its value in the trace."""
 
 
-def arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def labelled_arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield (label, object) for the leaves of a module's arguments, labelled by the parameters of its ``forward``."""
     # A scripted module has no Python ``forward``.
     names = _forward_parameter_names(getattr(type(module), "forward", None))
     args = args if isinstance(args, tuple) else (args,)
     for i, item in enumerate(args):
-        yield from leaves(names[i] if i < len(names) else f"args[{i}]", item)
+        yield from labelled_leaves(names[i] if i < len(names) else f"args[{i}]", item)
     for name, item in kwargs.items():
-        yield from leaves(name, item)
+        yield from labelled_leaves(name, item)
 
 
 _parameter_names_cache: WeakKeyDictionary[Any, tuple[str, ...]] = WeakKeyDictionary()
@@ -61,10 +61,10 @@ def _forward_parameter_names(forward: Any) -> tuple[str, ...]:
     return names
 
 
-def leaves(label: str, item: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+def labelled_leaves(label: str, item: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Yield (label, object) for each leaf of nested tuples, lists, dicts and dataclasses.
 
-    >>> list(leaves("x", {"a": (1, 2)}))
+    >>> list(labelled_leaves("x", {"a": (1, 2)}))
     [("x['a'][0]", 1), ("x['a'][1]", 2)]
     """
     parts = _container_parts(item) if type(item) is not torch.Tensor and depth < MAX_DEPTH else None
@@ -72,7 +72,7 @@ def leaves(label: str, item: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
         yield label, item
         return
     for path, part in parts[:MAX_PARTS]:
-        yield from leaves(f"{label}{path}", part, depth + 1)
+        yield from labelled_leaves(f"{label}{path}", part, depth + 1)
     if len(parts) > MAX_PARTS:
         yield f"{label}[…]", _More(len(parts) - MAX_PARTS)
 

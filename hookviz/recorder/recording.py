@@ -110,10 +110,10 @@ class Recording:
             notes.say("trace.empty")
         if self.trace.statistics == "norm":
             notes.say("note.statistics")
-        self.session.guard(self._close)
+        self.session.guard(self._close_components)
         self.trace.put_away()
 
-    def _close(self) -> None:
+    def _close_components(self) -> None:
         for act in (self.ranks.add_note, self.calls.close, self._unobserved.add_notes, self.passes.fetch_values):
             self.session.attempt(act)
         self.session.attempt(lambda: self.retention.trim_if_needed(last=True))

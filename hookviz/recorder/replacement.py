@@ -92,7 +92,7 @@ def notify_after(function: Callable[..., Any], here: Here, notify: Notify) -> Ca
     return notifying
 
 
-def notifier(here: Here, notify: Notify) -> Callable[[Any, ActiveFlag], Any]:
+def make_notifier(here: Here, notify: Notify) -> Callable[[Any, ActiveFlag], Any]:
     """Return a factory that wraps the current function with ``notify_after``."""
 
     def make(original: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:

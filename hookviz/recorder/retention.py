@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from hookviz.recorder.notes import Notes, warn
+from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
@@ -20,7 +20,7 @@ def checked_keep(keep: int | None) -> int | None:
     """Return ``keep`` if it is a valid number of passes, or None for all passes.
 
     Raises:
-        TypeError: it is no whole number.
+        TypeError: it is not a whole number.
         ValueError: it is less than 1.
     """
     if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int)):
@@ -45,10 +45,10 @@ class Retention:
         self.trace, self.keep, self.notes = trace, keep, notes
         self._is_idle, self._on_renumber = is_idle, on_renumber
         self._note: Note | None = None
-        self._dropped = 0
+        self._dropped_count = 0
         self._pass_numbers: list[int] = []
         """The numbers of the outermost passes in the trace; only these count."""
-        self._calls = 0
+        self._call_count = 0
         """How many outermost module calls have ended."""
         self._warned = False
 
@@ -59,7 +59,7 @@ class Retention:
 
     def call_ended(self) -> None:
         """Count an outermost module call that has ended."""
-        self._calls += 1
+        self._call_count += 1
 
     def trim_if_needed(self, *, last: bool = False) -> None:
         """Trim the trace if it holds twice as many passes as ``keep``, or the ``last`` time any more than ``keep``.
@@ -78,10 +78,10 @@ class Retention:
     def _warn_of_growth(self) -> None:
         """Warn once of a recording that keeps growing. ``keep`` bounds passes, but not calls without passes."""
         is_bounded = self.keep is not None and self._pass_numbers
-        if max(len(self._pass_numbers), self._calls) >= MIN_REPEATS and not is_bounded:
+        if max(len(self._pass_numbers), self._call_count) >= MIN_REPEATS and not is_bounded:
             self._warned = True
             growth = self._growth_notes()
-            if not warn(" ".join(note.text for note in growth)):  # if the warning fails, the notes hold it
+            if not warn_user(" ".join(note.text for note in growth)):  # if the warning fails, the notes hold it
                 for note in growth:
                     self.notes.add(note)
 
@@ -93,7 +93,7 @@ class Retention:
         steps = f"{len(self.trace.rows):,}"
         if self._pass_numbers:
             return [Note.of("trace.grows", steps=steps, passes=f"{len(self._pass_numbers):,}")]
-        grows = [Note.of("trace.grows.calls", steps=steps, calls=f"{self._calls:,}")]
+        grows = [Note.of("trace.grows.calls", steps=steps, calls=f"{self._call_count:,}")]
         return grows if self.keep is None else [*grows, Note.of("trace.grows.keep", keep=self.keep)]
 
     def _trim(self, excess: int) -> None:
@@ -101,8 +101,8 @@ class Retention:
             count = self._pass_numbers[excess]
             renumbered = drop_passes(self.trace, count)
             self._pass_numbers = [number - count for number in self._pass_numbers[excess:]]
-            self._dropped += excess
+            self._dropped_count += excess
             self._on_renumber(renumbered)
-        note = Note.of("note.dropped", dropped=self._dropped, kept=len(self._pass_numbers))
+        note = Note.of("note.dropped", dropped=self._dropped_count, kept=len(self._pass_numbers))
         self.trace.remarks = [remark for remark in self.trace.remarks if remark != self._note] + [note]
         self._note = note

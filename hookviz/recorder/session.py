@@ -8,7 +8,7 @@ from hookviz.api.trace import Trace
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.exception_tracker import ExceptionTracker
-from hookviz.recorder.notes import Notes, warn
+from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import PassSampler
 from hookviz.recorder.running_passes import RunningPasses
 from hookviz.trace import Note, StepRow
@@ -63,4 +63,4 @@ class Session:
         self.trace.rows.append(StepRow(max(len(self.trace.roots) - 1, 0), "unobserved", note=note))
         if note not in self.trace.remarks:
             self.notes.add(note)
-            warn(note.text)
+            warn_user(note.text)

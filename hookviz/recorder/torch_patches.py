@@ -31,14 +31,14 @@ from hookviz.autograd.torch_internals import (
     swap_tensors,
 )
 from hookviz.recorder import grad_scaler, pickling
-from hookviz.recorder.compiled_regions import entered_region, is_compiled, is_compiling, skip_package
+from hookviz.recorder.compiled_regions import is_compiled, is_compiling, read_region_switch, skip_package
 from hookviz.recorder.hook_dicts import user_hook_entries
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.instrumentation import Instrumented
 from hookviz.recorder.node_observers import PROBE, ProbeResult
 from hookviz.recorder.optimizer_steps import ObservedStepHooks, OptimizerTracker, StepHooksDescriptor, is_called_by_step
 from hookviz.recorder.recursion_limit import HEADROOM
-from hookviz.recorder.replacement import ActiveFlag, Notify, Replacement, notifier
+from hookviz.recorder.replacement import ActiveFlag, Notify, Replacement, make_notifier
 from hookviz.recorder.running_passes import is_engine_thread
 
 if TYPE_CHECKING:
@@ -65,17 +65,17 @@ def recording_here() -> "Recording | None":
     return _recordings_by_thread.get(threading.get_ident())
 
 
-def start(recording: "Recording") -> None:
+def start_observing(recording: "Recording") -> None:
     """Start observing the thread of ``recording``. The first recording replaces torch's functions."""
     with _lock:
         if not _open_recordings:
             _replace_functions()
         _open_recordings.add(recording)
         _recordings_by_thread[recording.thread] = recording
-        _recordings_by_module.update(dict.fromkeys(recording.calls.followed, recording))
+        _recordings_by_module.update(dict.fromkeys(recording.calls.followed_ids, recording))
 
 
-def stop(recording: "Recording") -> None:
+def stop_observing(recording: "Recording") -> None:
     """Stop observing for ``recording``. The last recording restores torch's functions."""
     with _lock:
         for recordings in (_recordings_by_thread, _recordings_by_module):
@@ -136,7 +136,9 @@ def _recording_of(module: Module) -> "Recording | None":
     thread = threading.get_ident()
     if thread in _recordings_by_thread:
         recording = _recordings_by_thread[thread]
-        is_followed = recording is not None and (not recording.calls.followed or id(module) in recording.calls.followed)
+        is_followed = recording is not None and (
+            not recording.calls.followed_ids or id(module) in recording.calls.followed_ids
+        )
     else:
         recording = _recordings_by_module.get(id(module))
         is_followed = recording is not None and _join_recording(recording)
@@ -283,9 +285,9 @@ def recording_after_pass() -> "Recording | None":
     return recording if recording is not None and recording.sampler.was_recorded() else None
 
 
-def _notifying(notify: Callable[..., None]) -> Callable[[Any, ActiveFlag], Any]:
+def _notify_registration(notify: Callable[..., None]) -> Callable[[Any, ActiveFlag], Any]:
     """Make a registering function of torch's notify the recording of the object it registers on."""
-    return notifier(recording_before_pass, _with_first_argument(notify))
+    return make_notifier(recording_before_pass, _with_first_argument(notify))
 
 
 def _with_first_argument(notify: Callable[..., None]) -> Notify:
@@ -361,7 +363,7 @@ def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Call
 def _observing_switch(switch: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
     def observed_switch(callback: Any) -> Any:
         # This has to run before the switch: afterwards torch would compile it.
-        name = entered_region(sys._getframe(1)) if active.on else None
+        name = read_region_switch(sys._getframe(1)) if active.on else None
         if name is not None:
             _switch_region(name)
         return switch(callback)
@@ -411,23 +413,25 @@ _INSTRUMENTED = (
 )
 """Functions that run the user's code, a module's or a hook's: no frame of ours may be on the stack there."""
 _REPLACEMENTS: tuple[Replacement, ...] = (
-    Replacement(torch.Tensor, "register_hook", _notifying(_tensor_hook_added)),
-    Replacement(torch.Tensor, "register_post_accumulate_grad_hook", _notifying(_leaf_hook_added)),
+    Replacement(torch.Tensor, "register_hook", _notify_registration(_tensor_hook_added)),
+    Replacement(torch.Tensor, "register_post_accumulate_grad_hook", _notify_registration(_leaf_hook_added)),
     Replacement(
         torch.Tensor,
         "retain_grad",
-        _notifying(lambda recording, tensor: recording.passes.late_hooks.retain_grad_called(tensor)),
+        _notify_registration(lambda recording, tensor: recording.passes.late_hooks.retain_grad_called(tensor)),
     ),
     Replacement(NODE_REGISTRATION, "_register_hook", _observing_node_hook),
     Replacement(Module, "__getstate__", _leaving_observers_out(pickling.clean_module)),
     Replacement(RemovableHandle, "__getstate__", _leaving_observers_out(pickling.clean_handle)),
     Replacement(
-        Module, "register_forward_hook", _notifying(lambda recording, module: recording.calls.hook_registered(module))
+        Module,
+        "register_forward_hook",
+        _notify_registration(lambda recording, module: recording.calls.hook_registered(module)),
     ),
     Replacement(
         torch_modules,
         "register_module_forward_hook",
-        _notifying(lambda recording, *_: recording.calls.hook_registered(None)),
+        _notify_registration(lambda recording, *_: recording.calls.hook_registered(None)),
     ),
     Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_pre_hook"], lambda *_: _global_pre_hooks),
     Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_post_hook"], lambda *_: _global_post_hooks),
@@ -435,7 +439,7 @@ _REPLACEMENTS: tuple[Replacement, ...] = (
     Replacement(torch_optimizer.Optimizer, _own_post_hooks.name, lambda *_: _own_post_hooks),
     Replacement(profiler.record_function, "__exit__", _observing_exit),
     Replacement(torch, "compile", _observing_compile),
-    *grad_scaler.replacements(recording_before_pass, recording_after_pass),
+    *grad_scaler.scaler_replacements(recording_before_pass, recording_after_pass),
 )
 _installed: list[Replacement] = []
 """The replacements that are installed now."""

@@ -311,14 +311,14 @@ def test_a_module_that_cannot_be_hashed_is_recorded_as_any_other(given: bool) ->
 def test_a_module_that_cannot_be_observed_is_named_once_and_the_rest_is_recorded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    net, arguments = nn.Sequential(nn.ReLU(), nn.Linear(1, 1)), call_tracker.arguments
+    net, arguments = nn.Sequential(nn.ReLU(), nn.Linear(1, 1)), call_tracker.labelled_arguments
 
     def fails(module: nn.Module, *given: Any) -> Any:
         if isinstance(module, nn.ReLU):
             raise OSError("out of order")
         return arguments(module, *given)
 
-    monkeypatch.setattr(call_tracker, "arguments", fails)
+    monkeypatch.setattr(call_tracker, "labelled_arguments", fails)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with hv.record(net) as trace:
