@@ -24,22 +24,22 @@ class GraphOwners:
     def __init__(self, trace: TraceData, modules: ModuleRegistry, module_filter: ModuleFilter) -> None:
         self.trace, self.modules, self.module_filter = trace, modules, module_filter
         self.node_owners = NodeOwners(marks_threads=bool(module_filter.modules))
-        self._parameters: dict[int, int] = {}
+        self._parameter_owners: dict[int, int] = {}
         """``id`` of a parameter → the first call of its module."""
 
     def add_parameters(self, parameters: Iterable[torch.Tensor], call: int) -> None:
         """Assign the ``parameters`` of a module to ``call``, unless an earlier call of it has them."""
         for parameter in parameters:
-            self._parameters.setdefault(id(parameter), call)
+            self._parameter_owners.setdefault(id(parameter), call)
 
     def add_stand_in(self, module: Module, leaf: torch.Tensor) -> None:
         """Assign ``leaf``, which stands for a parameter of ``module`` during a pass, to the module's first call."""
-        if id(leaf) in self._parameters:
+        if id(leaf) in self._parameter_owners:
             return
         number = self.modules.find_number(module)
         first = next((index for index, call in enumerate(self.trace.calls) if call.module == number), None)
         if first is not None:
-            self._parameters[id(leaf)] = first
+            self._parameter_owners[id(leaf)] = first
 
     def write_owners(self, snapshot: GraphSnapshot) -> None:
         """Write the owners of the nodes of a graph into the trace."""
@@ -55,7 +55,9 @@ class GraphOwners:
     def find_owners(self, nodes: Sequence[Node]) -> dict[int, int]:
         """Map the ``id`` of a node to the call that owns it, for the nodes that have an owner."""
         leaves = {id(node): leaf for node in nodes if (leaf := graph.leaf_of(node)) is not None}
-        leaf_owners = {key: self._parameters[id(leaf)] for key, leaf in leaves.items() if id(leaf) in self._parameters}
+        leaf_owners = {
+            key: self._parameter_owners[id(leaf)] for key, leaf in leaves.items() if id(leaf) in self._parameter_owners
+        }
         return {**leaf_owners, **self.node_owners.find_owners(nodes)}
 
     def call_at_node(self, module: Module, node: int) -> int:
@@ -73,5 +75,5 @@ class GraphOwners:
 
     def renumber(self, calls: Mapping[int, int]) -> None:
         """Renumber the calls (old → new), and forget those that are not in the mapping."""
-        self._parameters = {key: calls[call] for key, call in self._parameters.items() if call in calls}
+        self._parameter_owners = {key: calls[call] for key, call in self._parameter_owners.items() if call in calls}
         self.node_owners.renumber(calls)

@@ -182,15 +182,16 @@ AnyDictObserver = TypeVar("AnyDictObserver", bound=HookDictObserver)
 
 
 def release_observers(
-    dict_observers: list[AnyDictObserver] | set[AnyDictObserver], known: MutableMapping[Any, AnyDictObserver]
+    dict_observers: list[AnyDictObserver] | set[AnyDictObserver],
+    observers_by_dict: MutableMapping[Any, AnyDictObserver],
 ) -> None:
-    """Release all ``dict_observers``; uninstall those without other users and remove them from ``known``."""
+    """Release all ``dict_observers``: uninstall those without other users and forget their dicts."""
     while dict_observers:
         dict_observer = dict_observers.pop()
         dict_observer.users -= 1
         if not dict_observer.users:
             dict_observer.uninstall()
-            known.pop(id(dict_observer.dict), None)
+            observers_by_dict.pop(id(dict_observer.dict), None)
 
 
 def extract_gradients(dict_observer: HookDictObserver, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:

@@ -27,23 +27,26 @@ class HookRegistry:
         self._rows: dict[_Identity, int] = {}
         self._calls: dict[_Identity, int] = {}
         """The module call that each module hook belongs to."""
-        self._fired_any: set[int] = set()
+        self._fired_any_hooks: set[int] = set()
         """The multi-grad hooks of mode "any" that have fired in this pass."""
-        self._parts: dict[tuple[int, int], Place] = {}
+        self._part_places: dict[tuple[int, int], Place] = {}
         """(``id`` of the state that a multi-grad hook's parts share, index of a part) → place of its tensor."""
 
     def add(self, dict_observer: HookDictObserver, entry: Entry) -> None:
         """Add a hook of this pass's graph, unless it is torch's own hook that calls a module's full backward hooks."""
         unwrapped = unwrap_hook(entry[1])
         if unwrapped is not None and unwrapped.waits:
-            self._parts[id(unwrapped.state), tensor_index(entry[1]) or 0] = dict_observer.node, dict_observer.output
+            self._part_places[id(unwrapped.state), tensor_index(entry[1]) or 0] = (
+                dict_observer.node,
+                dict_observer.output,
+            )
         if unwrapped is None or unwrapped.kind != "module":
             self.hook_number(dict_observer, entry)
 
     def tensor_names(self, hook: Hook, count: int) -> tuple[str, ...]:
         """Return the names of a multi-grad hook's tensors; a tensor outside this graph is named by its index."""
         unwrapped = unwrap_hook(hook)
-        places = [self._parts.get((id(unwrapped and unwrapped.state), part)) for part in range(count)]
+        places = [self._part_places.get((id(unwrapped and unwrapped.state), part)) for part in range(count)]
         return tuple(
             say("name.tensor", number=part + 1) if place is None else self.trace.name(*place)
             for part, place in enumerate(places)
@@ -109,8 +112,8 @@ class HookRegistry:
             return False
         if unwrapped.waits:
             return current_task() not in unwrapped.state  # torch drops the count after the last gradient
-        first = id(unwrapped.state) not in self._fired_any
-        self._fired_any.add(id(unwrapped.state))
+        first = id(unwrapped.state) not in self._fired_any_hooks
+        self._fired_any_hooks.add(id(unwrapped.state))
         return first
 
     def call_number(self, dict_observer: HookDictObserver, entry: Entry) -> int:

@@ -72,13 +72,15 @@ class LateHooks:
     def _remember(self, tensor: torch.Tensor, hooks: Any) -> None:
         if tensor.grad_fn is None:
             return
-        known = self.dicts.get(tensor.grad_fn) or ()
-        if all(reference() is not hooks for _, reference in known):
-            self.dicts.put(tensor.grad_fn, (*known, (tensor.output_nr, weakref.ref(hooks))))
+        tensor_dicts = self.dicts.get(tensor.grad_fn) or ()
+        if all(reference() is not hooks for _, reference in tensor_dicts):
+            self.dicts.put(tensor.grad_fn, (*tensor_dicts, (tensor.output_nr, weakref.ref(hooks))))
 
     def forget_dead_hooks(self) -> None:
         """Forget the hooks that no longer exist, because passes were dropped."""
-        self.dicts.keep(key for key, known in self.dicts.items() if any(hooks() is not None for _, hooks in known))
+        self.dicts.keep(
+            key for key, tensor_dicts in self.dicts.items() if any(hooks() is not None for _, hooks in tensor_dicts)
+        )
 
     def sweep(self) -> None:
         """Forget nodes that no longer exist."""

@@ -105,7 +105,7 @@ class ModuleObserverRegistry:
 
     def __init__(self, session: Session, innermost: Callable[[], Any]) -> None:
         self.session, self._innermost = session, innermost
-        self._known: dict[int, ModuleHooksObserver] = {}
+        self._observers_by_dict: dict[int, ModuleHooksObserver] = {}
         """``id`` of a hook dict → its observer."""
 
     def observe(self, module: Module, dict_observers: list[ModuleHooksObserver], kind: str | None = None) -> None:
@@ -121,12 +121,12 @@ class ModuleObserverRegistry:
                     self._use(hook_dict, dict_observers)
 
     def _use(self, hook_dict: ForwardHooks, dict_observers: list[ModuleHooksObserver]) -> None:
-        dict_observer = self._known.get(id(hook_dict.hooks))
+        dict_observer = self._observers_by_dict.get(id(hook_dict.hooks))
         if dict_observer is not None and not dict_observer.user_hooks():
             dict_observer.uninstall()  # torch takes a faster path if there are no hooks
             return
         if dict_observer is None:
-            dict_observer = self._known[id(hook_dict.hooks)] = ModuleHooksObserver(
+            dict_observer = self._observers_by_dict[id(hook_dict.hooks)] = ModuleHooksObserver(
                 self.session, hook_dict, self._innermost
             )
         if dict_observer not in dict_observers:
@@ -137,34 +137,36 @@ class ModuleObserverRegistry:
     def release(self, dict_observers: list[ModuleHooksObserver]) -> None:
         """Remove the observers that no call uses any more, at the end of a call."""
         with Uninterrupted() if dict_observers else nullcontext():
-            release_observers(dict_observers, self._known)
+            release_observers(dict_observers, self._observers_by_dict)
 
     def hook_removed(self, hooks: Any) -> None:
         """Handle the removal of a hook from a dict: another hook may be the last one now."""
-        if id(hooks) in self._known:
+        if id(hooks) in self._observers_by_dict:
             with Uninterrupted():
-                self._known[id(hooks)].trim_end()
+                self._observers_by_dict[id(hooks)].trim_end()
 
     def unobserved_hooks(self, module: Module) -> list[Hook]:
         """Return the forward hooks of ``module``, and the global ones, that were added unnoticed while it ran."""
         dicts = [global_forward_hooks, module._forward_hooks]
-        hooks = [hook for hook_dict in dicts if id(hook_dict) not in self._known for hook in hook_dict.values()]
+        hooks = [
+            hook for hook_dict in dicts if id(hook_dict) not in self._observers_by_dict for hook in hook_dict.values()
+        ]
         return [hook for hook in hooks if not HookDictObserver.is_observer(hook)]
 
     def suspend_shared(self) -> None:
         """Remove the observers of global hooks, since a compiled region would compile them along with the hooks."""
-        for dict_observer in self._known.values():
+        for dict_observer in self._observers_by_dict.values():
             if dict_observer.shared:
                 dict_observer.uninstall()
 
     def resume_shared(self) -> None:
         """Observe the global hooks again."""
-        for dict_observer in self._known.values():
+        for dict_observer in self._observers_by_dict.values():
             if dict_observer.shared:
                 dict_observer.install()
 
     def close(self) -> None:
         """Remove all observers."""
-        for dict_observer in self._known.values():
+        for dict_observer in self._observers_by_dict.values():
             dict_observer.uninstall()
-        self._known.clear()
+        self._observers_by_dict.clear()

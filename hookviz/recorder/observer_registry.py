@@ -17,22 +17,24 @@ class ObserverRegistry:
 
     def __init__(self, session: Session, owners: GraphOwners) -> None:
         self.session, self.owners = session, owners
-        self._known: dict[Any, HookDictObserver] = {}
+        self._observers_by_dict: dict[Any, HookDictObserver] = {}
         """``id`` of a dict or list of hooks → its observer."""
 
     def observe(self, running_pass: RunningPass, kind: str, hooks: Any, node: int, output: int) -> None:
         """Put observers between the hooks in ``hooks``, unless it is None or empty."""
         if not hooks or node not in running_pass.snapshot.out_edges:
             return
-        dict_observer = self._known.get(id(hooks))
+        dict_observer = self._observers_by_dict.get(id(hooks))
         if dict_observer is None:
-            dict_observer = self._known[id(hooks)] = HookDictObserver(self.session, kind, hooks, node, output)
+            dict_observer = self._observers_by_dict[id(hooks)] = HookDictObserver(
+                self.session, kind, hooks, node, output
+            )
             dict_observer.install()
         self._use(running_pass, dict_observer)
 
     def add_registered(self, running_pass: RunningPass, dict_observer: HookDictObserver, observer: Observer) -> None:
         """Add an ``observer`` that was registered on a node, where an enclosing pass may observe the dict already."""
-        registered = self._known.setdefault(id(dict_observer.dict), dict_observer)
+        registered = self._observers_by_dict.setdefault(id(dict_observer.dict), dict_observer)
         if registered is not dict_observer:
             del dict_observer.dict[observer]
         elif len(dict_observer.dict) > 1:
@@ -66,9 +68,9 @@ class ObserverRegistry:
     def _observe_list(
         self, running_pass: RunningPass, kind: str, hooks: list[Any], module: torch.nn.Module, node: int
     ) -> None:
-        dict_observer, call = self._known.get(id(hooks)), self.owners.call_at_node(module, node)
+        dict_observer, call = self._observers_by_dict.get(id(hooks)), self.owners.call_at_node(module, node)
         if dict_observer is None:
-            dict_observer = self._known[id(hooks)] = HookListObserver(self.session, kind, hooks, node, call)
+            dict_observer = self._observers_by_dict[id(hooks)] = HookListObserver(self.session, kind, hooks, node, call)
             dict_observer.install()
         self._use(running_pass, dict_observer)
 
@@ -84,7 +86,7 @@ class ObserverRegistry:
 
     def is_observed(self, hooks: Any) -> bool:
         """Return whether there are observers in the dict ``hooks``."""
-        return id(hooks) in self._known
+        return id(hooks) in self._observers_by_dict
 
     def node_hook_added(self, hooks: Any) -> None:
         """Handle a hook that was added to a node's dict which holds at most the common observer."""
@@ -95,10 +97,10 @@ class ObserverRegistry:
     def reinstall(self, hooks: Any) -> None:
         """Reinstall the observers in a dict that got a hook. Iterations that are running are not affected."""
         with Uninterrupted():
-            self._known[id(hooks)].install()
+            self._observers_by_dict[id(hooks)].install()
         for running_pass in self.session.passes:
             running_pass.observer.checks_each_gradient = True
 
     def release(self, running_pass: RunningPass) -> None:
         """Remove the observers that no other pass uses, at the end of a pass."""
-        release_observers(running_pass.dict_observers, self._known)
+        release_observers(running_pass.dict_observers, self._observers_by_dict)
