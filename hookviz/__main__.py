@@ -60,11 +60,11 @@ def _check_torch(_: argparse.Namespace) -> int:
     except ModuleNotFoundError:
         print(say("torch.not_installed"))
         return 1
-    from hookviz.recorder.compatibility import compare
+    from hookviz.recorder.compatibility import check_torch
 
-    report = compare()
+    report = check_torch()
     print("\n".join(report.lines()))
-    return 1 if report.differences else 0
+    return 1 if report.mismatches else 0
 
 
 if __name__ == "__main__":

@@ -13,7 +13,15 @@ from torch.autograd.graph import GradientEdge, Node
 from hookviz.autograd import graph, module_tree
 from hookviz.autograd.torch_internals import DisableTorchFunction, require
 from hookviz.hook_listing.graph_hooks import Unplaced, survey_hooks
-from hookviz.recorder.hook_dicts import Dict, Kept, entries, of_all_modules, of_all_optimizers, of_module, of_optimizer
+from hookviz.recorder.hook_dicts import (
+    Dict,
+    HookDict,
+    global_module_hook_dicts,
+    global_optimizer_hook_dicts,
+    module_hook_dicts,
+    optimizer_hook_dicts,
+    user_hook_entries,
+)
 from hookviz.recorder.module_registry import ModuleRegistry
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.messages import say
@@ -129,33 +137,35 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     with DisableTorchFunction():
         found = [*_of_dicts(_of_modules(modules)), *_of_graphs(roots, unplaced)]
         found += _of_dicts(_of_optimizers(optimizers))
-        found += _of_dicts(of_all_modules()) if modules or not things else ()
-        found += _of_dicts(of_all_optimizers()) if optimizers or not things else ()
+        found += _of_dicts(global_module_hook_dicts()) if modules or not things else ()
+        found += _of_dicts(global_optimizer_hook_dicts()) if optimizers or not things else ()
     return Census(found, unplaced)
 
 
-def _of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[Kept]:
+def _of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[HookDict]:
     """The dicts of models, under the names that a recording gives their modules."""
     names = ModuleRegistry(TraceData())
     for root in roots:
-        names.name(root)
+        names.name_model(root)
         for module in module_tree.modules(root):
-            yield from of_module(module, names.trace.module(names.number(module)))
+            yield from module_hook_dicts(module, names.trace.module(names.number(module)))
 
 
-def _of_optimizers(optimizers: Sequence[torch.optim.Optimizer]) -> Iterator[Kept]:
+def _of_optimizers(optimizers: Sequence[torch.optim.Optimizer]) -> Iterator[HookDict]:
     for optimizer in optimizers:
-        yield from of_optimizer(optimizer, graph.variable_of(optimizer, graph.caller()) or type(optimizer).__name__)
+        yield from optimizer_hook_dicts(
+            optimizer, graph.variable_of(optimizer, graph.caller()) or type(optimizer).__name__
+        )
 
 
-def _of_dicts(dicts: Iterable[Kept]) -> Found:
+def _of_dicts(dicts: Iterable[HookDict]) -> Found:
     for kept in dicts:
-        for place, (key, hook) in enumerate(entries(kept.hooks)):
+        for place, (key, hook) in enumerate(user_hook_entries(kept.hooks)):
             flags = tuple(flag for flag, keys in kept.flags.items() if keys is None or key in keys)
             found = unwrap_hook(hook)
             kind = found.kind if found is not None and found.kind == "multi_grad_hook" else kept.kind
             source = describe_function(hook if found is None else found.function)
-            total = len(entries(kept.hooks))
+            total = len(user_hook_entries(kept.hooks))
             row = Hook(kept.on, kind, source, kept.kept_in, place, total, flags)
             yield Identity(weakref.ref(kept.hooks), key), row
 
@@ -169,7 +179,7 @@ def _of_graphs(roots: Sequence[torch.Tensor | Node], unplaced: list[Unplaced]) -
     given = [start for start in starts if isinstance(start, GradientEdge) or start.requires_grad]
     trace, found = survey_hooks(given, graph.variables(graph.caller()), unplaced)
     for row, kept, key in found:
-        keys = [other for other, _ in entries(kept)]
+        keys = [other for other, _ in user_hook_entries(kept)]
         yield Identity(weakref.ref(kept), key), replace(trace.hook(row), place=keys.index(key), total=len(keys))
 
 

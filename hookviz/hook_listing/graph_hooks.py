@@ -14,7 +14,7 @@ from hookviz.autograd.node_numbers import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.hook_listing.unreachable_hooks import dicts_on_nodes
-from hookviz.recorder.hook_dicts import Dict, entries
+from hookviz.recorder.hook_dicts import Dict, user_hook_entries
 from hookviz.recorder.torch_patches import recording_here
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.interrupts import Uninterrupted
@@ -85,7 +85,7 @@ def survey_hooks(
             seen.take(roots, names)
             kept = _kept(seen) if unplaced is None else _kept_anywhere(seen, unplaced)
             for kind, hooks, node, output in kept:
-                for key, hook in entries(hooks):
+                for key, hook in user_hook_entries(hooks):
                     row = hook_row(trace, 0, *_shown(kind, node, output, key, hook))
                     found.append(OnGraph(row, hooks, key))
             fetch_pending(trace.values, 0)
@@ -117,7 +117,7 @@ def _kept_anywhere(seen: GraphSnapshot, unplaced: list[Unplaced]) -> Iterator[tu
         return
     for hooks, tensor in dicts_on_nodes(known):
         if tensor is None:
-            unplaced += [_unplaced(hook) for _, hook in entries(hooks)]
+            unplaced += [_unplaced(hook) for _, hook in user_hook_entries(hooks)]
         elif (place := seen.find(tensor)) is not None:
             yield "tensor_hook", hooks, *place
 

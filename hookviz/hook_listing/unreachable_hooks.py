@@ -14,7 +14,7 @@ import torch
 from torch.nn import Module
 
 from hookviz.autograd import graph
-from hookviz.recorder.hook_dicts import Dict, entries
+from hookviz.recorder.hook_dicts import Dict, user_hook_entries
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 
 MANY = 50
@@ -64,7 +64,7 @@ def _holds_hooks(thing: OrderedDict[Any, Any]) -> bool:
     """Whether this is a dict as ``register_hook`` makes it, with a hook that a person registered."""
     if not thing or not all(type(key) is int for key in thing):
         return False
-    hooks = [hook for _, hook in entries(thing) if callable(hook)]
+    hooks = [hook for _, hook in user_hook_entries(thing) if callable(hook)]
     return any((found := unwrap_hook(hook)) is None or found.kind == "multi_grad_hook" for hook in hooks)
 
 

@@ -1,4 +1,4 @@
-"""Observe a pass and change nothing."""
+"""``record`` and the observers behind it. Recording a pass does not change it."""
 
 from hookviz.recorder.api import record
 

@@ -1,4 +1,4 @@
-"""What a person calls to record."""
+"""The public function ``record``, and how a recording begins and ends."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -32,48 +32,47 @@ def record(
     statistics: StatisticsMode = "all",
     fastpath: bool = True,
 ) -> RecordBlock:
-    """Observe every module call and every backward pass in the ``with`` block, and change nothing.
+    """Record every module call and every backward pass in the ``with`` block, without changing them.
 
-    Seen are the calls of the modules in ``models`` in any thread, or of all modules where none is given, and
-    ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread.
-    Modules are called after their paths in the model, parameters after their modules, other tensors after the caller's
-    variables.
+    hookviz follows the calls of the modules in ``models`` in any thread (of all modules if you give none), and
+    ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread. Modules are
+    named by their paths in the model, parameters by their modules, and other tensors by your variables.
 
-    A pass is one ``backward`` or ``grad``, with those that hooks or checkpointing begin in it.
+    A pass is one ``backward`` or ``grad``, including the passes that hooks or checkpointing start inside it.
 
-    A trace takes about 1 KB of memory a step. Once it holds 20,000 steps of 20 or more passes or calls of models, a
-    ``HookvizWarning`` says so, once, and what to do: ``keep`` and ``every`` for passes, a shorter block or ``only`` for
-    calls without one. If warnings are errors, the pass goes on all the same, and the trace's ``notes`` say it.
+    A trace takes about 1 KB of memory per step. Once it holds 20,000 steps of 20 or more passes or model calls, hookviz
+    issues one ``HookvizWarning`` with advice: ``keep`` and ``every`` for passes, a shorter block or ``only`` for calls
+    without passes. If warnings are errors, the pass goes on, and the trace's ``notes`` hold the text.
 
     Args:
         models: the models to follow.
-        names: name → tensor, which overrules the names of variables.
+        names: name → tensor; these names take precedence over the names of variables.
         only: which modules of the models to follow, by their names in ``named_modules()``: a pattern such as
-            ``"layers.3.*"``, or several, in which ``*`` stands for any text, dots included. Only their calls are
-            followed, and of a pass only the nodes that they made; the rest runs unobserved, which the trace says.
-        every: 100 records the first pass and every hundredth after it, with the forward before each (whatever is
-            called after the pass before it) and the optimizer's step behind it. Each thread counts its own. To watch
-            a training that runs for hours take ``every`` with ``statistics="all"``; where a pass that goes wrong must
-            not be missed, take ``statistics="norm"`` with ``keep`` instead, which sees every pass.
-        keep: how many passes to keep: in a long training loop the oldest are let go of, and what is left is counted
-            from 0 (up to twice as many may be there while the block runs).
-        statistics: what to read of a tensor with more than 64 numbers (of fewer, each is kept). ``"all"``: minimum,
-            maximum, mean, norm, and how many are NaN, infinite and zero. ``"norm"``: the norm alone, of which it
-            follows whether any is NaN or infinite; a tensor that holds such is read in full, but on a device, where
-            its kind is known and not the count. The rest is None. That costs about half as much on models, and
-            ``troubles`` finds the same, save for why a module makes NaN or Inf of a large input. What it cannot tell:
-            a hook that changes numbers past torch (through ``.data``, numpy) and leaves their norm as it was.
+            ``"layers.3.*"``, or several. ``*`` matches any text, dots included. hookviz follows only the calls of these
+            modules, and only the nodes that they made; the rest runs unobserved, and the trace says so.
+        every: 100 records the first pass and every hundredth after it, with the forward before each (all calls since
+            the previous pass) and the optimizer step after it. Each thread counts its own passes. To watch a training
+            that runs for hours, use ``every`` with ``statistics="all"``. If you must not miss a pass that goes wrong,
+            use ``statistics="norm"`` with ``keep``, which observes every pass.
+        keep: how many passes to keep. In a long training loop the oldest passes are dropped, and the remaining ones
+            are numbered from 0. (While the block runs, the trace may hold up to twice as many.)
+        statistics: what to read of a tensor with more than 64 numbers (smaller tensors are kept whole). ``"all"``:
+            minimum, maximum, mean, norm, and the counts of NaN, Inf and zeros. ``"norm"``: only the norm, which also
+            shows whether there is a NaN or Inf. A tensor with NaN or Inf is then read in full, except on a device,
+            where hookviz knows which of the two it holds, but not how many. The other statistics are None. This costs
+            about half as much on models, and ``troubles`` finds the same, except why a module turns a large input into
+            NaN or Inf. It misses a hook that changes numbers past torch (through ``.data``, numpy) and keeps the norm.
         fastpath: False switches off PyTorch's fast path for transformers in the block, so that their inner modules
-            and hooks run; this changes what they return in its last digits.
+            and hooks run; this changes the last digits of what they return.
 
     Returns:
-        A block for a ``with`` statement, whose ``as`` names the trace, filled as calls and passes run.
+        A block for a ``with`` statement. The name after ``as`` is the trace, which fills as calls and passes run.
 
     Raises:
         RuntimeError: a recording is already open in this thread.
-        TypeError, ValueError: a model is no module, ``names`` is not a dict of name → tensor, ``keep`` or ``every`` is
-            not a number of passes, ``statistics`` is another word, or a pattern in ``only`` matches no module; the
-            message lists names like it.
+        TypeError, ValueError: a model is not a module, ``names`` is not a dict of name → tensor, ``keep`` or ``every``
+            is not a number of passes, ``statistics`` is not one of the two words, or a pattern in ``only`` matches no
+            module (the message lists similar names).
 
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> handle = x.register_hook(lambda grad: grad * 10)
@@ -94,17 +93,21 @@ def new_recording(
     keep: int | None = None,
     statistics: StatisticsMode = "all",
 ) -> Recording:
-    """A recording that has not begun.
+    """Create a recording that has not begun.
 
     Raises:
         RuntimeError, TypeError, ValueError: as ``record`` does.
     """
     require()
-    begun = torch_patches.begun_here()
-    if begun is not None and begun.within is not None and begun.within() is None:
-        end(begun)  # its block is gone, and a second interrupt kept it from being ended
-        begun = None
-    if begun is not None:
+    open_recording = torch_patches.own_recording()
+    if (
+        open_recording is not None
+        and open_recording.with_statement is not None
+        and open_recording.with_statement() is None
+    ):
+        end(open_recording)  # its block no longer exists, and a second interrupt kept it open
+        open_recording = None
+    if open_recording is not None:
         raise RuntimeError(say("error.nested"))
     for model in models:
         if not isinstance(model, torch.nn.Module):
@@ -120,18 +123,21 @@ def new_recording(
 
 
 def begin(recording: Recording, *, fastpath: bool = True) -> None:
-    """Let ``recording`` see what its thread does from now on; what is raised here, or interrupts, must ``end`` it."""
+    """Begin ``recording``: it observes its thread from now on.
+
+    If this raises or is interrupted, the caller must ``end`` the recording.
+    """
     with Uninterrupted():
-        torch_patches.start(recording)
+        torch_patches.start_observing(recording)
         if not fastpath:
-            _slow.acquire(recording)
+            _fastpath_switch.acquire(recording)
 
 
 def end(recording: Recording) -> None:
-    """All is as it was before the recording; to do it twice does no harm."""
+    """End ``recording`` and restore torch as it was before. Calling it twice is safe."""
     with Uninterrupted():
-        _slow.release(recording)
-        torch_patches.stop(recording)
+        _fastpath_switch.release(recording)
+        torch_patches.stop_observing(recording)
         recording.close()
 
 
@@ -141,4 +147,4 @@ def _stop_fastpath() -> bool:
     return enabled
 
 
-_slow = SharedSwitch(_stop_fastpath, mha.set_fastpath_enabled)
+_fastpath_switch = SharedSwitch(_stop_fastpath, mha.set_fastpath_enabled)

@@ -1,4 +1,4 @@
-"""What modules are given and return, measured into the values of a trace, and what a hook must have done to it."""
+"""Measures arguments and outputs of modules, and tells what a forward hook did to them."""
 
 import weakref
 from collections.abc import Iterable, Sequence
@@ -8,64 +8,65 @@ import torch
 
 from hookviz.autograd.tensor_statistics import measured
 from hookviz.recorder.fingerprint import fingerprint_of
-from hookviz.recorder.pytree import Leaf, row_of
+from hookviz.recorder.pytree import PytreeLeaf, object_row
 from hookviz.trace import TraceData
 from hookviz.trace.value_rows import DeferredRow
 from hookviz.trace.values import is_same_value
 
 
 class ArgumentProbe:
-    """Measures arguments and outputs, and compares what is there before a hook with what is there after it."""
+    """Measures arguments and outputs into a trace, and compares them before and after a hook."""
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
-        self._known: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
+        self._measured: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
         """``id`` of a tensor → the tensor, its version when it was measured, and the number of its value."""
 
-    def measure(self, things: Iterable[tuple[str, Any]], *, again: bool = False) -> list[Leaf]:
-        """What is there now; a tensor that nobody wrote to since it was seen is measured ``again`` only if asked for.
+    def measure(self, labelled: Iterable[tuple[str, Any]], *, again: bool = False) -> list[PytreeLeaf]:
+        """Measure labelled objects as they are now.
 
-        A hook may write past torch, through ``.data`` or numpy, and then its version stays the same.
+        A tensor whose version has not changed since the last measurement is measured again only if ``again`` is true. A
+        hook may write past torch, through ``.data`` or numpy, and then the version stays the same.
         """
-        return [self._leaf(label, thing, again) for label, thing in things]
+        return [self._measure_leaf(label, item, again) for label, item in labelled]
 
-    def _leaf(self, label: str, thing: Any, again: bool) -> Leaf:
-        if not isinstance(thing, torch.Tensor):
-            return Leaf(label, None, id(thing), self._append(row_of(thing)))
-        fingerprint = fingerprint_of(thing)
-        reference, version, value = self._known.get(id(thing), (None, 0, 0))
-        known = reference is not None and reference() is thing and version == fingerprint.mark[1]
-        if not known or again or fingerprint.layout is None:
-            row = measured(thing, self.trace.statistics)
-            if not known or isinstance(row, DeferredRow) or not is_same_value(self.trace.values[value], row):
+    def _measure_leaf(self, label: str, item: Any, again: bool) -> PytreeLeaf:
+        if not isinstance(item, torch.Tensor):
+            return PytreeLeaf(label, None, id(item), self._append(object_row(item)))
+        fingerprint = fingerprint_of(item)
+        reference, version, value = self._measured.get(id(item), (None, 0, 0))
+        is_known = reference is not None and reference() is item and version == fingerprint.mark[1]
+        if not is_known or again or fingerprint.layout is None:
+            row = measured(item, self.trace.statistics)
+            if not is_known or isinstance(row, DeferredRow) or not is_same_value(self.trace.values[value], row):
                 value = self._append(row)
-            self._known[id(thing)] = (weakref.ref(thing), fingerprint.mark[1], value)
+            self._measured[id(item)] = (weakref.ref(item), fingerprint.mark[1], value)
         fingerprint.value = value
-        return Leaf(label, fingerprint, id(thing), value)
+        return PytreeLeaf(label, fingerprint, id(item), value)
 
     def _append(self, row: Any) -> int:
         self.trace.values.append(row)
         return len(self.trace.values) - 1
 
     def forget(self, tensor: torch.Tensor) -> None:
-        """``tensor`` is measured again."""
-        self._known.pop(id(tensor), None)
+        """Measure ``tensor`` again the next time."""
+        self._measured.pop(id(tensor), None)
 
     def forget_all(self) -> None:
-        """Values got new numbers: every tensor is measured again."""
-        self._known.clear()
+        """Measure every tensor again the next time, because values got new numbers."""
+        self._measured.clear()
 
-    def effect(self, before: Sequence[Leaf], after: Sequence[Leaf]) -> str:
-        """What a hook must have done: kept, edited or replaced."""
+    def compare(self, before: Sequence[PytreeLeaf], after: Sequence[PytreeLeaf]) -> str:
+        """Classify what a hook did, from the leaves before and after it: "kept", "edited" or "replaced"."""
         if [leaf.label for leaf in before] != [leaf.label for leaf in after]:
             return "replaced"
-        effects = {self._effect(*pair) for pair in zip(before, after, strict=True)}
+        effects = {self._compare_leaves(*pair) for pair in zip(before, after, strict=True)}
         return next(effect for effect in ("replaced", "edited", "kept") if effect in {*effects, "kept"})
 
-    def _effect(self, before: Leaf, after: Leaf) -> str:
-        alike = is_same_value(self.trace.values[before.value], self.trace.values[after.value])
+    def _compare_leaves(self, before: PytreeLeaf, after: PytreeLeaf) -> str:
+        same_numbers = is_same_value(self.trace.values[before.value], self.trace.values[after.value])
         if before.fingerprint is None or after.fingerprint is None:
-            return "kept" if before.fingerprint is after.fingerprint and alike else "replaced"
+            return "kept" if before.fingerprint is after.fingerprint and same_numbers else "replaced"
         if before.identity != after.identity:
             return "replaced"
-        return "kept" if alike and before.fingerprint.mark == after.fingerprint.mark else "edited"
+        return "kept" if same_numbers and before.fingerprint.mark == after.fingerprint.mark else "edited"

@@ -1,4 +1,7 @@
-"""What ``record()`` returns: a block for a ``with`` statement, which says so to whoever uses it in another way."""
+"""The object that ``record()`` returns: a block for a ``with`` statement.
+
+Any other use of it raises or warns.
+"""
 
 import warnings
 import weakref
@@ -16,15 +19,15 @@ if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
 Exit = Callable[[type[BaseException] | None, BaseException | None, TracebackType | None], None]
-"""What a ``with`` statement calls in the end."""
+"""The function that a ``with`` statement calls at its end."""
 
 
-class _ExitOfBlock:
-    """Gives each ``with`` statement an ``__exit__`` that nobody else holds, so that its end can be seen.
+class _ExitDescriptor:
+    """Gives each ``with`` statement its own ``__exit__``, so that hookviz notices when the statement is gone.
 
     An interrupt can come before the first line of any ``__exit__``, and a traceback that is kept (by Jupyter, in
-    ``sys.last_value``) then holds the block for good. It does not hold this: Python's ``with`` asks for ``__exit__``
-    before it enters, keeps the answer where no variable leads, and lets go of it however the statement ends.
+    ``sys.last_value``) then holds the block forever. It does not hold this ``__exit__``: Python's ``with`` fetches it
+    before it enters, keeps it where no variable refers to it, and drops it however the statement ends.
     """
 
     @overload
@@ -32,29 +35,32 @@ class _ExitOfBlock:
     @overload
     def __get__(self, block: "RecordBlock", owner: type) -> Exit: ...
     def __get__(self, block: "RecordBlock | None", owner: type) -> Callable[..., None]:
-        """``__exit__`` of a block; without one, as ``contextlib.ExitStack`` asks, the function behind it."""
+        """Return the ``__exit__`` of a block.
+
+        Without a block, as ``contextlib.ExitStack`` asks, return the plain function.
+        """
         if block is None:
-            return _leave
-        given = partial(_leave, block)  # in C: its own call adds no frame that would hold it
-        block.asked(given)
-        return given
+            return _exit_block
+        exit_function = partial(_exit_block, block)  # a C object: calling it adds no frame that would hold it
+        block.exit_requested(exit_function)
+        return exit_function
 
 
-def _leave(
+def _exit_block(
     block: "RecordBlock", kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
 ) -> None:
-    """The block is over; what was raised in it goes on."""
+    """End the block. An exception that was raised in it propagates."""
     try:
         block.end()
-    except KeyboardInterrupt:  # it may have come before the first line
+    except KeyboardInterrupt:  # it may come before the first line of ``end``
         block.end()
         raise
 
 
 class RecordBlock:
-    """A recording that begins where a ``with`` statement enters it, once."""
+    """A recording that begins when a ``with`` statement enters it. It can be entered once."""
 
-    __exit__ = _ExitOfBlock()
+    __exit__ = _ExitDescriptor()
 
     def __init__(
         self,
@@ -64,12 +70,12 @@ class RecordBlock:
     ) -> None:
         self._make, self._begin, self._end = make, begin, end
         self._exit: weakref.ref[Exit] | None = None
-        self._open: weakref.finalize[..., Any] | None = None
+        self._finalizer: weakref.finalize[..., Any] | None = None
         """Ends the recording; called at the latest when the ``with`` statement is gone."""
         self._entered = False
         frame = graph.caller()
-        where = frame.f_code.co_filename, frame.f_lineno
-        self._unused = weakref.finalize(self, _warn, *where)
+        location = frame.f_code.co_filename, frame.f_lineno
+        self._unused = weakref.finalize(self, _warn_unused, *location)
 
     def __enter__(self) -> Trace:
         self._unused.detach()
@@ -77,11 +83,11 @@ class RecordBlock:
             raise RuntimeError(say("error.record.again"))
         self._entered = True
         recording = self._make()
-        # Entered by hand, it is open until somebody calls ``__exit__``, or as long as there is the block.
+        # Entered by hand, the recording is open until somebody calls ``__exit__`` or the block is freed.
         owner: object = (None if self._exit is None else self._exit()) or self
-        recording.within = weakref.ref(owner)
-        self._open = weakref.finalize(owner, self._end, recording)
-        self._open.atexit = False
+        recording.with_statement = weakref.ref(owner)
+        self._finalizer = weakref.finalize(owner, self._end, recording)
+        self._finalizer.atexit = False
         try:
             self._begin(recording)
         except BaseException:
@@ -89,22 +95,25 @@ class RecordBlock:
             raise
         return recording.trace
 
-    def asked(self, given: Exit) -> None:
-        """Somebody asked for ``__exit__`` and got ``given``: a ``with`` statement, if it was before it is entered."""
+    def exit_requested(self, exit_function: Exit) -> None:
+        """Remember ``exit_function``, which was handed out as ``__exit__``.
+
+        If the block has not been entered yet, a ``with`` statement asked for it.
+        """
         if not self._entered:
-            self._exit = weakref.ref(given)
+            self._exit = weakref.ref(exit_function)
 
     def end(self) -> None:
-        """End the recording, if it has begun; to do it twice does no harm."""
-        opened = self._open
-        known = None if opened is None else opened.peek()
-        if opened is not None and known is not None:
-            _, act, given, _ = known
-            act(*given)
-            opened.detach()  # only now: whatever interrupts, it still ends with its ``with`` statement
+        """End the recording if it has begun. Calling it twice is safe."""
+        finalizer = self._finalizer
+        pending = None if finalizer is None else finalizer.peek()
+        if finalizer is not None and pending is not None:
+            _, end, arguments, _ = pending
+            end(*arguments)
+            finalizer.detach()  # after ``end``: if that is interrupted, the end of the ``with`` statement repeats it
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse to be a decorator: nobody would get the trace.
+        """Refuse to be used as a decorator, since nobody would get the trace.
 
         Raises:
             TypeError: always.
@@ -116,6 +125,6 @@ class RecordBlock:
         return say("record.entered" if self._entered else "record.unused")
 
 
-def _warn(file: str, line: int) -> None:
-    """Say that nobody entered a block; ``weakref.finalize`` calls this also where a script ends."""
+def _warn_unused(file: str, line: int) -> None:
+    """Warn that a block was never entered. ``weakref.finalize`` calls this, also when a script ends."""
     warnings.warn_explicit(say("record.unused"), HookvizWarning, file, line)

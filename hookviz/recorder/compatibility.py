@@ -1,4 +1,4 @@
-"""What the installed torch no longer has, or no longer does, of what hookviz relies on."""
+"""Compares the installed torch with what hookviz relies on."""
 
 import inspect
 import platform
@@ -16,8 +16,8 @@ from hookviz.support.messages import say
 from hookviz.support.version import VERSION
 
 
-class Difference(NamedTuple):
-    """One point in which the installed torch is not as hookviz expects."""
+class Mismatch(NamedTuple):
+    """A point in which the installed torch differs from what hookviz expects."""
 
     use: Use
     text: str
@@ -25,31 +25,31 @@ class Difference(NamedTuple):
 
 @dataclass
 class Report:
-    """How the installed torch compares with what hookviz relies on."""
+    """The result of comparing the installed torch with what hookviz relies on."""
 
     checked: Counter[Use] = field(default_factory=Counter)
-    """For each use, how many internals and behaviours were checked."""
-    differences: list[Difference] = field(default_factory=list)
+    """Number of internals and behaviours that were checked, by use."""
+    mismatches: list[Mismatch] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
-        """The report, for a person to read."""
-        yield _versions()
+        """Yield the lines of the report as text for a person."""
+        yield _versions_line()
         yield ""
-        differing = Counter(one.use for one in self.differences)
-        rows = [(say(f"torch.use.{use}"), _state(self.checked[use], differing[use])) for use in get_args(Use)]
+        mismatched = Counter(mismatch.use for mismatch in self.mismatches)
+        rows = [(say(f"torch.use.{use}"), _format_use(self.checked[use], mismatched[use])) for use in get_args(Use)]
         width = max(len(label) for label, _ in rows)
         yield from (f"  {label.ljust(width)}  {state}" for label, state in rows)
         yield ""
         total = self.checked.total()
-        if not self.differences:
+        if not self.mismatches:
             yield say("torch.good", total=total)
             return
-        yield from (one.text for one in self.differences)
+        yield from (mismatch.text for mismatch in self.mismatches)
         yield ""
-        yield say("torch.bad", count=len(self.differences), total=total)
+        yield say("torch.bad", count=len(self.mismatches), total=total)
 
 
-def _versions() -> str:
+def _versions_line() -> str:
     first, last = TESTED
     return say(
         "torch.versions",
@@ -61,55 +61,60 @@ def _versions() -> str:
     )
 
 
-def _state(total: int, differing: int) -> str:
+def _format_use(total: int, differing: int) -> str:
     return say("torch.differs", count=differing, total=total) if differing else say("torch.as_expected", total=total)
 
 
-def compare() -> Report:
-    """Compare the installed torch with what hookviz relies on: a few seconds, most of them to load the compiler."""
+def check_torch() -> Report:
+    """Compare the installed torch with what hookviz relies on.
+
+    This takes a few seconds, most of them to load the compiler.
+    """
     report = Report()
     for internal in INTERNALS:
         if internal.use != "ranks" or torch.distributed.is_available():
             report.checked[internal.use] += 1
-            report.differences += _of_internal(internal)
+            report.mismatches += _internal_mismatches(internal)
     for behaviour in BEHAVIOURS:
         report.checked[behaviour.use] += 1
-        report.differences += _of_behaviour(behaviour)
+        report.mismatches += _behaviour_mismatches(behaviour)
     return report
 
 
-def _of_internal(internal: Internal) -> Iterator[Difference]:
-    """The difference in one internal, if there is one."""
+def _internal_mismatches(internal: Internal) -> Iterator[Mismatch]:
+    """Yield the mismatch of one internal, if there is one."""
     owner, _, name = internal.path.rpartition(".")
     is_attribute, loss = internal.kind == "attribute", say(f"torch.loss.{internal.use}")
     try:
-        thing = resolve(owner if is_attribute else internal.path)
+        resolved = resolve(owner if is_attribute else internal.path)
     except LookupError:
-        yield Difference(internal.use, say("torch.missing", path=internal.path, since=internal.since, loss=loss))
+        yield Mismatch(internal.use, say("torch.missing", path=internal.path, since=internal.since, loss=loss))
         return
-    except Exception as error:  # a module of torch that cannot be imported here
-        yield Difference(internal.use, say("torch.unloadable", path=internal.path, error=repr(error), loss=loss))
+    except Exception as error:  # importing this module of torch fails here
+        yield Mismatch(internal.use, say("torch.unloadable", path=internal.path, error=repr(error), loss=loss))
         return
-    if is_attribute and not _mentions(thing, name):
-        yield Difference(internal.use, say("torch.missing", path=internal.path, since=internal.since, loss=loss))
-    elif not fits(internal.kind, thing):
-        kinds = {"kind": internal.kind, "found": type(thing).__name__}
-        yield Difference(internal.use, say("torch.changed", path=internal.path, **kinds, loss=loss))
+    if is_attribute and not _mentions(resolved, name):
+        yield Mismatch(internal.use, say("torch.missing", path=internal.path, since=internal.since, loss=loss))
+    elif not fits(internal.kind, resolved):
+        kinds = {"kind": internal.kind, "found": type(resolved).__name__}
+        yield Mismatch(internal.use, say("torch.changed", path=internal.path, **kinds, loss=loss))
 
 
-def _of_behaviour(behaviour: Behaviour) -> Iterator[Difference]:
-    """The difference in one behaviour, if there is one."""
+def _behaviour_mismatches(behaviour: Behaviour) -> Iterator[Mismatch]:
+    """Yield the mismatch of one behaviour, if there is one."""
     relies, loss = say(f"torch.relies.{behaviour.name}"), say(f"torch.loss.{behaviour.use}")
     try:
         if not behaviour.holds():
-            yield Difference(behaviour.use, say("torch.untrue", relies=relies, loss=loss))
+            yield Mismatch(behaviour.use, say("torch.untrue", relies=relies, loss=loss))
     except Exception as error:
         raised = f"{type(error).__name__}: {error}"
-        yield Difference(behaviour.use, say("torch.raised", relies=relies, error=raised, loss=loss))
+        yield Mismatch(behaviour.use, say("torch.raised", relies=relies, error=raised, loss=loss))
 
 
 def _mentions(owner: Any, name: str) -> bool:
-    """Whether ``owner``, a class or a function, has an attribute or a variable of this name, or its code names it.
+    """Return whether ``owner``, a class or a function, has an attribute or a variable called ``name``.
+
+    A name that only occurs in the code of ``owner`` counts, too.
 
     >>> _mentions(Internal, "since"), _mentions(resolve, "path"), _mentions(resolve, "nothing")
     (True, True, False)
@@ -119,12 +124,12 @@ def _mentions(owner: Any, name: str) -> bool:
     bases = owner.__mro__ if isinstance(owner, type) else ()
     if hasattr(owner, name) or any(name in vars(base).get("__annotations__", ()) for base in bases):
         return True
-    parts = [part for base in bases for part in vars(base).values()] or [owner]
-    functions = (inspect.unwrap(part) for part in parts if isinstance(part, FunctionType))
-    return any(name in _names(function.__code__) for function in functions)
+    members = [member for base in bases for member in vars(base).values()] or [owner]
+    functions = (inspect.unwrap(member) for member in members if isinstance(member, FunctionType))
+    return any(name in _names_in_code(function.__code__) for function in functions)
 
 
-def _names(code: CodeType) -> set[str]:
-    """Every name in the code of a function and of the functions inside it."""
-    found = {code.co_name, *code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    return found.union(*(_names(one) for one in code.co_consts if isinstance(one, CodeType)))
+def _names_in_code(code: CodeType) -> set[str]:
+    """Return every name in the code of a function and of the functions inside it."""
+    names = {code.co_name, *code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    return names.union(*(_names_in_code(constant) for constant in code.co_consts if isinstance(constant, CodeType)))

@@ -1,4 +1,4 @@
-"""Regions that cannot be looked into: what torch.compile has compiled, and what torch compiles just now."""
+"""Recognises code that hookviz cannot look into: compiled regions, and code that torch is compiling right now."""
 
 import dis
 import functools
@@ -27,39 +27,42 @@ from hookviz.autograd.torch_internals import (
 
 _CHECKPOINT = torch.utils.checkpoint.__file__
 _CALLING_FRAMES = ("enter", CALL_FRAME, "__call__", "call_wrapped")
-"""Between compiled code and what it calls: our watcher, the module's call, and that of a graph."""
+"""The frames between compiled code and what it calls: our watcher, the module's call, and a graph module's call."""
 _COMPILERS = tuple(os.path.join(os.path.dirname(torch.__file__), name, "") for name in COMPILER_FOLDERS)
 
 
 def is_compiling() -> bool:
-    """Whether torch is compiling or tracing in this thread, so that nothing which seems to run is real."""
+    """Return whether torch is compiling or tracing in this thread; then no call is a real computation."""
     if torch.compiler.is_compiling() or fx_is_tracing():
         return True
     return tracing_state() is not None or TracingContext.try_get() is not None
 
 
 def is_recomputing() -> bool:
-    """Whether checkpointing, in the innermost backward pass of this thread, computes something a second time."""
+    """Return whether checkpointing recomputes something in the innermost backward pass of this thread."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != ENGINE_FRAME:
-        # In this file nothing else is called so: the backward of its function, and what fills in saved tensors.
+        # Two functions of that file: the backward of its Function, and the one that restores saved tensors.
         if frame.f_code.co_name in RECOMPUTING_FRAMES and frame.f_code.co_filename == _CHECKPOINT:
             return True
         frame = frame.f_back
     return False
 
 
-def leave_alone(package: str) -> None:
-    """Have the compiler run the functions of ``package`` as they are, instead of compiling them with a warning."""
+def skip_package(package: str) -> None:
+    """Make the compiler run the functions of ``package`` uncompiled, instead of compiling them with a warning."""
     rules: Any = sys.modules.get(TRACE_RULES)
     folders = getattr(rules, "SKIP_DIRS", ())
-    here = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
-    if not any(here == folder for folder in folders) and hasattr(rules, "add"):
+    own_folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+    if not any(own_folder == folder for folder in folders) and hasattr(rules, "add"):
         rules.add(package)
 
 
 def is_compiled(module: torch.nn.Module) -> bool:
-    """Whether ``module`` is a graph that the compiler made and that compiled code calls; one of the user's is not."""
+    """Return whether ``module`` is a graph that the compiler made and compiled code is calling.
+
+    A ``GraphModule`` of the user's does not count.
+    """
     if not isinstance(module, torch.fx.GraphModule):
         return False
     frame: FrameType | None = sys._getframe(1)
@@ -68,25 +71,29 @@ def is_compiled(module: torch.nn.Module) -> bool:
     return frame is not None and frame.f_code.co_filename.startswith(_COMPILERS)
 
 
-def switched(frame: FrameType) -> str | None:
-    """Torch begins or ends a compiled function: its name when it begins, empty when it ends, None otherwise.
+def read_region_switch(frame: FrameType) -> str | None:
+    """Return the name of the compiled function that torch enters, "" if it leaves one, None otherwise.
 
-    ``frame`` is the one that calls ``COMPILE_SWITCH``: before the function with another argument than behind it.
+    ``frame`` is the frame that calls ``COMPILE_SWITCH``; its argument differs between entering and leaving.
     """
     if frame.f_code.co_name != COMPILE_WRAPPER:
         return None
-    last = max((place for place in switches(frame.f_code) if place <= frame.f_lasti), default=None)
-    if last is None or not switches(frame.f_code)[last]:
+    last = max((offset for offset in find_switch_calls(frame.f_code) if offset <= frame.f_lasti), default=None)
+    if last is None or not find_switch_calls(frame.f_code)[last]:
         return ""
     return getattr(frame.f_locals.get("fn"), "__name__", None) or COMPILE_WRAPPER
 
 
 @functools.cache
-def switches(code: CodeType) -> dict[int, bool]:
-    """Where in ``code`` ``COMPILE_SWITCH`` is called, and whether a compiled function begins there."""
-    loaded = [(one.offset, one.argval) for one in dis.get_instructions(code) if one.opname.startswith("LOAD_")]
+def find_switch_calls(code: CodeType) -> dict[int, bool]:
+    """Map the offset of each call of ``COMPILE_SWITCH`` in ``code`` to whether a compiled function begins there."""
+    loaded = [
+        (instruction.offset, instruction.argval)
+        for instruction in dis.get_instructions(code)
+        if instruction.opname.startswith("LOAD_")
+    ]
     return {
-        place: following == COMPILE_BEGINS
-        for (place, name), (_, following) in pairwise(loaded)
+        offset: following == COMPILE_BEGINS
+        for (offset, name), (_, following) in pairwise(loaded)
         if name == COMPILE_SWITCH
     }

@@ -1,42 +1,42 @@
-"""Which exceptions a step names already, so that each is named once, where it came up."""
+"""Remembers which exceptions have a step already, so that each gets one step, where it was raised."""
 
 import threading
 
 from hookviz.support.printable import truncate
 
-LONGEST = 300
-"""How many letters of an exception's text are kept."""
+MAX_LETTERS = 300
+"""Longer exception texts are truncated to this many letters."""
 
 
 class ExceptionTracker:
-    """Knows, for each thread, the exception that is on its way, without holding it.
+    """Remembers the propagating exception of each thread, without holding it.
 
-    A number is all there is to know an exception by, and a later exception may get the same: so whatever begins (a
-    module call, a pass, an optimizer's step) starts from nothing, and gives back what it found when it ends well.
+    An exception is identified by its ``id``, which a later exception may reuse. So each unit of work (a module call, a
+    pass, an optimizer step) starts with an empty record, and restores the earlier one when it ends well.
     """
 
     def __init__(self) -> None:
-        self._on_the_way: dict[int, int] = {}
+        self._propagating: dict[int, int] = {}
 
     def enter(self) -> int | None:
-        """Something begins; what ``leave`` is to be given."""
-        return self._on_the_way.pop(threading.get_ident(), None)
+        """Begin a unit of work. The return value goes to ``leave``."""
+        return self._propagating.pop(threading.get_ident(), None)
 
     def leave(self, before: int | None) -> None:
-        """It ended well: an exception that was on its way when it began still is."""
+        """End a unit of work that ended well: the exception that was propagating before it still is."""
         if before is not None:
-            self._on_the_way[threading.get_ident()] = before
+            self._propagating[threading.get_ident()] = before
 
     def is_new(self, error: BaseException) -> bool:
-        """Whether no step names ``error`` yet; from now on one does."""
+        """Return whether no step names ``error`` yet, and mark it as named."""
         here = threading.get_ident()
-        new = self._on_the_way.get(here) != id(error)
-        self._on_the_way[here] = id(error)
+        new = self._propagating.get(here) != id(error)
+        self._propagating[here] = id(error)
         return new
 
 
 def exception_text(error: BaseException) -> str:
-    """An exception in a line: its kind and what it says, if it can say it.
+    """Describe an exception in one line: its type and its message, if the message can be computed.
 
     >>> exception_text(KeyError("x")), exception_text(ValueError())
     ("KeyError: 'x'", 'ValueError')
@@ -45,6 +45,6 @@ def exception_text(error: BaseException) -> str:
     """
     kind = type(error).__name__
     try:
-        return truncate(f"{kind}: {error}".strip().rstrip(":"), LONGEST)
-    except Exception:  # the exception is a person's, and so is the code that makes its text
+        return truncate(f"{kind}: {error}".strip().rstrip(":"), MAX_LETTERS)
+    except Exception:  # an exception class of the user's runs its own code to make the text
         return kind

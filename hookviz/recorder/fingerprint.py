@@ -1,4 +1,4 @@
-"""What can be seen of a gradient without holding it."""
+"""Fingerprints of gradients: enough to recognise a gradient later without holding it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,37 +10,40 @@ from hookviz.autograd.tensor_statistics import address
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 Mark = tuple[int, int]
-"""(where a tensor's numbers lie, its version): while both stay, nobody has written to it through torch."""
+"""(address of a tensor's numbers, its version): while both stay, nobody has written to it through torch."""
 
 
 Layout = tuple[tuple[int, int], ...]
-"""(stride, size) of each run of numbers, sorted; dimensions that continue each other are one run."""
+"""(stride, size) of each run of numbers, sorted; adjacent dimensions that continue each other form one run."""
 
 
 @dataclass(slots=True)
 class Fingerprint:
-    """What was seen of a gradient at one moment, without holding it; its value once somebody has looked."""
+    """What hookviz remembers of a gradient at one moment, without holding it.
+
+    ``value`` is the number of its value in the trace, or None if it has not been measured.
+    """
 
     identity: int
     mark: Mark
     storage: int
     value: int | None
     layout: Layout | None = None
-    """For a tensor of many numbers: which of them it shows, whatever the order and the cut of its dimensions."""
+    """Which numbers of the storage a large tensor shows, regardless of the order and split of its dimensions."""
 
 
-Sent = tuple[int, int, Fingerprint]
-"""(node, which of its edges, what came along it); node -1 is the seed."""
+SentGradient = tuple[int, int, Fingerprint]
+"""(sending node, index of its edge, the gradient on that edge); the node -1 is the seed."""
 
 
 Gradients = Sequence[torch.Tensor | None]
 
 
 def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprint:
-    """``tensor`` as far as can be seen without reading its numbers.
+    """Take the fingerprint of ``tensor`` without reading its numbers.
 
-    ``untyped_storage()`` would tell the storage too, but its Python wrapper counts as a user of the storage, and the
-    engine would no longer sum into this gradient in place.
+    ``untyped_storage()`` would give the storage too, but its Python wrapper counts as a user of the storage, and then
+    the engine would no longer sum into this gradient in place.
     """
     try:
         storage = pointer = address(tensor)
@@ -49,12 +52,12 @@ def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprin
             storage -= offset * tensor.element_size()
         layout = _layout(tensor) if tensor.numel() > MAX_KEPT_NUMBERS and not tensor.is_neg() else None
         return Fingerprint(id(tensor), (pointer, tensor._version), storage, value, layout)
-    except (RuntimeError, NotImplementedError):  # sparse, functorch, inference: no storage or no version to compare
+    except (RuntimeError, NotImplementedError):  # sparse, functorch and inference tensors lack a storage or a version
         return Fingerprint(id(tensor), (0, 0), 0, value)
 
 
 def mark_of(tensor: torch.Tensor) -> Mark:
-    """Where the numbers of ``tensor`` lie, and its version."""
+    """Return the address of the numbers of ``tensor``, and its version."""
     try:
         return address(tensor), tensor._version
     except (RuntimeError, NotImplementedError):
@@ -74,16 +77,17 @@ def _layout(tensor: torch.Tensor) -> Layout:
 
 
 def value_of(fingerprint: Fingerprint | None) -> int | None:
+    """Return the value number of a fingerprint; None if there is no fingerprint."""
     return None if fingerprint is None else fingerprint.value
 
 
-def one(values: list[int | None]) -> Any:
-    """One value as itself, several as a tuple."""
+def single_or_tuple(values: list[int | None]) -> Any:
+    """Return a single value as itself, and several values as a tuple."""
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def values_of(fingerprints: list[Fingerprint | None]) -> Any:
-    """The value of one fingerprint, or those of several as a tuple."""
+def value_numbers(fingerprints: list[Fingerprint | None]) -> Any:
+    """Return the value number of a single fingerprint, and those of several as a tuple."""
     if len(fingerprints) == 1:
         return None if fingerprints[0] is None else fingerprints[0].value
     return tuple([None if fingerprint is None else fingerprint.value for fingerprint in fingerprints])

@@ -1,4 +1,4 @@
-"""Which module call each node of a graph belongs to."""
+"""Assigns the nodes of a graph to module calls."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,49 +16,54 @@ Module = torch.nn.Module
 
 
 class GraphOwners:
-    """Writes the owners of nodes into a trace: a call that made the node, or a module's that holds the leaf."""
+    """Writes the owner of each node into a trace.
+
+    The owner is the call that made the node, or for a leaf the first call of the module that holds it.
+    """
 
     def __init__(self, trace: TraceData, modules: ModuleRegistry, module_filter: ModuleFilter) -> None:
         self.trace, self.modules, self.module_filter = trace, modules, module_filter
-        self.made = NodeOwners(marking=bool(module_filter.modules))
-        self._parameters: dict[int, int] = {}
+        self.node_owners = NodeOwners(marks_threads=bool(module_filter.modules))
+        self._parameter_owners: dict[int, int] = {}
         """``id`` of a parameter → the first call of its module."""
 
     def add_parameters(self, parameters: Iterable[torch.Tensor], call: int) -> None:
-        """The ``parameters`` of a module that is called belong to its first call."""
+        """Assign the ``parameters`` of a module to ``call``, unless an earlier call of it has them."""
         for parameter in parameters:
-            self._parameters.setdefault(id(parameter), call)
+            self._parameter_owners.setdefault(id(parameter), call)
 
     def add_stand_in(self, module: Module, leaf: torch.Tensor) -> None:
-        """``leaf`` stands for a parameter of ``module`` while it computes: it belongs to the first call of that."""
-        if id(leaf) in self._parameters:
+        """Assign ``leaf``, which stands for a parameter of ``module`` during a pass, to the module's first call."""
+        if id(leaf) in self._parameter_owners:
             return
-        number = self.modules.known(module)
+        number = self.modules.find_number(module)
         first = next((index for index, call in enumerate(self.trace.calls) if call.module == number), None)
         if first is not None:
-            self._parameters[id(leaf)] = first
+            self._parameter_owners[id(leaf)] = first
 
-    def write(self, snapshot: GraphSnapshot) -> None:
-        """Note which call made each node of a graph; a leaf's node belongs to the module whose parameter it is."""
-        owners = self.owners(snapshot.nodes) if self.trace.calls else {}
+    def write_owners(self, snapshot: GraphSnapshot) -> None:
+        """Write the owners of the nodes of a graph into the trace."""
+        owners = self.find_owners(snapshot.nodes) if self.trace.calls else {}
         for node in snapshot.nodes if owners else ():
             if id(node) in owners:
                 self.trace.owners[snapshot.numbers[id(node)]] = owners[id(node)]
 
-    def chosen(self, nodes: Sequence[Node]) -> set[int]:
-        """``id`` of each node that belongs to what is followed."""
-        return {*self.owners(nodes), *self.module_filter.leaves(nodes)}
+    def followed_nodes(self, nodes: Sequence[Node]) -> set[int]:
+        """Return the ``id`` of each node that belongs to a followed module."""
+        return {*self.find_owners(nodes), *self.module_filter.leaf_nodes(nodes)}
 
-    def owners(self, nodes: Sequence[Node]) -> dict[int, int]:
-        """``id`` of a node → the call that it belongs to, for those that belong to one."""
+    def find_owners(self, nodes: Sequence[Node]) -> dict[int, int]:
+        """Map the ``id`` of a node to the call that owns it, for the nodes that have an owner."""
         leaves = {id(node): leaf for node in nodes if (leaf := graph.leaf_of(node)) is not None}
-        known = {key: self._parameters[id(leaf)] for key, leaf in leaves.items() if id(leaf) in self._parameters}
-        return {**known, **self.made.owners(nodes)}
+        leaf_owners = {
+            key: self._parameter_owners[id(leaf)] for key, leaf in leaves.items() if id(leaf) in self._parameter_owners
+        }
+        return {**leaf_owners, **self.node_owners.find_owners(nodes)}
 
-    def call_of(self, module: Module, node: int) -> int:
-        """The call that made ``node``, one of the two at which a module's full backward hooks run.
+    def call_at_node(self, module: Module, node: int) -> int:
+        """Return the call that made ``node``, at which full backward hooks of ``module`` run.
 
-        A call from before the recording has the number 0.
+        If that call began before the recording, a call with the number 0 is added for it.
         """
         number = self.modules.number(module)
         owner = self.trace.owners.get(node)
@@ -69,6 +74,6 @@ class GraphOwners:
         return self.trace.owners[node]
 
     def renumber(self, calls: Mapping[int, int]) -> None:
-        """Calls got new numbers (old → new); what is not among them is forgotten."""
-        self._parameters = {key: calls[call] for key, call in self._parameters.items() if call in calls}
-        self.made.renumber(calls)
+        """Renumber the calls (old → new), and forget those that are not in the mapping."""
+        self._parameter_owners = {key: calls[call] for key, call in self._parameter_owners.items() if call in calls}
+        self.node_owners.renumber(calls)

@@ -1,4 +1,4 @@
-"""The dicts in which modules, parameters, optimizers and torch itself keep their hooks."""
+"""Finds the dicts in which modules, parameters, optimizers and torch itself keep their hooks."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -27,53 +27,53 @@ from hookviz.support.messages import say
 Dict = dict[Any, Callable[..., Any]]
 
 CENSUS_KINDS = (*SAVING_HOOKS, "step_pre_hook", "step_post_hook", *REGISTRATION_HOOKS)
-"""Kinds of hooks that the census counts in addition to those that fire in a pass."""
+"""Kinds of hooks that the census lists in addition to those that fire in a pass."""
 
 
-class Kept(NamedTuple):
-    """One hook dict: what kind of hooks it keeps, whose, and how one would write it."""
+class HookDict(NamedTuple):
+    """A dict of hooks: their kind, the name of their owner, and the expression that reaches the dict."""
 
     kind: str
     on: str
     kept_in: str
     hooks: Dict
     flags: Mapping[str, Any]
-    """A flag with which a hook can be registered → the keys of the hooks that were; None for all of them."""
+    """Flag of a registration → the keys of the hooks that have it; None if all of them have it."""
 
 
-def entries(hooks: Any) -> list[tuple[Any, Any]]:
-    """(key, function) of the hooks that a person registered, in their order; of None, and of an empty dict, none."""
+def user_hook_entries(hooks: Any) -> list[tuple[Any, Any]]:
+    """Return (key, function) of the user's hooks in a dict, in order; an empty list for None."""
     return [(key, hook) for key, hook in (hooks or {}).items() if not isinstance(hook, Observer)]
 
 
-def of_module(module: torch.nn.Module, name: str) -> Iterator[Kept]:
-    """The dicts of a module, and of the parameters that are its own."""
-    yield from _dicts(module, name, name, {**MODULE_HOOKS, **SAVING_HOOKS})
+def module_hook_dicts(module: torch.nn.Module, name: str) -> Iterator[HookDict]:
+    """Yield the hook dicts of a module and of its own parameters."""
+    yield from _hook_dicts(module, name, name, {**MODULE_HOOKS, **SAVING_HOOKS})
     for path, parameter in own_parameters(module):
-        yield from _dicts(parameter, f"{name}.{path}", f"{name}.{path}", TENSOR_HOOKS)
+        yield from _hook_dicts(parameter, f"{name}.{path}", f"{name}.{path}", TENSOR_HOOKS)
 
 
-def of_optimizer(optimizer: torch.optim.Optimizer, name: str) -> Iterator[Kept]:
-    """The dicts of an optimizer."""
-    return _dicts(optimizer, name, name, OPTIMIZER_HOOKS)
+def optimizer_hook_dicts(optimizer: torch.optim.Optimizer, name: str) -> Iterator[HookDict]:
+    """Yield the hook dicts of an optimizer."""
+    return _hook_dicts(optimizer, name, name, OPTIMIZER_HOOKS)
 
 
-def of_all_modules() -> Iterator[Kept]:
-    """The dicts whose hooks run for every module."""
+def global_module_hook_dicts() -> Iterator[HookDict]:
+    """Yield the dicts whose hooks run for every module."""
     attributes = {**GLOBAL_MODULE_HOOKS, **REGISTRATION_HOOKS}
-    return _dicts(torch_modules, say("name.modules"), torch_modules.__name__, attributes, {"global": None})
+    return _hook_dicts(torch_modules, say("name.modules"), torch_modules.__name__, attributes, {"global": None})
 
 
-def of_all_optimizers() -> Iterator[Kept]:
-    """The dicts whose hooks run for every optimizer."""
-    return _dicts(
+def global_optimizer_hook_dicts() -> Iterator[HookDict]:
+    """Yield the dicts whose hooks run for every optimizer."""
+    return _hook_dicts(
         torch_optimizers, say("name.optimizers"), torch_optimizers.__name__, GLOBAL_STEP_HOOKS, {"global": None}
     )
 
 
-def _dicts(
+def _hook_dicts(
     holder: Any, on: str, code: str, attributes: Mapping[str, str], flags: Mapping[str, Any] | None = None
-) -> Iterator[Kept]:
+) -> Iterator[HookDict]:
     for kind, attribute in attributes.items():
         hooks = getattr(holder, attribute, None)
         if hooks:
@@ -81,10 +81,10 @@ def _dicts(
                 "with_kwargs": getattr(holder, f"{attribute}{WITH_KWARGS}", ()),
                 "always_call": getattr(holder, f"{attribute}{ALWAYS_CALLED}", ()),
             }
-            yield Kept(_exact(kind, holder), on, f"{code}.{attribute}", hooks, {**(flags or {}), **registered})
+            yield HookDict(_exact_kind(kind, holder), on, f"{code}.{attribute}", hooks, {**(flags or {}), **registered})
 
 
-def _exact(kind: str, holder: Any) -> str:
-    """A module keeps full and legacy backward hooks in one dict, and a flag says of which kind they are."""
+def _exact_kind(kind: str, holder: Any) -> str:
+    """Return the exact kind: a module keeps full and legacy backward hooks in one dict, and a flag tells which."""
     full = getattr(holder, IS_FULL, getattr(holder, GLOBAL_IS_FULL, None))
     return "backward_hook" if kind == "full_backward_hook" and full is False else kind

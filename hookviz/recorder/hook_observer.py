@@ -1,8 +1,8 @@
-"""Observers between a user's hooks: putting them into a hook dict, and taking them out again.
+"""Puts observers between the hooks of a hook dict, and removes them again.
 
-torch reads each hook dict live and in raw order. So nothing of the user's is wrapped or replaced; the dict
-``{h1, h2}`` becomes ``{observer, h1, observer, h2, observer}`` for the time of a pass, and what a hook did follows
-from what the observers before and after it see.
+torch reads each hook dict live and in raw order. So the user's hooks are neither wrapped nor replaced: during a pass
+the dict ``{h1, h2}`` becomes ``{observer, h1, observer, h2, observer}``. The effect of a hook follows from what the
+observers before and after it see.
 """
 
 from collections.abc import Callable, MutableMapping
@@ -17,44 +17,44 @@ Hook = Callable[..., Any]
 
 
 class Observer:
-    """Stands in a hook dict and looks at what passes; returns None, which to torch means: keep it."""
+    """An entry of a hook dict that looks at the gradients. It returns None, which makes torch keep them."""
 
-    __slots__ = ("stage",)
+    __slots__ = ("dict_observer",)
     __torch_unserializable__ = True
-    """torch drops such a hook from a pickled tensor without a warning."""
+    """Makes torch drop this hook from a pickled tensor without a warning."""
 
-    def __init__(self, stage: "HookDictObserver | None") -> None:
-        self.stage: Any = stage
+    def __init__(self, dict_observer: "HookDictObserver | None") -> None:
+        self.dict_observer: Any = dict_observer
 
     def __call__(self, *arguments: Any) -> None:
-        """Look at ``arguments``; whatever goes wrong in here must not reach the engine."""
-        stage = self.stage
+        """Report ``arguments`` to the dict observer. Exceptions of hookviz must not reach the engine."""
+        dict_observer = self.dict_observer
         try:
-            with stage.session.lock, DisableTorchFunction():
-                if stage.session.passes.nodes_got_hooks:
-                    stage.session.passes.observe_all_nodes()
-                stage.called(self, arguments)
+            with dict_observer.session.lock, DisableTorchFunction():
+                if dict_observer.session.passes.nodes_got_hooks:
+                    dict_observer.session.passes.observe_all_nodes()
+                dict_observer.observer_called(self, arguments)
         except Exception as error:
-            stage.session.report_internal_error(error)
+            dict_observer.session.report_internal_error(error)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy that takes a hook dict as it stands, during a pass, carries nothing that observes."""
-        return (Nothing, ())
+        """Pickle and copy as a ``NoOpHook``, so that a copy of a hook dict during a pass observes nothing."""
+        return (NoOpHook, ())
 
 
-class Nothing:
-    """What an observer is copied as: a hook that does nothing."""
+class NoOpHook:
+    """What copies of an observer become: a hook that does nothing."""
 
     def __call__(self, *_: Any) -> None:
         """Do nothing."""
 
 
 Item = TypeVar("Item")
-"""One thing that hooks pass on, as it was seen: a gradient's fingerprint, or a leaf of what a module is given."""
+"""What hooks pass on: the fingerprint of a gradient, or a leaf of a module's arguments."""
 
 
-class Run(NamedTuple, Generic[Item]):
-    """One pass through a stage: the hooks that torch is calling, and how far it has come."""
+class HookIteration(NamedTuple, Generic[Item]):
+    """The hooks of one dict that torch is calling, how far it has come, and what the last observer saw."""
 
     hooks: list[tuple[Any, Hook]]
     position: int
@@ -62,7 +62,7 @@ class Run(NamedTuple, Generic[Item]):
 
 
 class HookDictObserver:
-    """One hook dict of one tensor or node, while passes that use it are running."""
+    """Observes one hook dict of one tensor or node while passes that use it are running."""
 
     __slots__ = ("dict", "kind", "node", "output", "session", "users")
 
@@ -71,90 +71,90 @@ class HookDictObserver:
         self.users = 0
 
     @staticmethod
-    def observes(hook: Hook) -> bool:
-        """Whether ``hook`` is one of ours, of this recording or of another."""
+    def is_observer(hook: Hook) -> bool:
+        """Return whether ``hook`` is an observer of this recording or another."""
         return isinstance(hook, Observer)
 
-    def current(self, arguments: tuple[Any, ...]) -> Any:
-        """Whom the observers report to: the pass in which they were called."""
+    def find_receiver(self, arguments: tuple[Any, ...]) -> Any:
+        """Return the pass observer to report to, or None if these hooks run outside of recorded passes."""
         return self.session.passes.current()
 
     def user_hooks(self) -> list[tuple[Any, Hook]]:
-        """(key, function) of the user's hooks, in the order in which they run."""
-        return [(key, hook) for key, hook in self.items() if not self.observes(hook)]
+        """Return (key, function) of the user's hooks, in the order in which they run."""
+        return [(key, hook) for key, hook in self.items() if not self.is_observer(hook)]
 
     def items(self) -> list[tuple[Any, Hook]]:
-        """All that torch is about to call."""
+        """Return (key, function) of everything in the dict, observers included."""
         return list(self.dict.items())
 
-    def hooks_called(self, current: Any) -> list[tuple[Any, Hook]]:
-        """What torch has copied out of the dict and is calling now."""
+    def hooks_to_call(self, receiver: Any) -> list[tuple[Any, Hook]]:
+        """Return the entries that torch has copied out of the dict and is calling now."""
         return self.items()
 
     def install(self) -> None:
         """Put an observer before the first of the user's hooks and after each of them."""
-        entries = [(key, hook) for key, hook in self.dict.items() if not self._own(hook)]
+        entries = [(key, hook) for key, hook in self.dict.items() if not self._is_own(hook)]
         self.dict.clear()
-        self._observe()
+        self._append_observer()
         for key, hook in entries:
             self.dict[key] = hook
-            if not self.observes(hook):
-                self._observe()
+            if not self.is_observer(hook):
+                self._append_observer()
 
-    def installed(self) -> bool:
-        """Whether an observer of ours stands before the first hook and after each."""
+    def is_installed(self) -> bool:
+        """Return whether there is an observer before the first hook and after each hook."""
         hooks = [hook for _, hook in self.items()]
-        stand = [self._own(hook) for hook in hooks if self._own(hook) or not self.observes(hook)]
-        closed = len(stand) % 2 == 1 or self.open_ended()
-        return closed and all(own == (i % 2 == 0) for i, own in enumerate(stand))
+        are_own = [self._is_own(hook) for hook in hooks if self._is_own(hook) or not self.is_observer(hook)]
+        ends_well = len(are_own) % 2 == 1 or self.must_end_with_hook()
+        return ends_well and all(own == (i % 2 == 0) for i, own in enumerate(are_own))
 
-    def open_ended(self) -> bool:
-        """Whether no observer may stand behind the last hook."""
+    def must_end_with_hook(self) -> bool:
+        """Return whether the last entry must be the user's hook, with no observer after it."""
         return False
 
-    def _own(self, hook: Hook) -> bool:
-        return isinstance(hook, Observer) and hook.stage is self
+    def _is_own(self, hook: Hook) -> bool:
+        return isinstance(hook, Observer) and hook.dict_observer is self
 
-    def _observe(self) -> None:
+    def _append_observer(self) -> None:
         observer = Observer(self)
         self.dict[observer] = observer
 
     def uninstall(self) -> None:
-        """Take all observers out; what the user has put in since stays, in its order."""
-        for key in [key for key, hook in self.dict.items() if self._own(hook)]:
+        """Remove all observers. Hooks that were added since stay, in their order."""
+        for key in [key for key, hook in self.dict.items() if self._is_own(hook)]:
             del self.dict[key]
 
-    def called(self, observer: Observer, arguments: tuple[Any, ...]) -> None:
-        """An observer was called: note what the hooks since the one before it have done."""
-        current = self.current(arguments)
-        if current is None:
+    def observer_called(self, observer: Observer, arguments: tuple[Any, ...]) -> None:
+        """Handle the call of an observer: record what the hooks since the previous observer have done."""
+        receiver = self.find_receiver(arguments)
+        if receiver is None:
             return
-        running = current.running
-        if len(self.dict) == 1 and not (running and self in running):  # no hook of the user's: by far the most common
-            current.leave(self, current.enter(self, arguments))
+        running = receiver.running
+        if len(self.dict) == 1 and not (running and self in running):  # no hook of the user's, the most frequent case
+            receiver.leave(self, receiver.enter(self, arguments))
             return
-        run = running.pop(self, None)
-        # At the first call torch has just taken its own copy of the dict's values: this is what it is going to call.
-        hooks = self.hooks_called(current) if run is None else run.hooks
+        iteration = running.pop(self, None)
+        # At the first call torch has just copied the values of the dict: these are what it is going to call.
+        hooks = self.hooks_to_call(receiver) if iteration is None else iteration.hooks
         position = next((i for i, (_, hook) in enumerate(hooks) if hook is observer), None)
-        if position is None:  # installed anew since torch took its copy
+        if position is None:  # reinstalled since torch made its copy
             return
-        if run is None:
-            run = Run(hooks, position, current.enter(self, arguments))
-        last = run.last
-        for key, hook in run.hooks[run.position + 1 : position]:
-            if not self.observes(hook):
-                last = current.fired(self, (key, hook), run, arguments)
-        if position + 1 < len(run.hooks):
+        if iteration is None:
+            iteration = HookIteration(hooks, position, receiver.enter(self, arguments))
+        last = iteration.last
+        for key, hook in iteration.hooks[iteration.position + 1 : position]:
+            if not self.is_observer(hook):
+                last = receiver.hook_fired(self, (key, hook), iteration, arguments)
+        if position + 1 < len(iteration.hooks):
             if self.kind == "tensor_hook":
-                current.hook_follows(run.hooks[position + 1][1])
-            current.running[self] = Run(run.hooks, position, last)
+                receiver.before_hook(iteration.hooks[position + 1][1])
+            receiver.running[self] = HookIteration(iteration.hooks, position, last)
         else:
-            current.leave(self, last)
+            receiver.leave(self, last)
 
 
 class HookListObserver(HookDictObserver):
-    """The full backward hooks of one module call: torch copied them into a list when the module was called."""
+    """Observes the full backward hooks of one module call, which torch copied into a list when the call began."""
 
     __slots__ = ("call",)
 
@@ -163,43 +163,50 @@ class HookListObserver(HookDictObserver):
         self.call = call
 
     def items(self) -> list[tuple[Any, Hook]]:
-        """All that torch is about to call, by their places in the list."""
+        """Return (index, function) of everything in the list, observers included."""
         return list(enumerate(self.dict))
 
     def install(self) -> None:
         """Put an observer before the first of the user's hooks and after each of them."""
-        hooks = [hook for hook in self.dict if not self._own(hook)]
+        hooks = [hook for hook in self.dict if not self._is_own(hook)]
         self.dict[:] = [Observer(self)]
         for hook in hooks:
-            self.dict += [hook] if self.observes(hook) else [hook, Observer(self)]
+            self.dict += [hook] if self.is_observer(hook) else [hook, Observer(self)]
 
     def uninstall(self) -> None:
-        """Take all observers out."""
-        self.dict[:] = [hook for hook in self.dict if not self._own(hook)]
+        """Remove all observers."""
+        self.dict[:] = [hook for hook in self.dict if not self._is_own(hook)]
 
 
-Own = TypeVar("Own", bound=HookDictObserver)
+AnyDictObserver = TypeVar("AnyDictObserver", bound=HookDictObserver)
 
 
-def release(stages: list[Own] | set[Own], known: MutableMapping[Any, Own]) -> None:
-    """Let go of all ``stages``: those that nobody else uses are uninstalled and no longer ``known`` by their dicts."""
-    while stages:
-        stage = stages.pop()
-        stage.users -= 1
-        if not stage.users:
-            stage.uninstall()
-            known.pop(id(stage.dict), None)
+def release_observers(
+    dict_observers: list[AnyDictObserver] | set[AnyDictObserver],
+    observers_by_dict: MutableMapping[Any, AnyDictObserver],
+) -> None:
+    """Release all ``dict_observers``: uninstall those without other users and forget their dicts."""
+    while dict_observers:
+        dict_observer = dict_observers.pop()
+        dict_observer.users -= 1
+        if not dict_observer.users:
+            dict_observer.uninstall()
+            observers_by_dict.pop(id(dict_observer.dict), None)
 
 
-def handed(stage: HookDictObserver, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:
-    """The gradients that hooks of this kind hand on, out of what they are called with."""
-    if stage.kind == "tensor_hook":
+def extract_gradients(dict_observer: HookDictObserver, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:
+    """Return the gradients among the arguments with which torch calls hooks of this kind.
+
+    For a post-accumulate hook these are ``.grad`` and the leaf, for a full backward hook ``grad_input`` and then
+    ``grad_output``.
+    """
+    if dict_observer.kind == "tensor_hook":
         return [arguments[0]]
-    if stage.kind == "post_accumulate_hook":
-        tensor = arguments[0]  # the leaf, or what the hook before returned, which torch is about to refuse
+    if dict_observer.kind == "post_accumulate_hook":
+        tensor = arguments[0]  # the leaf, or the result of the previous hook, which torch is about to refuse
         if not isinstance(tensor, torch.Tensor):
             return [None, None]
         return [tensor.grad if tensor.is_leaf else None, tensor]
-    if stage.kind == "full_backward_hook":
+    if dict_observer.kind == "full_backward_hook":
         return [*arguments[1], *arguments[2]]
-    return list(arguments[1 if isinstance(stage, HookListObserver) else 0])
+    return list(arguments[1 if isinstance(dict_observer, HookListObserver) else 0])

@@ -1,4 +1,4 @@
-"""The rows of the hooks on the graph of a pass, found behind what torch puts around a user's function."""
+"""Gives the hooks on the graph of a pass their rows in the trace."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ from hookviz.autograd.graph_snapshot import hook_row
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.graph_owners import GraphOwners
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObserver
-from hookviz.recorder.multi_grad_hooks import part_of
+from hookviz.recorder.multi_grad_hooks import tensor_index
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.support.messages import say
 from hookviz.trace import MODULE_HOOK_KINDS, HookPlace, NodeOutput, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
 Entry = tuple[Any, Hook]
-"""(key, function) in a hook dict."""
+"""(key, function) of a hook in its dict."""
 
 _Identity = tuple[str, int, int, Any]
 """(kind of the dict, node, output, key) of a hook."""
@@ -26,118 +26,134 @@ class HookRegistry:
         self.trace, self.pass_id, self.owners = trace, pass_id, owners
         self._rows: dict[_Identity, int] = {}
         self._calls: dict[_Identity, int] = {}
-        """The module call that each legacy hook belongs to."""
-        self._any: set[int] = set()
-        """The multi-grad hooks of mode ``any`` that have fired in this pass."""
-        self._parts: dict[tuple[int, int], NodeOutput] = {}
-        """(``id`` of what the parts of a multi-grad hook share, which part) → the tensor that this part is on."""
+        """The module call that each module hook belongs to."""
+        self._fired_any_hooks: set[int] = set()
+        """The multi-grad hooks of mode "any" that have fired in this pass."""
+        self._part_places: dict[tuple[int, int], NodeOutput] = {}
+        """(``id`` of the state that a multi-grad hook's parts share, index of a part) → place of its tensor."""
 
-    def add(self, stage: HookDictObserver, entry: Entry) -> None:
-        """A hook is registered on the graph of this pass; torch's own that calls a module's is not one."""
-        found = unwrap_hook(entry[1])
-        if found is not None and found.waits:
-            self._parts[id(found.state), part_of(entry[1]) or 0] = stage.node, stage.output
-        if found is None or found.kind != "module":
-            self.row(stage, entry)
+    def add(self, dict_observer: HookDictObserver, entry: Entry) -> None:
+        """Add a hook of this pass's graph, unless it is torch's own hook that calls a module's full backward hooks."""
+        unwrapped = unwrap_hook(entry[1])
+        if unwrapped is not None and unwrapped.waits:
+            self._part_places[id(unwrapped.state), tensor_index(entry[1]) or 0] = (
+                dict_observer.node,
+                dict_observer.output,
+            )
+        if unwrapped is None or unwrapped.kind != "module":
+            self.hook_number(dict_observer, entry)
 
-    def names(self, hook: Hook, count: int) -> tuple[str, ...]:
-        """What the tensors of a multi-grad hook are called; one that is not in this graph goes by its place."""
-        found = unwrap_hook(hook)
-        places = [self._parts.get((id(found and found.state), part)) for part in range(count)]
+    def tensor_names(self, hook: Hook, count: int) -> tuple[str, ...]:
+        """Return the names of a multi-grad hook's tensors; a tensor outside this graph is named by its index."""
+        unwrapped = unwrap_hook(hook)
+        places = [self._part_places.get((id(unwrapped and unwrapped.state), part)) for part in range(count)]
         return tuple(
             say("name.tensor", number=part + 1) if place is None else self.trace.name(*place)
             for part, place in enumerate(places)
         )
 
-    def row(self, stage: HookDictObserver, entry: Entry) -> int:
-        """The number of a hook in the trace; a new one gets its row."""
-        identity = _identity(stage, entry)
+    def hook_number(self, dict_observer: HookDictObserver, entry: Entry) -> int:
+        """Return the number of a hook in the trace; a new hook gets a row."""
+        identity = _hook_identity(dict_observer, entry)
         if identity not in self._rows:
-            self._rows[identity] = self._new(stage, *entry)
+            self._rows[identity] = self._add_row(dict_observer, *entry)
         return self._rows[identity]
 
-    def _new(self, stage: HookDictObserver, key: Any, hook: Hook) -> int:
-        found = unwrap_hook(hook)
-        kind, function = (stage.kind, hook) if found is None else (found.kind, found.function)
+    def _add_row(self, dict_observer: HookDictObserver, key: Any, hook: Hook) -> int:
+        unwrapped = unwrap_hook(hook)
+        kind, function = (dict_observer.kind, hook) if unwrapped is None else (unwrapped.kind, unwrapped.function)
         if kind not in MODULE_HOOK_KINDS:
-            return hook_row(self.trace, self.pass_id, kind, stage.node, stage.output, key, function)
-        if isinstance(stage, HookListObserver):
-            call = stage.call
-        elif found is not None and found.module is not None:
-            call = self._call_of(found.module, stage.node)
+            return hook_row(self.trace, self.pass_id, kind, dict_observer.node, dict_observer.output, key, function)
+        if isinstance(dict_observer, HookListObserver):
+            call = dict_observer.call
+        elif unwrapped is not None and unwrapped.module is not None:
+            call = self._legacy_hook_call(unwrapped.module, dict_observer.node)
         else:
-            call = self.trace.owners.get(stage.node, -1)
-        self._calls[_identity(stage, (key, hook))] = call
+            call = self.trace.owners.get(dict_observer.node, -1)
+        self._calls[_hook_identity(dict_observer, (key, hook))] = call
         module = self.trace.calls[call].module if call >= 0 else -1
-        return self.owners.modules.backward_hook(self.pass_id, kind, module, function, _same_before(stage, key, hook))
+        return self.owners.modules.backward_hook(
+            self.pass_id, kind, module, function, _count_same_before(dict_observer, key, hook)
+        )
 
-    def place(self, stage: HookDictObserver, hooks: list[Entry], entry: Entry) -> HookPlace:
-        """Where a hook stands among those of its kind that torch is calling."""
-        kind = _kind(stage, entry[1])
-        peers = [other for other in hooks if not stage.observes(other[1]) and _kind(stage, other[1]) == kind]
+    def find_place(self, dict_observer: HookDictObserver, hooks: list[Entry], entry: Entry) -> HookPlace:
+        """Return the position of a hook among the hooks of its kind that torch is calling."""
+        kind = _step_kind(dict_observer, entry[1])
+        peers = [
+            other
+            for other in hooks
+            if not dict_observer.is_observer(other[1]) and _step_kind(dict_observer, other[1]) == kind
+        ]
         return HookPlace(peers.index(entry), len(peers))
 
-    def culprit(self, stage: HookDictObserver, entry: Entry) -> tuple[int | None, int]:
-        """The hook to name when torch raised while ``entry`` ran, or did not take what it returned; and its call.
+    def find_culprit(self, dict_observer: HookDictObserver, entry: Entry) -> tuple[int | None, int]:
+        """Return the hook to blame and its call, if torch raised while ``entry`` ran or refused its result.
 
-        What torch's own hook for a module returns is what the last of the module's hooks has made it.
+        If ``entry`` is torch's own hook for a module, the culprit is the last of the module's hooks that replaced
+        something.
         """
-        if _kind(stage, entry[1]) != "module":
-            hook = self.row(stage, entry)
-            return hook, self.call(stage, entry)
-        mine = (row for row in reversed(self.trace.rows) if row.pass_id == self.pass_id)
-        made = (row for row in mine if row.kind in MODULE_HOOK_KINDS and row.effect == "replaced")
-        return next(((row.hook, row.call) for row in made), (None, -1))
+        if _step_kind(dict_observer, entry[1]) != "module":
+            hook = self.hook_number(dict_observer, entry)
+            return hook, self.call_number(dict_observer, entry)
+        rows = (row for row in reversed(self.trace.rows) if row.pass_id == self.pass_id)
+        replacing = (row for row in rows if row.kind in MODULE_HOOK_KINDS and row.effect == "replaced")
+        return next(((row.hook, row.call) for row in replacing), (None, -1))
 
-    def ran(self, hook: Hook) -> bool:
-        """Whether a function of the user's has run, now that ``hook`` has: torch's own may have had to wait."""
-        found = unwrap_hook(hook)
-        if found is None or found.kind == "backward_hook":
+    def has_run(self, hook: Hook) -> bool:
+        """Return whether the user's function has run, now that torch has called ``hook``.
+
+        A part of a multi-grad hook may only have counted, and torch's hook for a module runs functions that have
+        observers of their own.
+        """
+        unwrapped = unwrap_hook(hook)
+        if unwrapped is None or unwrapped.kind == "backward_hook":
             return True
-        if found.kind == "module":  # the observers in its lists have reported each function
+        if unwrapped.kind == "module":  # observers in its lists report each function
             return False
-        if found.waits:
-            return current_task() not in found.state  # after the last gradient it forgets the count
-        first = id(found.state) not in self._any
-        self._any.add(id(found.state))
+        if unwrapped.waits:
+            return current_task() not in unwrapped.state  # torch drops the count after the last gradient
+        first = id(unwrapped.state) not in self._fired_any_hooks
+        self._fired_any_hooks.add(id(unwrapped.state))
         return first
 
-    def call(self, stage: HookDictObserver, entry: Entry) -> int:
-        """The module call that a hook's step is about, or -1; ``row`` has numbered the hook."""
-        return stage.call if isinstance(stage, HookListObserver) else self._calls.get(_identity(stage, entry), -1)
+    def call_number(self, dict_observer: HookDictObserver, entry: Entry) -> int:
+        """Return the module call that a hook's step belongs to, or -1. ``hook_number`` must be called first."""
+        if isinstance(dict_observer, HookListObserver):
+            return dict_observer.call
+        return self._calls.get(_hook_identity(dict_observer, entry), -1)
 
-    def _call_of(self, module: Any, node: int) -> int:
-        """The call of ``module`` whose legacy hooks sit on ``node``, that of its first output tensor.
+    def _legacy_hook_call(self, module: Any, node: int) -> int:
+        """Return the call of ``module`` whose legacy hooks are on ``node``, the node of its first output tensor.
 
-        A module inside may have made that node, and a module that returns what it was given has not made it at all.
+        An inner module may have made that node, and a module that returns its input has not made it at all.
         """
         number = self.owners.modules.number(module)
         for call in iter_enclosing_calls(self.trace, self.trace.owners.get(node, -1)):
             if self.trace.calls[call].module == number:
                 return call
-        known = [index for index, row in enumerate(self.trace.calls) if row.module == number]
-        return known[0] if len(known) == 1 else self.owners.call_of(module, node)
+        calls = [index for index, row in enumerate(self.trace.calls) if row.module == number]
+        return calls[0] if len(calls) == 1 else self.owners.call_at_node(module, node)
 
 
-def _identity(stage: HookDictObserver, entry: Entry) -> _Identity:
-    return stage.kind, stage.node, stage.output, entry[0]
+def _hook_identity(dict_observer: HookDictObserver, entry: Entry) -> _Identity:
+    return dict_observer.kind, dict_observer.node, dict_observer.output, entry[0]
 
 
-def _same_before(stage: HookDictObserver, key: Any, hook: Hook) -> int:
-    """How many hooks before this one have the same function behind them."""
-    function, count = _function(hook), 0
-    for other, known in stage.user_hooks():
-        if other == key:
+def _count_same_before(dict_observer: HookDictObserver, key: Any, hook: Hook) -> int:
+    """Count the hooks before this one that run the same function."""
+    function, count = _user_function(hook), 0
+    for other_key, other_hook in dict_observer.user_hooks():
+        if other_key == key:
             break
-        count += _function(known) is function
+        count += _user_function(other_hook) is function
     return count
 
 
-def _function(hook: Hook) -> Any:
-    found = unwrap_hook(hook)
-    return hook if found is None else found.function
+def _user_function(hook: Hook) -> Any:
+    unwrapped = unwrap_hook(hook)
+    return hook if unwrapped is None else unwrapped.function
 
 
-def _kind(stage: HookDictObserver, hook: Hook) -> str:
-    found = unwrap_hook(hook)
-    return stage.kind if found is None else found.kind
+def _step_kind(dict_observer: HookDictObserver, hook: Hook) -> str:
+    unwrapped = unwrap_hook(hook)
+    return dict_observer.kind if unwrapped is None else unwrapped.kind

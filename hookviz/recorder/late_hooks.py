@@ -1,4 +1,4 @@
-"""What is registered while a recording is open: hooks, and tensors that keep their gradients."""
+"""Tracks what is registered while a recording is open: hooks, and ``retain_grad()``."""
 
 import weakref
 from collections.abc import Iterable
@@ -14,18 +14,18 @@ from hookviz.support.interrupts import Uninterrupted
 
 
 class LateHooks:
-    """Remembers where hooks were put, since by the time of the pass their tensors may be gone."""
+    """Remembers where hooks were registered, since their tensors may no longer exist when the pass begins."""
 
     def __init__(self, registry: ObserverRegistry, passes: RunningPasses) -> None:
         self.registry, self.passes = registry, passes
         self.dicts: HookDicts = NodeMarks()
-        """For the node of each tensor that got a hook: which of its outputs that was, and its dict of hooks."""
-        self._on_nodes: dict[int, weakref.ref[Any]] = {}
-        """By their ``id``, the dicts of hooks that nodes got."""
-        self._retaining: list[weakref.ref[torch.Tensor]] = []
+        """Node of each tensor that got a hook → (which of its outputs the tensor is, the tensor's hook dict)."""
+        self._node_dicts: dict[int, weakref.ref[Any]] = {}
+        """``id`` of a hook dict → the dict, for hooks that were registered on nodes."""
+        self._retaining_tensors: list[weakref.ref[torch.Tensor]] = []
 
-    def on_tensor(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
-        """A hook was added to ``tensor``; remember where, since the tensor itself may soon be gone."""
+    def tensor_hook_added(self, tensor: torch.Tensor, kind: str, hooks: Any) -> None:
+        """Track a hook that was added to ``tensor``. Remember where, since the tensor itself may soon be freed."""
         if self.registry.is_observed(hooks):
             self.registry.reinstall(hooks)
             return
@@ -35,54 +35,57 @@ class LateHooks:
             place = running_pass.snapshot.find(tensor)
             if place is not None:
                 self.registry.observe(running_pass, kind, hooks, *place)
-                running_pass.node_observers.wake(running_pass)
+                running_pass.node_observers.observe_all_nodes(running_pass)
 
-    def on_dict(self, hooks: Any) -> None:
-        """A hook was added to a dict: observers in it are installed anew. Stages already running are unaffected.
+    def node_hook_added(self, hooks: Any) -> None:
+        """Track a hook that was added to a node's dict, and reinstall the observers in it if there are any.
 
-        If none stand there, it is that of a node, in front of it or behind it: torch does not show which one.
+        torch does not show whether the dict is the one in front of the node or behind it. Iterations that are running
+        are not affected.
         """
-        self._on_nodes[id(hooks)] = weakref.ref(hooks)
+        self._node_dicts[id(hooks)] = weakref.ref(hooks)
         if self.registry.is_observed(hooks):
             self.registry.reinstall(hooks)
         else:
-            self.registry.registered(hooks)
+            self.registry.node_hook_added(hooks)
 
-    def unexplained(self, found: Iterable[Any]) -> bool:
-        """Whether a node got hooks that are not among those ``found`` behind the nodes of a graph."""
-        known = {id(hooks) for hooks in found}
-        self._on_nodes = {key: reference for key, reference in self._on_nodes.items() if reference()}
-        return not self._on_nodes.keys() <= known
+    def has_unknown_node_hooks(self, hook_dicts: Iterable[Any]) -> bool:
+        """Return whether a node got hooks that are not among ``hook_dicts``, the dicts behind the nodes of a graph."""
+        known_ids = {id(hooks) for hooks in hook_dicts}
+        self._node_dicts = {key: reference for key, reference in self._node_dicts.items() if reference()}
+        return not self._node_dicts.keys() <= known_ids
 
-    def retains(self, tensor: torch.Tensor) -> None:
-        """``tensor`` keeps its gradient from now on; nobody else may know of it by the time that it does."""
+    def retain_grad_called(self, tensor: torch.Tensor) -> None:
+        """Remember that ``tensor`` retains its gradient. By the time of the pass, nothing else may hold it."""
         if tensor.is_leaf:
-            return  # it does so anyway
-        self._retaining.append(weakref.ref(tensor))
+            return  # a leaf keeps its gradient anyway
+        self._retaining_tensors.append(weakref.ref(tensor))
         for running_pass in self.passes:
             running_pass.snapshot.retains(tensor)
 
     def mark_retained(self, snapshot: GraphSnapshot) -> None:
-        """Note in the graph of a pass that begins which tensors are known to keep their gradients."""
-        self._retaining = [reference for reference in self._retaining if reference() is not None]
-        for reference in self._retaining:
+        """Mark in the graph of a pass that begins which tensors retain their gradients."""
+        self._retaining_tensors = [reference for reference in self._retaining_tensors if reference() is not None]
+        for reference in self._retaining_tensors:
             snapshot.retains(reference())
 
     def _remember(self, tensor: torch.Tensor, hooks: Any) -> None:
         if tensor.grad_fn is None:
             return
-        known = self.dicts.get(tensor.grad_fn) or ()
-        if all(reference() is not hooks for _, reference in known):
-            self.dicts.put(tensor.grad_fn, (*known, (tensor.output_nr, weakref.ref(hooks))))
+        tensor_dicts = self.dicts.get(tensor.grad_fn) or ()
+        if all(reference() is not hooks for _, reference in tensor_dicts):
+            self.dicts.put(tensor.grad_fn, (*tensor_dicts, (tensor.output_nr, weakref.ref(hooks))))
 
-    def forget(self) -> None:
-        """Passes were dropped: hooks that are gone with their tensors need no mark any more."""
-        self.dicts.keep(key for key, known in self.dicts.items() if any(hooks() is not None for _, hooks in known))
+    def forget_dead_hooks(self) -> None:
+        """Forget the hooks that no longer exist, because passes were dropped."""
+        self.dicts.keep(
+            key for key, tensor_dicts in self.dicts.items() if any(hooks() is not None for _, hooks in tensor_dicts)
+        )
 
     def sweep(self) -> None:
-        """Forget the nodes that are gone."""
+        """Forget nodes that no longer exist."""
         self.dicts.sweep()
 
     def close(self) -> None:
-        """Forget all."""
+        """Forget all nodes."""
         self.dicts.clear()

@@ -1,4 +1,4 @@
-"""Observers between the forward hooks of a module, or of all modules, for the time of the module's calls."""
+"""Puts observers between the forward hooks of a module, or of all modules, during calls."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from hookviz.autograd.torch_internals import ForwardHooks, forward_hooks, global_forward_hooks
-from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, release
-from hookviz.recorder.recursion_limit import ROOM
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, release_observers
+from hookviz.recorder.recursion_limit import HEADROOM
 from hookviz.recorder.session import Session
 from hookviz.support.interpreter import thread_switching_paused
 from hookviz.support.interrupts import Uninterrupted
@@ -18,143 +18,155 @@ Module = torch.nn.Module
 
 
 class ModuleHooksObserver(HookDictObserver):
-    """One hook dict of a module, or of all modules, while calls that use it are running."""
+    """Observes one hook dict of a module, or of all modules, while calls that use it are running."""
 
-    __slots__ = ("always", "innermost", "kwargs", "shared")
+    __slots__ = ("always_called", "innermost", "shared", "with_kwargs")
 
-    def __init__(self, session: Session, found: ForwardHooks, innermost: Callable[[], Any]) -> None:
-        super().__init__(session, found.kind, found.hooks, -1)
+    def __init__(self, session: Session, hook_dict: ForwardHooks, innermost: Callable[[], Any]) -> None:
+        super().__init__(session, hook_dict.kind, hook_dict.hooks, -1)
         self.innermost = innermost
-        """Gives the call that runs in the calling thread."""
-        self.kwargs, self.always, self.shared = found.with_kwargs, found.always_called, found.shared
+        """Returns the innermost running call of the calling thread."""
+        self.with_kwargs, self.always_called = hook_dict.with_kwargs, hook_dict.always_called
+        self.shared = hook_dict.shared
 
-    def current(self, given: tuple[Any, ...]) -> Any:
-        """The call whose hooks these are: the innermost one of this thread, if it is of the module at hand."""
+    def find_receiver(self, given: tuple[Any, ...]) -> Any:
+        """Return the innermost call of this thread if it is a call of the module whose hooks run, else None."""
         call = self.innermost()
         return call if call is not None and call.module is given[0] else None
 
-    def called(self, observer: Observer, arguments: tuple[Any, ...]) -> None:
-        """An observer was called, where the program may be as deep as it can go."""
-        with ROOM.where_needed():
-            super().called(observer, arguments)
+    def observer_called(self, observer: Observer, arguments: tuple[Any, ...]) -> None:
+        """Do the same as for any dict, with headroom: the program may be close to the recursion limit."""
+        with HEADROOM.if_needed():
+            super().observer_called(observer, arguments)
 
-    def hooks_called(self, current: Any) -> list[tuple[Any, Hook]]:
-        """What torch is calling: hooks of all modules may have changed the module's own dict since."""
-        return current.copied.pop(self, None) or self.items()
+    def hooks_to_call(self, receiver: Any) -> list[tuple[Any, Hook]]:
+        """Return the entries that torch is calling.
+
+        Global hooks may have changed the module's own dict since torch copied it.
+        """
+        return receiver.copied_hooks.pop(self, None) or self.items()
 
     def install(self) -> None:
-        """As for any dict; no other thread may call a module while the hooks of all modules are out of their dict."""
-        if self.users and self.installed():  # by a call around this one
+        """Install the observers as in any dict.
+
+        While global hooks are out of their dict, no other thread may call a module.
+        """
+        if self.users and self.is_installed():  # an enclosing call of the module installed them
             return
         with thread_switching_paused() if self.shared else nullcontext():
-            self._unflag()
+            self._remove_flags()
             super().install()
-        for observer, hook in pairwise(list(self.dict)):  # the one before a hook that is always called is so, too
-            if self.always and hook in self.always and self.observes(self.dict[observer]):
-                self.always[observer] = True
-        self.open_end()
+        # The observer before an always-called hook is always called, too.
+        for observer, hook in pairwise(list(self.dict)):
+            if self.always_called and hook in self.always_called and self.is_observer(self.dict[observer]):
+                self.always_called[observer] = True
+        self.trim_end()
 
-    def open_ended(self) -> bool:
-        """Whether there is a hook that is always called, so that no observer may stand behind the last one.
+    def must_end_with_hook(self) -> bool:
+        """Return whether a hook has ``always_call=True``, so that no observer may stand after the last hook.
 
-        After an exception torch goes through the dict itself, not through a copy: there the last hook may change the
-        dict, and one with something behind it may not.
+        After an exception torch iterates over the dict itself, not over a copy. There the last hook may change the
+        dict, and a hook with another entry after it may not.
         """
-        return any(key in (self.always or ()) for key, _ in self.user_hooks())
+        return any(key in (self.always_called or ()) for key, _ in self.user_hooks())
 
-    def open_end(self) -> None:
-        """Take away what stands behind the last of the user's hooks, where nothing may."""
-        while self.open_ended() and self.observes(self.dict[key := next(reversed(self.dict))]):
+    def trim_end(self) -> None:
+        """Remove observers after the last of the user's hooks, if none may stand there."""
+        while self.must_end_with_hook() and self.is_observer(self.dict[key := next(reversed(self.dict))]):
             del self.dict[key]
-            for flags in (self.kwargs, self.always):
+            for flags in (self.with_kwargs, self.always_called):
                 if flags:
                     flags.pop(key, None)
 
-    def _observe(self) -> None:
-        """An observer sees the keyword arguments, and runs whenever the hooks before and after it do."""
+    def _append_observer(self) -> None:
+        """Append an observer that gets the keyword arguments, and runs whenever the hook before or after it does."""
         before = next(reversed(self.dict), None)
-        super()._observe()
-        if self.kwargs is not None:
-            self.kwargs[next(reversed(self.dict))] = True
-        if before in (self.always or ()):
-            self.always[next(reversed(self.dict))] = True
+        super()._append_observer()
+        if self.with_kwargs is not None:
+            self.with_kwargs[next(reversed(self.dict))] = True
+        if before in (self.always_called or ()):
+            self.always_called[next(reversed(self.dict))] = True
 
     def uninstall(self) -> None:
-        """Take all observers out, and their flags."""
-        self._unflag()
+        """Remove all observers and their flags."""
+        self._remove_flags()
         super().uninstall()
 
-    def _unflag(self) -> None:
+    def _remove_flags(self) -> None:
         for key, hook in list(self.dict.items()):
-            if self._own(hook):
-                for flags in (self.kwargs, self.always):
+            if self._is_own(hook):
+                for flags in (self.with_kwargs, self.always_called):
                     if flags:
                         flags.pop(key, None)
 
 
 class ModuleObserverRegistry:
-    """Knows the module hook dicts with observers in them, and puts observers there for the time of a call."""
+    """Knows the observed hook dicts of modules, and puts observers into them for the time of a call."""
 
     def __init__(self, session: Session, innermost: Callable[[], Any]) -> None:
         self.session, self._innermost = session, innermost
-        self._known: dict[int, ModuleHooksObserver] = {}
-        """``id`` of a hook dict → what observes it."""
+        self._observers_by_dict: dict[int, ModuleHooksObserver] = {}
+        """``id`` of a hook dict → its observer."""
 
-    def observe(self, module: Module, stages: list[ModuleHooksObserver], kind: str | None = None) -> None:
-        """Put observers around the forward hooks of ``module`` and of all modules, of one kind or of each.
+    def observe(self, module: Module, dict_observers: list[ModuleHooksObserver], kind: str | None = None) -> None:
+        """Put observers between the forward hooks of ``module`` and of all modules, of one kind or every kind.
 
-        ``stages`` are those that the module's call uses already; what it uses from now on is added to them.
+        ``dict_observers`` lists the dict observers that the call uses already; new ones are appended.
         """
-        if module._compiled_call_impl is not None:  # its hooks are compiled with it, and so would observers be
+        if module._compiled_call_impl is not None:  # its hooks are compiled with it, and observers would be, too
             return
-        for found in forward_hooks(module):
-            if found.hooks and kind in (None, found.kind):
+        for hook_dict in forward_hooks(module):
+            if hook_dict.hooks and kind in (None, hook_dict.kind):
                 with Uninterrupted():
-                    self._use(found, stages)
+                    self._use(hook_dict, dict_observers)
 
-    def _use(self, found: ForwardHooks, stages: list[ModuleHooksObserver]) -> None:
-        stage = self._known.get(id(found.hooks))
-        if stage is not None and not stage.user_hooks():
-            stage.uninstall()  # torch takes another way where there is no hook at all
+    def _use(self, hook_dict: ForwardHooks, dict_observers: list[ModuleHooksObserver]) -> None:
+        dict_observer = self._observers_by_dict.get(id(hook_dict.hooks))
+        if dict_observer is not None and not dict_observer.user_hooks():
+            dict_observer.uninstall()  # torch takes a faster path if there are no hooks
             return
-        if stage is None:
-            stage = self._known[id(found.hooks)] = ModuleHooksObserver(self.session, found, self._innermost)
-        if stage not in stages:
-            stage.users += 1
-            stages.append(stage)
-        stage.install()
+        if dict_observer is None:
+            dict_observer = self._observers_by_dict[id(hook_dict.hooks)] = ModuleHooksObserver(
+                self.session, hook_dict, self._innermost
+            )
+        if dict_observer not in dict_observers:
+            dict_observer.users += 1
+            dict_observers.append(dict_observer)
+        dict_observer.install()
 
-    def release(self, stages: list[ModuleHooksObserver]) -> None:
-        """A call is over: the observers that no other call uses are taken out."""
-        with Uninterrupted() if stages else nullcontext():
-            release(stages, self._known)
+    def release(self, dict_observers: list[ModuleHooksObserver]) -> None:
+        """Remove the observers that no call uses any more, at the end of a call."""
+        with Uninterrupted() if dict_observers else nullcontext():
+            release_observers(dict_observers, self._observers_by_dict)
 
-    def removed(self, hooks: Any) -> None:
-        """A hook was taken out of a dict: another may be the last one now."""
-        if id(hooks) in self._known:
+    def hook_removed(self, hooks: Any) -> None:
+        """Handle the removal of a hook from a dict: another hook may be the last one now."""
+        if id(hooks) in self._observers_by_dict:
             with Uninterrupted():
-                self._known[id(hooks)].open_end()
+                self._observers_by_dict[id(hooks)].trim_end()
 
-    def unobserved(self, module: Module) -> list[Hook]:
-        """The forward hooks of a module, and of all, that were added while it ran without a sign."""
+    def unobserved_hooks(self, module: Module) -> list[Hook]:
+        """Return the forward hooks of ``module``, and the global ones, that were added unnoticed while it ran."""
         dicts = [global_forward_hooks, module._forward_hooks]
-        hooks = [hook for own in dicts if id(own) not in self._known for hook in own.values()]
-        return [hook for hook in hooks if not HookDictObserver.observes(hook)]
+        hooks = [
+            hook for hook_dict in dicts if id(hook_dict) not in self._observers_by_dict for hook in hook_dict.values()
+        ]
+        return [hook for hook in hooks if not HookDictObserver.is_observer(hook)]
 
     def suspend_shared(self) -> None:
-        """The hooks of all modules are compiled with the region, and so would observers be."""
-        for stage in self._known.values():
-            if stage.shared:
-                stage.uninstall()
+        """Remove the observers of global hooks, since a compiled region would compile them along with the hooks."""
+        for dict_observer in self._observers_by_dict.values():
+            if dict_observer.shared:
+                dict_observer.uninstall()
 
     def resume_shared(self) -> None:
-        """The hooks of all modules are observed again."""
-        for stage in self._known.values():
-            if stage.shared:
-                stage.install()
+        """Observe the global hooks again."""
+        for dict_observer in self._observers_by_dict.values():
+            if dict_observer.shared:
+                dict_observer.install()
 
     def close(self) -> None:
-        """Take out every observer there is."""
-        for stage in self._known.values():
-            stage.uninstall()
-        self._known.clear()
+        """Remove all observers."""
+        for dict_observer in self._observers_by_dict.values():
+            dict_observer.uninstall()
+        self._observers_by_dict.clear()

@@ -1,4 +1,4 @@
-"""The modules of a recording: what they are called, and the rows of their hooks."""
+"""Names and numbers the modules of a recording, and gives their hooks rows in the trace."""
 
 import weakref
 from collections.abc import Iterator, Mapping
@@ -22,9 +22,9 @@ from hookviz.trace import ModuleRow, TraceData
 
 Module = torch.nn.Module
 
-_OWN = {**MODULE_HOOKS, "backward_hook": MODULE_HOOKS["full_backward_hook"]}
-_GLOBAL = {**GLOBAL_MODULE_HOOKS, "backward_hook": GLOBAL_MODULE_HOOKS["full_backward_hook"]}
-"""Kind of hook → the attribute in which a module keeps it, and the variable that keeps those of all modules."""
+_MODULE_ATTRIBUTES = {**MODULE_HOOKS, "backward_hook": MODULE_HOOKS["full_backward_hook"]}
+_GLOBAL_VARIABLES = {**GLOBAL_MODULE_HOOKS, "backward_hook": GLOBAL_MODULE_HOOKS["full_backward_hook"]}
+"""Kind of hook → the attribute in which a module keeps its own hooks; the variable that holds the global hooks."""
 
 
 class ModuleRegistry:
@@ -35,128 +35,134 @@ class ModuleRegistry:
         self._numbers: dict[int, tuple[weakref.ref[Module], int]] = {}
         self._holders: list[weakref.ref[Module]] = []
         self._names: dict[int, tuple[weakref.ref[Module], str]] = {}
-        """``id`` of a module → the module, since a new one may get the ``id`` of one that is gone, and its name."""
-        self._taken: set[str] = set()
-        self._next: dict[str, int] = {}
-        """A name that several modules would have → the number for the next of them."""
+        """``id`` of a module → the module and its name. A new module may reuse the ``id`` of a freed one."""
+        self._used_names: set[str] = set()
+        self._next_number: dict[str, int] = {}
+        """Name that several modules would have → the number to append for the next of them."""
         self._hooks: dict[tuple[Any, ...], int] = {}
 
     def number(self, module: Module) -> int:
-        """The number of a module, the same in every call."""
+        """Return the number of a module, which is the same in every call."""
         reference, number = self._numbers.get(id(module), (None, 0))
         if reference is None or reference() is not module:
-            number, name = len(self.trace.modules), self._name(module)
+            number, name = len(self.trace.modules), self._make_name(module)
             with Uninterrupted():
                 self.trace.modules.append(ModuleRow(name, type(module).__name__))
                 self._holders.append(weakref.ref(module))
                 self._numbers[id(module)] = (self._holders[-1], number)
         return number
 
-    def known(self, module: Module) -> int | None:
-        """The number of a module that was called; None for any other."""
+    def find_number(self, module: Module) -> int | None:
+        """Return the number of a module that was called; None for any other module."""
         reference, number = self._numbers.get(id(module), (None, 0))
         return number if reference is not None and reference() is module else None
 
-    def _name(self, module: Module) -> str:
-        return self._named(module) or self.name(module)
+    def _make_name(self, module: Module) -> str:
+        return self._known_name(module) or self.name_model(module)
 
-    def _named(self, module: Module) -> str | None:
-        """The name that a module has got; None for one that has none."""
+    def _known_name(self, module: Module) -> str | None:
+        """Return the name of a module, or None if it has no name yet."""
         reference, name = self._names.get(id(module), (None, ""))
         return name if reference is not None and reference() is module else None
 
     def label(self, module: Module) -> str:
-        """What to call a module that may have no name: nothing that could fail is asked of it."""
-        return self._named(module) or type(module).__name__
+        """Return the name of a module, or its class without one; this runs no code of the module's that could fail."""
+        return self._known_name(module) or type(module).__name__
 
-    def called(self) -> set[int]:
-        """``id`` of each module that was called."""
+    def called_ids(self) -> set[int]:
+        """Return the ``id`` of each module that was called."""
         return set(self._numbers)
 
-    def name(self, root: Module) -> str:
-        """Name a model and all that is in it: what a person would write to reach it, ``net.layers.0``.
+    def name_model(self, root: Module) -> str:
+        """Name a model and all modules in it by the expression that reaches them, such as ``net.layers.0``.
 
-        The model is called after the caller's variable, or after its class where there is none.
+        The model is named after the caller's variable, or after its class if there is none.
         """
-        top = self._named(root) or self._free(graph.variable_of(root, graph.caller()) or type(root).__name__)
+        root_name = self._known_name(root) or self._free_name(
+            graph.variable_of(root, graph.caller()) or type(root).__name__
+        )
         for path, module in module_tree.named_modules(root):
-            if self._named(module) is None:
-                name = f"{top}.{path}" if path else top
-                self._taken.add(name)
+            if self._known_name(module) is None:
+                name = f"{root_name}.{path}" if path else root_name
+                self._used_names.add(name)
                 self._names[id(module)] = weakref.ref(module), name
-        return top
+        return root_name
 
-    def _free(self, name: str) -> str:
-        """``name``, with a number if a module has it already, or had it."""
-        free = name
-        while free in self._taken:
-            number = self._next.get(name, 2)
-            free, self._next[name] = f"{name} {number}", number + 1
-        return free
+    def _free_name(self, name: str) -> str:
+        """Return ``name``, with a number appended if a module has or had that name."""
+        candidate = name
+        while candidate in self._used_names:
+            number = self._next_number.get(name, 2)
+            candidate, self._next_number[name] = f"{name} {number}", number + 1
+        return candidate
 
-    def parameters(self) -> dict[str, torch.Tensor]:
-        """Name → parameter, of every module that was called."""
-        found: dict[str, torch.Tensor] = {}
+    def named_parameters(self) -> dict[str, torch.Tensor]:
+        """Return name → parameter for every module that was called."""
+        parameters: dict[str, torch.Tensor] = {}
         for row, reference in zip(self.trace.modules, self._holders, strict=True):
             module = reference()
             for name, parameter in () if module is None else module_tree.own_parameters(module):
-                found[f"{row.name}.{name}"] = parameter
-        return found
+                parameters[f"{row.name}.{name}"] = parameter
+        return parameters
 
-    def alive(self) -> Iterator[tuple[str, Module]]:
-        """(name, module) of every module that was called and is still there."""
+    def alive_modules(self) -> Iterator[tuple[str, Module]]:
+        """Yield (name, module) for every module that was called and still exists."""
         for row, reference in zip(self.trace.modules, self._holders, strict=True):
             module = reference()
             if module is not None:
                 yield row.name, module
 
-    def hook(self, kind: str, module: int, key: Any, function: Any, *, shared: bool, pass_id: int | None = None) -> int:
-        """The number of a module's hook in the trace; one that is ``shared`` belongs to all modules."""
-        known = (kind, -1 if shared else module, key, id(function))
-        if known not in self._hooks or pass_id is not None:
+    def hook_number(
+        self, kind: str, module: int, key: Any, function: Any, *, shared: bool, pass_id: int | None = None
+    ) -> int:
+        """Return the number of a module's hook in the trace; a ``shared`` hook belongs to all modules."""
+        identity = (kind, -1 if shared else module, key, id(function))
+        if identity not in self._hooks or pass_id is not None:
             holder = torch_modules if shared else self._holders[module]()
-            flags = _flags(holder, kind, key, shared)
+            flags = _hook_flags(holder, kind, key, shared)
             row = (kind, -1, -1, key, function)
-            self._hooks[known] = hook_row(self.trace, pass_id, *row, module=known[1], flags=flags)
-        return self._hooks[known]
+            self._hooks[identity] = hook_row(self.trace, pass_id, *row, module=identity[1], flags=flags)
+        return self._hooks[identity]
 
     def renumber(self, hooks: Mapping[int, int]) -> None:
-        """Hooks got new numbers (old → new); what is not among them is forgotten."""
-        self._hooks = {known: hooks[number] for known, number in self._hooks.items() if number in hooks}
+        """Renumber the hooks (old → new), and forget those that are not in the mapping."""
+        self._hooks = {identity: hooks[number] for identity, number in self._hooks.items() if number in hooks}
 
     def backward_hook(self, pass_id: int, kind: str, module: int, function: Any, nth: int) -> int:
-        """The number of a backward hook in the trace: torch copied it, and its key is looked up where it came from.
+        """Return the number of a backward hook in the trace.
 
-        ``nth`` tells one function's hooks apart: torch calls those of all modules first, then the module's own.
+        torch copied the hook without its key, so the key is looked up in the dict of its origin. ``nth`` distinguishes
+        hooks with the same function: torch calls the global ones first, then the module's own.
         """
-        found = [
+        matching = [
             (key, shared)
             for owner, shared in ((torch_modules, True), (self._holders[module]() if module >= 0 else None, False))
             for key, hook in _backward_dict(owner, kind, shared).items()
             if hook is function
         ]
-        if found and kind == "backward_hook":  # several calls may have put theirs on one node
-            nth %= len(found)
-        key, shared = found[nth] if nth < len(found) else (len(found) - nth - 1, module < 0)  # removed since
-        return self.hook(kind, module, key, function, shared=shared, pass_id=pass_id)
+        if matching and kind == "backward_hook":  # several calls may have put their hooks on one node
+            nth %= len(matching)
+        # With too few matches, the hook was removed since torch copied it.
+        key, shared = matching[nth] if nth < len(matching) else (len(matching) - nth - 1, module < 0)
+        return self.hook_number(kind, module, key, function, shared=shared, pass_id=pass_id)
 
 
 def _backward_dict(owner: Any, kind: str, shared: bool) -> dict[Any, Any]:
-    """The backward hooks of this kind: full ones and others are kept in one dict, which is all of one sort."""
-    sort = getattr(owner, GLOBAL_IS_FULL if shared else IS_FULL, None)
-    other = kind != "full_backward_pre_hook" and sort is not (kind == "full_backward_hook")
-    return {} if other else _dict(owner, kind, shared)
+    """Return the backward hooks of one kind. A dict holds either full or legacy hooks, never both."""
+    is_full = getattr(owner, GLOBAL_IS_FULL if shared else IS_FULL, None)
+    is_other_kind = kind != "full_backward_pre_hook" and is_full is not (kind == "full_backward_hook")
+    return {} if is_other_kind else _hook_dict(owner, kind, shared)
 
 
-def _dict(holder: Any, kind: str, shared: bool) -> dict[Any, Any]:
-    """The dict in which a module keeps its hooks of this kind, or torch those of all modules."""
-    return getattr(holder, (_GLOBAL if shared else _OWN)[kind], None) or {}
+def _hook_dict(holder: Any, kind: str, shared: bool) -> dict[Any, Any]:
+    """Return the dict that keeps hooks of this kind of a module, or of all modules."""
+    return getattr(holder, (_GLOBAL_VARIABLES if shared else _MODULE_ATTRIBUTES)[kind], None) or {}
 
 
-def _flags(holder: Any, kind: str, key: Any, shared: bool) -> tuple[str, ...]:
-    found = ["global"] if shared else []
-    attribute = (_GLOBAL if shared else _OWN)[kind]
+def _hook_flags(holder: Any, kind: str, key: Any, shared: bool) -> tuple[str, ...]:
+    flags = ["global"] if shared else []
+    attribute = (_GLOBAL_VARIABLES if shared else _MODULE_ATTRIBUTES)[kind]
     for suffix, flag in ((WITH_KWARGS, "with_kwargs"), (ALWAYS_CALLED, "always_call")):
         if key in (getattr(holder, attribute + suffix, None) or {}):
-            found.append(flag)
-    return tuple(found)
+            flags.append(flag)
+    return tuple(flags)

@@ -1,4 +1,4 @@
-"""What a multi-grad hook is given: the gradients of several tensors, which torch collects in the hook's closure."""
+"""Reads the inputs of a multi-grad hook: the gradients of several tensors, which torch collects in a closure."""
 
 import weakref
 from typing import Any
@@ -7,52 +7,52 @@ import torch
 
 from hookviz.recorder.fingerprint import value_of
 from hookviz.recorder.gradient_probe import GradientProbe
-from hookviz.recorder.unwrapped_hooks import closure
+from hookviz.recorder.unwrapped_hooks import closure_variables
 
 
-def part_of(hook: Any) -> int | None:
-    """Which of its tensors a part of a multi-grad hook is on; None where the hook does not wait for all of them."""
-    place = closure(hook).get("idx")
-    return place if isinstance(place, int) else None
+def tensor_index(hook: Any) -> int | None:
+    """Return the index of the tensor that a part of a multi-grad hook is on; None in mode "any"."""
+    index = closure_variables(hook).get("idx")
+    return index if isinstance(index, int) else None
 
 
-def received(hook: Any, task: int) -> tuple[int, list[torch.Tensor | None]] | None:
-    """Which of its tensors a part of a multi-grad hook is on, and the gradients that came for the others before.
+def collected_gradients(hook: Any, task: int) -> tuple[int, list[torch.Tensor | None]] | None:
+    """Return the index of a part's tensor, and the gradients that torch has collected for the other tensors.
 
-    They are there when the hook is about to run: where a gradient has not come, or never will, is None. Before that,
-    and for a hook that runs at the first of its gradients, there is nothing to tell.
+    The gradients are complete when the hook is about to run; None stands for a gradient that has not arrived or never
+    will. Before that, and in mode "any", the result is None.
     """
-    inside = closure(hook)
+    variables = closure_variables(hook)
     try:
-        come = inside["count"].get(task, 0)
-        if come and come != inside["nb_calls"] - 1:
+        arrived = variables["count"].get(task, 0)
+        if arrived and arrived != variables["nb_calls"] - 1:
             return None
-        return inside["idx"], list(inside["buffer"].get(task) or [None] * inside["len_tensors"])
-    except KeyError:  # a hook of mode "any", or a torch that keeps them elsewhere
+        return variables["idx"], list(variables["buffer"].get(task) or [None] * variables["len_tensors"])
+    except KeyError:  # mode "any", or a torch that keeps the gradients elsewhere
         return None
 
 
-class Received:
-    """The gradients that a multi-grad hook is about to be given, seen without holding them while it runs."""
+class MultiGradInputs:
+    """Fingerprints of the gradients that a multi-grad hook is about to get. They are not held while it runs."""
 
-    def __init__(self, look: GradientProbe, place: int, gradients: list[torch.Tensor | None]) -> None:
-        self._look, self._place = look, place
-        self._before = [look.fingerprint(gradient) for gradient in gradients]
+    def __init__(self, probe: GradientProbe, index: int, gradients: list[torch.Tensor | None]) -> None:
+        self._probe, self._index = probe, index
+        self._before = [probe.fingerprint(gradient) for gradient in gradients]
         self._tensors = [None if gradient is None else weakref.ref(gradient) for gradient in gradients]
 
-    def since(self, before: int | None, after: int | None) -> tuple[list[int | None], list[int | None], str]:
-        """The values of all before and after the hook, and what it did to those that came before the last.
+    def compare_with_now(self, before: int | None, after: int | None) -> tuple[list[int | None], list[int | None], str]:
+        """Return the values of all gradients before and after the hook, and its effect on the earlier gradients.
 
-        ``before`` and ``after`` are the values of the last one, at which the hook ran. One that nobody holds any more
-        is as it was.
+        ``before`` and ``after`` are the values of the last gradient, at whose arrival the hook ran. A gradient that no
+        longer exists counts as unchanged.
         """
-        given = [value_of(fingerprint) for fingerprint in self._before]
-        now, effect = list(given), "kept"
+        befores = [value_of(fingerprint) for fingerprint in self._before]
+        afters, effect = list(befores), "kept"
         for i, (fingerprint, reference) in enumerate(zip(self._before, self._tensors, strict=True)):
             tensor = None if reference is None else reference()
             if tensor is not None:
-                seen, changed = self._look.effect(fingerprint, tensor)
-                now[i] = value_of(seen)
+                current, changed = self._probe.compare_one(fingerprint, tensor)
+                afters[i] = value_of(current)
                 effect = effect if changed == "kept" else changed
-        given[self._place], now[self._place] = before, after
-        return given, now, effect
+        befores[self._index], afters[self._index] = before, after
+        return befores, afters, effect

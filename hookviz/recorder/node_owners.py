@@ -1,4 +1,4 @@
-"""Which module call made a node of a graph, as far as that is certain."""
+"""Finds the module call that made a node of a graph, where that is certain."""
 
 import itertools
 import threading
@@ -14,106 +14,112 @@ from hookviz.autograd import graph
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.torch_internals import next_sequence_number
 
-Call = tuple[int, int]
+CallKey = tuple[int, int]
 """(thread, number of the first node of the outermost call) of the call that returned a node."""
-UNKNOWN = (-1, -1)
-"""The node was given to a call, and where it was made is not known."""
+UNKNOWN_CALL = (-1, -1)
+"""The node is an argument of a call, and its maker is unknown."""
 
 
 class NodeOwners:
-    """Knows the maker of a node by its sequence number, which torch counts for each thread by itself."""
+    """Finds the maker of a node by its sequence number, which torch counts per thread."""
 
-    def __init__(self, marking: bool) -> None:
-        self.marking = marking
-        """Whether other threads may make calls, so that the thread in which a node was made has to be noted."""
-        self._made: dict[int, tuple[list[int], list[int]]] = {}
-        """For each thread, which call was the innermost one from which sequence number of nodes on."""
-        self._here = threading.local()  # a thread's own number may be that of one that has ended
+    def __init__(self, marks_threads: bool) -> None:
+        self.marks_threads = marks_threads
+        """Whether other threads may make calls, so that each node's thread has to be noted."""
+        self._calls_by_thread: dict[int, tuple[list[int], list[int]]] = {}
+        """Thread → (sequence numbers, calls): from each number on, which call was the innermost."""
+        self._local = threading.local()  # an ident of ``threading`` may be reused after a thread ends
         self._numbers = itertools.count()
-        self._returned: NodeMarks[Call] = NodeMarks()
-        """For each node that a call returned or was given: which call it was."""
+        self._marks: NodeMarks[CallKey] = NodeMarks()
+        """Node that a call returned or got as an argument → the key of that call."""
 
-    def note(self, call: int) -> int:
-        """From now on ``call`` is the innermost one of this thread (-1: none); the number of its next node."""
-        numbers, calls = self._made.setdefault(self._thread(), ([], []))
+    def note_call(self, call: int) -> int:
+        """Note that ``call`` is the innermost call of this thread from now on (-1: none).
+
+        Returns the number of the thread's next node.
+        """
+        numbers, calls = self._calls_by_thread.setdefault(self._thread_number(), ([], []))
         number: int = next_sequence_number()
         numbers.append(number)
         calls.append(call)
         return number
 
-    def _thread(self) -> int:
-        if not hasattr(self._here, "number"):
-            self._here.number = next(self._numbers)
-        number: int = self._here.number
+    def _thread_number(self) -> int:
+        if not hasattr(self._local, "number"):
+            self._local.number = next(self._numbers)
+        number: int = self._local.number
         return number
 
-    def several(self) -> bool:
-        """Whether calls were made in several threads, which count their nodes each by itself."""
-        return len(self._made) > 1
+    def has_several_threads(self) -> bool:
+        """Return whether calls ran in several threads, each of which counts its own nodes."""
+        return len(self._calls_by_thread) > 1
 
-    def given(self, things: Iterable[Any]) -> None:
-        """An outermost call begins with ``things``: where their nodes were made is not known."""
-        self._mark(things, UNKNOWN)
+    def mark_inputs(self, items: Iterable[Any]) -> None:
+        """Mark the nodes of an outermost call's arguments: their maker is unknown."""
+        self._mark(items, UNKNOWN_CALL)
 
-    def returned(self, things: Iterable[Any], since: int) -> None:
-        """A call returns ``things``; the first node of the outermost call around it had the number ``since``."""
-        self._mark(things, (self._thread(), since))
+    def mark_outputs(self, items: Iterable[Any], first_node: int) -> None:
+        """Mark the nodes that a call returns.
 
-    def _mark(self, things: Iterable[Any], call: Call) -> None:
-        for thing in things if self.marking else ():
-            with suppress(RuntimeError):  # torch refuses to tell the history of some views
-                if (
-                    isinstance(thing, torch.Tensor)
-                    and thing.grad_fn is not None
-                    and thing.grad_fn not in self._returned
-                ):
-                    self._returned.put(thing.grad_fn, call)
+        ``first_node`` is the number of the first node of the outermost call around it.
+        """
+        self._mark(items, (self._thread_number(), first_node))
+
+    def _mark(self, items: Iterable[Any], call: CallKey) -> None:
+        for item in items if self.marks_threads else ():
+            with suppress(RuntimeError):  # torch refuses to give the ``grad_fn`` of some views
+                if isinstance(item, torch.Tensor) and item.grad_fn is not None and item.grad_fn not in self._marks:
+                    self._marks.put(item.grad_fn, call)
 
     def sweep(self) -> None:
-        """Forget the nodes that are gone."""
-        self._returned.sweep()
+        """Forget nodes that no longer exist."""
+        self._marks.sweep()
 
     def close(self) -> None:
         """Forget all nodes."""
-        self._returned.clear()
+        self._marks.clear()
 
-    def owners(self, nodes: Sequence[Node]) -> dict[int, int]:
-        """``id`` of a node → the call that made it, for each of ``nodes`` (no leaf's) of which that is certain."""
+    def find_owners(self, nodes: Sequence[Node]) -> dict[int, int]:
+        """Map the ``id`` of a node to the call that made it, for the nodes (leaves excepted) where that is certain."""
         inner = {id(node): node for node in nodes if graph.leaf_of(node) is None}
-        here = self._thread()
-        if self._made.keys() <= {here}:
-            found = [(key, self._maker(here, node)) for key, node in inner.items()]
+        this_thread = self._thread_number()
+        if self._calls_by_thread.keys() <= {this_thread}:
+            owners = [(key, self._find_maker(this_thread, node)) for key, node in inner.items()]
         else:
-            threads = self._threads(inner)
-            found = [(key, self._maker(threads[key].pop(), inner[key])) for key in threads if len(threads[key]) == 1]
-        return {key: call for key, call in found if call >= 0}
+            threads = self._possible_threads(inner)
+            owners = [
+                (key, self._find_maker(threads[key].pop(), inner[key])) for key in threads if len(threads[key]) == 1
+            ]
+        return {key: call for key, call in owners if call >= 0}
 
-    def _maker(self, thread: int, node: Node) -> int:
-        numbers, calls = self._made.get(thread, ([], []))
-        spot = bisect_right(numbers, node._sequence_nr())
-        return calls[spot - 1] if spot else -1
+    def _find_maker(self, thread: int, node: Node) -> int:
+        numbers, calls = self._calls_by_thread.get(thread, ([], []))
+        position = bisect_right(numbers, node._sequence_nr())
+        return calls[position - 1] if position else -1
 
-    def _threads(self, nodes: Mapping[int, Node]) -> dict[int, set[int]]:
-        """The threads that may have made each node.
+    def _possible_threads(self, nodes: Mapping[int, Node]) -> dict[int, set[int]]:
+        """Return the threads that may have made each node.
 
-        A call's nodes lie between what it returned and what it was given, and were made in its thread.
+        The nodes of a call lie between its outputs and its inputs, and were made in its thread.
         """
-        returned = {key: call for key, node in nodes.items() if (call := self._returned.get(node)) is not None}
-        found: dict[int, set[int]] = {}
-        queue = [(nodes[key], *call) for key, call in returned.items() if call is not UNKNOWN]
+        marked = {key: call for key, node in nodes.items() if (call := self._marks.get(node)) is not None}
+        possible: dict[int, set[int]] = {}
+        queue = [(nodes[key], *call) for key, call in marked.items() if call is not UNKNOWN_CALL]
         while queue:
-            node, thread, since = queue.pop()
-            threads = found.setdefault(id(node), set())
-            if thread in threads or node._sequence_nr() < since or self._maker(thread, node) < 0:
+            node, thread, first_node = queue.pop()
+            threads = possible.setdefault(id(node), set())
+            if thread in threads or node._sequence_nr() < first_node or self._find_maker(thread, node) < 0:
                 continue
             threads.add(thread)
-            below = [following for following, _ in node.next_functions if following is not None]
-            queue += [(other, thread, since) for other in below if id(other) in nodes and id(other) not in returned]
-        return found
+            next_nodes = [following for following, _ in node.next_functions if following is not None]
+            queue += [
+                (other, thread, first_node) for other in next_nodes if id(other) in nodes and id(other) not in marked
+            ]
+        return possible
 
     def renumber(self, renumbered: Mapping[int, int]) -> None:
-        """Calls got new numbers (old → new); what is not among them is forgotten."""
-        for thread, (numbers, made) in self._made.items():
-            made = [renumbered.get(call, -1) for call in made]
-            new = [i for i, call in enumerate(made) if call != (made[i - 1] if i else -1)]
-            self._made[thread] = [numbers[i] for i in new], [made[i] for i in new]
+        """Renumber the calls (old → new), and forget those that are not in the mapping."""
+        for thread, (numbers, calls) in self._calls_by_thread.items():
+            calls = [renumbered.get(call, -1) for call in calls]
+            kept_indices = [i for i, call in enumerate(calls) if call != (calls[i - 1] if i else -1)]
+            self._calls_by_thread[thread] = [numbers[i] for i in kept_indices], [calls[i] for i in kept_indices]

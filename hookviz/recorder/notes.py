@@ -1,4 +1,4 @@
-"""What a recording cannot show, said once in the trace's notes with the reason."""
+"""Notes of a trace: what the recording cannot show, and why, each stated once."""
 
 import warnings
 from contextlib import suppress
@@ -16,15 +16,15 @@ from hookviz.support.warning import HookvizWarning
 from hookviz.trace import Note, TraceData
 
 
-def packed() -> bool:
-    """Whether hooks pack what nodes save that are made now."""
+def saved_tensors_are_packed() -> bool:
+    """Return whether hooks pack the tensors that new nodes save."""
     return saved_tensor_hooks(True) is not None
 
 
-def warn(sentence: str) -> bool:
-    """Warn the user, at the line of theirs that runs now; whether that was possible.
+def warn_user(sentence: str) -> bool:
+    """Warn the user at the line of their code that is running, and return whether that was possible.
 
-    A filter may turn warnings into errors, or there may be no stderr: that must not reach the user's pass.
+    A filter may turn warnings into errors, or stderr may be missing. Neither may reach the user's pass.
     """
     with suppress(Exception):
         frame = caller()
@@ -40,23 +40,23 @@ class Notes:
         self.trace = trace
 
     def say(self, key: str, **parts: Any) -> None:
-        """Note the text kept under ``key``."""
+        """Add the note with the text of ``key``."""
         self.add(Note.of(key, **parts))
 
     def add(self, note: Note) -> None:
-        """Put ``note`` into the trace, unless it stands there."""
+        """Add ``note`` to the trace, unless it is there already."""
         if note not in self.trace.remarks:
             self.trace.remarks.append(note)
 
     def add_saved_tensor_hooks(self) -> None:
-        """Saved-tensor hooks that are in force now, or forbidden now, are named; nothing is done to them."""
+        """Note the saved-tensor hooks that are active now, or forbidden now. hookviz does not change them."""
         pair = saved_tensor_hooks(True)
         if pair is not None:
             self.add_packing_hook(pair[0])
-        if not saved_tensor_hooks_allowed() and functorch_level() is None:  # torch.func forbids them by itself
+        if not saved_tensor_hooks_allowed() and functorch_level() is None:  # torch.func itself forbids them
             self.say("note.saved.disabled", message=why_saved_tensor_hooks_are_forbidden())
 
     def add_packing_hook(self, hook: Any) -> None:
-        """Name a saved-tensor hook of the user's; checkpointing has such hooks, too, and its calls are marked."""
+        """Note a saved-tensor hook of the user's. Checkpointing's own are left out, since its calls are marked."""
         if getattr(hook, "__module__", "") != "torch.utils.checkpoint":
             self.say("note.saved", hook=describe_function(hook)[0])

@@ -1,11 +1,11 @@
-"""The hook dicts in which the observers of a recording stand, and hooks that are put there while a pass runs."""
+"""Keeps the observed hook dicts of a recording's passes, and handles hooks that are added during a pass."""
 
 from typing import Any
 
 import torch
 
 from hookviz.recorder.graph_owners import GraphOwners
-from hookviz.recorder.hook_observer import HookDictObserver, HookListObserver, Observer, release
+from hookviz.recorder.hook_observer import HookDictObserver, HookListObserver, Observer, release_observers
 from hookviz.recorder.running_pass import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
@@ -13,43 +13,51 @@ from hookviz.support.interrupts import Uninterrupted
 
 
 class ObserverRegistry:
-    """Puts observers around the hooks of the passes that run; passes through the same graph share them."""
+    """Puts observers between the hooks of running passes. Passes through the same graph share them."""
 
     def __init__(self, session: Session, owners: GraphOwners) -> None:
         self.session, self.owners = session, owners
-        self._known: dict[Any, HookDictObserver] = {}
-        """``id`` of a dict or list of hooks → its stage."""
+        self._observers_by_dict: dict[Any, HookDictObserver] = {}
+        """``id`` of a dict or list of hooks → its observer."""
 
     def observe(self, running_pass: RunningPass, kind: str, hooks: Any, node: int, output: int) -> None:
-        """Put observers around the hooks in ``hooks``; a dict that does not exist, or holds none, is left alone."""
+        """Put observers between the hooks in ``hooks``, unless it is None or empty."""
         if not hooks or node not in running_pass.snapshot.out_edges:
             return
-        stage = self._known.get(id(hooks))
-        if stage is None:
-            stage = self._known[id(hooks)] = HookDictObserver(self.session, kind, hooks, node, output)
-            stage.install()
-        self._use(running_pass, stage)
+        dict_observer = self._observers_by_dict.get(id(hooks))
+        if dict_observer is None:
+            dict_observer = self._observers_by_dict[id(hooks)] = HookDictObserver(
+                self.session, kind, hooks, node, output
+            )
+            dict_observer.install()
+        self._use(running_pass, dict_observer)
 
-    def join(self, running_pass: RunningPass, stage: HookDictObserver, observer: Observer) -> None:
-        """``observer`` was registered on a node, where its ``stage`` or that of a pass around this one stands."""
-        known = self._known.setdefault(id(stage.dict), stage)
-        if known is not stage:
-            del stage.dict[observer]
-        elif len(stage.dict) > 1:
-            stage.install()
-        self._use(running_pass, known)
+    def add_registered(self, running_pass: RunningPass, dict_observer: HookDictObserver, observer: Observer) -> None:
+        """Add an ``observer`` that was registered on a node, where an enclosing pass may observe the dict already."""
+        registered = self._observers_by_dict.setdefault(id(dict_observer.dict), dict_observer)
+        if registered is not dict_observer:
+            del dict_observer.dict[observer]
+        elif len(dict_observer.dict) > 1:
+            dict_observer.install()
+        self._use(running_pass, registered)
 
     def observe_modules(self, running_pass: RunningPass) -> None:
-        """Put observers into the lists of full backward hooks, which hang on two nodes of each call."""
+        """Put observers into the lists of full backward hooks, which torch calls at two nodes of each module call."""
         ends: dict[Any, dict[bool, HookDictObserver]] = {}
-        for stage in [stage for stage in running_pass.stages if stage.kind == "node_post_hook" and len(stage.dict) > 1]:
-            for _, hook in stage.user_hooks():
-                found = unwrap_hook(hook)
-                if found is not None and found.kind == "module":
-                    ends.setdefault(found.function, {})[found.at_output] = stage
-        for hook, stages in ends.items():
-            # Where no input needs a gradient, there is no node at the inputs, and both lists run at the output.
-            at_output, at_input = stages.get(True, stages.get(False)), stages.get(False, stages.get(True))
+        node_post_hooks = [
+            dict_observer
+            for dict_observer in running_pass.dict_observers
+            if dict_observer.kind == "node_post_hook" and len(dict_observer.dict) > 1
+        ]
+        for dict_observer in node_post_hooks:
+            for _, hook in dict_observer.user_hooks():
+                unwrapped = unwrap_hook(hook)
+                if unwrapped is not None and unwrapped.kind == "module":
+                    ends.setdefault(unwrapped.function, {})[unwrapped.at_output] = dict_observer
+        for hook, dict_observers in ends.items():
+            # If no input requires a gradient, there is no node at the inputs, and both lists run at the output.
+            at_output = dict_observers.get(True, dict_observers.get(False))
+            at_input = dict_observers.get(False, dict_observers.get(True))
             for kind, hooks, end in (
                 ("full_backward_pre_hook", hook.user_pre_hooks, at_output),
                 ("full_backward_hook", hook.user_hooks, at_input),
@@ -60,39 +68,39 @@ class ObserverRegistry:
     def _observe_list(
         self, running_pass: RunningPass, kind: str, hooks: list[Any], module: torch.nn.Module, node: int
     ) -> None:
-        stage, call = self._known.get(id(hooks)), self.owners.call_of(module, node)
-        if stage is None:
-            stage = self._known[id(hooks)] = HookListObserver(self.session, kind, hooks, node, call)
-            stage.install()
-        self._use(running_pass, stage)
+        dict_observer, call = self._observers_by_dict.get(id(hooks)), self.owners.call_at_node(module, node)
+        if dict_observer is None:
+            dict_observer = self._observers_by_dict[id(hooks)] = HookListObserver(self.session, kind, hooks, node, call)
+            dict_observer.install()
+        self._use(running_pass, dict_observer)
 
-    def _use(self, running_pass: RunningPass, stage: HookDictObserver) -> None:
-        if stage not in running_pass.stages:
-            running_pass.stages.add(stage)
-            stage.users += 1
-        for entry in stage.user_hooks() if len(stage.dict) > 1 else ():
-            running_pass.observer.checks_each = True
-            running_pass.observer.hooks.add(stage, entry)
+    def _use(self, running_pass: RunningPass, dict_observer: HookDictObserver) -> None:
+        if dict_observer not in running_pass.dict_observers:
+            running_pass.dict_observers.add(dict_observer)
+            dict_observer.users += 1
+        for entry in dict_observer.user_hooks() if len(dict_observer.dict) > 1 else ():
+            running_pass.observer.checks_each_gradient = True
+            running_pass.observer.hooks.add(dict_observer, entry)
 
     # -- hooks that are registered during a pass
 
     def is_observed(self, hooks: Any) -> bool:
-        """Whether observers stand in the dict ``hooks``."""
-        return id(hooks) in self._known
+        """Return whether there are observers in the dict ``hooks``."""
+        return id(hooks) in self._observers_by_dict
 
-    def registered(self, hooks: Any) -> None:
-        """A hook was added to the dict of a node on which no observers stand but that which stands on all."""
+    def node_hook_added(self, hooks: Any) -> None:
+        """Handle a hook that was added to a node's dict which holds at most the common observer."""
         with Uninterrupted():
             for running_pass in self.session.passes:
-                running_pass.node_observers.registered(running_pass, hooks)
+                running_pass.node_observers.hook_registered(running_pass, hooks)
 
     def reinstall(self, hooks: Any) -> None:
-        """A hook was added to a dict in which observers stand; stages already running are unaffected."""
+        """Reinstall the observers in a dict that got a hook. Iterations that are running are not affected."""
         with Uninterrupted():
-            self._known[id(hooks)].install()
+            self._observers_by_dict[id(hooks)].install()
         for running_pass in self.session.passes:
-            running_pass.observer.checks_each = True
+            running_pass.observer.checks_each_gradient = True
 
     def release(self, running_pass: RunningPass) -> None:
-        """A pass is over: the observers that no other pass uses are taken out."""
-        release(running_pass.stages, self._known)
+        """Remove the observers that no other pass uses, at the end of a pass."""
+        release_observers(running_pass.dict_observers, self._observers_by_dict)

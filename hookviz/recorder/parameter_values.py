@@ -1,4 +1,4 @@
-"""Large parameters, whose numbers a recording leaves unread unless a pass shows NaN or Inf."""
+"""Reads the numbers of large parameters, which a recording leaves unread unless a pass has NaN or Inf."""
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.graph_tensors import has_no_memory
@@ -8,49 +8,49 @@ from hookviz.trace.value_rows import get_stored_rows
 from hookviz.trace.values import get_norm_nan_inf
 
 
-def read_where_sick(trace: TraceData, snapshot: GraphSnapshot) -> None:
-    """Measure the leaves of a pass that were too large to be read, if the pass that is over shows NaN or Inf.
+def measure_unread_leaves(trace: TraceData, snapshot: GraphSnapshot) -> None:
+    """Measure the unread leaves of a pass that has ended, if it has NaN or Inf.
 
-    It shows in what a model returned, or in the gradient of such a leaf. A leaf that was written to since the pass
-    began is not what it was, and stays unread.
+    The NaN or Inf may be in the output of a model, or in the gradient of such a leaf. A leaf that was written to since
+    the pass began stays unread.
     """
-    if not snapshot.tensors.unread or not _sick(trace, snapshot):
+    if not snapshot.tensors.unread or not _shows_nonfinite(trace, snapshot):
         return
-    places = _leaves_of(trace, snapshot)
+    leaf_rows = _leaf_rows(trace, snapshot)
     for node, (reference, version) in snapshot.tensors.unread.items():
         leaf = reference()
         if leaf is not None and leaf._version == version and not has_no_memory(leaf):
             trace.values.append(measured(leaf, wait=True))
-            trace.tensors[places[node]] = trace.tensors[places[node]]._replace(data=len(trace.values) - 1)
+            trace.tensors[leaf_rows[node]] = trace.tensors[leaf_rows[node]]._replace(data=len(trace.values) - 1)
 
 
-def _leaves_of(trace: TraceData, snapshot: GraphSnapshot) -> dict[int, int]:
-    """Node → the place among ``trace.tensors`` of each leaf of a pass.
+def _leaf_rows(trace: TraceData, snapshot: GraphSnapshot) -> dict[int, int]:
+    """Map the node of each leaf of a pass to its index in ``trace.tensors``.
 
-    Rows of the pass around this one can stand between them: a hook may call ``retain_grad()`` on one of its tensors.
+    Rows of the enclosing pass may stand between them, since a hook may call ``retain_grad()`` on one of its tensors.
     """
-    places = range(snapshot.tensors.first, len(trace.tensors))
-    rows = ((place, trace.tensors[place]) for place in places)
-    return {row.node: place for place, row in rows if row.pass_id == snapshot.pass_id and row.leaf}
+    indices = range(snapshot.tensors.first, len(trace.tensors))
+    rows = ((index, trace.tensors[index]) for index in indices)
+    return {row.node: index for index, row in rows if row.pass_id == snapshot.pass_id and row.leaf}
 
 
-def _sick(trace: TraceData, snapshot: GraphSnapshot) -> bool:
-    """Whether a model returned NaN or Inf before this pass, or an unread leaf got such a gradient in it."""
+def _shows_nonfinite(trace: TraceData, snapshot: GraphSnapshot) -> bool:
+    """Return whether a model returned NaN or Inf before this pass, or an unread leaf got such a gradient in it."""
     for row in reversed(get_stored_rows(trace.rows, snapshot.first_row)):
         if type(row) is not StepRow or row.pass_id != snapshot.pass_id:
             continue
-        returned = row.kind == "forward" and row.call >= 0 and trace.calls[row.call].parent is None
-        written = row.kind in ("accumulate", "returned") and row.node in snapshot.tensors.unread
-        if (returned or written) and any(_bad(trace, index) for index in _several(row.after)):
+        is_model_output = row.kind == "forward" and row.call >= 0 and trace.calls[row.call].parent is None
+        got_gradient = row.kind in ("accumulate", "returned") and row.node in snapshot.tensors.unread
+        if (is_model_output or got_gradient) and any(_is_nonfinite(trace, index) for index in _as_tuple(row.after)):
             return True
     return False
 
 
-def _several(kept: object) -> tuple[object, ...]:
-    return kept if isinstance(kept, tuple) else (kept,)
+def _as_tuple(values: object) -> tuple[object, ...]:
+    return values if isinstance(values, tuple) else (values,)
 
 
-def _bad(trace: TraceData, index: object) -> bool:
+def _is_nonfinite(trace: TraceData, index: object) -> bool:
     if not isinstance(index, int):
         return False
     _, nan, inf = get_norm_nan_inf(trace.values[index])

@@ -1,4 +1,4 @@
-"""One backward pass: what the observers see in it, written down as steps."""
+"""Observes one backward pass: writes what its observers see as steps."""
 
 from typing import Any
 
@@ -6,165 +6,179 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.engine_order import next_node
 from hookviz.recorder.exception_tracker import exception_text
-from hookviz.recorder.fingerprint import Fingerprint, Gradients, one, value_of
+from hookviz.recorder.fingerprint import Fingerprint, Gradients, single_or_tuple, value_of
 from hookviz.recorder.gradient_flow import GradientFlow
 from hookviz.recorder.graph_owners import GraphOwners
-from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, Run, handed
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration, Observer, extract_gradients
 from hookviz.recorder.hook_registry import HookRegistry
-from hookviz.recorder.multi_grad_hooks import Received, received
+from hookviz.recorder.multi_grad_hooks import MultiGradInputs, collected_gradients
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 from hookviz.trace import NodeOutput, StepRow, TraceData
 from hookviz.trace.rows import Subject
 
-SMALL = 256
-"""In graphs with no more nodes than this hooks are expected that were registered unseen."""
+SMALL_GRAPH = 256
+"""In graphs with up to this many nodes hookviz also looks for hooks that were registered unseen."""
 
 
 class PassObserver(GradientFlow):
-    """What the observers of one pass report to: it writes down what hooks do, and how the pass ends."""
+    """Gets the reports of a pass's observers; writes what hooks do, and how the pass ends."""
 
     def __init__(self, trace: TraceData, snapshot: GraphSnapshot, owners: GraphOwners) -> None:
         super().__init__(trace, snapshot)
         self.hooks = HookRegistry(trace, snapshot.pass_id, owners)
         self.task: int | None = None
-        self.running: dict[HookDictObserver, Run[Fingerprint | None]] = {}
+        self.running: dict[HookDictObserver, HookIteration[Fingerprint | None]] = {}
         self.targets: list[NodeOutput] | None = None
-        """Where the gradients arrive that were asked for, if only some were, so that not every node runs."""
+        """Places of the gradients that were requested, if only some were; then not every node runs."""
         self._snapshot = snapshot
-        self._received: Received | None = None
-        """What the multi-grad hook that comes next is given."""
-        self._refused: int | None = None
-        """The first post-accumulate hook that returned something: torch runs them all before it refuses that."""
+        self._multi_grad_inputs: MultiGradInputs | None = None
+        """The inputs of the multi-grad hook that runs next."""
+        self._refused_hook: int | None = None
+        """The first post-accumulate hook that returned something. torch runs the others before it refuses that."""
 
     # -- what the observers report
 
-    def enter(self, stage: HookDictObserver, arguments: tuple[Any, ...]) -> list[Fingerprint | None]:
-        """The first observer of a stage was called: note all that happened before it."""
-        if stage.kind == "node_pre_hook":
-            return self._reach(stage.node, arguments[0])
-        if stage.kind == "node_post_hook":
-            self._given(stage.node, arguments[1])
-            if stage.node not in self._leaves:
-                return self._computed(stage.node, arguments[0], self._incoming.pop(stage.node, []))
-            self._accumulated(stage.node)
+    def enter(self, dict_observer: HookDictObserver, arguments: tuple[Any, ...]) -> list[Fingerprint | None]:
+        """Handle the first observer of a dict: record everything that happened before it."""
+        if dict_observer.kind == "node_pre_hook":
+            return self._collect_inputs(dict_observer.node, arguments[0])
+        if dict_observer.kind == "node_post_hook":
+            self._note_inputs(dict_observer.node, arguments[1])
+            if dict_observer.node not in self._leaves:
+                return self._log_compute(dict_observer.node, arguments[0], self._incoming.pop(dict_observer.node, []))
+            self._log_accumulate(dict_observer.node)
             return []
-        if stage.kind == "tensor_hook":
-            return [self._arrive((stage.node, stage.output), arguments[0])]
-        if stage.kind == "post_accumulate_hook":
-            self._accumulated(stage.node)
-        return [self._look.fingerprint(tensor) for tensor in handed(stage, arguments)]
+        if dict_observer.kind == "tensor_hook":
+            return [self._arrive((dict_observer.node, dict_observer.output), arguments[0])]
+        if dict_observer.kind == "post_accumulate_hook":
+            self._log_accumulate(dict_observer.node)
+        return [self._probe.fingerprint(tensor) for tensor in extract_gradients(dict_observer, arguments)]
 
-    def hook_follows(self, hook: Hook) -> None:
-        """``hook`` is called next. What a multi-grad hook has collected is gone after it: it is looked at now."""
-        found = unwrap_hook(hook)
-        given = received(hook, current_task()) if found is not None and found.waits else None
-        self._received = None if given is None else Received(self._look, *given)
+    def before_hook(self, hook: Hook) -> None:
+        """Read the collected gradients if ``hook``, which runs next, is a multi-grad hook.
 
-    def fired(
-        self, stage: HookDictObserver, entry: tuple[Any, Hook], run: Run[Fingerprint | None], arguments: tuple[Any, ...]
+        torch drops them after it.
+        """
+        unwrapped = unwrap_hook(hook)
+        collected = collected_gradients(hook, current_task()) if unwrapped is not None and unwrapped.waits else None
+        self._multi_grad_inputs = None if collected is None else MultiGradInputs(self._probe, *collected)
+
+    def hook_fired(
+        self,
+        dict_observer: HookDictObserver,
+        entry: tuple[Any, Hook],
+        iteration: HookIteration[Fingerprint | None],
+        arguments: tuple[Any, ...],
     ) -> Any:
-        """One of the user's hooks has run: compare what was there before it with what is there now."""
-        gradients = handed(stage, arguments)
-        count = len(arguments[1]) if stage.kind == "full_backward_hook" else len(gradients)
-        now, effect = self._look.compare(run.last[:count], gradients[:count])
-        # Behind the gradients comes grad_output, which nobody may change.
-        outputs, written = self._look.compare(run.last[count:], gradients[count:])
-        if not self.hooks.ran(entry[1]):
+        """Record that one of the user's hooks has run, by comparing the gradients before it with those after it."""
+        gradients = extract_gradients(dict_observer, arguments)
+        count = len(arguments[1]) if dict_observer.kind == "full_backward_hook" else len(gradients)
+        now, effect = self._probe.compare(iteration.last[:count], gradients[:count])
+        # After the gradients comes grad_output, which hooks may not change.
+        outputs, output_effect = self._probe.compare(iteration.last[count:], gradients[count:])
+        if not self.hooks.has_run(entry[1]):
             return now
-        hook = self.hooks.row(stage, entry)
+        hook = self.hooks.hook_number(dict_observer, entry)
         row = self.trace.hook_rows[hook]
-        before, after = [value_of(g) for g in run.last[:count]], [value_of(g) for g in now]
+        before, after = [value_of(g) for g in iteration.last[:count]], [value_of(g) for g in now]
         subject: Subject = "gradient"
-        if stage.kind == "post_accumulate_hook":
+        if dict_observer.kind == "post_accumulate_hook":
             subject = "data" if before[:1] == after[:1] and before != after else "gradient"
             before, after = ([x[1 if subject == "data" else 0]] for x in (before, after))
-            if self._refused is None and arguments[0] is not self._leaves[stage.node]():
-                self._refused = hook
-        if (effect, written) == ("kept", "edited"):
-            subject, effect = "grad_output", written
-            before, after = [value_of(g) for g in run.last[count:]], [value_of(g) for g in outputs]
+            if self._refused_hook is None and arguments[0] is not self._leaves[dict_observer.node]():
+                self._refused_hook = hook
+        if (effect, output_effect) == ("kept", "edited"):
+            subject, effect = "grad_output", output_effect
+            before, after = [value_of(g) for g in iteration.last[count:]], [value_of(g) for g in outputs]
         labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-        if row.kind == "multi_grad_hook" and self._received is not None:
-            before, after, others = self._received.since(before[0], after[0])
-            effect = effect if others == "kept" else others
-            names = self.hooks.names(entry[1], len(before))
+        if row.kind == "multi_grad_hook" and self._multi_grad_inputs is not None:
+            before, after, other_effect = self._multi_grad_inputs.compare_with_now(before[0], after[0])
+            effect = effect if other_effect == "kept" else other_effect
+            names = self.hooks.tensor_names(entry[1], len(before))
             labels = names, names
         step = self._log(
             row.kind,
-            stage.node,
-            stage.output,
+            dict_observer.node,
+            dict_observer.output,
             hook=hook,
-            place=self.hooks.place(stage, run.hooks, entry),
-            before=one(before),
-            after=one(after),
+            place=self.hooks.find_place(dict_observer, iteration.hooks, entry),
+            before=single_or_tuple(before),
+            after=single_or_tuple(after),
             effect=effect,
             parts=tuple((-1, 0, value_of(g)) for g in outputs),
             subject=subject,
-            call=self.hooks.call(stage, entry),
+            call=self.hooks.call_number(dict_observer, entry),
             labels=labels,
         )
-        edited = (now if effect == "edited" else []) + (outputs if written == "edited" else [])
+        edited = (now if effect == "edited" else []) + (outputs if output_effect == "edited" else [])
         self._edits += [(g.storage, step) for g in edited if g is not None and g.storage]
         return now + outputs
 
-    def ran(self, node: int, made: Gradients, given: Gradients) -> None:
-        """A node behind which no hook of a person's stands has made these gradients of those that it was given."""
+    def node_ran(self, node: int, outputs: Gradients, inputs: Gradients) -> None:
+        """Record that a node without hooks of the user's behind it has computed ``outputs`` from ``inputs``."""
         if node in self._leaves:
-            self._given(node, given)
-            self._accumulated(node)
+            self._note_inputs(node, inputs)
+            self._log_accumulate(node)
         else:
-            incoming = self._incoming.pop(node, []) if node in self.observed_in_front else self._reach(node, given)
-            self._send(node, self._computed(node, made, incoming))
+            incoming = (
+                self._incoming.pop(node, []) if node in self.observed_in_front else self._collect_inputs(node, inputs)
+            )
+            self._send(node, self._log_compute(node, outputs, incoming))
 
-    def leave(self, stage: HookDictObserver, last: list[Fingerprint | None]) -> None:
-        """The last observer of a stage was called: what it saw is what goes on from here."""
-        if stage.kind == "node_pre_hook":
-            self._incoming[stage.node] = last
-            self._computing = stage.node
-            if stage.node in self._leaves:
-                self._grad_before[stage.node] = value_of(self._leaf_grad(stage.node))
-        elif stage.kind == "node_post_hook":
-            self._send(stage.node, last)
-        elif stage.kind == "tensor_hook":
-            self._at[stage.node, stage.output] = last[0]
+    def leave(self, dict_observer: HookDictObserver, last: list[Fingerprint | None]) -> None:
+        """Handle the last observer of a dict: what it saw is what moves on."""
+        if dict_observer.kind == "node_pre_hook":
+            self._incoming[dict_observer.node] = last
+            self._computing = dict_observer.node
+            if dict_observer.node in self._leaves:
+                self._grad_before[dict_observer.node] = value_of(self._fingerprint_grad(dict_observer.node))
+        elif dict_observer.kind == "node_post_hook":
+            self._send(dict_observer.node, last)
+        elif dict_observer.kind == "tensor_hook":
+            self._arrived[dict_observer.node, dict_observer.output] = last[0]
 
-    # -- how it ended
+    # -- how the pass ended
 
-    def failed(self, error: BaseException) -> None:
-        """The pass raised: say which hook or node did, and keep no reference to the exception."""
+    def log_failure(self, error: BaseException) -> None:
+        """Record that the pass raised: name the hook or node that did, and keep no reference to the exception."""
         text = exception_text(error)
         if self.running:
-            stage, run = list(self.running.items())[-1]
-            later = [entry for entry in run.hooks[run.position + 1 :] if not isinstance(entry[1], Observer)]
-            hook, call = self.hooks.culprit(stage, later[0]) if later else (None, -1)
-            self._log("exception", stage.node, stage.output, hook=hook, error=text, call=call)
-        elif self._refused is not None:
-            row = self.trace.hook_rows[self._refused]
-            self._log("exception", row.node, row.output, hook=self._refused, error=text)
+            dict_observer, iteration = list(self.running.items())[-1]
+            remaining = [
+                entry for entry in iteration.hooks[iteration.position + 1 :] if not isinstance(entry[1], Observer)
+            ]
+            hook, call = self.hooks.find_culprit(dict_observer, remaining[0]) if remaining else (None, -1)
+            self._log("exception", dict_observer.node, dict_observer.output, hook=hook, error=text, call=call)
+        elif self._refused_hook is not None:
+            row = self.trace.hook_rows[self._refused_hook]
+            self._log("exception", row.node, row.output, hook=self._refused_hook, error=text)
         else:
-            self._log("exception", self._failing() if self._computing is None else self._computing, error=text)
+            self._log(
+                "exception", self._find_failing_node() if self._computing is None else self._computing, error=text
+            )
 
-    def _failing(self) -> int:
-        """The node that was about to run, or did, and what it was given; -1 if it cannot be found by elimination.
+    def _find_failing_node(self) -> int:
+        """Return the node that was about to run or running, and record its inputs; -1 if elimination does not find it.
 
-        What it was given is what was sent to it: where several gradients are summed up, an observer stands in front.
+        Its input is the gradient that was sent to it: in front of a node that sums several gradients stands an
+        observer.
         """
-        ran = {row.node for row in self.trace.rows[self._snapshot.first_row :] if self._is_run(row)}
+        ran = {row.node for row in self.trace.rows[self._snapshot.first_row :] if self._is_node_run(row)}
         if not (ran or self._incoming):  # the engine has not begun
             return -1
         node = next_node(self._snapshot, ran, {node for node, _ in self._sent}, self.targets)
         for place in sorted(place for place in self._sent if place[0] == node):
             sent = self._sent.pop(place)
-            if len(sent) == 1 and sent[0][0] >= 0:  # a seed that arrives alone has had its step
+            if len(sent) == 1 and sent[0][0] >= 0:  # a seed that arrives alone has its step already
                 ((source, slot, fingerprint),) = sent
                 self._rows.append_compact((self.number, *place, fingerprint.value, source, slot, fingerprint.value))
         return node
 
-    def _is_run(self, row: StepRow) -> bool:
+    def _is_node_run(self, row: StepRow) -> bool:
         return row.pass_id == self.number and row.kind in ("compute", "accumulate")
 
-    def returned(self, places: list[NodeOutput | None], gradients: Gradients) -> None:
-        """``torch.autograd.grad`` gives back ``gradients`` for the tensors at ``places``."""
+    def log_returned(self, places: list[NodeOutput | None], gradients: Gradients) -> None:
+        """Record the ``gradients`` that ``torch.autograd.grad`` returns for the tensors at ``places``."""
         for place, gradient in zip(places, gradients, strict=True):
             if place is None:
                 continue
@@ -172,7 +186,7 @@ class PassObserver(GradientFlow):
             if place in self._sent:
                 fingerprint = self._arrive(place, gradient)
             elif gradient is not None:
-                fingerprint = self._look.fingerprint(gradient)
+                fingerprint = self._probe.fingerprint(gradient)
             if place in self._retained:
                 self._retain(place, fingerprint)
             self._log("returned", *place, after=value_of(fingerprint))

@@ -1,4 +1,4 @@
-"""Whose turn it is: of the passes of a long run, every n-th is recorded, with the forward before it."""
+"""Chooses the passes to record: every n-th pass of a long run, with the forward before it."""
 
 import threading
 from collections import Counter
@@ -9,10 +9,10 @@ from hookviz.support.messages import say
 
 
 def checked_every(every: int) -> int:
-    """``every`` as it was given, once it is seen to be a number of passes.
+    """Return ``every`` if it is a valid number of passes.
 
     Raises:
-        TypeError: it is no whole number.
+        TypeError: it is not a whole number.
         ValueError: it is less than 1.
     """
     if isinstance(every, bool) or not isinstance(every, int):
@@ -22,45 +22,45 @@ def checked_every(every: int) -> int:
     return every
 
 
-def outermost() -> bool:
-    """Whether a pass that begins here is one of its own, rather than part of the one in which it is begun."""
+def is_outermost() -> bool:
+    """Return whether a pass that begins here is a pass of its own, not part of a pass that is running."""
     task: int = current_task()
     return task == -1
 
 
 class PassSampler:
-    """Counts the passes of each thread. A pass that a hook begins, or checkpointing, is part of the one around it."""
+    """Counts the passes of each thread. A pass that a hook or checkpointing starts is part of the enclosing one."""
 
     def __init__(self, every: int = 1) -> None:
         self.every = every
-        self._begun: Counter[int] = Counter()
-        self._on: dict[int, bool] = {}
-        """Whether the last pass that began in a thread is recorded."""
+        self._begun_passes: Counter[int] = Counter()
+        self._is_recorded: dict[int, bool] = {}
+        """Thread → whether its last pass is recorded."""
 
     def begin(self) -> bool:
-        """A pass begins in this thread: whether it is recorded."""
-        here = threading.get_ident()
-        if outermost():
-            self._on[here] = self._begun[here] % self.every == 0
-            self._begun[here] += 1
-        return self._on.get(here, True)
+        """Count a pass that begins in this thread, and return whether it is recorded."""
+        thread = threading.get_ident()
+        if is_outermost():
+            self._is_recorded[thread] = self._begun_passes[thread] % self.every == 0
+            self._begun_passes[thread] += 1
+        return self._is_recorded.get(thread, True)
 
-    def on(self) -> bool:
-        """Whether what is called in this thread belongs to a pass that is recorded: the next one, or the one it is in.
+    def is_recording(self) -> bool:
+        """Return whether a call in this thread belongs to a recorded pass: the running one, or else the next one.
 
-        It is asked at every call of a module, also where nothing is recorded.
+        This runs at every module call, recorded or not.
         """
         if self.every == 1:
             return True
-        here = threading.get_ident()
-        return self._begun[here] % self.every == 0 if outermost() else self._on.get(here, True)
+        thread = threading.get_ident()
+        return self._begun_passes[thread] % self.every == 0 if is_outermost() else self._is_recorded.get(thread, True)
 
-    def after(self) -> bool:
-        """Whether the step of an optimizer belongs to a pass that is recorded: the last one."""
-        return self.every == 1 or self._on.get(threading.get_ident(), True)
+    def was_recorded(self) -> bool:
+        """Return whether the last pass is recorded; an optimizer step belongs to that pass."""
+        return self.every == 1 or self._is_recorded.get(threading.get_ident(), True)
 
     def add_notes(self, notes: Notes) -> None:
-        """Note what was left out."""
-        for begun in self._begun.values() if self.every > 1 else ():
+        """Note how many passes were left out."""
+        for begun in self._begun_passes.values() if self.every > 1 else ():
             recorded = -(-begun // self.every)
             notes.say("note.every", every=self.every, recorded=recorded, begun=begun)

@@ -1,4 +1,7 @@
-"""The backward passes of a recording: observers go into the graph before each pass, and come out after it."""
+"""Tracks the backward passes of a recording.
+
+Observers are put into the graph before each pass and removed after it.
+"""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -18,14 +21,14 @@ from hookviz.recorder.fingerprint import Gradients
 from hookviz.recorder.grad_scaler import ScaleTracker
 from hookviz.recorder.late_hooks import LateHooks
 from hookviz.recorder.node_observers import NodeObservers
-from hookviz.recorder.notes import packed
+from hookviz.recorder.notes import saved_tensors_are_packed
 from hookviz.recorder.observer_registry import ObserverRegistry
-from hookviz.recorder.parameter_values import read_where_sick
-from hookviz.recorder.pass_observer import SMALL
-from hookviz.recorder.pass_sampler import outermost
+from hookviz.recorder.parameter_values import measure_unread_leaves
+from hookviz.recorder.pass_observer import SMALL_GRAPH
+from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.retention import Retention
 from hookviz.recorder.running_pass import RunningPass
-from hookviz.recorder.saved_tensors import ROOM, SavedTensors
+from hookviz.recorder.saved_tensors import MAX_SAVED_NUMBERS, SavedTensors
 from hookviz.recorder.session import Session
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.interrupts import Uninterrupted
@@ -33,7 +36,7 @@ from hookviz.trace import Note
 
 
 class PassTracker:
-    """Observes each backward pass of a recording from its beginning to its end. None of this may raise."""
+    """Observes each backward pass from begin to end. None of its methods may raise."""
 
     def __init__(
         self,
@@ -51,30 +54,30 @@ class PassTracker:
         self.saved_tensors = SavedTensors()
         self.observers = ObserverRegistry(session, calls.owners)
         self.late_hooks = LateHooks(self.observers, session.passes)
-        self.packs = packed()
-        """Whether hooks may pack what nodes save."""
+        self.packs_saved_tensors = saved_tensors_are_packed()
+        """Whether hooks may pack the tensors that nodes save."""
         self._fetched = 0
-        """How many values of the trace are no longer on a device."""
+        """Number of values at the start of the trace that are no longer on a device."""
         self._last_begun = 0
-        """How many steps there were when the last pass began."""
+        """Number of steps when the last pass began."""
         self._first_node: int = next_sequence_number()
-        """The number of the first node that could be made while this records."""
-        self._made = self._first_node
-        """The number of the first node that could be made since the last pass began."""
+        """Sequence number of the first node that could be made since the recording began."""
+        self._next_node = self._first_node
+        """Sequence number of the first node that could be made since the last pass began."""
 
     # -- a pass begins
 
     def begin(self, roots: Sequence[Any], gradients: Gradients, *flags: Any, **named: Any) -> RunningPass | None:
-        """Put observers into the graph below ``roots``; None where the pass has to run unobserved."""
+        """Put observers into the graph below ``roots``; return None if the pass has to run unobserved."""
         self._end_interrupted()
         other_thread = threading.get_ident() != self.session.thread
-        if not self.session.sampler.begin() or (other_thread and not self._concerns(roots)):
+        if not self.session.sampler.begin() or (other_thread and not self._passes_through_models(roots)):
             return None
         inputs = flags[2] if len(flags) > 2 else named.get("inputs", ())
         running_pass = None
         try:
             with Uninterrupted(), self.session.lock:
-                running_pass = self._open(roots, gradients, inputs or ())
+                running_pass = self._open_pass(roots, gradients, inputs or ())
         except BaseException:
             if running_pass is not None:
                 self.end(running_pass)
@@ -82,30 +85,30 @@ class PassTracker:
         return running_pass
 
     def _end_interrupted(self) -> None:
-        """Where an interrupt has kept a pass of this thread from being ended, end it before the next one begins."""
-        if self.session.passes and outermost():
-            for running_pass in self.session.passes.here():
+        """End a pass of this thread that an interrupt has kept from being ended, before the next pass begins."""
+        if self.session.passes and is_outermost():
+            for running_pass in self.session.passes.in_this_thread():
                 self.end(running_pass)
 
-    def _concerns(self, roots: Sequence[Any]) -> bool:
-        """Whether a pass in another thread goes through a model that was given."""
+    def _passes_through_models(self, roots: Sequence[Any]) -> bool:
+        """Return whether a pass in another thread goes through one of the given models."""
         with suppress(Exception), self.session.lock, DisableTorchFunction(), hidden_from_tools():
             nodes = graph.walk([node for node, _ in map(graph.edge_of, roots) if node is not None])
-            found = bool(self.owners.owners(nodes))
+            concerns_models = bool(self.owners.find_owners(nodes))
             graph.release(nodes)
-            return found
+            return concerns_models
         return False
 
-    def _open(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:
+    def _open_pass(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:
         node_observers = NodeObservers(self.session, self.observers, self.late_hooks)
         running_pass = RunningPass(self.trace, self.owners, self.numbering, node_observers)
-        # The forward steps of a pass carry its number as soon as the pass before it has begun.
+        # Forward steps get the number of the next pass as soon as the previous pass has begun.
         running_pass.snapshot.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         running_pass.earlier_exception = self.session.exceptions.enter()
-        self.retention.begins(running_pass.snapshot.pass_id)
+        self.retention.pass_begins(running_pass.snapshot.pass_id)
         try:
-            with DisableTorchFunction(), hidden_from_tools(), self._uncollected(running_pass):
-                self._observe(running_pass, roots, gradients, inputs)
+            with DisableTorchFunction(), hidden_from_tools(), self._gc_paused_if_large(running_pass):
+                self._observe_graph(running_pass, roots, gradients, inputs)
         except graph.TooDeep:
             self.end(running_pass)
             self.session.report_unobserved(Note.of("trace.deep", deepest=f"{graph.DEEPEST:,}"))
@@ -119,27 +122,27 @@ class PassTracker:
             raise
         return running_pass
 
-    def _uncollected(self, running_pass: RunningPass) -> AbstractContextManager[None]:
-        """Keeps the collector from running where a pass begins through many nodes, judged by their numbers."""
-        made: int = next_sequence_number()
-        running_pass.large, self._made = made - self._made > SMALL, made
-        return gc_paused() if running_pass.large else nullcontext()
+    def _gc_paused_if_large(self, running_pass: RunningPass) -> AbstractContextManager[None]:
+        """Pause the garbage collector while a pass with many nodes begins; their sequence numbers tell how many."""
+        next_node: int = next_sequence_number()
+        running_pass.is_large, self._next_node = next_node - self._next_node > SMALL_GRAPH, next_node
+        return gc_paused() if running_pass.is_large else nullcontext()
 
-    def _observe(
+    def _observe_graph(
         self, running_pass: RunningPass, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]
     ) -> None:
-        """Write the graph into the trace, put the observers in place, and note what goes in at the roots."""
+        """Write the graph into the trace, install the observers, and record the seeds."""
         snapshot, observer = running_pass.snapshot, running_pass.observer
         self.session.notes.add_saved_tensor_hooks()
-        places = snapshot.take(roots, self._names(), self._only)
-        self.module_filter.nodes, self.module_filter.observed = snapshot.counts
+        places = snapshot.take(roots, self._tensor_names(), self._followed_nodes)
+        self.module_filter.node_count, self.module_filter.observed_count = snapshot.counts
         self.sweep()
         self.late_hooks.mark_retained(snapshot)
-        observer.checks_each = len(snapshot.nodes) <= SMALL
+        observer.checks_each_gradient = len(snapshot.nodes) <= SMALL_GRAPH
         self.session.attempt(self.saved_tensors.capture, snapshot)
         self.session.attempt(self.scales.mark_pass, snapshot)
         self.session.attempt(self.ranks.pass_begins, running_pass)
-        self.owners.write(snapshot)
+        self.owners.write_owners(snapshot)
         self._observe_hooks(running_pass)
         self.session.passes.add(running_pass)
         self.session.passes.nodes_got_hooks = False
@@ -154,92 +157,98 @@ class PassTracker:
         """Put observers between the hooks of tensors, behind the nodes, and between the hooks of modules."""
         snapshot = running_pass.snapshot
         unknown = self._may_have_unknown_hooks(snapshot)
-        for found in snapshot.hooks_of_tensors(self.late_hooks.dicts, search=unknown or self.packs):
-            self.observers.observe(running_pass, *found)
+        for hook_dict in snapshot.hooks_of_tensors(self.late_hooks.dicts, search=unknown or self.packs_saved_tensors):
+            self.observers.observe(running_pass, *hook_dict)
         for hook in snapshot.unpack_hooks.values():
             self.session.notes.add_packing_hook(hook)
-        everywhere = unknown or self._eliminates_no_node(snapshot)
+        everywhere = unknown or self._cannot_eliminate_nodes(snapshot)
         running_pass.node_observers.install(running_pass, everywhere=everywhere)
         self.observers.observe_modules(running_pass)
 
     @property
-    def _only(self) -> Only | None:
-        """What says which nodes are looked at, if not all are."""
-        return None if self.module_filter.patterns is None else self.owners.chosen
+    def _followed_nodes(self) -> Only | None:
+        """The function that selects the nodes to observe; None for all nodes."""
+        return None if self.module_filter.patterns is None else self.owners.followed_nodes
 
-    def _names(self) -> dict[str, torch.Tensor]:
-        """Name → tensor: those given by hand, parameters under their modules' names, and variables."""
-        found = graph.variables(graph.caller())
-        # Of two names for one tensor the first counts; of two tensors under one name, too. A loop over all parameters
-        # leaves a variable behind that holds the last of them: the module's name says more.
+    def _tensor_names(self) -> dict[str, torch.Tensor]:
+        """Return name → tensor, from the given names, the modules' parameters and the caller's variables."""
+        variables = graph.variables(graph.caller())
+        # The first of two names for one tensor counts, and the first of two tensors with one name. A loop over all
+        # parameters leaves a variable behind that holds the last of them: the name from the module is better.
         names = dict(self.names)
-        for source in (self.ranks.names(), self.calls.modules.parameters(), found):
+        for source in (self.ranks.gathered_parameters(), self.calls.modules.named_parameters(), variables):
             for name, tensor in source.items():
                 names.setdefault(name, tensor)
         return names
 
     def _may_have_unknown_hooks(self, snapshot: GraphSnapshot) -> bool:
-        """Whether hooks may be there that were registered unseen: before the recording, or in a pass left out."""
-        older = snapshot.oldest < self._first_node
-        return older or self.session.sampler.every > 1 or self.owners.made.several()
+        """Return whether hooks may have been registered unseen.
 
-    def _eliminates_no_node(self, snapshot: GraphSnapshot) -> bool:
-        """Whether a node that fails could not be found by elimination: not all are seen, or several run at once."""
+        That is so before the recording, in a pass that was left out, and in other threads.
+        """
+        is_older = snapshot.oldest < self._first_node
+        return is_older or self.session.sampler.every > 1 or self.owners.node_owners.has_several_threads()
+
+    def _cannot_eliminate_nodes(self, snapshot: GraphSnapshot) -> bool:
+        """Return whether elimination cannot find a failing node.
+
+        That is so if not all nodes are observed, or if several run at once.
+        """
         on_devices: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-        return len(snapshot.nodes) < len(snapshot.walked) or on_devices or self.ranks.several()
+        return len(snapshot.nodes) < len(snapshot.walked) or on_devices or self.ranks.is_distributed()
 
     # -- a pass ends
 
-    def returned(self, running_pass: RunningPass, gradients: Any) -> None:
-        """The pass has run; ``autograd.grad`` has its result."""
+    def pass_returned(self, running_pass: RunningPass, gradients: Any) -> None:
+        """Record that the pass has returned; the result of ``autograd.grad`` is ``gradients``."""
         self.session.exceptions.leave(running_pass.earlier_exception)
         self.session.guard(self.ranks.pass_ended)
         inputs = running_pass.inputs
         if inputs and isinstance(gradients, tuple) and len(gradients) == len(inputs):
-            self.session.guard(running_pass.observer.returned, inputs, gradients)
+            self.session.guard(running_pass.observer.log_returned, inputs, gradients)
 
-    def raised(self, running_pass: RunningPass, error: BaseException) -> None:
-        """The pass has raised: what was seen of it stays, and the last step names what ended it."""
+    def pass_raised(self, running_pass: RunningPass, error: BaseException) -> None:
+        """Record that the pass has raised ``error``. The last step names the hook or node that did."""
         with suppress(Exception), self.session.lock:
             if self.session.exceptions.is_new(error):
-                running_pass.observer.failed(error)
+                running_pass.observer.log_failure(error)
 
     def end(self, running_pass: RunningPass) -> None:
-        """Take every observer of this pass out and let go of its nodes."""
-        with Uninterrupted(), self.session.lock, gc_paused() if running_pass.large else nullcontext():
+        """Remove all observers of this pass and release its nodes."""
+        with Uninterrupted(), self.session.lock, gc_paused() if running_pass.is_large else nullcontext():
             running_pass.node_observers.uninstall()
             self.observers.release(running_pass)
             running_pass.snapshot.release()
-            running_pass.wake()
+            running_pass.resume()
             self.session.passes.remove(running_pass)
-        self.session.guard(self._ended, running_pass.snapshot)
+        self.session.guard(self._after_pass, running_pass.snapshot)
 
-    def _ended(self, snapshot: GraphSnapshot) -> None:
+    def _after_pass(self, snapshot: GraphSnapshot) -> None:
         self.session.attempt(self.fetch_values)
-        self.session.attempt(read_where_sick, self.trace, snapshot)
-        self.session.attempt(self.retention.check)
+        self.session.attempt(measure_unread_leaves, self.trace, snapshot)
+        self.session.attempt(self.retention.trim_if_needed)
 
     def fetch_values(self) -> None:
-        """Bring over the values that are still on a device."""
+        """Fetch the values that are still on a device."""
         self._fetched = fetch_pending(self.trace.values, self._fetched)
 
-    # -- what is remembered of nodes and tensors
+    # -- marks on nodes and tensors
 
     def sweep(self) -> None:
-        """Let go of what was stored on nodes that are gone."""
-        for marks in (self.owners.made, self.scales, self.late_hooks):
+        """Release what was stored on nodes that no longer exist."""
+        for marks in (self.owners.node_owners, self.scales, self.late_hooks):
             marks.sweep()
 
     def renumber(self, nodes: Mapping[int, int]) -> None:
-        """Passes were dropped: the nodes that are left have new numbers (old → new)."""
-        self.saved_tensors.room = ROOM
+        """Renumber the nodes (old → new), because passes were dropped."""
+        self.saved_tensors.numbers_left = MAX_SAVED_NUMBERS
         self.numbering.renumber(nodes)
-        self.late_hooks.forget()
+        self.late_hooks.forget_dead_hooks()
         self._last_begun = 0
-        self._fetched = 0  # values have moved up, also those that are still on a device
+        self._fetched = 0  # values moved, including those that are still on a device
 
     def close(self) -> None:
-        """End the passes that still run and leave no mark on any node."""
+        """End the passes that still run, and remove all marks from nodes."""
         for running_pass in reversed(list(self.session.passes)):
             self.end(running_pass)
         self.late_hooks.close()

@@ -1,4 +1,4 @@
-"""What is copied or pickled while a module call runs holds none of the observers that stand in its hook dicts then."""
+"""Keeps observers out of copies and pickles that are made while a module call runs."""
 
 import copy
 import sys
@@ -7,41 +7,41 @@ from typing import Any
 
 from hookviz.recorder.hook_observer import Observer
 
-_without: dict[int, OrderedDict[Any, Any]] = {}
-"""``id`` of a dict with observers → the same without, one and the same for the module and for its handles."""
+_cleaned: dict[int, OrderedDict[Any, Any]] = {}
+"""``id`` of a dict with observers → a copy without them, which a module and its handles share."""
 
 
-def forget() -> None:
-    """Nothing is recorded any more."""
-    _without.clear()
+def clear_cache() -> None:
+    """Forget the copies, because no recording is open."""
+    _cleaned.clear()
 
 
 def clean_module(state: dict[str, Any]) -> dict[str, Any]:
-    """The state of a module as it would be without recording; a shallow copy shares the dicts, and is left so."""
-    if not _shallow():
-        state.update((name, without(hooks)) for name, hooks in list(state.items()) if "hooks" in name)
+    """Return the state of a module without observers; leave that of a shallow copy, which shares the dicts."""
+    if not _is_shallow_copy():
+        state.update((name, without_observers(hooks)) for name, hooks in list(state.items()) if "hooks" in name)
     return state
 
 
 def clean_handle(state: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The state of a handle, which holds the dicts that its hook is in."""
-    if _shallow():
+    """Return the state of a handle without observers in the dicts that hold its hook."""
+    if _is_shallow_copy():
         return state
     hooks, number, *more = state
-    return (without(hooks), number, *(tuple(map(without, dicts)) for dicts in more))
+    return (without_observers(hooks), number, *(tuple(map(without_observers, dicts)) for dicts in more))
 
 
-def _shallow() -> bool:
-    """Whether ``copy.copy`` has asked for the state."""
+def _is_shallow_copy() -> bool:
+    """Return whether ``copy.copy`` requested the state."""
     return sys._getframe(3).f_code is copy.copy.__code__
 
 
-def without(hooks: Any) -> Any:
-    """A dict of hooks without observers: itself, if it has none."""
+def without_observers(hooks: Any) -> Any:
+    """Return a hook dict without observers: a copy, or the dict itself if it has none."""
     if not isinstance(hooks, OrderedDict) or not any(isinstance(key, Observer) for key in hooks):
         return hooks
-    theirs = OrderedDict((key, hook) for key, hook in hooks.items() if not isinstance(key, Observer))
-    known = _without.get(id(hooks))
-    if known is None or list(known.items()) != list(theirs.items()):
-        known = _without[id(hooks)] = theirs
-    return known
+    user_hooks = OrderedDict((key, hook) for key, hook in hooks.items() if not isinstance(key, Observer))
+    copied = _cleaned.get(id(hooks))
+    if copied is None or list(copied.items()) != list(user_hooks.items()):
+        copied = _cleaned[id(hooks)] = user_hooks
+    return copied

@@ -1,4 +1,4 @@
-"""What a module is given and what it returns: tensors and other things, each under the path that leads to it."""
+"""Flattens the arguments and outputs of modules into leaves, each with the path that leads to it."""
 
 import dataclasses
 import inspect
@@ -14,124 +14,125 @@ from hookviz.support.printable import truncate
 from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import ValueRow
 
-DEEP, MANY = 6, 64
-"""How deep containers are opened, and into how many things one is taken apart; a last thing counts those left out."""
+MAX_DEPTH, MAX_PARTS = 6, 64
+"""How deep containers are opened, and into how many parts; one more part counts those left out."""
 
-_SPOKEN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
-"""Types whose ``repr`` runs no code of anybody's and says it all."""
+_SAFE_REPR_TYPES = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
+"""Types whose ``repr`` runs no code of the user's and is complete."""
 
 
-class Leaf(NamedTuple):
-    """A thing in a structure at one moment, seen without holding it."""
+class PytreeLeaf(NamedTuple):
+    """A leaf of a structure at one moment, without holding it."""
 
     label: str
     fingerprint: Fingerprint | None
-    """Of a tensor; None for anything else."""
+    """The fingerprint of a tensor; None for other objects."""
     identity: int
     value: int
-    """Its number among the values of the trace."""
+    """The number of its value in the trace."""
 
 
-def arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """(label, thing) for everything a module is called with, under the names that its ``forward`` gives them."""
-    names = _parameters(getattr(type(module), "forward", None))  # a scripted one has none
+def labelled_arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield (label, object) for the leaves of a module's arguments, labelled by the parameters of its ``forward``."""
+    # A scripted module has no Python ``forward``.
+    names = _forward_parameter_names(getattr(type(module), "forward", None))
     args = args if isinstance(args, tuple) else (args,)
-    for i, thing in enumerate(args):
-        yield from leaves(names[i] if i < len(names) else f"args[{i}]", thing)
-    for name, thing in kwargs.items():
-        yield from leaves(name, thing)
+    for i, item in enumerate(args):
+        yield from labelled_leaves(names[i] if i < len(names) else f"args[{i}]", item)
+    for name, item in kwargs.items():
+        yield from labelled_leaves(name, item)
 
 
-_PARAMETERS: WeakKeyDictionary[Any, tuple[str, ...]] = WeakKeyDictionary()
-"""Weak, since a function keeps all that it refers to."""
+_parameter_names_cache: WeakKeyDictionary[Any, tuple[str, ...]] = WeakKeyDictionary()
+"""Weak keys, since a function keeps everything that it refers to alive."""
 
 
-def _parameters(forward: Any) -> tuple[str, ...]:
-    """The positional parameters of a module's ``forward``, less ``self``."""
+def _forward_parameter_names(forward: Any) -> tuple[str, ...]:
+    """Return the names of the positional parameters of a module's ``forward``, without ``self``."""
     with suppress(KeyError, TypeError):
-        return _PARAMETERS[forward]
+        return _parameter_names_cache[forward]
     try:
         parameters = list(inspect.signature(forward).parameters.values())[1:]
-    except Exception:  # a class may say of itself what it likes
+    except Exception:  # a class may define its own ``__signature__``
         return ()
     names = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
     with suppress(TypeError):
-        _PARAMETERS[forward] = names
+        _parameter_names_cache[forward] = names
     return names
 
 
-def leaves(label: str, thing: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """(label, thing) for each thing in nested tuples, lists, dicts and dataclasses.
+def labelled_leaves(label: str, item: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield (label, object) for each leaf of nested tuples, lists, dicts and dataclasses.
 
-    >>> list(leaves("x", {"a": (1, 2)}))
+    >>> list(labelled_leaves("x", {"a": (1, 2)}))
     [("x['a'][0]", 1), ("x['a'][1]", 2)]
     """
-    parts = _parts(thing) if type(thing) is not torch.Tensor and depth < DEEP else None
+    parts = _container_parts(item) if type(item) is not torch.Tensor and depth < MAX_DEPTH else None
     if parts is None:
-        yield label, thing
+        yield label, item
         return
-    for path, part in parts[:MANY]:
-        yield from leaves(f"{label}{path}", part, depth + 1)
-    if len(parts) > MANY:
-        yield f"{label}[…]", _More(len(parts) - MANY)
+    for path, part in parts[:MAX_PARTS]:
+        yield from labelled_leaves(f"{label}{path}", part, depth + 1)
+    if len(parts) > MAX_PARTS:
+        yield f"{label}[…]", _More(len(parts) - MAX_PARTS)
 
 
 class _More(int):
-    """So many things that are not taken apart."""
+    """The number of parts that are left out."""
 
 
-class _Unread(str):
-    """A thing that cannot be read, by the exception that says so."""
+class _Unreadable(str):
+    """The name of the exception that reading a field raised."""
 
 
-def _parts(thing: Any) -> list[tuple[str, Any]] | None:
-    """(path, part) for each part of a container; None for anything else, for an empty one, and where it refuses."""
+def _container_parts(item: Any) -> list[tuple[str, Any]] | None:
+    """Return (path, part) for each part of a container; None for an empty one, for other objects, and on an error."""
     try:
-        return None if isinstance(thing, torch.Size) or not thing_has_parts(thing) else _taken_apart(thing)
-    except Exception:  # a class of a person's has its own code for this
+        return None if isinstance(item, torch.Size) or not is_container(item) else _open_container(item)
+    except Exception:  # container classes of the user's run their own code
         return None
 
 
-def _taken_apart(thing: Any) -> list[tuple[str, Any]]:
-    if isinstance(thing, (tuple, list)):
-        names = getattr(thing, "_fields", None)
-        return [(f".{names[i]}" if names else f"[{i}]", part) for i, part in enumerate(thing)]
-    if isinstance(thing, dict):
-        return [(f"[{_key(key)}]", part) for key, part in thing.items()]
-    return [(f".{field.name}", _field(thing, field.name)) for field in dataclasses.fields(thing)]
+def _open_container(item: Any) -> list[tuple[str, Any]]:
+    if isinstance(item, (tuple, list)):
+        names = getattr(item, "_fields", None)
+        return [(f".{names[i]}" if names else f"[{i}]", part) for i, part in enumerate(item)]
+    if isinstance(item, dict):
+        return [(f"[{_key_text(key)}]", part) for key, part in item.items()]
+    return [(f".{field.name}", _field_value(item, field.name)) for field in dataclasses.fields(item)]
 
 
-def _field(thing: Any, name: str) -> Any:
-    """A field of a dataclass, which may be computed when it is asked for."""
+def _field_value(item: Any, name: str) -> Any:
+    """Return the value of a dataclass field, which may be computed on access."""
     try:
-        return getattr(thing, name)
+        return getattr(item, name)
     except Exception as error:
-        return _Unread(type(error).__name__)
+        return _Unreadable(type(error).__name__)
 
 
-def thing_has_parts(thing: Any) -> bool:
-    """Whether ``thing`` is a container that can be taken apart without running anybody's code."""
-    if isinstance(thing, (tuple, list, dict)):
-        return len(thing) > 0
-    return dataclasses.is_dataclass(thing) and not isinstance(thing, type)
+def is_container(item: Any) -> bool:
+    """Return whether ``item`` is a non-empty container that can be opened without running the user's code."""
+    if isinstance(item, (tuple, list, dict)):
+        return len(item) > 0
+    return dataclasses.is_dataclass(item) and not isinstance(item, type)
 
 
-def _key(key: Any) -> str:
-    return repr(key) if isinstance(key, _SPOKEN) else f"<{type(key).__name__}>"
+def _key_text(key: Any) -> str:
+    return repr(key) if isinstance(key, _SAFE_REPR_TYPES) else f"<{type(key).__name__}>"
 
 
-def row_of(thing: Any) -> ValueRow:
-    """What a trace keeps of a thing that is not a tensor: what it is, in its own words where they are safe to ask for.
+def object_row(item: Any) -> ValueRow:
+    """Return the row of a value that is not a tensor: its type, and its ``repr`` if that is safe to call.
 
-    >>> row_of(0.5)[-1].text
+    >>> object_row(0.5)[-1].text
     '0.5'
     """
-    if isinstance(thing, _More):
-        return ((), type(thing).__name__, "", None, None, Note.of("value.more", count=int(thing)))
-    if isinstance(thing, _Unread):
-        return ((), "", "", None, None, Note.of("value.unknown", why=str(thing)))
-    if isinstance(thing, (tuple, list, dict)) or type(thing) in _SPOKEN:
-        text = repr(thing) if type(thing) in (*_SPOKEN, tuple, list, dict) and not thing_has_parts(thing) else "…"
+    if isinstance(item, _More):
+        return ((), type(item).__name__, "", None, None, Note.of("value.more", count=int(item)))
+    if isinstance(item, _Unreadable):
+        return ((), "", "", None, None, Note.of("value.unknown", why=str(item)))
+    if isinstance(item, (tuple, list, dict)) or type(item) in _SAFE_REPR_TYPES:
+        text = repr(item) if type(item) in (*_SAFE_REPR_TYPES, tuple, list, dict) and not is_container(item) else "…"
     else:
-        text = f"<{type(thing).__name__}>"
-    return ((), type(thing).__name__, "", None, None, Note.verbatim(truncate(text, 80)))
+        text = f"<{type(item).__name__}>"
+    return ((), type(item).__name__, "", None, None, Note.verbatim(truncate(text, 80)))

@@ -1,4 +1,4 @@
-"""One recording: the parts that it is made of, and in which order they begin and end."""
+"""One recording: its components, and the order in which they begin and end."""
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.distributed import RankTracker
 from hookviz.recorder.grad_scaler import ScaleTracker
-from hookviz.recorder.module_call import Call
+from hookviz.recorder.module_call import ModuleCall
 from hookviz.recorder.module_filter import ModuleFilter
 from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.recorder.pass_tracker import PassTracker
@@ -23,7 +23,7 @@ from hookviz.trace.dropped_passes import NewNumbers
 
 
 class Recording:
-    """Observes the module calls, backward passes and optimizer steps of one thread into one trace."""
+    """Records the module calls, backward passes and optimizer steps of one thread into one trace."""
 
     def __init__(
         self,
@@ -36,26 +36,28 @@ class Recording:
     ) -> None:
         self.trace, self.session = trace, Session(trace, every)
         self.thread, self.sampler = self.session.thread, self.session.sampler
-        self.within: weakref.ref[object] | None = None
-        """The ``with`` statement whose block this records: once it is gone, the recording is over."""
+        self.with_statement: weakref.ref[object] | None = None
+        """The ``with`` statement of the recording; once it no longer exists, the recording has ended."""
         self.missed_passes = False
-        """Whether a pass ran in a thread that no recording followed."""
+        """Whether a pass ran in a thread that no recording follows."""
         self.calls = CallTracker(self.session, models, ModuleFilter(models, only))
         self.optimizers = OptimizerTracker(self.session)
         self.scales = ScaleTracker(self.session, self.optimizers)
         self.ranks = RankTracker(self.session, self.calls)
-        self.retention = Retention(trace, keep, self.session.notes, idle=self._idle, moved=self._renumber)
+        self.retention = Retention(trace, keep, self.session.notes, is_idle=self._is_idle, on_renumber=self._renumber)
         self.passes = PassTracker(self.session, names, self.calls, self.scales, self.ranks, self.retention)
         self._unobserved = UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers, tuple(models))
 
     def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
-        """Call one of our own functions; a fault in it must not reach the user."""
+        """Call one of our own functions, and report its exceptions instead of raising them to the user."""
         return self.session.guard(act, *arguments)
 
     # -- a module is called; none of this may raise
 
-    def begin_call(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
-        """``module`` is called; None where the call cannot be observed."""
+    def begin_call(
+        self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> ModuleCall | None:
+        """Begin a call of ``module``; return None if the call cannot be observed."""
         session = self.session
         try:
             with session.lock, DisableTorchFunction(), hidden_from_tools():
@@ -66,39 +68,39 @@ class Recording:
             session.report_internal_error(error, self.calls.modules.label(module))
             return None
 
-    def end_call(self, call: Call | None, depth: int) -> None:
-        """A call is over, ``depth`` calls are around it. A call that cannot be observed leaves no step."""
+    def end_call(self, call: ModuleCall | None, depth: int) -> None:
+        """End a call with ``depth`` calls around it. A call that cannot be observed leaves no step."""
         self.session.guard(self._end_call, call, depth)
 
-    def _end_call(self, call: Call | None, depth: int) -> None:
+    def _end_call(self, call: ModuleCall | None, depth: int) -> None:
         self.session.attempt(self.calls.end, call, depth)
         if not depth:
-            self.retention.called()
+            self.retention.call_ended()
             self.session.attempt(self.passes.sweep)
         if call is not None:
-            self.session.attempt(self.retention.check)
+            self.session.attempt(self.retention.trim_if_needed)
 
-    # -- what was seen is outdated
+    # -- fingerprints and numbers that are outdated
 
     def forget(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Refer to none of ``tensors`` any longer: what they are to hold next is not what was seen."""
+        """Forget the fingerprints of ``tensors``, which are about to get other contents."""
         for tensor in tensors:
             self.passes.numbering.forget(tensor)
             self.calls.probe.forget(tensor)
 
-    def _idle(self) -> bool:
-        """Whether neither a pass nor a module call is running, in whatever thread."""
-        return not self.session.passes and not self.calls.busy()
+    def _is_idle(self) -> bool:
+        """Return whether neither a pass nor a module call is running in any thread."""
+        return not self.session.passes and not self.calls.is_busy()
 
-    def _renumber(self, moved: NewNumbers) -> None:
-        """Passes were dropped: what is left has new numbers."""
-        self.passes.renumber(moved.nodes)
-        self.calls.renumber(moved.calls, moved.hooks)
+    def _renumber(self, renumbered: NewNumbers) -> None:
+        """Renumber everything that is left after passes were dropped."""
+        self.passes.renumber(renumbered.nodes)
+        self.calls.renumber(renumbered.calls, renumbered.hooks)
 
     # -- the recording ends
 
     def close(self) -> None:
-        """End what is still open, leave no mark on any node, and note what was not recorded."""
+        """End what is still open, remove all marks from nodes, and note what was not recorded."""
         notes = self.session.notes
         self.passes.close()
         self.sampler.add_notes(notes)
@@ -108,10 +110,10 @@ class Recording:
             notes.say("trace.empty")
         if self.trace.statistics == "norm":
             notes.say("note.statistics")
-        self.session.guard(self._close)
+        self.session.guard(self._close_components)
         self.trace.keep_rows_compact()
 
-    def _close(self) -> None:
+    def _close_components(self) -> None:
         for act in (self.ranks.add_note, self.calls.close, self._unobserved.add_notes, self.passes.fetch_values):
             self.session.attempt(act)
-        self.session.attempt(lambda: self.retention.check(last=True))
+        self.session.attempt(lambda: self.retention.trim_if_needed(last=True))

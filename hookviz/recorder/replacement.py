@@ -1,4 +1,4 @@
-"""Functions of torch that are replaced while something is recorded: how they are put in place, and taken back."""
+"""Replaces functions of torch while a recording is open, and restores them."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -6,25 +6,25 @@ from typing import Any, Protocol
 
 
 class Guarded(Protocol):
-    """A recording, as far as a replaced function knows of it."""
+    """The part of a recording that a replaced function needs."""
 
     def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
-        """Call one of our own functions; a fault in it must not reach the user."""
+        """Call one of our own functions, and report its exceptions instead of raising them to the user."""
 
 
 Here = Callable[[], Guarded | None]
-"""Gives the recording that wants to know what the calling thread does."""
+"""Returns the recording to notify of what the calling thread does."""
 Notify = Callable[..., None]
-"""Is called with the recording, what the function returned, and what it was given."""
+"""Is called with the recording, the result of the function, and its arguments."""
 
 _ABSENT = object()
-"""The owner has the attribute from a class above it, or not at all."""
+"""The owner has no such attribute of its own."""
 _NEVER = object()
-"""Nothing was ever put in place."""
+"""Nothing has ever been installed."""
 
 
-class Live:
-    """Whether a function that was put in the place of another still observes; once it does not, it only passes on."""
+class ActiveFlag:
+    """Whether a replacement function still observes. Once it does not, it only calls the original."""
 
     __slots__ = ("on",)
 
@@ -33,69 +33,69 @@ class Live:
 
 
 class Replacement:
-    """One attribute of torch that is another while something is recorded.
+    """One attribute of torch that is replaced while a recording is open.
 
-    What other code has put there before is what ours calls. What it puts there during the recording stays when that
-    ends, and may go on calling the function that it found: that one then passes each call on and observes nothing.
+    If other code has replaced it before, our replacement calls that. If other code replaces it during the recording,
+    its replacement stays when the recording ends, and may go on calling ours, which then only passes each call on.
     """
 
-    def __init__(self, owner: Any, name: str, make: Callable[[Any, Live], Any]) -> None:
+    def __init__(self, owner: Any, name: str, make: Callable[[Any, ActiveFlag], Any]) -> None:
         self.owner, self.name = owner, name
         self._make = make
-        """Gives what to put in place of what stands there."""
-        self._theirs: Any = _NEVER
-        self._ours: Any = _NEVER
-        self._live = Live()
+        """Makes the replacement from the current attribute."""
+        self._original: Any = _NEVER
+        self._replacement: Any = _NEVER
+        self._active = ActiveFlag()
 
-    def put(self) -> None:
-        """Put ours in place of what stands there."""
-        standing = self._standing()
-        if standing is not self._theirs and not self.stands(standing):
-            self._theirs, self._live = standing, Live()
-            self._ours = self._make(getattr(self.owner, self.name, None), self._live)
-        self._live.on = True
-        setattr(self.owner, self.name, self._ours)
+    def install(self) -> None:
+        """Replace the current attribute."""
+        attribute = self._standing_attribute()
+        if attribute is not self._original and not self.is_ours(attribute):
+            self._original, self._active = attribute, ActiveFlag()
+            self._replacement = self._make(getattr(self.owner, self.name, None), self._active)
+        self._active.on = True
+        setattr(self.owner, self.name, self._replacement)
 
-    def take_back(self) -> None:
-        """Put back what stood there; what somebody has put over ours stays."""
-        self._live.on = False
-        if not self.stands(self._standing()):
+    def restore(self) -> None:
+        """Restore the original attribute, unless somebody has replaced ours."""
+        self._active.on = False
+        if not self.is_ours(self._standing_attribute()):
             return
-        if self._theirs is _ABSENT:
+        if self._original is _ABSENT:
             delattr(self.owner, self.name)
         else:
-            setattr(self.owner, self.name, self._theirs)
+            setattr(self.owner, self.name, self._original)
 
-    def stands(self, standing: Any) -> bool:
-        """Whether ``standing`` is ours, or what somebody got who asked for the attribute while ours was there."""
-        return standing is self._ours or standing is getattr(self._ours, "seen", _NEVER)
+    def is_ours(self, attribute: Any) -> bool:
+        """Return whether ``attribute`` is our replacement."""
+        return attribute is self._replacement
 
-    def _standing(self) -> Any:
+    def _standing_attribute(self) -> Any:
         return vars(self.owner).get(self.name, _ABSENT)
 
 
 def notify_after(function: Callable[..., Any], here: Here, notify: Notify) -> Callable[..., Any]:
-    """``function``, which notifies the recording that is ``here`` afterwards; no frame of ours is in what it raises."""
+    """Wrap ``function`` to notify the recording after each call. Tracebacks of its exceptions show no frame of ours."""
 
     @wraps(function)
-    def notifying(*given: Any, **options: Any) -> Any:
+    def notifying(*arguments: Any, **options: Any) -> Any:
         try:
-            result = function(*given, **options)
+            result = function(*arguments, **options)
         except BaseException as error:
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             raise
         recording = here()
         if recording is not None:
-            recording.guard(notify, recording, result, *given, *options.values())
+            recording.guard(notify, recording, result, *arguments, *options.values())
         return result
 
     return notifying
 
 
-def notifier(here: Here, notify: Notify) -> Callable[[Any, Live], Any]:
-    """Makes ``notify_after`` of whatever function stands in a place."""
+def make_notifier(here: Here, notify: Notify) -> Callable[[Any, ActiveFlag], Any]:
+    """Return a factory that wraps the current function with ``notify_after``."""
 
-    def make(theirs: Callable[..., Any], live: Live) -> Callable[..., Any]:
-        return notify_after(theirs, lambda: here() if live.on else None, notify)
+    def make(original: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
+        return notify_after(original, lambda: here() if active.on else None, notify)
 
     return make

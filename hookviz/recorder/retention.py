@@ -1,9 +1,9 @@
-"""How much a recording keeps: its last passes, so that a training loop of any length fits into memory."""
+"""Limits the size of a trace: drops old passes, so that a training loop of any length fits into memory."""
 
 from collections.abc import Callable
 
-from hookviz.recorder.notes import Notes, warn
-from hookviz.recorder.pass_sampler import outermost
+from hookviz.recorder.notes import Notes, warn_user
+from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.trace import TraceData
@@ -11,16 +11,16 @@ from hookviz.trace.dropped_passes import NewNumbers, drop_passes
 from hookviz.trace.notes import Note
 
 MANY_STEPS = 20_000
-"""A step takes about 1 KB. A recording that holds more steps, and goes on and on, says once how to keep it small."""
-SEVERAL = 20
-"""Fewer passes and calls of models than this are large themselves, rather than many."""
+"""A step takes about 1 KB. A recording with more steps than this, which keeps growing, warns once."""
+MIN_REPEATS = 20
+"""With fewer passes or model calls than this, the steps are large rather than many."""
 
 
 def checked_keep(keep: int | None) -> int | None:
-    """``keep`` as it was given, once it is seen to be a number of passes, or None for all.
+    """Return ``keep`` if it is a valid number of passes, or None for all passes.
 
     Raises:
-        TypeError: it is no whole number.
+        TypeError: it is not a whole number.
         ValueError: it is less than 1.
     """
     if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int)):
@@ -31,7 +31,7 @@ def checked_keep(keep: int | None) -> int | None:
 
 
 class Retention:
-    """Lets go of the oldest passes of a recording."""
+    """Drops the oldest passes of a recording."""
 
     def __init__(
         self,
@@ -39,66 +39,70 @@ class Retention:
         keep: int | None,
         notes: Notes,
         *,
-        idle: Callable[[], bool],
-        moved: Callable[[NewNumbers], None],
+        is_idle: Callable[[], bool],
+        on_renumber: Callable[[NewNumbers], None],
     ) -> None:
         self.trace, self.keep, self.notes = trace, keep, notes
-        self._idle, self._moved = idle, moved
+        self._is_idle, self._on_renumber = is_idle, on_renumber
         self._note: Note | None = None
-        self._dropped = 0
-        self._starts: list[int] = []
-        """The passes that were begun outside of others, by their numbers in the trace: these are counted."""
-        self._calls = 0
-        """How many module calls have ended that no other call was around."""
+        self._dropped_count = 0
+        self._pass_numbers: list[int] = []
+        """The numbers of the outermost passes in the trace; only these count."""
+        self._call_count = 0
+        """How many outermost module calls have ended."""
         self._warned = False
 
-    def begins(self, number: int) -> None:
-        """A pass begins; one that begins inside another goes where that goes."""
-        if outermost():
-            self._starts.append(number)
+    def pass_begins(self, number: int) -> None:
+        """Count a pass that begins. A pass inside another is dropped with that one."""
+        if is_outermost():
+            self._pass_numbers.append(number)
 
-    def called(self) -> None:
-        """A module call is over that no other call is around."""
-        self._calls += 1
+    def call_ended(self) -> None:
+        """Count an outermost module call that has ended."""
+        self._call_count += 1
 
-    def check(self, *, last: bool = False) -> None:
-        """Trim the trace if it holds too much: twice too much, until the ``last`` time, for each trimming costs.
+    def trim_if_needed(self, *, last: bool = False) -> None:
+        """Trim the trace if it holds twice as many passes as ``keep``, or the ``last`` time any more than ``keep``.
 
-        While a pass or a module call is running, in whatever thread, its numbers are in use: then the trace waits.
+        Each trimming costs time, so it waits for twice as many. It also waits while a pass or a module call is running
+        in any thread, because its numbers are in use.
         """
         if len(self.trace.rows) >= MANY_STEPS and not (self._warned or last):
             self._warn_of_growth()
         if self.keep is None:
             return
-        over = len(self._starts) - self.keep
-        if over > (0 if last else self.keep) and self._idle():
-            self._trim(over)
+        excess = len(self._pass_numbers) - self.keep
+        if excess > (0 if last else self.keep) and self._is_idle():
+            self._trim(excess)
 
     def _warn_of_growth(self) -> None:
-        """Say what to do about a recording that grows without end; ``keep`` bounds passes, but no calls without one."""
-        bounded = self.keep is not None and self._starts
-        if max(len(self._starts), self._calls) >= SEVERAL and not bounded:
+        """Warn once of a recording that keeps growing. ``keep`` bounds passes, but not calls without passes."""
+        is_bounded = self.keep is not None and self._pass_numbers
+        if max(len(self._pass_numbers), self._call_count) >= MIN_REPEATS and not is_bounded:
             self._warned = True
-            growth = self._growth()
-            if not warn(" ".join(note.text for note in growth)):  # the trace then says it
+            growth = self._growth_notes()
+            if not warn_user(" ".join(note.text for note in growth)):  # if the warning fails, the notes hold it
                 for note in growth:
                     self.notes.add(note)
 
-    def _growth(self) -> list[Note]:
-        """What grows, and what helps: ``keep`` and ``every`` count passes, and change nothing where there is none."""
+    def _growth_notes(self) -> list[Note]:
+        """Return notes on what grows and what helps.
+
+        ``keep`` and ``every`` count passes, and do nothing without any.
+        """
         steps = f"{len(self.trace.rows):,}"
-        if self._starts:
-            return [Note.of("trace.grows", steps=steps, passes=f"{len(self._starts):,}")]
-        grows = [Note.of("trace.grows.calls", steps=steps, calls=f"{self._calls:,}")]
+        if self._pass_numbers:
+            return [Note.of("trace.grows", steps=steps, passes=f"{len(self._pass_numbers):,}")]
+        grows = [Note.of("trace.grows.calls", steps=steps, calls=f"{self._call_count:,}")]
         return grows if self.keep is None else [*grows, Note.of("trace.grows.keep", keep=self.keep)]
 
-    def _trim(self, over: int) -> None:
+    def _trim(self, excess: int) -> None:
         with Uninterrupted():
-            count = self._starts[over]
-            moved = drop_passes(self.trace, count)
-            self._starts = [start - count for start in self._starts[over:]]
-            self._dropped += over
-            self._moved(moved)
-        note = Note.of("note.dropped", dropped=self._dropped, kept=len(self._starts))
-        self.trace.remarks = [known for known in self.trace.remarks if known != self._note] + [note]
+            count = self._pass_numbers[excess]
+            renumbered = drop_passes(self.trace, count)
+            self._pass_numbers = [number - count for number in self._pass_numbers[excess:]]
+            self._dropped_count += excess
+            self._on_renumber(renumbered)
+        note = Note.of("note.dropped", dropped=self._dropped_count, kept=len(self._pass_numbers))
+        self.trace.remarks = [remark for remark in self.trace.remarks if remark != self._note] + [note]
         self._note = note

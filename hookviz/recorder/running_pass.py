@@ -1,4 +1,4 @@
-"""A pass that is running, and all that has to be released when it ends."""
+"""A running pass, with everything that has to be released when it ends."""
 
 import threading
 from typing import Any, Protocol
@@ -12,51 +12,53 @@ from hookviz.support.interpreter import SharedSwitch
 from hookviz.trace import NodeOutput, TraceData
 
 
-class OnNodes(Protocol):
-    """What a pass needs of the observers on its nodes."""
+class PassNodeObservers(Protocol):
+    """What a running pass needs of the observers on its nodes."""
 
     def install(self, running_pass: "RunningPass", everywhere: bool) -> None:
-        """Put them in place."""
+        """Install the observers."""
 
-    def wake(self, running_pass: "RunningPass") -> None:
-        """Put one in front of every node, too."""
+    def observe_all_nodes(self, running_pass: "RunningPass") -> None:
+        """Put an observer in front of every node."""
 
-    def registered(self, running_pass: "RunningPass", hooks: dict[Any, Any]) -> None:
-        """A hook was added to a node during the pass."""
+    def hook_registered(self, running_pass: "RunningPass", hooks: dict[Any, Any]) -> None:
+        """Handle a hook that was added to a node during the pass."""
 
     def uninstall(self) -> None:
-        """Take them away."""
+        """Remove the observers."""
 
 
 class RunningPass:
-    """A pass that is running, and all that has to be released when it ends."""
+    """A running pass, with everything that has to be released when it ends."""
 
-    def __init__(self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: OnNodes) -> None:
+    def __init__(
+        self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: PassNodeObservers
+    ) -> None:
         self.snapshot = GraphSnapshot(trace, numbering)
         self.observer = PassObserver(trace, self.snapshot, owners)
         self.node_observers = node_observers
         self.thread = threading.get_ident()
-        self.stages: set[HookDictObserver] = set()
+        self.dict_observers: set[HookDictObserver] = set()
         self.earlier_exception: int | None = None
-        """The exception that was on its way when the pass began, for ``ExceptionTracker.leave``."""
+        """The exception that was propagating when the pass began, for ``ExceptionTracker.leave``."""
         self.inputs: list[NodeOutput | None] = []
-        """Where the gradients that ``autograd.grad`` was asked for arrive."""
-        self.large = False
-        """Whether it goes through so many nodes that the collector would come in between."""
-        self._resting: SharedSwitch | None = None
+        """Places of the gradients that ``autograd.grad`` was asked for."""
+        self.is_large = False
+        """Whether the pass has so many nodes that the garbage collector would run during it."""
+        self._paused: SharedSwitch | None = None
 
     def observe_all_nodes(self) -> None:
         """Put an observer in front of every node."""
-        self.node_observers.wake(self)
+        self.node_observers.observe_all_nodes(self)
 
-    def rest(self, switch: SharedSwitch) -> None:
-        """Turn a ``switch`` of the interpreter until somebody wakes it, or the pass is over, if that is worth it."""
-        if self.large:
-            self._resting = switch
+    def pause(self, switch: SharedSwitch) -> None:
+        """Take a ``switch`` that pauses part of the interpreter until ``resume``, if the pass is large."""
+        if self.is_large:
+            self._paused = switch
             switch.acquire(self)
 
-    def wake(self) -> None:
-        """Turn it back."""
-        if self._resting is not None:
-            self._resting.release(self)
-            self._resting = None
+    def resume(self) -> None:
+        """Release the switch that ``pause`` took."""
+        if self._paused is not None:
+            self._paused.release(self)
+            self._paused = None

@@ -1,4 +1,4 @@
-"""The passes of one recording that run now, and which of them a hook is called in."""
+"""The running passes of one recording, and which of them a hook is called in."""
 
 import threading
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from hookviz.support.interrupts import Uninterrupted
 
 
 class PassWithTask(Protocol):
-    """What writes down one pass, and knows the engine's number of it once an observer was called."""
+    """A pass observer, which knows the engine's task number once one of its observers was called."""
 
     task: int | None
 
 
-class OnePass(Protocol):
-    """A pass, as far as it is distinguished from others."""
+class ObservedPass(Protocol):
+    """What distinguishes a running pass from others."""
 
     thread: int
     observer: Any
@@ -25,12 +25,12 @@ class OnePass(Protocol):
 
 
 class RunningPasses:
-    """The passes of one recording that run now, the innermost last."""
+    """The running passes of one recording, the innermost last."""
 
     def __init__(self) -> None:
         self._passes: list[Any] = []
         self.nodes_got_hooks = False
-        """Whether a node got a hook while a pass runs, so that observers are needed in front of all nodes."""
+        """Whether a node got a hook during a pass, so that observers are needed in front of all nodes."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._passes)
@@ -38,40 +38,40 @@ class RunningPasses:
     def __len__(self) -> int:
         return len(self._passes)
 
-    def add(self, one: OnePass) -> None:
-        """``one`` begins."""
-        self._passes.append(one)
+    def add(self, running_pass: ObservedPass) -> None:
+        """Add a pass that begins."""
+        self._passes.append(running_pass)
 
-    def remove(self, one: OnePass) -> None:
-        """``one`` is over; to remove it twice does no harm."""
-        if one in self._passes:
-            self._passes.remove(one)
+    def remove(self, running_pass: ObservedPass) -> None:
+        """Remove a pass that has ended. Calling it twice is safe."""
+        if running_pass in self._passes:
+            self._passes.remove(running_pass)
 
-    def here(self) -> list[Any]:
-        """Those that began in the calling thread."""
-        return [one for one in self._passes if one.thread == threading.get_ident()]
+    def in_this_thread(self) -> list[Any]:
+        """Return the passes that began in the calling thread."""
+        return [running_pass for running_pass in self._passes if running_pass.thread == threading.get_ident()]
 
     def current(self) -> Any:
-        """What observes the pass in which the calling hook runs; None outside of all."""
+        """Return the observer of the pass in which the calling hook runs, or None outside of all passes."""
         task: int = current_task()
-        for one in reversed(self._passes):
-            if one.observer.task == task:
-                return one.observer
-        here = None if engine_thread() else threading.get_ident()
-        for one in reversed(self._passes):
-            if one.observer.task is None and here in (None, one.thread):
-                one.observer.task = task
-                return one.observer
+        for running_pass in reversed(self._passes):
+            if running_pass.observer.task == task:
+                return running_pass.observer
+        thread = None if is_engine_thread() else threading.get_ident()
+        for running_pass in reversed(self._passes):
+            if running_pass.observer.task is None and thread in (None, running_pass.thread):
+                running_pass.observer.task = task
+                return running_pass.observer
         return None
 
     def observe_all_nodes(self) -> None:
-        """Stand in front of every node of every pass, since hooks have come up on the way."""
+        """Put an observer in front of every node of every pass, because nodes got hooks."""
         self.nodes_got_hooks = False
         with Uninterrupted():
-            for one in self._passes:
-                one.observe_all_nodes()
+            for running_pass in self._passes:
+                running_pass.observe_all_nodes()
 
 
-def engine_thread() -> bool:
-    """Whether this is one of the autograd engine's own threads (of a CUDA device, say)."""
+def is_engine_thread() -> bool:
+    """Return whether this is one of the autograd engine's own threads (of a CUDA device, for example)."""
     return isinstance(threading.current_thread(), threading._DummyThread)

@@ -1,4 +1,4 @@
-"""What the nodes of a small graph saved for their formulas, as far as it can be read without running anybody's code."""
+"""Reads what the nodes of a small graph saved for their formulas, without running the user's code."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from hookviz.analysis.formulas.derivatives import required_names
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED
-from hookviz.recorder.pass_observer import SMALL
+from hookviz.recorder.pass_observer import SMALL_GRAPH
 from hookviz.support.source_code import describe_function
 from hookviz.trace import SavedRow
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
-ROOM = 1_024
-"""No more numbers than this are kept for formulas in one recording, in addition to those that it keeps anyway."""
+MAX_SAVED_NUMBERS = 1_024
+"""How many numbers a recording keeps for formulas, in addition to those that it keeps anyway."""
 
 _PLAIN = (bool, int, float, complex, str, type(None))
 _UNSIGNED = 2**63
@@ -24,78 +24,81 @@ _UNSIGNED = 2**63
 
 
 class SavedTensors:
-    """Writes down what nodes saved, as long as there is room in the recording."""
+    """Writes what nodes saved into the trace, until the recording's limit is reached."""
 
     def __init__(self) -> None:
-        self.room = ROOM
+        self.numbers_left = MAX_SAVED_NUMBERS
 
     def capture(self, snapshot: GraphSnapshot) -> None:
-        """What the formulas of this graph's nodes name; in a graph of more than ``SMALL`` nodes, nothing."""
+        """Write what the formulas of this graph's nodes need; nothing for more than ``SMALL_GRAPH`` nodes."""
         try:
-            for node in snapshot.nodes if len(snapshot.nodes) <= SMALL else ():
-                self._take(snapshot, node, snapshot.numbers[id(node)])
+            for node in snapshot.nodes if len(snapshot.nodes) <= SMALL_GRAPH else ():
+                self._capture_node(snapshot, node, snapshot.numbers[id(node)])
         finally:
             snapshot.tensors.pass_begins()
 
-    def _take(self, snapshot: GraphSnapshot, node: Node, number: int) -> None:
+    def _capture_node(self, snapshot: GraphSnapshot, node: Node, number: int) -> None:
         names = required_names(graph.op_of(node))
-        written: list[str] = _written(node) if isinstance(node, torch.autograd.function.BackwardCFunction) else []
-        if len(names) + len(written) > self.room:
+        sources: list[str] = (
+            _backward_source(node) if isinstance(node, torch.autograd.function.BackwardCFunction) else []
+        )
+        if len(names) + len(sources) > self.numbers_left:
             return
-        self.room -= len(names) + len(written)  # a row takes room as a number does
+        self.numbers_left -= len(names) + len(sources)  # a row counts as much as a number
         snapshot.trace.saved += [
-            SavedRow(snapshot.pass_id, number, name, *self._seen(snapshot, node, name)) for name in names
+            SavedRow(snapshot.pass_id, number, name, *self._read_saved(snapshot, node, name)) for name in names
         ]
         snapshot.trace.saved += [
-            SavedRow(snapshot.pass_id, number, BACKWARD_LOCATION, None, where) for where in written
+            SavedRow(snapshot.pass_id, number, BACKWARD_LOCATION, None, source) for source in sources
         ]
 
-    def _seen(self, snapshot: GraphSnapshot, node: Node, name: str) -> tuple[Any, Any, str | None]:
-        """(number of the value, or plain value, or why there is neither) of what ``node`` saved under ``name``."""
+    def _read_saved(self, snapshot: GraphSnapshot, node: Node, name: str) -> tuple[Any, Any, str | None]:
+        """Return (number of the value, plain value, reason why there is neither) of what ``node`` saved as ``name``."""
         try:
             raw = getattr(node, f"{RAW_SAVED}{name}", None)
             parts = raw if isinstance(raw, tuple) else () if raw is None else (raw,)
             if any(part.unpack_hook is not None for part in parts):
                 return None, None, "hooks"
-            thing = getattr(node, f"{SAVED}{name}")
-        except AttributeError:  # a torch that saves something else
+            saved = getattr(node, f"{SAVED}{name}")
+        except AttributeError:  # this torch saves something else
             return None, None, "none"
-        except RuntimeError:  # changed in place since, or freed already: backward will say so itself
+        except RuntimeError:  # changed in place since, or freed already: backward raises the same error
             return None, None, "changed"
-        if isinstance(thing, torch.Tensor):
-            value, why = self._value(snapshot, thing)
-            return value, None, why
+        if isinstance(saved, torch.Tensor):
+            value, reason = self._value_number(snapshot, saved)
+            return value, None, reason
         if isinstance(raw, tuple):
-            found = [self._value(snapshot, part) for part in thing]
-            why = next((why for _, why in found if why), None)
-            return (None if why else tuple(value for value, _ in found)), None, why
-        return (None, _signed(thing), None) if _is_plain(thing) else (None, None, "none")
+            values = [self._value_number(snapshot, part) for part in saved]
+            reason = next((reason for _, reason in values if reason), None)
+            return (None if reason else tuple(value for value, _ in values)), None, reason
+        return (None, _as_signed(saved), None) if _is_plain(saved) else (None, None, "none")
 
-    def _value(self, snapshot: GraphSnapshot, thing: torch.Tensor | None) -> tuple[int | None, str | None]:
-        if thing is None:
+    def _value_number(self, snapshot: GraphSnapshot, saved: torch.Tensor | None) -> tuple[int | None, str | None]:
+        if saved is None:
             return None, None
-        if thing.is_nested or thing.numel() > MAX_KEPT_NUMBERS:
+        if saved.is_nested or saved.numel() > MAX_KEPT_NUMBERS:
             return None, "large"
-        if thing.numel() > self.room:
+        if saved.numel() > self.numbers_left:
             return None, "many"
         count = len(snapshot.trace.values)
-        value = snapshot.tensors.known(thing)
-        self.room -= thing.numel() if len(snapshot.trace.values) > count else 0  # most are those of tensors with names
+        value = snapshot.tensors.known(saved)
+        # Most tensors have names and are kept already.
+        self.numbers_left -= saved.numel() if len(snapshot.trace.values) > count else 0
         return value, None
 
 
-def _is_plain(thing: Any) -> bool:
-    return all(map(_is_plain, thing)) if isinstance(thing, tuple) else isinstance(thing, _PLAIN)
+def _is_plain(saved: Any) -> bool:
+    return all(map(_is_plain, saved)) if isinstance(saved, tuple) else isinstance(saved, _PLAIN)
 
 
-def _signed(thing: Any) -> Any:
-    if isinstance(thing, tuple):
-        return tuple(map(_signed, thing))
-    return thing - 2 * _UNSIGNED if type(thing) is int and thing >= _UNSIGNED else thing
+def _as_signed(saved: Any) -> Any:
+    if isinstance(saved, tuple):
+        return tuple(map(_as_signed, saved))
+    return saved - 2 * _UNSIGNED if type(saved) is int and saved >= _UNSIGNED else saved
 
 
-def _written(node: Any) -> list[str]:
-    """Where the backward of a Function in Python was written; torch's own have formulas, or none to be read."""
+def _backward_source(node: Any) -> list[str]:
+    """Return the file and line of a Python Function's backward; an empty list for torch's own Functions."""
     function = getattr(type(node), FUNCTION_OF_NODE, None)
     if function is None or function.__module__.startswith("torch."):
         return []

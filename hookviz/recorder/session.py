@@ -1,4 +1,4 @@
-"""What all parts of one recording share."""
+"""The state that all components of one recording share."""
 
 import threading
 from collections.abc import Callable
@@ -8,29 +8,29 @@ from hookviz.api.trace import Trace
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.exception_tracker import ExceptionTracker
-from hookviz.recorder.notes import Notes, warn
+from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import PassSampler
 from hookviz.recorder.running_passes import RunningPasses
 from hookviz.trace import Note, StepRow
 
 
 class Session:
-    """The trace of a recording, one lock, its notes, the passes that run, and a guard around our own code.
+    """The trace of a recording, a lock, its notes, the running passes, and a guard around our own code.
 
-    Each part of a recording gets it, along with the parts that it needs.
+    Each component of a recording gets it, along with the components that it needs.
     """
 
     def __init__(self, trace: Trace, every: int) -> None:
         self.trace, self.thread = trace, threading.get_ident()
         self.lock = threading.RLock()
-        """Several threads may call a model that was given: one at a time writes into the trace."""
+        """Only one thread at a time writes into the trace, since several threads may call a given model."""
         self.notes, self.exceptions, self.sampler = Notes(trace), ExceptionTracker(), PassSampler(every)
         self.passes = RunningPasses()
         self._reported: set[str | Note] = set()
-        """The faults of our own that have been reported: one for all passes, and one for each module."""
+        """The internal errors that have been reported: one for all passes, and one for each module."""
 
     def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
-        """Call one of our own functions; a fault in it must not reach the user."""
+        """Call one of our own functions, and report its exceptions instead of raising them to the user."""
         try:
             with self.lock, DisableTorchFunction(), hidden_from_tools():
                 return act(*arguments)
@@ -39,28 +39,28 @@ class Session:
             return None
 
     def attempt(self, act: Callable[..., Any], *arguments: Any) -> None:
-        """As ``guard``, within it: what comes next is done even if this fails."""
+        """Do the same as ``guard``, inside a guard: if this fails, the next action still runs."""
         try:
             act(*arguments)
         except Exception as error:
             self.report_internal_error(error)
 
     def report_internal_error(self, error: Exception, module: str | None = None) -> None:
-        """Report a fault of our own once, in a warning and in the trace; it is never raised into the pass.
+        """Report an internal error once, in a warning and in the trace; it is never raised into the pass.
 
         ``module`` is the name of the module whose call could not be observed, if it was a call.
         """
         key = "trace.trouble" if module is None else "trace.trouble.call"
-        which = {} if module is None else {"module": module}
-        note = Note.of(key, error=f"{type(error).__name__}: {error}", **which)
-        once = key if module is None else note
-        if once not in self._reported:
-            self._reported.add(once)
+        module_name = {} if module is None else {"module": module}
+        note = Note.of(key, error=f"{type(error).__name__}: {error}", **module_name)
+        identity = key if module is None else note
+        if identity not in self._reported:
+            self._reported.add(identity)
             self.report_unobserved(note)
 
     def report_unobserved(self, note: Note) -> None:
-        """Write what was not observed as a step and among the notes, and warn of it once."""
+        """Record what was not observed as a step and a note, and warn of it once."""
         self.trace.rows.append(StepRow(max(len(self.trace.roots) - 1, 0), "unobserved", note=note))
         if note not in self.trace.remarks:
             self.notes.add(note)
-            warn(note.text)
+            warn_user(note.text)

@@ -1,6 +1,6 @@
-"""How torch behaves where hookviz relies on it: small programs, each of which shows one thing.
+"""Tests how torch behaves where hookviz relies on it: each small program checks one behaviour.
 
-Each returns whether torch still does what a recording counts on. ``python -m hookviz check`` runs them all.
+Each function returns whether torch still behaves as expected. ``python -m hookviz check`` runs them all.
 """
 
 import sys
@@ -36,24 +36,24 @@ from hookviz.autograd.torch_internals import (
     swap_tensors,
 )
 from hookviz.recorder.api import record
-from hookviz.recorder.compiled_regions import is_recomputing, switches
+from hookviz.recorder.compiled_regions import find_switch_calls, is_recomputing
 from hookviz.recorder.instrumentation import has_readable_source
-from hookviz.recorder.multi_grad_hooks import received
+from hookviz.recorder.multi_grad_hooks import collected_gradients
 from hookviz.recorder.optimizer_steps import STEP_CODE
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 
 
 class Behaviour(NamedTuple):
-    """Something that torch does, and hookviz relies on."""
+    """A behaviour of torch that hookviz relies on."""
 
     name: str
-    """``torch.relies.<name>`` among the messages says in a sentence what it is."""
+    """``torch.relies.<name>`` among the messages describes the behaviour in a sentence."""
     use: Use
     holds: Callable[[], bool]
 
 
 BEHAVIOURS: list[Behaviour] = []
-"""All of them, in the order of this file."""
+"""All behaviours, in the order of this file."""
 
 
 def _relied_on(use: Use) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
@@ -64,7 +64,7 @@ def _relied_on(use: Use) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
     return add
 
 
-def _leaf() -> Any:  # torch's methods carry no types
+def _new_leaf() -> Any:  # torch's methods carry no types
     return torch.tensor(2.0, requires_grad=True)
 
 
@@ -74,7 +74,7 @@ def _leaf() -> Any:  # torch's methods carry no types
 @_relied_on("passes")
 def _hooks_know_their_node_and_pass() -> bool:
     seen: list[Any] = []
-    out = _leaf() * 3
+    out = _new_leaf() * 3
     node = out.grad_fn
     node.register_hook(lambda *_: seen.extend([current_node() is node, current_task() >= 0]))
     out.backward()
@@ -84,7 +84,7 @@ def _hooks_know_their_node_and_pass() -> bool:
 @_relied_on("passes")
 def _nodes_are_numbered_in_order() -> bool:
     first: int = next_sequence_number()
-    out = (_leaf() * 3).exp()
+    out = (_new_leaf() * 3).exp()
     below = graph.walk([node for node, _ in [graph.edge_of(out)] if node is not None])
     numbers = [node._sequence_nr() for node in below]
     return numbers == [first + 1, first, graph.LAST] and next_sequence_number() == first + 2
@@ -97,7 +97,7 @@ def _hooks_run_by_kind() -> bool:
     def says(name: str) -> Callable[..., None]:
         return lambda *_: ran.append(f"{name} {'.grad' if leaf.grad is not None else ''}".strip())
 
-    leaf = _leaf()
+    leaf = _new_leaf()
     out = leaf * 3
     nodes = [(graph.edge_of(out)[0], "node"), (graph.edge_of(leaf)[0], "leaf")]
     for node, name in nodes:
@@ -114,7 +114,7 @@ def _hooks_run_by_kind() -> bool:
 
 @_relied_on("node_hooks")
 def _a_node_shares_one_hook_dict() -> bool:
-    out = _leaf() * 3
+    out = _new_leaf() * 3
     node: Any = out.grad_fn
     hooks = node.register_hook(print).hooks_dict_ref()
     again, _ = NODE_REGISTRATION._register_hook(hooks, print)
@@ -124,7 +124,7 @@ def _a_node_shares_one_hook_dict() -> bool:
 @_relied_on("tensor_hooks")
 def _hook_dicts_are_read_live() -> bool:
     ran: list[str] = []
-    out = _leaf() * 3
+    out = _new_leaf() * 3
     out.register_hook(lambda _: ran.append("theirs"))
     hooks: Any = out._backward_hooks
     theirs = list(hooks.items())
@@ -182,7 +182,7 @@ def _forward_hooks_are_read_in_each_call() -> bool:
 def _full_backward_hooks_are_found_behind_nodes() -> bool:
     module = torch.nn.Identity()
     module.register_full_backward_hook(lambda *_: None)
-    out = module(_leaf() * 3)
+    out = module(_new_leaf() * 3)
     found = [unwrap_hook(hook) for hook in out.grad_fn.register_hook(print).hooks_dict_ref().values()]
     owners = [one.function for one in found if one is not None and one.kind == "module" and one.at_output]
     return [len(owner.user_hooks) for owner in owners] == [1] and owners[0].module is module
@@ -191,13 +191,13 @@ def _full_backward_hooks_are_found_behind_nodes() -> bool:
 @_relied_on("multi_grad")
 def _multi_grad_hooks_show_what_they_collect() -> bool:
     seen: list[Any] = []
-    a, b = _leaf(), _leaf()
+    a, b = _new_leaf(), _new_leaf()
     register_multi_grad_hook([a, b], lambda _: None)
     hook = next(iter((a._backward_hooks or {}).values()))
     found = unwrap_hook(hook)
     if found is None or found.kind != "multi_grad_hook" or not found.waits:
         return False
-    a.register_hook(lambda _: seen.append(received(hook, current_task())))
+    a.register_hook(lambda _: seen.append(collected_gradients(hook, current_task())))
     (a * b).backward()
     return len(seen) == 1
 
@@ -221,14 +221,14 @@ def _step_hooks_are_called_by_the_step() -> bool:
 
 @_relied_on("formulas")
 def _nodes_show_what_they_saved() -> bool:
-    a, b = _leaf(), torch.tensor(5.0)
+    a, b = _new_leaf(), torch.tensor(5.0)
     out = a * b
     node = out.grad_fn
     raw, value = getattr(node, f"{RAW_SAVED}other"), getattr(node, f"{SAVED}other")
     return raw.unpack_hook is None and float(value) == 5.0
 
 
-class _Own(torch.autograd.Function):
+class _OwnFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
         return x * 1
@@ -240,8 +240,8 @@ class _Own(torch.autograd.Function):
 
 @_relied_on("formulas")
 def _a_node_knows_its_function() -> bool:
-    out: Any = _Own.apply(_leaf())  # type: ignore[no-untyped-call]
-    return getattr(type(out.grad_fn), FUNCTION_OF_NODE, None) is _Own
+    out: Any = _OwnFunction.apply(_new_leaf())  # type: ignore[no-untyped-call]
+    return getattr(type(out.grad_fn), FUNCTION_OF_NODE, None) is _OwnFunction
 
 
 @_relied_on("saved_hooks")
@@ -254,7 +254,7 @@ def _saved_tensor_hooks_are_seen() -> bool:
         return before is None and saved_tensor_hooks(True)[0] is pack
 
 
-# -- reading unnoticed, compiled code, checkpointing
+# -- dispatch modes, compiled code, checkpointing
 
 
 @_relied_on("values")
@@ -276,12 +276,12 @@ def _dispatch_modes_can_be_kept_out() -> bool:
 
 @_relied_on("compiled")
 def _compiled_functions_are_switched_to() -> bool:
-    wrapper = _inner(resolve(f"{DYNAMO}._TorchDynamoContext.__call__").__code__, COMPILE_WRAPPER)
-    return wrapper is not None and {*switches(wrapper).values()} == {True, False}
+    wrapper = _inner_code(resolve(f"{DYNAMO}._TorchDynamoContext.__call__").__code__, COMPILE_WRAPPER)
+    return wrapper is not None and {*find_switch_calls(wrapper).values()} == {True, False}
 
 
-def _inner(code: CodeType, name: str) -> CodeType | None:
-    """The code of the function ``name`` that is defined in ``code``."""
+def _inner_code(code: CodeType, name: str) -> CodeType | None:
+    """Return the code of the function ``name`` that is defined in ``code``."""
     return next((one for one in code.co_consts if isinstance(one, CodeType) and one.co_name == name), None)
 
 
@@ -295,17 +295,17 @@ def _checkpointing_is_recognised() -> bool:
             seen.append(is_recomputing())
             return x.exp()
 
-        checkpoint(run, _leaf(), use_reentrant=reentrant).backward()
+        checkpoint(run, _new_leaf(), use_reentrant=reentrant).backward()
     return all(seen == [False, True] for seen in found.values())
 
 
 # -- all together
 
 
-def _program() -> list[float]:
-    """The gradients of a small program with a hook of each frequent kind."""
+def _run_program() -> list[float]:
+    """Return the gradients of a small program with a hook of each frequent kind."""
     torch.manual_seed(0)
-    a, net = _leaf(), cast("Any", torch.nn.Linear(1, 1))
+    a, net = _new_leaf(), cast("Any", torch.nn.Linear(1, 1))
     net.register_forward_hook(lambda module, given, out: out * 2)
     net.register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] + 1,))
     c = a.view(1) * 3
@@ -320,10 +320,10 @@ def _program() -> list[float]:
 
 @_relied_on("passes")
 def _a_program_is_recorded_and_unchanged() -> bool:
-    plain = _program()
+    plain = _run_program()
     with record() as trace, warnings.catch_warnings():
         warnings.simplefilter("error")
-        recorded = _program()
+        recorded = _run_program()
     fired = [step.kind for step in trace.firings]
     expected = ["forward_hook", "full_backward_hook", "tensor_hook", "post_accumulate_hook", "step_post_hook"]
     return plain == recorded and sorted(fired) == sorted(expected) and not trace.notes

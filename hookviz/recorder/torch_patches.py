@@ -1,4 +1,4 @@
-"""The few functions of torch that are replaced while something is being recorded, and put back afterwards."""
+"""Replaces or instruments a few functions of torch while a recording is open, and restores them afterwards."""
 
 import sys
 import threading
@@ -31,434 +31,444 @@ from hookviz.autograd.torch_internals import (
     swap_tensors,
 )
 from hookviz.recorder import grad_scaler, pickling
-from hookviz.recorder.compiled_regions import is_compiled, is_compiling, leave_alone, switched
-from hookviz.recorder.hook_dicts import entries
+from hookviz.recorder.compiled_regions import is_compiled, is_compiling, read_region_switch, skip_package
+from hookviz.recorder.hook_dicts import user_hook_entries
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.instrumentation import Instrumented
-from hookviz.recorder.node_observers import PROBE, Probed
-from hookviz.recorder.optimizer_steps import Between, OnOptimizer, OptimizerTracker, in_step
-from hookviz.recorder.recursion_limit import ROOM
-from hookviz.recorder.replacement import Live, Notify, Replacement, notifier
-from hookviz.recorder.running_passes import engine_thread
+from hookviz.recorder.node_observers import PROBE, ProbeResult
+from hookviz.recorder.optimizer_steps import ObservedStepHooks, OptimizerTracker, StepHooksDescriptor, is_called_by_step
+from hookviz.recorder.recursion_limit import HEADROOM
+from hookviz.recorder.replacement import ActiveFlag, Notify, Replacement, make_notifier
+from hookviz.recorder.running_passes import is_engine_thread
 
 if TYPE_CHECKING:
-    from hookviz.recorder.module_call import Call
+    from hookviz.recorder.module_call import ModuleCall
     from hookviz.recorder.recording import Recording
     from hookviz.recorder.running_pass import RunningPass
 
-_current: dict[int, "Recording | None"] = {}
-"""The recording of each thread: its own, or that of a model which it calls; None in a region that is compiled."""
-_open: set["Recording"] = set()
-"""Those that have begun and not ended. While there is one, torch's functions are replaced."""
-_models: dict[int, "Recording"] = {}
+_recordings_by_thread: dict[int, "Recording | None"] = {}
+"""Thread → its own recording, or that of a model which it calls; None in a compiled region."""
+_open_recordings: set["Recording"] = set()
+"""Recordings that have begun and not ended. While there is one, torch's functions are replaced."""
+_recordings_by_module: dict[int, "Recording"] = {}
 """``id`` of each module that was given to a recording → the recording."""
 _lock = threading.Lock()
 
-_Followed: TypeAlias = "tuple[Recording, Call | None, int] | None"
-"""A module's call: whose it is, what it is to that (None if it could not be observed), and how many are around it."""
-_Running: TypeAlias = "tuple[Recording, RunningPass, AbstractContextManager[Any]] | None"
-"""A backward pass, whose it is, and the room on the stack that it has taken; None where nobody follows it."""
+_ObservedCall: TypeAlias = "tuple[Recording, ModuleCall | None, int] | None"
+"""A module call: its recording, the call (None if it could not be observed), and the number of calls around it."""
+_ObservedPass: TypeAlias = "tuple[Recording, RunningPass, AbstractContextManager[Any]] | None"
+"""A backward pass: its recording, the pass, and the headroom that it has taken; None if it is not recorded."""
 
 
 def recording_here() -> "Recording | None":
-    """The recording of the calling thread."""
-    return _current.get(threading.get_ident())
+    """Return the recording that follows the calling thread."""
+    return _recordings_by_thread.get(threading.get_ident())
 
 
-def start(recording: "Recording") -> None:
-    """Let ``recording`` see what its thread does; the first one replaces torch's functions."""
+def start_observing(recording: "Recording") -> None:
+    """Start observing the thread of ``recording``. The first recording replaces torch's functions."""
     with _lock:
-        if not _open:
-            _replace()
-        _open.add(recording)
-        _current[recording.thread] = recording
-        _models.update(dict.fromkeys(recording.calls.followed, recording))
+        if not _open_recordings:
+            _replace_functions()
+        _open_recordings.add(recording)
+        _recordings_by_thread[recording.thread] = recording
+        _recordings_by_module.update(dict.fromkeys(recording.calls.followed_ids, recording))
 
 
-def stop(recording: "Recording") -> None:
-    """The last recording to end puts torch's functions back."""
+def stop_observing(recording: "Recording") -> None:
+    """Stop observing for ``recording``. The last recording restores torch's functions."""
     with _lock:
-        for where in (_current, _models):
-            for key in [key for key, other in where.items() if other is recording]:
-                del where[key]
-        _current.pop(recording.thread, None)
-        _open.discard(recording)
-        if not _open:
-            _current.clear()  # a thread may still be in a compiled region, or just leave one
-            _before_compiled.clear()
-            _restore()
-            pickling.forget()
+        for recordings in (_recordings_by_thread, _recordings_by_module):
+            for key in [key for key, value in recordings.items() if value is recording]:
+                del recordings[key]
+        _recordings_by_thread.pop(recording.thread, None)
+        _open_recordings.discard(recording)
+        if not _open_recordings:
+            _recordings_by_thread.clear()  # a thread may still be in a compiled region, or just leave one
+            _recordings_before_regions.clear()
+            _restore_functions()
+            pickling.clear_cache()
 
 
-def _attach(recording: "Recording", *, compiled: bool = False) -> bool:
-    """Let ``recording`` see what the calling thread does, or nothing in a ``compiled`` region, unless it has ended."""
+def _join_recording(recording: "Recording", *, compiled: bool = False) -> bool:
+    """Make ``recording`` follow the calling thread, or pause it in a ``compiled`` region.
+
+    Returns False, without any effect, if the recording has ended.
+    """
     with _lock:
-        if recording in _open:
-            _current[threading.get_ident()] = None if compiled else recording
-        return recording in _open
+        if recording in _open_recordings:
+            _recordings_by_thread[threading.get_ident()] = None if compiled else recording
+        return recording in _open_recordings
 
 
-def begun_here() -> "Recording | None":
-    """The recording that the calling thread began, rather than one of a model that it calls."""
+def own_recording() -> "Recording | None":
+    """Return the recording that the calling thread began; one that it joined by calling a model does not count."""
     recording = recording_here()
     return recording if recording is not None and recording.thread == threading.get_ident() else None
 
 
-def stepping_here() -> OptimizerTracker | None:
-    """What follows an optimizer's step in the calling thread."""
-    recording = begun_here()
-    return recording.optimizers if recording is not None and recording.optimizers.follows() else None
+def optimizer_tracker_here() -> OptimizerTracker | None:
+    """Return the tracker of the calling thread's optimizer steps, or None if they are not recorded."""
+    recording = own_recording()
+    return recording.optimizers if recording is not None and recording.optimizers.is_following() else None
 
 
-# For good, since a handle made during a recording points to these: outside of steps they are the dicts of torch.
-_all_pre = Between("step_pre_hook", global_step_pre_hooks, stepping_here, shared=True)
-_all_post = Between("step_post_hook", global_step_post_hooks, stepping_here, shared=True)
-_own_pre = OnOptimizer(OPTIMIZER_HOOKS["step_pre_hook"], "step_pre_hook", stepping_here)
-_own_post = OnOptimizer(OPTIMIZER_HOOKS["step_post_hook"], "step_post_hook", stepping_here)
+# These live forever, since a handle made during a recording refers to them. Outside of steps they act as torch's dicts.
+_global_pre_hooks = ObservedStepHooks("step_pre_hook", global_step_pre_hooks, optimizer_tracker_here, shared=True)
+_global_post_hooks = ObservedStepHooks("step_post_hook", global_step_post_hooks, optimizer_tracker_here, shared=True)
+_own_pre_hooks = StepHooksDescriptor(OPTIMIZER_HOOKS["step_pre_hook"], "step_pre_hook", optimizer_tracker_here)
+_own_post_hooks = StepHooksDescriptor(OPTIMIZER_HOOKS["step_post_hook"], "step_post_hook", optimizer_tracker_here)
 
 
-def _observing_exit(leave: Callable[..., Any], live: Live) -> Callable[..., Any]:
+def _observing_exit(leave: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
     @wraps(leave)
-    def seen_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
-        steps = stepping_here() if live.on and in_step() else None
-        if steps is not None:
-            steps.session.guard(steps.end, error)
+    def observed_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
+        tracker = optimizer_tracker_here() if active.on and is_called_by_step() else None
+        if tracker is not None:
+            tracker.session.guard(tracker.end, error)
         return leave(self, kind, error, traceback)
 
-    return seen_exit
+    return observed_exit
 
 
 def _recording_of(module: Module) -> "Recording | None":
-    """The recording that follows ``module``; a thread that calls a model which was given to one joins it."""
-    here = threading.get_ident()
-    if here in _current:
-        recording = _current[here]
-        followed = recording is not None and (not recording.calls.followed or id(module) in recording.calls.followed)
+    """Return the recording that follows ``module``. A thread that calls a given model joins its recording."""
+    thread = threading.get_ident()
+    if thread in _recordings_by_thread:
+        recording = _recordings_by_thread[thread]
+        is_followed = recording is not None and (
+            not recording.calls.followed_ids or id(module) in recording.calls.followed_ids
+        )
     else:
-        recording = _models.get(id(module))
-        followed = recording is not None and _attach(recording)
-    return recording if followed and recording is not None and recording.sampler.on() else None
+        recording = _recordings_by_module.get(id(module))
+        is_followed = recording is not None and _join_recording(recording)
+    return recording if is_followed and recording is not None and recording.sampler.is_recording() else None
 
 
 class _CallWatcher:
-    """Notifies the recording of a module of each call: what goes in, what comes out, what is raised."""
+    """Notifies the recording of a module of each call: its arguments, its result, its exception."""
 
-    def enter(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Followed:
-        """``module`` is called; None where nobody follows it."""
+    def enter(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _ObservedCall:
+        """Begin a call of ``module``; return None if no recording follows it."""
         recording = _recording_of(module)
         if recording is None or is_compiling() or is_compiled(module):
             return None
-        with ROOM.where_needed():
+        with HEADROOM.if_needed():
             depth = recording.calls.depth()
             return recording, recording.begin_call(module, args, kwargs), depth
 
-    def answer(self, followed: _Followed, result: Any) -> Any:
-        """The call returns ``result``."""
-        if followed is not None and followed[1] is not None:
-            with ROOM.where_needed():
-                recording, call, _ = followed
-                recording.guard(recording.calls.returned, call, result)
+    def returning(self, observed_call: _ObservedCall, result: Any) -> Any:
+        """Record that the call returns ``result``."""
+        if observed_call is not None and observed_call[1] is not None:
+            with HEADROOM.if_needed():
+                recording, call, _ = observed_call
+                recording.guard(recording.calls.call_returned, call, result)
         return result
 
-    def fail(self, followed: _Followed, error: BaseException) -> None:
-        """An exception leaves the call."""
-        if followed is not None and followed[1] is not None:
-            with ROOM.where_needed():
-                recording, call, _ = followed
-                recording.guard(recording.calls.raised, call, error)
+    def fail(self, observed_call: _ObservedCall, error: BaseException) -> None:
+        """Record that an exception leaves the call."""
+        if observed_call is not None and observed_call[1] is not None:
+            with HEADROOM.if_needed():
+                recording, call, _ = observed_call
+                recording.guard(recording.calls.call_raised, call, error)
 
-    def leave(self, followed: _Followed) -> None:
-        """The call is over."""
-        if followed is not None:
-            recording, call, depth = followed
-            with ROOM.where_needed():
+    def leave(self, observed_call: _ObservedCall) -> None:
+        """End the call."""
+        if observed_call is not None:
+            recording, call, depth = observed_call
+            with HEADROOM.if_needed():
                 recording.end_call(call, depth)
 
 
 class _PassWatcher:
     """Notifies the recording of a thread of each backward pass."""
 
-    def enter(self, roots: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _Running:
-        """The engine is about to run; None where the pass is not recorded."""
-        running, room = None, ROOM.where_needed()
-        room.__enter__()  # until the pass is over, since the engine calls our observers
+    def enter(self, roots: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _ObservedPass:
+        """Begin a pass, before the engine runs; return None if the pass is not recorded."""
+        observed_pass, headroom = None, HEADROOM.if_needed()
+        headroom.__enter__()  # until the end of the pass, since the engine calls our observers
         try:
             recording = None if is_compiling() else self._recording()
             running_pass = None if recording is None else recording.passes.begin(roots, *arguments, **named)
             if recording is not None and running_pass is not None:
-                running = recording, running_pass, room
+                observed_pass = recording, running_pass, headroom
         finally:
-            if running is None:
-                room.__exit__(None, None, None)
-        return running
+            if observed_pass is None:
+                headroom.__exit__(None, None, None)
+        return observed_pass
 
     def _recording(self) -> "Recording | None":
-        """The recording of this thread; where there is none, those that are open say that they missed a pass."""
+        """Return the recording of this thread. If there is none, the open recordings note that they missed a pass."""
         recording = recording_here()
-        if recording is None and threading.get_ident() not in _current and not engine_thread():
-            for other in tuple(_open):
+        if recording is None and threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
+            for other in tuple(_open_recordings):
                 other.missed_passes = True
         return recording
 
-    def answer(self, running: _Running, result: Any) -> Any:
-        """The pass has run; ``autograd.grad`` has its result."""
-        if running is not None:
-            recording, running_pass, _ = running
-            recording.passes.returned(running_pass, result)
+    def returning(self, observed_pass: _ObservedPass, result: Any) -> Any:
+        """Record that the pass has run; the result of ``autograd.grad`` is ``result``."""
+        if observed_pass is not None:
+            recording, running_pass, _ = observed_pass
+            recording.passes.pass_returned(running_pass, result)
         return result
 
-    def fail(self, running: _Running, error: BaseException) -> None:
-        """The pass has raised."""
-        if running is not None:
-            recording, running_pass, _ = running
-            recording.passes.raised(running_pass, error)
+    def fail(self, observed_pass: _ObservedPass, error: BaseException) -> None:
+        """Record that the pass has raised."""
+        if observed_pass is not None:
+            recording, running_pass, _ = observed_pass
+            recording.passes.pass_raised(running_pass, error)
 
-    def leave(self, running: _Running) -> None:
-        """The pass is over."""
-        if running is not None:
-            recording, running_pass, room = running
+    def leave(self, observed_pass: _ObservedPass) -> None:
+        """End the pass."""
+        if observed_pass is not None:
+            recording, running_pass, headroom = observed_pass
             try:
                 recording.passes.end(running_pass)
             finally:
-                room.__exit__(None, None, None)
+                headroom.__exit__(None, None, None)
 
 
-class _Listener:
-    """Watches a function that is only listened to: what is needed of it is overridden."""
+class _PassiveWatcher:
+    """A watcher that does nothing, for subclasses to override what they need."""
 
-    def answer(self, _: Any, result: Any) -> Any:
-        """It is about to return ``result``."""
+    def returning(self, _: Any, result: Any) -> Any:
+        """Return ``result``."""
         return result
 
     def fail(self, _: Any, error: BaseException) -> None:
-        """It has raised."""
+        """Ignore the exception."""
 
     def leave(self, _: Any) -> None:
-        """It is over."""
+        """Ignore the end."""
 
 
-class _SavingWatcher(_Listener):
-    """Notifies all recordings that what nodes save is packed by hooks from now on, for as long as such a node lives."""
+class _SavingWatcher(_PassiveWatcher):
+    """Notifies all recordings that hooks pack what nodes save from now on, for as long as such a node lives."""
 
     def enter(self, _: Any) -> None:
-        """``saved_tensors_hooks`` begins."""
-        for recording in tuple(_open):
-            recording.passes.packs = True
+        """Handle the begin of ``saved_tensors_hooks``."""
+        for recording in tuple(_open_recordings):
+            recording.passes.packs_saved_tensors = True
 
 
-class _RemovalWatcher(_Listener):
+class _RemovalWatcher(_PassiveWatcher):
     """Notifies all recordings that a hook was removed from a dict."""
 
     def enter(self, handle: RemovableHandle) -> Any:
-        """``handle.remove`` is called; gives the dict that the handle is for."""
+        """Handle a call of ``handle.remove``; return the dict that the handle belongs to."""
         return handle.hooks_dict_ref()
 
     def leave(self, hooks: Any) -> None:
-        """It is over."""
-        for recording in tuple(_open) if hooks else ():
-            recording.guard(recording.calls.observers.removed, hooks)
+        """Notify the recordings after the removal."""
+        for recording in tuple(_open_recordings) if hooks else ():
+            recording.guard(recording.calls.observers.hook_removed, hooks)
 
 
-class _ExchangeWatcher(_Listener):
-    """Notifies all recordings that two tensors change places, which torch refuses if weak references lead to one."""
+class _SwapWatcher(_PassiveWatcher):
+    """Notifies all recordings that two tensors are swapped, which torch refuses if weak references to one exist."""
 
-    def enter(self, one: torch.Tensor, other: torch.Tensor) -> None:
-        """``swap_tensors`` is called, as by ``module.to`` where parameters are of a subclass."""
-        for recording in tuple(_open):
-            recording.guard(recording.forget, (one, other))
+    def enter(self, first: torch.Tensor, second: torch.Tensor) -> None:
+        """Handle a call of ``swap_tensors``, as ``module.to`` makes it for parameters of a subclass."""
+        for recording in tuple(_open_recordings):
+            recording.guard(recording.forget, (first, second))
 
 
 def recording_before_pass() -> "Recording | None":
-    """The recording that follows what the calling thread does before a pass."""
+    """Return the recording that follows the calling thread before a pass, if it records the next pass."""
     recording = recording_here()
-    return recording if recording is not None and recording.sampler.on() else None
+    return recording if recording is not None and recording.sampler.is_recording() else None
 
 
 def recording_after_pass() -> "Recording | None":
-    """The recording that follows what the calling thread does after a pass."""
+    """Return the recording that follows the calling thread after a pass, if it recorded that pass."""
     recording = recording_here()
-    return recording if recording is not None and recording.sampler.after() else None
+    return recording if recording is not None and recording.sampler.was_recorded() else None
 
 
-def _notifying(notify: Callable[..., None]) -> Callable[[Any, Live], Any]:
-    """Makes a function of torch's that registers something notify the recording of what it registers on."""
-    return notifier(recording_before_pass, _on_first(notify))
+def _notify_registration(notify: Callable[..., None]) -> Callable[[Any, ActiveFlag], Any]:
+    """Make a registering function of torch's notify the recording of the object it registers on."""
+    return make_notifier(recording_before_pass, _with_first_argument(notify))
 
 
-def _on_first(notify: Callable[..., None]) -> Notify:
-    return lambda recording, _, *given: notify(recording, *given[:1])
+def _with_first_argument(notify: Callable[..., None]) -> Notify:
+    return lambda recording, _, *arguments: notify(recording, *arguments[:1])
 
 
-def _on_tensor(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.passes.late_hooks.on_tensor(tensor, "tensor_hook", tensor._backward_hooks)
+def _tensor_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
+    recording.passes.late_hooks.tensor_hook_added(tensor, "tensor_hook", tensor._backward_hooks)
 
 
-def _on_leaf(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.passes.late_hooks.on_tensor(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
+def _leaf_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
+    recording.passes.late_hooks.tensor_hook_added(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
 
 
-class _Hooks(dict[Any, Any]):
-    """A node's dict of hooks as torch makes it, in half the time: handles refer to it weakly."""
+class _NodeHookDict(dict[Any, Any]):
+    """A node's hook dict like torch's, which is made in half the time. Handles refer to it weakly."""
 
     __slots__ = ("__weakref__",)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What stays of it on a graph is copied, and pickled with a handle, as torch's own."""
-        return OrderedDict, (entries(self),)
+        """Copy as torch's own dict, also when pickled with a handle."""
+        return OrderedDict, (user_hook_entries(self),)
 
 
-def _observing_node_hook(register: Callable[..., Any], live: Live) -> Any:
-    def seen_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
+def _observing_node_hook(register: Callable[..., Any], active: ActiveFlag) -> Any:
+    def register_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
         if hook is PROBE:
-            raise Probed(backward_hooks)
-        if isinstance(hook, Observer):  # it needs no handle, and takes no number away from the hooks of the user's
-            hooks = _Hooks() if backward_hooks is None else backward_hooks
+            raise ProbeResult(backward_hooks)
+        if isinstance(hook, Observer):  # without a handle it uses up no hook id, so the user's hooks get theirs
+            hooks = _NodeHookDict() if backward_hooks is None else backward_hooks
             hooks[hook] = hook
             return hooks, hooks
         hooks, handle = register(backward_hooks, hook)
-        recording = recording_here() if live.on else None
+        recording = recording_here() if active.on else None
         if recording is not None:
-            recording.passes.late_hooks.on_dict(hooks)
+            recording.passes.late_hooks.node_hook_added(hooks)
         return hooks, handle
 
-    return staticmethod(seen_node_hook)
+    return staticmethod(register_node_hook)
 
 
-def _cleaning(clean: Callable[[Any], Any]) -> Callable[[Any, Live], Any]:
-    """Of a method that gives the state to pickle: one that leaves our observers out of it."""
+def _leaving_observers_out(clean: Callable[[Any], Any]) -> Callable[[Any, ActiveFlag], Any]:
+    """Wrap a method that returns the state to pickle, to leave out our observers."""
 
-    def make(state: Callable[[Any], Any], _: Live) -> Callable[[Any], Any]:
+    def make(state: Callable[[Any], Any], _: ActiveFlag) -> Callable[[Any], Any]:
         @wraps(state)
-        def seen_state(self: Any) -> Any:
+        def state_without_observers(self: Any) -> Any:
             return clean(state(self))
 
-        return seen_state
+        return state_without_observers
 
     return make
 
 
-# -- regions that are compiled: nothing inside them is seen
+# -- compiled regions, inside which nothing is observed
 
-_before_compiled: dict[int, list["Recording | None"]] = {}
-"""For each thread in compiled regions, the recording that it had before each."""
+_recordings_before_regions: dict[int, list["Recording | None"]] = {}
+"""Thread → the recording that it had before each of its nested compiled regions."""
 
 
-def _observing_compile(compile_: Callable[..., Any], live: Live) -> Callable[..., Any]:
+def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
     @wraps(compile_)
-    def seen_compile(*given: Any, **options: Any) -> Any:
-        result = compile_(*given, **options)
+    def observed_compile(*arguments: Any, **options: Any) -> Any:
+        result = compile_(*arguments, **options)
         with _lock:
-            if live.on and _open:
-                _watch_dynamo()  # it may have been loaded just now
+            if active.on and _open_recordings:
+                _watch_dynamo()  # ``torch.compile`` may just have loaded dynamo
         return result
 
-    return seen_compile
+    return observed_compile
 
 
-def _observing_switch(switch: Callable[..., Any], live: Live) -> Callable[..., Any]:
-    def seen_switch(callback: Any) -> Any:
-        # All of this comes before the switch: afterwards torch would compile it.
-        name = switched(sys._getframe(1)) if live.on else None
+def _observing_switch(switch: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
+    def observed_switch(callback: Any) -> Any:
+        # This has to run before the switch: afterwards torch would compile it.
+        name = read_region_switch(sys._getframe(1)) if active.on else None
         if name is not None:
-            _compiled_region(name)
+            _switch_region(name)
         return switch(callback)
 
-    return seen_switch
+    return observed_switch
 
 
 def _watch_dynamo() -> None:
     dynamo: Any = sys.modules.get(DYNAMO)
-    if not hasattr(dynamo, COMPILE_SWITCH) or any(replacement.owner is dynamo for replacement in _in_place):
+    if not hasattr(dynamo, COMPILE_SWITCH) or any(replacement.owner is dynamo for replacement in _installed):
         return
-    leave_alone(__name__.partition(".")[0])
-    _put(Replacement(dynamo, COMPILE_SWITCH, _observing_switch))
+    skip_package(__name__.partition(".")[0])
+    _install(Replacement(dynamo, COMPILE_SWITCH, _observing_switch))
 
 
-def _compiled_region(name: str) -> None:
-    """A compiled region begins, or ends if it has no name."""
-    here = threading.get_ident()
+def _switch_region(name: str) -> None:
+    """Begin a compiled region, or end it if ``name`` is empty."""
+    thread = threading.get_ident()
     if not name:
-        asleep = _before_compiled.get(here)  # gone with the last recording
-        before = asleep.pop() if asleep else None
+        outer_recordings = _recordings_before_regions.get(thread)  # cleared when the last recording ended
+        outer_recording = outer_recordings.pop() if outer_recordings else None
         with _lock:
-            if _open and not any(_before_compiled.values()):
-                _put_inside()
-        if before is not None and _attach(before):
-            before.guard(before.calls.observers.resume_shared)
+            if _open_recordings and not any(_recordings_before_regions.values()):
+                _instrument_functions()
+        if outer_recording is not None and _join_recording(outer_recording):
+            outer_recording.guard(outer_recording.calls.observers.resume_shared)
         return
-    recording = _current.get(here)
+    recording = _recordings_by_thread.get(thread)
     with _lock:
-        _before_compiled.setdefault(here, []).append(recording)
-        _take_inside_back()  # the compiler reads the code of what it compiles, and compiles anew where it has changed
-        for other in _open - {recording}:
+        _recordings_before_regions.setdefault(thread, []).append(recording)
+        # The compiler reads the code of what it compiles, and recompiles where that has changed.
+        _restore_instrumented()
+        for other in _open_recordings - {recording}:
             other.session.notes.say("note.compiled.elsewhere")
     if recording is not None:
-        if recording.sampler.on():
+        if recording.sampler.is_recording():
             recording.guard(recording.calls.compiled_region_begins, name)
-        _attach(recording, compiled=True)
+        _join_recording(recording, compiled=True)
 
 
-_INSIDE = (
+_INSTRUMENTED = (
     Instrumented(call_module, _CallWatcher()),
     Instrumented(run_engine, _PassWatcher()),
     Instrumented(begin_saving, _SavingWatcher()),
     Instrumented(remove_handle, _RemovalWatcher()),
-    Instrumented(swap_tensors, _ExchangeWatcher()),
+    Instrumented(swap_tensors, _SwapWatcher()),
 )
-"""What runs a person's code, a module's or a hook's: there nothing of ours may be on the stack."""
-_REPLACED: tuple[Replacement, ...] = (
-    Replacement(torch.Tensor, "register_hook", _notifying(_on_tensor)),
-    Replacement(torch.Tensor, "register_post_accumulate_grad_hook", _notifying(_on_leaf)),
+"""Functions that run the user's code, a module's or a hook's: no frame of ours may be on the stack there."""
+_REPLACEMENTS: tuple[Replacement, ...] = (
+    Replacement(torch.Tensor, "register_hook", _notify_registration(_tensor_hook_added)),
+    Replacement(torch.Tensor, "register_post_accumulate_grad_hook", _notify_registration(_leaf_hook_added)),
     Replacement(
-        torch.Tensor, "retain_grad", _notifying(lambda recording, tensor: recording.passes.late_hooks.retains(tensor))
+        torch.Tensor,
+        "retain_grad",
+        _notify_registration(lambda recording, tensor: recording.passes.late_hooks.retain_grad_called(tensor)),
     ),
     Replacement(NODE_REGISTRATION, "_register_hook", _observing_node_hook),
-    Replacement(Module, "__getstate__", _cleaning(pickling.clean_module)),
-    Replacement(RemovableHandle, "__getstate__", _cleaning(pickling.clean_handle)),
+    Replacement(Module, "__getstate__", _leaving_observers_out(pickling.clean_module)),
+    Replacement(RemovableHandle, "__getstate__", _leaving_observers_out(pickling.clean_handle)),
     Replacement(
-        Module, "register_forward_hook", _notifying(lambda recording, module: recording.calls.hook_registered(module))
+        Module,
+        "register_forward_hook",
+        _notify_registration(lambda recording, module: recording.calls.hook_registered(module)),
     ),
     Replacement(
         torch_modules,
         "register_module_forward_hook",
-        _notifying(lambda recording, *_: recording.calls.hook_registered(None)),
+        _notify_registration(lambda recording, *_: recording.calls.hook_registered(None)),
     ),
-    Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_pre_hook"], lambda *_: _all_pre),
-    Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_post_hook"], lambda *_: _all_post),
-    Replacement(torch_optimizer.Optimizer, _own_pre.name, lambda *_: _own_pre),
-    Replacement(torch_optimizer.Optimizer, _own_post.name, lambda *_: _own_post),
+    Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_pre_hook"], lambda *_: _global_pre_hooks),
+    Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_post_hook"], lambda *_: _global_post_hooks),
+    Replacement(torch_optimizer.Optimizer, _own_pre_hooks.name, lambda *_: _own_pre_hooks),
+    Replacement(torch_optimizer.Optimizer, _own_post_hooks.name, lambda *_: _own_post_hooks),
     Replacement(profiler.record_function, "__exit__", _observing_exit),
     Replacement(torch, "compile", _observing_compile),
-    *grad_scaler.replacements(recording_before_pass, recording_after_pass),
+    *grad_scaler.scaler_replacements(recording_before_pass, recording_after_pass),
 )
-_in_place: list[Replacement] = []
-"""Those that stand in torch now."""
+_installed: list[Replacement] = []
+"""The replacements that are installed now."""
 
 
-def _replace() -> None:
-    for replacement in _REPLACED:
-        _put(replacement)
-    _put_inside()
+def _replace_functions() -> None:
+    for replacement in _REPLACEMENTS:
+        _install(replacement)
+    _instrument_functions()
     _watch_dynamo()
 
 
-def _put_inside() -> None:
-    for inside in _INSIDE:
-        inside.put()
+def _instrument_functions() -> None:
+    for instrumented in _INSTRUMENTED:
+        instrumented.install()
 
 
-def _take_inside_back() -> None:
-    for inside in _INSIDE:
-        inside.take_back()
+def _restore_instrumented() -> None:
+    for instrumented in _INSTRUMENTED:
+        instrumented.restore()
 
 
-def _put(replacement: Replacement) -> None:
-    _in_place.append(replacement)
-    replacement.put()
+def _install(replacement: Replacement) -> None:
+    _installed.append(replacement)
+    replacement.install()
 
 
-def _restore() -> None:
-    ROOM.close()
-    _take_inside_back()
-    while _in_place:
-        _in_place.pop().take_back()
+def _restore_functions() -> None:
+    HEADROOM.close()
+    _restore_instrumented()
+    while _installed:
+        _installed.pop().restore()

@@ -1,4 +1,4 @@
-"""The user's function behind a hook that torch registers on the user's behalf."""
+"""Finds the user's function in a hook that torch registers on the user's behalf."""
 
 from typing import Any, NamedTuple
 
@@ -6,23 +6,23 @@ from hookviz.autograd.torch_internals import OUTPUT_HOOK, LegacyModuleHook, Modu
 
 
 class UnwrappedHook(NamedTuple):
-    """What stands behind one of torch's own hooks."""
+    """The user's function in one of torch's own hooks, and what torch keeps with it."""
 
     kind: str
-    """A kind of step; ``module`` for the hook that calls a module's full backward hooks."""
+    """A kind of step; "module" for the hook that calls a module's full backward hooks."""
     function: Any
-    """The user's function; for ``module``, torch's ``BackwardHook``, which holds the lists of them."""
+    """The user's function; for "module", torch's ``BackwardHook``, which holds the lists of them."""
     module: Any = None
     state: Any = None
-    """Of a multi-grad hook: by graph task, how far it has come."""
+    """For a multi-grad hook: its progress by graph task."""
     waits: bool = False
-    """Whether a multi-grad hook waits for all of its gradients, or runs at the first of them."""
+    """For a multi-grad hook: whether it waits for all of its gradients, or runs at the first of them."""
     at_output: bool = False
-    """For ``module``: whether it hangs on the node behind the module's output, rather than on that at its inputs."""
+    """For "module": whether it is on the node of the module's output, rather than on the one of its inputs."""
 
 
 def unwrap_hook(hook: Any) -> UnwrappedHook | None:
-    """What stands behind ``hook``; None for a hook that a person registered as it is.
+    """Unwrap ``hook``; return None for a hook that a person registered directly.
 
     >>> unwrap_hook(print) is None
     True
@@ -31,7 +31,7 @@ def unwrap_hook(hook: Any) -> UnwrappedHook | None:
         return UnwrappedHook("backward_hook", hook.hook, hook.module() if hook.with_module else None)
     name = getattr(getattr(hook, "__code__", None), "co_qualname", "")
     if name.startswith("BackwardHook."):
-        owner = closure(hook).get("self")
+        owner = closure_variables(hook).get("self")
         at_output = name.startswith(f"BackwardHook.{OUTPUT_HOOK}")
         return (
             UnwrappedHook("module", owner, owner.module, at_output=at_output)
@@ -39,18 +39,20 @@ def unwrap_hook(hook: Any) -> UnwrappedHook | None:
             else None
         )
     if name.startswith("register_multi_grad_hook."):
-        inside = closure(hook)
-        waits = "count" in inside
-        return UnwrappedHook("multi_grad_hook", inside["fn"], None, inside["count" if waits else "ran_hook"], waits)
+        variables = closure_variables(hook)
+        waits = "count" in variables
+        return UnwrappedHook(
+            "multi_grad_hook", variables["fn"], None, variables["count" if waits else "ran_hook"], waits
+        )
     return None
 
 
-def closure(function: Any) -> dict[str, Any]:
-    """Name → value of the variables that a function has from around it; one that has no value yet is left out."""
-    found = {}
+def closure_variables(function: Any) -> dict[str, Any]:
+    """Return name → value of a function's closure variables; a variable without a value is left out."""
+    variables = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
-            found[name] = cell.cell_contents
+            variables[name] = cell.cell_contents
         except ValueError:
             continue
-    return found
+    return variables

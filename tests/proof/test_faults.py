@@ -17,9 +17,9 @@ HOOKS = {kind: "fail" for kind in KINDS if kind.endswith("_hook")} | {
 }
 
 
-@pytest.mark.parametrize("small", [pass_tracker.SMALL, 0])  # type: ignore[attr-defined]
+@pytest.mark.parametrize("small", [pass_tracker.SMALL_GRAPH, 0])  # type: ignore[attr-defined]
 def test_a_fault_of_any_kind_is_found_where_it_is(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pass_tracker, "SMALL", small)
+    monkeypatch.setattr(pass_tracker, "SMALL_GRAPH", small)
     met: Counter[str] = Counter()
     for most, count in ((40, FAULTS), (500, FAULTS // 5)):
         find_faults(most, count, met)

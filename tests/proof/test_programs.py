@@ -34,12 +34,12 @@ EVERY_RUN = settings(
 @contextmanager
 def as_large() -> Iterator[hv.Trace]:
     """A recording that looks at each graph as it does at large ones: at no gradient twice unless there is a hook."""
-    small, pass_tracker.SMALL = pass_tracker.SMALL, 0  # type: ignore[attr-defined]
+    small, pass_tracker.SMALL_GRAPH = pass_tracker.SMALL_GRAPH, 0  # type: ignore[attr-defined]
     try:
         with hv.record() as trace:
             yield trace
     finally:
-        pass_tracker.SMALL = small  # type: ignore[attr-defined]
+        pass_tracker.SMALL_GRAPH = small  # type: ignore[attr-defined]
 
 
 def check(program: Program, watch: Watch, whole: bool) -> dict[str, Any]:

@@ -90,8 +90,8 @@ def test_its_numbers_are_those_of_the_program() -> None:
         f"{every:,} generated programs, {programs('test_nets.py'):,} of them networks",
         f"A graph of more than {graph.DEEPEST:,} nodes in a row",
         f"What has more than {tensor_statistics.MAX_KEPT_NUMBERS} numbers",
-        f"a graph of more than {pass_observer.SMALL} nodes",
-        f"more than the {saved_tensors.ROOM:,}th number kept",
+        f"a graph of more than {pass_observer.SMALL_GRAPH} nodes",
+        f"more than the {saved_tensors.MAX_SAVED_NUMBERS:,}th number kept",
     ):
         assert said in SAID, said
     assert "Up to five hooks" in SAID and runs.ALL == 5

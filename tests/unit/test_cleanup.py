@@ -27,7 +27,7 @@ def untouched() -> Iterator[None]:
     """Before and after each test, torch is as it came."""
     assert nn.Module.__call__.__code__ is CALL
     yield
-    assert nn.Module.__call__.__code__ is CALL and not torch_patches._in_place
+    assert nn.Module.__call__.__code__ is CALL and not torch_patches._installed
     with hv.record() as trace:
         (leaf(2.0) * 3).backward()
     assert len(trace.steps) > 2, "the next recording sees nothing"
@@ -44,7 +44,7 @@ def test_a_thread_may_still_be_in_a_compiled_region() -> None:
             assert waits.inside.wait(PATIENCE)
 
     waits.around(lambda: compiled(torch.ones(1, 2)), block)
-    assert not torch_patches._current and not torch_patches._before_compiled
+    assert not torch_patches._recordings_by_thread and not torch_patches._recordings_before_regions
 
 
 class Late:
@@ -78,7 +78,7 @@ def test_a_thread_may_call_the_model_at_the_last_moment(monkeypatch: pytest.Monk
             assert waits.inside.wait(PATIENCE)
 
     waits.around(work, block)
-    assert not torch_patches._current
+    assert not torch_patches._recordings_by_thread
 
 
 def test_the_fast_path_comes_back_when_the_last_that_did_without_it_ends() -> None:

@@ -24,7 +24,7 @@ from hookviz.recorder import call_tracker, torch_patches
 @pytest.fixture(autouse=True)
 def torch_as_it_was() -> Iterator[None]:
     """What the tests put on torch is taken off again, whatever a recording has made of it."""
-    before = [(one.owner, one.name, vars(one.owner).get(one.name)) for one in torch_patches._REPLACED]
+    before = [(one.owner, one.name, vars(one.owner).get(one.name)) for one in torch_patches._REPLACEMENTS]
     yield
     for owner, name, theirs in before:
         if theirs is not None:
@@ -65,7 +65,7 @@ def work() -> list[float]:
 
 FUNCTIONS = [
     (one.owner, one.name)
-    for one in torch_patches._REPLACED
+    for one in torch_patches._REPLACEMENTS
     if callable(getattr(one.owner, one.name, None)) and one.owner is not torch.autograd.graph
 ]
 
@@ -311,14 +311,14 @@ def test_a_module_that_cannot_be_hashed_is_recorded_as_any_other(given: bool) ->
 def test_a_module_that_cannot_be_observed_is_named_once_and_the_rest_is_recorded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    net, arguments = nn.Sequential(nn.ReLU(), nn.Linear(1, 1)), call_tracker.arguments
+    net, arguments = nn.Sequential(nn.ReLU(), nn.Linear(1, 1)), call_tracker.labelled_arguments
 
     def fails(module: nn.Module, *given: Any) -> Any:
         if isinstance(module, nn.ReLU):
             raise OSError("out of order")
         return arguments(module, *given)
 
-    monkeypatch.setattr(call_tracker, "arguments", fails)
+    monkeypatch.setattr(call_tracker, "labelled_arguments", fails)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with hv.record(net) as trace:

@@ -134,8 +134,8 @@ class Work:
 
 def outside() -> list[Any]:
     """All that a recording changes beyond the things that it watches."""
-    names = [*((replaced.owner, replaced.name) for replaced in torch_patches._REPLACED), *_METHODS, *_FUNCTIONS]
-    codes = [inside.function.__code__ for inside in torch_patches._INSIDE]
+    names = [*((replaced.owner, replaced.name) for replaced in torch_patches._REPLACEMENTS), *_METHODS, *_FUNCTIONS]
+    codes = [inside.function.__code__ for inside in torch_patches._INSTRUMENTED]
     switches = [
         gc.isenabled(),
         sys.getswitchinterval(),
@@ -143,7 +143,11 @@ def outside() -> list[Any]:
         *codes,
         torch.backends.mha.get_fastpath_enabled(),
     ]
-    left = [dict(torch_patches._current), dict(torch_patches._models), list(torch_patches._in_place)]
+    left = [
+        dict(torch_patches._recordings_by_thread),
+        dict(torch_patches._recordings_by_module),
+        list(torch_patches._installed),
+    ]
     return [*(vars(owner).get(name) for owner, name in names), *switches, *left, signal.getsignal(signal.SIGINT)]
 
 
@@ -375,8 +379,8 @@ def test_a_block_ends_with_what_it_stands_in(make: Callable[[], Iterator[hv.Trac
 def test_a_recording_that_outlives_its_block_ends_before_the_next_one_begins() -> None:
     before, block = outside(), hv.record()
     with block:
-        assert block._open is not None
-        block._open.detach()  # as if interrupts had come before the first line of all that ends it
+        assert block._finalizer is not None
+        block._finalizer.detach()  # as if interrupts had come before the first line of all that ends it
     assert outside() != before
     with hv.record() as trace:
         leaf(2.0).backward()

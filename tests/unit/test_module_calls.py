@@ -72,7 +72,7 @@ def test_a_container_that_refuses_is_shown_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "where"), [(call_tracker, "arguments"), (module_hooks.ModuleHooksObserver, "install")]
+    ("owner", "where"), [(call_tracker, "labelled_arguments"), (module_hooks.ModuleHooksObserver, "install")]
 )
 def test_a_call_that_cannot_be_observed_leaves_nothing_behind(
     monkeypatch: pytest.MonkeyPatch, owner: Any, where: str

@@ -511,7 +511,7 @@ def test_modules_of_one_name_are_numbered_in_the_order_of_their_calls_each_at_th
         assert [row.name for row in trace.modules] == ["Identity", *(f"Identity {n}" for n in range(2, count + 1))]
 
     run(2)
-    few, many = (lines_of(ModuleRegistry._free, lambda count=count: run(count)) for count in (50, 100))  # type: ignore[misc]
+    few, many = (lines_of(ModuleRegistry._free_name, lambda count=count: run(count)) for count in (50, 100))  # type: ignore[misc]
     assert 0 < many <= 2.2 * few
 
 

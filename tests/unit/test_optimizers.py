@@ -15,7 +15,7 @@ from shown import shown_firings, shown_steps
 from torch.optim import SGD, Optimizer
 
 import hookviz as hv
-from hookviz.recorder.optimizer_steps import COMPARED, Between
+from hookviz.recorder.optimizer_steps import MAX_COMPARED, ObservedStepHooks
 
 STEPS = ("step_pre_hook", "optimizer_step", "step_post_hook")
 Pair = tuple[torch.Tensor, Optimizer]
@@ -40,7 +40,7 @@ def nothing_stays() -> Iterator[None]:
     assert torch.autograd.profiler.record_function.__exit__ is exits
     assert "_optimizer_step_pre_hooks" not in vars(Optimizer)
     for kept in (torch_optimizer._global_optimizer_pre_hooks, torch_optimizer._global_optimizer_post_hooks):
-        assert type(kept) is not Between and len(kept) == 0
+        assert type(kept) is not ObservedStepHooks and len(kept) == 0
 
 
 def clip(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -154,7 +154,7 @@ def clamp(opt: Optimizer) -> None:
 
 
 def test_of_many_numbers_nothing_is_claimed() -> None:
-    w = torch.ones(COMPARED + 1, requires_grad=True)
+    w = torch.ones(MAX_COMPARED + 1, requires_grad=True)
     opt = SGD([w], lr=0.1)
     opt.register_step_post_hook(lambda opt, args, kwargs: clamp(opt))
     with hv.record() as trace:

@@ -36,16 +36,16 @@ def chain(length: int) -> Trace:
 
 
 def test_in_a_large_graph_without_hooks_each_gradient_is_read_once(read: list[tuple[int, ...]]) -> None:
-    trace = chain(pass_observer.SMALL)
+    trace = chain(pass_observer.SMALL_GRAPH)
     arrived = [step for step in trace.steps if step.kind == "arrive"]
     assert len(read) == len(arrived) + 1  # and the seed
-    assert [step.after.tolist() for step in arrived] == [(-1.0) ** n for n in range(1, pass_observer.SMALL + 1)]
+    assert [step.after.tolist() for step in arrived] == [(-1.0) ** n for n in range(1, pass_observer.SMALL_GRAPH + 1)]
 
 
 def test_in_a_small_graph_from_before_it_is_read_where_it_is_sent_and_where_it_arrives(
     read: list[tuple[int, ...]],
 ) -> None:
-    trace = chain(pass_observer.SMALL - 1)
+    trace = chain(pass_observer.SMALL_GRAPH - 1)
     assert len(read) == 2 * len([step for step in trace.steps if step.kind == "arrive"]) + 2
 
 
@@ -62,11 +62,11 @@ def test_in_a_small_graph_that_was_seen_being_made_it_is_read_once(read: list[tu
 def test_a_hook_makes_the_recorder_look_twice_in_a_large_graph(read: list[tuple[int, ...]]) -> None:
     y = x = torch.tensor(1.0, requires_grad=True)
     x.register_hook(lambda grad: None)
-    for _ in range(pass_observer.SMALL):
+    for _ in range(pass_observer.SMALL_GRAPH):
         y = y * 2
     with record(names={"x": x}):
         y.backward()
-    assert len(read) > 2 * pass_observer.SMALL
+    assert len(read) > 2 * pass_observer.SMALL_GRAPH
 
 
 @pytest.mark.parametrize("cut", [lambda x: x.view(1200).view(40, 5, 6).unsqueeze(0), lambda x: x.t().unsqueeze(1)])

@@ -927,7 +927,7 @@ def test_a_graph_that_is_too_deep_runs_unobserved_and_says_so(monkeypatch: pytes
 def test_a_fault_of_the_recorder_never_reaches_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     tensors = scene()
     hook_everything(tensors)
-    monkeypatch.setattr(pass_observer.PassObserver, "fired", boom)
+    monkeypatch.setattr(pass_observer.PassObserver, "hook_fired", boom)
     with pytest.warns(hv.HookvizWarning, match="went wrong") as caught, hv.record() as trace:
         tensors.e.backward()
     assert tensors.grads() == [30, 20, 10, 112, 2]

@@ -232,7 +232,7 @@ def test_a_loop_is_trimmed_once_in_as_many_passes_as_it_keeps(monkeypatch: pytes
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "MANY_STEPS", 200)
-    monkeypatch.setattr(retention, "SEVERAL", 10)
+    monkeypatch.setattr(retention, "MIN_REPEATS", 10)
 
 
 def test_a_recording_that_grows_without_end_says_so_once_and_what_to_do(soon: None) -> None:

@@ -17,7 +17,7 @@ from torch.autograd.graph import _engine_run_backward
 
 import hookviz as hv
 from hookviz.recorder import instrumentation
-from hookviz.recorder.recursion_limit import MORE
+from hookviz.recorder.recursion_limit import EXTRA_CALLS
 
 Watch = Callable[[], AbstractContextManager[Any]]
 Act = Callable[[], None]
@@ -288,9 +288,9 @@ def test_a_pass_may_begin_as_deep(hook: bool) -> None:
         return run
 
     limit = sys.getrecursionlimit()
-    plain = deepest(works(nullcontext), 10, limit + MORE)
+    plain = deepest(works(nullcontext), 10, limit + EXTRA_CALLS)
     # A hook of the program's may use the room that ours have in a pass.
-    assert plain - 2 <= deepest(works(hv.record), 10, limit + MORE) <= plain + 2
+    assert plain - 2 <= deepest(works(hv.record), 10, limit + EXTRA_CALLS) <= plain + 2
     assert sys.getrecursionlimit() == limit
 
 
@@ -313,7 +313,7 @@ def test_without_its_source_a_function_runs_in_a_second_frame() -> None:
             told.append(given)
             return "seen"
 
-        def answer(self, seen: str, result: Any) -> Any:
+        def returning(self, seen: str, result: Any) -> Any:
             told.append((seen, result))
             return result
 
@@ -328,11 +328,11 @@ def test_without_its_source_a_function_runs_in_a_second_frame() -> None:
     half: FunctionType = space["half"]
     code: CodeType = half.__code__
     observed = instrumentation.Instrumented(half, Watcher())
-    observed.put()
+    observed.install()
     assert half(8) == 4
     with pytest.raises(ZeroDivisionError):
         half(1, by=0)
-    observed.take_back()
+    observed.restore()
     assert half(8) == 4 and half.__code__ is code
     assert told == [
         ((8,), {}), ("seen", 4.0), ("seen", "over"),

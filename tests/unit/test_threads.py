@@ -275,19 +275,19 @@ def test_a_call_given_what_a_call_in_another_thread_made_owns_its_own_nodes_only
 
 def test_marks_of_graphs_that_are_gone_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_marks, "_MANY", 8)
-    net, recording = Doubled(), node_owners.NodeOwners(marking=True)
+    net, recording = Doubled(), node_owners.NodeOwners(marks_threads=True)
     kept = [net(leaf(1.0)) for _ in range(20)]
     for out in kept:
-        recording.returned([out], 0)
-    assert len(list(recording._returned.items())) == 20
+        recording.mark_outputs([out], 0)
+    assert len(list(recording._marks.items())) == 20
     kept[5:] = []
     for _ in range(40):
-        recording.returned([net(leaf(1.0))], 0)
-    assert len(list(recording._returned.items())) < 20
-    assert all(out.grad_fn in recording._returned for out in kept)
+        recording.mark_outputs([net(leaf(1.0))], 0)
+    assert len(list(recording._marks.items())) < 20
+    assert all(out.grad_fn in recording._marks for out in kept)
     assert all(out.grad_fn.metadata == {} for out in kept)
     recording.close()
-    assert not recording._returned
+    assert not recording._marks
 
 
 def test_marks_can_be_made_in_one_thread_while_another_looks_through_all() -> None:

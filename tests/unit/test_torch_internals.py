@@ -18,7 +18,7 @@ from hookviz.__main__ import main
 from hookviz.autograd import torch_internals
 from hookviz.autograd.torch_internals import INTERNALS, Internal, resolve
 from hookviz.recorder import torch_behaviour
-from hookviz.recorder.compatibility import compare
+from hookviz.recorder.compatibility import check_torch
 
 PACKAGE = Path(hv.__file__).parent
 ADAPTER = "autograd/torch_internals.py"
@@ -133,8 +133,8 @@ def test_a_missing_function_is_named_with_what_is_lost(
 @pytest.mark.usefixtures("few")
 def test_a_function_that_became_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch._C, "_current_graph_task_id", 7)
-    (difference,) = compare().differences
-    assert difference.text.startswith("torch._C._current_graph_task_id is not a function any more, but a int.")
+    (mismatch,) = check_torch().mismatches
+    assert mismatch.text.startswith("torch._C._current_graph_task_id is not a function any more, but a int.")
 
 
 def test_an_attribute_that_was_renamed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,8 +142,8 @@ def test_an_attribute_that_was_renamed_is_named(monkeypatch: pytest.MonkeyPatch)
     kept = [one for one in INTERNALS if one.name in ("_forward_hooks", "count", "user_hooks", "_comm_hooks")]
     monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", renamed + kept)
     monkeypatch.setattr("hookviz.recorder.compatibility.BEHAVIOURS", [])
-    (difference,) = compare().differences
-    assert "Module._hooks_before is missing" in difference.text
+    (mismatch,) = check_torch().mismatches
+    assert "Module._hooks_before is missing" in mismatch.text
 
 
 def upside_down(self: torch.Tensor, hook: Any, register: Any = torch.Tensor.register_hook) -> Any:
@@ -156,7 +156,7 @@ def upside_down(self: torch.Tensor, hook: Any, register: Any = torch.Tensor.regi
 @pytest.mark.usefixtures("few")
 def test_a_changed_behaviour_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.Tensor, "register_hook", upside_down)
-    texts = [difference.text for difference in compare().differences]
+    texts = [mismatch.text for mismatch in check_torch().mismatches]
     assert any(
         "The engine reads a tensor's hook dict in each pass, in the order of the dict." in text for text in texts
     )

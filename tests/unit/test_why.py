@@ -23,7 +23,7 @@ from hookviz.autograd.formulas.evaluation import evaluate
 from hookviz.autograd.formulas.functions import FUNCTIONS
 from hookviz.autograd.formulas.verification import ROUNDINGS
 from hookviz.autograd.tensor_statistics import measure
-from hookviz.recorder.saved_tensors import ROOM, SavedTensors
+from hookviz.recorder.saved_tensors import MAX_SAVED_NUMBERS, SavedTensors
 from hookviz.trace import SavedRow
 
 Tensor = torch.Tensor
@@ -301,7 +301,7 @@ def test_a_recording_keeps_no_more_for_formulas_than_it_says() -> None:
     with hv.record() as trace:
         for _ in range(100):
             (torch.rand(64, requires_grad=True) * 2).sin().sum().backward()
-    assert ROOM - 64 <= numbers(trace) <= ROOM
+    assert MAX_SAVED_NUMBERS - 64 <= numbers(trace) <= MAX_SAVED_NUMBERS
     sines = [step.index for step in trace.steps if step.kind == "compute" and step.on.startswith("SinBackward0")]
     assert trace.why(sines[0])[0].verdict == "explained"
     assert symbols(trace.why(sines[-1])[0])[1] == MANY
@@ -326,7 +326,7 @@ def test_what_is_kept_for_formulas_takes_little_memory_however_much_is_recorded(
     held()  # what is made once for all
     with_formulas = held()
     monkeypatch.setattr(SavedTensors, "capture", lambda self, snapshot: snapshot.tensors.pass_begins())
-    assert 1_000 < with_formulas - held() < ROOM * BYTES_A_NUMBER
+    assert 1_000 < with_formulas - held() < MAX_SAVED_NUMBERS * BYTES_A_NUMBER
 
 
 def test_the_last_passes_that_are_kept_have_their_formulas() -> None:
