@@ -55,7 +55,7 @@ _WITHOUT_TORCH = {
     "Step": "hookviz.trace",
     "Trace": "hookviz.api.trace",
     "Value": "hookviz.trace.values",
-    "Verdict": "hookviz.analysis.questions.verdict",
+    "Verdict": "hookviz.analysis.questions.answer_verdict",
     "load": "hookviz.api.loading",
     "render": "hookviz.picture",
 }

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hookviz.analysis.questions.verdict import Verdict
+from hookviz.analysis.questions.answer_verdict import Verdict
 
 __all__ = ["Verdict", "check"]
 

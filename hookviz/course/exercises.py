@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from hookviz.analysis.questions.verdict import Verdict
+from hookviz.analysis.questions.answer_verdict import Verdict
 from hookviz.course.judges import Found, Judge
 from hookviz.support.messages import fill_text, read_texts, say
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.analysis.questions.answers import read_numbers
+from hookviz.analysis.questions.grading import read_numbers
 
 
 class Found(NamedTuple):

@@ -9,14 +9,14 @@ import torch
 from hookviz.autograd.graph_snapshot import GraphSnapshot, HookDicts
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.recorder.observer_registry import ObserverRegistry
-from hookviz.recorder.running_passes import RunningPasses
+from hookviz.recorder.pass_stack import PassStack
 from hookviz.support.interrupts import Uninterrupted
 
 
 class LateHooks:
     """Remembers where hooks were registered, since their tensors may no longer exist when the pass begins."""
 
-    def __init__(self, registry: ObserverRegistry, passes: RunningPasses) -> None:
+    def __init__(self, registry: ObserverRegistry, passes: PassStack) -> None:
         self.registry, self.passes = registry, passes
         self.dicts: HookDicts = NodeMarks()
         """Node of each tensor that got a hook → (which of its outputs the tensor is, the tensor's hook dict)."""

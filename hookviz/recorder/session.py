@@ -10,7 +10,7 @@ from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.exception_tracker import ExceptionTracker
 from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import PassSampler
-from hookviz.recorder.running_passes import RunningPasses
+from hookviz.recorder.pass_stack import PassStack
 from hookviz.trace import Note, StepRow
 
 
@@ -25,7 +25,7 @@ class Session:
         self.lock = threading.RLock()
         """Only one thread at a time writes into the trace, since several threads may call a given model."""
         self.notes, self.exceptions, self.sampler = Notes(trace), ExceptionTracker(), PassSampler(every)
-        self.passes = RunningPasses()
+        self.passes = PassStack()
         self._reported: set[str | Note] = set()
         """The internal errors that have been reported: one for all passes, and one for each module."""
 

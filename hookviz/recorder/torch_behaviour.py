@@ -35,11 +35,11 @@ from hookviz.autograd.torch_internals import (
     saved_tensor_hooks,
     swap_tensors,
 )
-from hookviz.recorder.api import record
 from hookviz.recorder.compiled_regions import find_switch_calls, is_recomputing
 from hookviz.recorder.instrumentation import has_readable_source
 from hookviz.recorder.multi_grad_hooks import collected_gradients
 from hookviz.recorder.optimizer_steps import STEP_CODE
+from hookviz.recorder.record_function import record
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 
 

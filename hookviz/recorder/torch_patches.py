@@ -37,9 +37,9 @@ from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.instrumentation import Instrumented
 from hookviz.recorder.node_observers import PROBE, ProbeResult
 from hookviz.recorder.optimizer_steps import ObservedStepHooks, OptimizerTracker, StepHooksDescriptor, is_called_by_step
+from hookviz.recorder.pass_stack import is_engine_thread
 from hookviz.recorder.recursion_limit import HEADROOM
 from hookviz.recorder.replacement import ActiveFlag, Notify, Replacement, make_notifier
-from hookviz.recorder.running_passes import is_engine_thread
 
 if TYPE_CHECKING:
     from hookviz.recorder.module_call import ModuleCall

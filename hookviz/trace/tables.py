@@ -8,7 +8,6 @@ from hookviz.support.source_code import Source
 from hookviz.trace.compact_rows import CompactRows, StepRows, ValueRows
 from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
-from hookviz.trace.naming import Naming
 from hookviz.trace.notes import Note
 from hookviz.trace.reason_rows import ReasonRow, StepReasons
 from hookviz.trace.rows import (
@@ -23,6 +22,7 @@ from hookviz.trace.rows import (
     StepRow,
     TensorRow,
 )
+from hookviz.trace.tensor_names import TensorNames
 from hookviz.trace.value_rows import StatisticsMode, ValueRow
 from hookviz.trace.values import Value, Values
 
@@ -65,7 +65,7 @@ class TraceTables:
     explained: list[StepReasons] = field(default_factory=list, compare=False)
     """For each of ``rows``, its indexes of ``reasons``; empty if no reasons were read from a file."""
     _lookup: Lookup | None = field(default=None, init=False, compare=False)
-    _naming: Naming | None = field(default=None, init=False, compare=False)
+    _naming: TensorNames | None = field(default=None, init=False, compare=False)
     _hook_indexes: dict[HookRow, int] = field(default_factory=dict, init=False, compare=False)
     _listed_hooks: dict[int, set[int]] = field(default_factory=dict, init=False, compare=False)
     """Pass → the same hooks as in ``hooked``, as a set, for the passes that are running."""
@@ -158,10 +158,10 @@ class TraceTables:
         return self.lookup.outputs.get(node, [])
 
     @property
-    def naming(self) -> Naming:
+    def naming(self) -> TensorNames:
         """The names of tensors and nodes, updated while the trace grows."""
         if self._naming is None or not self._naming.update(self.ops, self.tensors):
-            self._naming = Naming(self.ops, self.tensors)
+            self._naming = TensorNames(self.ops, self.tensors)
         return self._naming
 
     @property

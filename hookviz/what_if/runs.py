@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from hookviz.api.trace import Trace
-from hookviz.recorder.api import begin, end, new_recording
 from hookviz.recorder.exception_tracker import exception_text
+from hookviz.recorder.record_function import begin, end, new_recording
 from hookviz.recorder.recording import Recording
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import Note

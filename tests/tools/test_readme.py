@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz.analysis.questions import answers
+from hookviz.analysis.questions import grading
 from hookviz.autograd import graph, tensor_statistics
 from hookviz.picture.grouping import MANY
 from hookviz.player.html_page import page
@@ -96,7 +96,7 @@ def test_its_numbers_are_those_of_the_program() -> None:
         assert said in SAID, said
     assert "Up to five hooks" in SAID and runs.ALL == 5
     assert "Runs longer than a second" in SAID and progress.DELAY == 1
-    assert "within a thousandth" in SAID and answers.TOLERANCE == 1 / 1000
+    assert "within a thousandth" in SAID and grading.TOLERANCE == 1 / 1000
 
 
 def test_the_versions_are_those_that_the_tests_run_with() -> None:

@@ -23,8 +23,8 @@ from hookviz.player.html_page import page
 from hookviz.player.pass_views import PREFIX
 from hookviz.player.trace_content import TraceContent, is_large
 from hookviz.trace.lookup import Lookup
-from hookviz.trace.naming import Naming
 from hookviz.trace.rows import TensorRow
+from hookviz.trace.tensor_names import TensorNames
 from tests.unit.test_large_traces import picture
 
 pytestmark = pytest.mark.slow
@@ -141,7 +141,7 @@ def test_names_that_are_asked_for_while_tables_grow_are_those_of_the_whole_table
     whole = kept(multi_grad, 3)
     ops: list[str] = []
     tensors: list[TensorRow] = []
-    growing = Naming(ops, tensors)
+    growing = TensorNames(ops, tensors)
     for op in whole.ops:
         ops.append(op)
         assert growing.update(ops, tensors) and (op in growing.repeated) == (ops.count(op) > 1)

@@ -11,7 +11,7 @@ from scenes import Net, SumNet, hook_everything, leaf, recorded, scene, silent
 from shown import shown_steps
 
 import hookviz as hv
-from hookviz.analysis.questions.answers import are_near
+from hookviz.analysis.questions.grading import are_near
 from hookviz.analysis.questions.prediction import MAX_NUMBERS, MAX_QUESTIONS, Question, list_numbers, make_questions
 from hookviz.trace import HOOK_KINDS
 from hookviz.trace.values import Value

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from hookviz.analysis.questions.answers import Numbers, are_near
+from hookviz.analysis.questions.grading import Numbers, are_near
 from hookviz.support.messages import join, say
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Part, Step, Values
 from hookviz.trace.sentences import format_hook_position, format_labelled_values, format_values, list_sent_gradients

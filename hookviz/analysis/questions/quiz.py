@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookviz.analysis.questions.answers import are_near, normalise, read_numbers
+from hookviz.analysis.questions.answer_verdict import Verdict
+from hookviz.analysis.questions.grading import are_near, normalise, read_numbers
 from hookviz.analysis.questions.prediction import Question, make_questions
-from hookviz.analysis.questions.verdict import Verdict
 from hookviz.support.messages import say
 from hookviz.support.table import Table
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hookviz.trace.rows import NodeOutput, TensorRow
 
 
-class Naming:
+class TensorNames:
     """Finds names in the tables of a trace.
 
     It reads each row only once, since each of thousands of hook firings asks for names during a recording. Two threads

@@ -11,9 +11,9 @@ from hookviz.autograd import graph
 from hookviz.autograd.tensor_statistics import checked_statistics
 from hookviz.autograd.torch_internals import require
 from hookviz.recorder import torch_patches
-from hookviz.recorder.block import RecordBlock
 from hookviz.recorder.module_filter import checked_only
 from hookviz.recorder.pass_sampler import checked_every
+from hookviz.recorder.record_block import RecordBlock
 from hookviz.recorder.recording import Recording
 from hookviz.recorder.retention import checked_keep
 from hookviz.support.interpreter import SharedSwitch

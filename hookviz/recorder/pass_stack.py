@@ -24,7 +24,7 @@ class ObservedPass(Protocol):
         """Put an observer in front of every node."""
 
 
-class RunningPasses:
+class PassStack:
     """The running passes of one recording, the innermost last."""
 
     def __init__(self) -> None:
