@@ -19,7 +19,7 @@ def plain(case: Case) -> None:
 def floor(case: Case) -> None:
     """An empty pre-hook and post-hook on every node: no observer of nodes can cost less."""
     root = case.root()
-    nodes = graph.walk([root.grad_fn] if root.grad_fn else [])
+    nodes = graph.reachable_nodes([root.grad_fn] if root.grad_fn else [])
     handles = [handle for node in nodes for handle in (node.register_prehook(_look), node.register_hook(_look))]
     root.backward()
     for handle in handles:

@@ -11,7 +11,7 @@ import torch
 from torch.autograd.graph import GradientEdge, Node
 
 from hookviz.autograd import graph, module_tree
-from hookviz.autograd.torch_internals import DisableTorchFunction, require
+from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
 from hookviz.hook_listing.graph_hooks import Unplaced, survey_hooks
 from hookviz.recorder.hook_dicts import Dict, Kept, entries, of_all_modules, of_all_optimizers, of_module, of_optimizer
 from hookviz.recorder.module_registry import ModuleRegistry
@@ -118,7 +118,7 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     >>> [(hook.on, hook.name, hook.kept_in) for hook in hooks(c)]
     [('c', 'print', 'c._backward_hooks')]
     """
-    require()
+    require_internals()
     for thing in things:
         if not isinstance(thing, (torch.Tensor, Node, torch.nn.Module, torch.optim.Optimizer)):
             raise TypeError(say("error.hooks.type", kind=kind_of(thing)))
@@ -139,13 +139,15 @@ def _of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[Kept]:
     names = ModuleRegistry(TraceData())
     for root in roots:
         names.name(root)
-        for module in module_tree.modules(root):
+        for module in module_tree.all_modules(root):
             yield from of_module(module, names.trace.module(names.number(module)))
 
 
 def _of_optimizers(optimizers: Sequence[torch.optim.Optimizer]) -> Iterator[Kept]:
     for optimizer in optimizers:
-        yield from of_optimizer(optimizer, graph.variable_of(optimizer, graph.caller()) or type(optimizer).__name__)
+        yield from of_optimizer(
+            optimizer, graph.variable_name(optimizer, graph.caller_frame()) or type(optimizer).__name__
+        )
 
 
 def _of_dicts(dicts: Iterable[Kept]) -> Found:
@@ -167,7 +169,7 @@ def _of_graphs(roots: Sequence[torch.Tensor | Node], unplaced: list[Unplaced]) -
     """
     starts = [root if isinstance(root, torch.Tensor) else GradientEdge(root, 0) for root in roots]
     given = [start for start in starts if isinstance(start, GradientEdge) or start.requires_grad]
-    trace, found = survey_hooks(given, graph.variables(graph.caller()), unplaced)
+    trace, found = survey_hooks(given, graph.tensor_variables(graph.caller_frame()), unplaced)
     for row, kept, key in found:
         keys = [other for other, _ in entries(kept)]
         yield Identity(weakref.ref(kept), key), replace(trace.hook(row), place=keys.index(key), total=len(keys))

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd import graph
-from hookviz.autograd.torch_internals import require
+from hookviz.autograd.torch_internals import require_internals
 from hookviz.hook_listing.graph_hooks import survey
 from hookviz.picture.dot_source import Figure, dot
 from hookviz.picture.scene import MOST, Scene
@@ -33,7 +33,7 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: 
     >>> "MulBackward0" in draw(c).source
     True
     """
-    require()
+    require_internals()
     if not isinstance(root, torch.Tensor):
         raise TypeError(say("error.draw.type", kind=kind_of(root)))
     if not root.requires_grad:
@@ -42,8 +42,8 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: 
         raise TypeError(say("error.draw.most", most=kind_of(most)))
     if most < 1:
         raise ValueError(say("error.draw.most", most=most))
-    given = graph.checked_names(names)
-    for name, tensor in graph.variables(graph.caller()).items():
+    given = graph.validate_names(names)
+    for name, tensor in graph.tensor_variables(graph.caller_frame()).items():
         given.setdefault(name, tensor)
     trace = survey([root], given)
     return dot(Scene.of(trace, most=min(most, MOST)), None, tensors=tensors)

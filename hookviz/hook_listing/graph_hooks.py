@@ -8,7 +8,7 @@ from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import graph
-from hookviz.autograd.graph_snapshot import GraphSnapshot, hook_row, shared_dict
+from hookviz.autograd.graph_snapshot import GraphSnapshot, add_hook_row, dict_of_handle
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbers import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
@@ -47,7 +47,7 @@ def node_dict(node: Node, kind: str) -> Dict:
     register = node.register_prehook if kind == "node_pre_hook" else node.register_hook
     with Uninterrupted():
         handle = register(_nothing)
-        hooks: Dict = shared_dict(handle)
+        hooks: Dict = dict_of_handle(handle)
         handle.remove()
         if RemovableHandle.next_id == handle.id + 1:
             RemovableHandle.next_id = handle.id
@@ -82,15 +82,15 @@ def survey_hooks(
     seen = GraphSnapshot(trace, NodeNumbers(trace))
     try:
         with DisableTorchFunction(), hidden_from_tools():
-            seen.take(roots, names)
+            seen.capture(roots, names)
             kept = _kept(seen) if unplaced is None else _kept_anywhere(seen, unplaced)
             for kind, hooks, node, output in kept:
                 for key, hook in entries(hooks):
-                    row = hook_row(trace, 0, *_shown(kind, node, output, key, hook))
+                    row = add_hook_row(trace, 0, *_shown(kind, node, output, key, hook))
                     found.append(OnGraph(row, hooks, key))
             fetch_pending(trace.values, 0)
     except graph.TooDeep:
-        raise ValueError(say("error.draw.deep", deepest=f"{graph.DEEPEST:,}")) from None
+        raise ValueError(say("error.draw.deep", deepest=f"{graph.MAX_DEPTH:,}")) from None
     finally:
         seen.release()
     return trace, found
@@ -98,7 +98,7 @@ def survey_hooks(
 
 def _kept(seen: GraphSnapshot) -> Iterator[tuple[str, Any, int, int]]:
     recording = recording_here()
-    yield from seen.hooks_of_tensors(
+    yield from seen.tensor_hook_dicts(
         NodeMarks() if recording is None else recording.passes.late_hooks.dicts, search=True
     )
     with maybe(say("progress.looking", n="{n}", total="{total}"), len(seen.nodes)) as tick:
@@ -118,7 +118,7 @@ def _kept_anywhere(seen: GraphSnapshot, unplaced: list[Unplaced]) -> Iterator[tu
     for hooks, tensor in dicts_on_nodes(known):
         if tensor is None:
             unplaced += [_unplaced(hook) for _, hook in entries(hooks)]
-        elif (place := seen.find(tensor)) is not None:
+        elif (place := seen.place_of_tensor(tensor)) is not None:
             yield "tensor_hook", hooks, *place
 
 

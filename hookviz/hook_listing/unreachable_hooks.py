@@ -106,7 +106,7 @@ def _local_variables() -> Iterator[object]:
         while at is not None:
             if at.f_code.co_flags & inspect.CO_NEWLOCALS and at.f_globals is not globals():
                 shared = {*at.f_code.co_cellvars, *at.f_code.co_freevars}  # these it does look at
-                yield from [thing for name, thing in graph.locals_of(at).items() if name not in shared]
+                yield from [thing for name, thing in graph.copy_locals(at).items() if name not in shared]
             at = at.f_back
 
 

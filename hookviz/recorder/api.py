@@ -8,8 +8,8 @@ from torch.backends import mha
 
 from hookviz.api.trace import Trace
 from hookviz.autograd import graph
-from hookviz.autograd.tensor_statistics import checked_statistics
-from hookviz.autograd.torch_internals import require
+from hookviz.autograd.tensor_statistics import validate_statistics
+from hookviz.autograd.torch_internals import require_internals
 from hookviz.recorder import torch_patches
 from hookviz.recorder.block import RecordBlock
 from hookviz.recorder.module_filter import checked_only
@@ -99,7 +99,7 @@ def new_recording(
     Raises:
         RuntimeError, TypeError, ValueError: as ``record`` does.
     """
-    require()
+    require_internals()
     begun = torch_patches.begun_here()
     if begun is not None and begun.within is not None and begun.within() is None:
         end(begun)  # its block is gone, and a second interrupt kept it from being ended
@@ -110,8 +110,8 @@ def new_recording(
         if not isinstance(model, torch.nn.Module):
             raise TypeError(say("error.record.type", kind=kind_of(model)))
     return Recording(
-        Trace(statistics=checked_statistics(statistics)),
-        graph.checked_names(names),
+        Trace(statistics=validate_statistics(statistics)),
+        graph.validate_names(names),
         models,
         checked_keep(keep),
         checked_only(only, models),

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.tensor_statistics import measured
+from hookviz.autograd.tensor_statistics import measure_or_defer
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.pytree import Leaf, row_of
 from hookviz.trace import TraceData
@@ -36,7 +36,7 @@ class ArgumentProbe:
         reference, version, value = self._known.get(id(thing), (None, 0, 0))
         known = reference is not None and reference() is thing and version == fingerprint.mark[1]
         if not known or again or fingerprint.layout is None:
-            row = measured(thing, self.trace.statistics)
+            row = measure_or_defer(thing, self.trace.statistics)
             if not known or isinstance(row, Deferred) or not same(self.trace.values[value], row):
                 value = self._append(row)
             self._known[id(thing)] = (weakref.ref(thing), fingerprint.mark[1], value)

@@ -43,7 +43,7 @@ class CallTracker:
         self._ran_compiled = False
         """Whether compiled code has run, in which calls are not seen."""
         self._given = [
-            (self.modules.name(model), {id(module) for module in module_tree.modules(model)}) for model in models
+            (self.modules.name(model), {id(module) for module in module_tree.all_modules(model)}) for model in models
         ]
 
     # -- a call begins and ends

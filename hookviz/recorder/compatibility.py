@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, get_args
 
 import torch
 
-from hookviz.autograd.torch_internals import INTERNALS, TESTED, Internal, Use, fits, resolve
+from hookviz.autograd.torch_internals import INTERNALS, TESTED, Internal, Use, matches_kind, resolve
 from hookviz.recorder.torch_behaviour import BEHAVIOURS, Behaviour
 from hookviz.support.messages import say
 from hookviz.support.version import VERSION
@@ -92,7 +92,7 @@ def _of_internal(internal: Internal) -> Iterator[Difference]:
         return
     if is_attribute and not _mentions(thing, name):
         yield Difference(internal.use, say("torch.missing", path=internal.path, since=internal.since, loss=loss))
-    elif not fits(internal.kind, thing):
+    elif not matches_kind(internal.kind, thing):
         kinds = {"kind": internal.kind, "found": type(thing).__name__}
         yield Difference(internal.use, say("torch.changed", path=internal.path, **kinds, loss=loss))
 

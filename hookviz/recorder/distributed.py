@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from hookviz.autograd.tensor_statistics import measured
+from hookviz.autograd.tensor_statistics import measure_or_defer
 from hookviz.autograd.torch_internals import FSDP, FSDP_PARAM_GROUPS, FULLY_SHARD, UNSHARDED_PARAMETER
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.pass_sampler import outermost
@@ -94,7 +94,7 @@ class RankTracker:
 
     def _log(self, one: JoinedGradient, node: int, local: Any) -> None:
         values, last = self.trace.values, self.trace.rows[-1].pass_id
-        values.append(measured(one.after, self.trace.statistics))
+        values.append(measure_or_defer(one.after, self.trace.statistics))
         joined = StepRow(last, "synchronise", node, 0, before=local, after=len(values) - 1)
         self.trace.rows.append(joined._replace(synchroniser=one.synchroniser, ranks=one.ranks))
 

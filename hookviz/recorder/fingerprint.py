@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.tensor_statistics import address
+from hookviz.autograd.tensor_statistics import memory_address
 from hookviz.trace.value_rows import FEW
 
 Mark = tuple[int, int]
@@ -43,7 +43,7 @@ def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprin
     engine would no longer sum into this gradient in place.
     """
     try:
-        storage = pointer = address(tensor)
+        storage = pointer = memory_address(tensor)
         offset = int(tensor.storage_offset())
         if offset and pointer:
             storage -= offset * tensor.element_size()
@@ -56,7 +56,7 @@ def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprin
 def mark_of(tensor: torch.Tensor) -> Mark:
     """Where the numbers of ``tensor`` lie, and its version."""
     try:
-        return address(tensor), tensor._version
+        return memory_address(tensor), tensor._version
     except (RuntimeError, NotImplementedError):
         return 0, 0
 

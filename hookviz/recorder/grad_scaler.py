@@ -36,7 +36,7 @@ class ScaleTracker:
         """Note which nodes of a pass that begins get scaled gradients."""
         if not self._scaled:
             return
-        scaled = {id(node): scale for node in snapshot.walked if (scale := self._scaled.get(node)) is not None}
+        scaled = {id(node): scale for node in snapshot.all_nodes if (scale := self._scaled.get(node)) is not None}
         if not scaled:
             return
         factors = _factors(snapshot, scaled)
@@ -84,7 +84,7 @@ class ScaleTracker:
 def _factors(snapshot: GraphSnapshot, scaled: dict[int, float]) -> dict[int, set[float]]:
     """``id`` of a node → the products of scales on all ways to it from the roots."""
     found: dict[int, set[float]] = {}
-    queue = [(node, 1.0) for node in snapshot.starts]
+    queue = [(node, 1.0) for node in snapshot.root_nodes]
     while queue:
         node, factor = queue.pop()
         known = found.setdefault(id(node), set())

@@ -30,7 +30,11 @@ class GradientFlow:
         """The nodes that have an observer in front of them, which sees what they are given."""
         self.written: set[int] = set()
         """The leaves to whose ``.grad`` others write while the pass runs, so that it cannot be read."""
-        self._leaves, self._retained, self._grads = snapshot.leaves, snapshot.tensors.retained, snapshot.tensors.grads
+        self._leaves, self._retained, self._grads = (
+            snapshot.leaves,
+            snapshot.tensors.retained,
+            snapshot.tensors.grads_before,
+        )
         self._out_edges, self._partly_observed = snapshot.out_edges, snapshot.partly_observed
         self._sent: dict[Place, list[Sent]] = {}
         """Where a gradient is about to arrive → what was sent there."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hookviz.autograd.graph_snapshot import hook_row
+from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.graph_owners import GraphOwners
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObserver
@@ -60,7 +60,7 @@ class HookRegistry:
         found = unwrap_hook(hook)
         kind, function = (stage.kind, hook) if found is None else (found.kind, found.function)
         if kind not in MODULE_HOOK_KINDS:
-            return hook_row(self.trace, self.pass_id, kind, stage.node, stage.output, key, function)
+            return add_hook_row(self.trace, self.pass_id, kind, stage.node, stage.output, key, function)
         if isinstance(stage, HookListObserver):
             call = stage.call
         elif found is not None and found.module is not None:

@@ -32,7 +32,7 @@ class LateHooks:
         with Uninterrupted():
             self._remember(tensor, hooks)
         for running_pass in self.passes:
-            place = running_pass.snapshot.find(tensor)
+            place = running_pass.snapshot.place_of_tensor(tensor)
             if place is not None:
                 self.registry.observe(running_pass, kind, hooks, *place)
                 running_pass.node_observers.wake(running_pass)
@@ -60,13 +60,13 @@ class LateHooks:
             return  # it does so anyway
         self._retaining.append(weakref.ref(tensor))
         for running_pass in self.passes:
-            running_pass.snapshot.retains(tensor)
+            running_pass.snapshot.add_retained(tensor)
 
     def mark_retained(self, snapshot: GraphSnapshot) -> None:
         """Note in the graph of a pass that begins which tensors are known to keep their gradients."""
         self._retaining = [reference for reference in self._retaining if reference() is not None]
         for reference in self._retaining:
-            snapshot.retains(reference())
+            snapshot.add_retained(reference())
 
     def _remember(self, tensor: torch.Tensor, hooks: Any) -> None:
         if tensor.grad_fn is None:

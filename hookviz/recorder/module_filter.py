@@ -64,7 +64,7 @@ class ModuleFilter:
 
     def __init__(self, models: Sequence[Module], patterns: tuple[str, ...] | None) -> None:
         self.patterns = patterns
-        everything = {id(module) for model in models for module in module_tree.modules(model)}
+        everything = {id(module) for model in models for module in module_tree.all_modules(model)}
         self.all = len(everything)
         self.modules = everything if patterns is None else set(_matching(models, patterns))
         """``id`` of each; of none, where there is no model, since then whatever is called is followed."""
@@ -82,9 +82,9 @@ class ModuleFilter:
                 queue += [child for _, child in module_tree.children(holder) if id(child) not in self.modules]
 
     def _parameters(self, model: Module) -> Iterator[torch.nn.Parameter]:
-        for module in module_tree.modules(model):
+        for module in module_tree.all_modules(model):
             if id(module) in self.modules:
-                yield from module_tree.parameters(module)
+                yield from module_tree.all_parameters(module)
 
     def leaves(self, nodes: Sequence[Node]) -> set[int]:
         """``id`` of each AccumulateGrad of a chosen module, which need not be called for its parameters to be used."""

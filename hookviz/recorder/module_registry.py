@@ -8,7 +8,7 @@ import torch
 import torch.nn.modules.module as torch_modules
 
 from hookviz.autograd import graph, module_tree
-from hookviz.autograd.graph_snapshot import hook_row
+from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.torch_internals import (
     ALWAYS_CALLED,
     GLOBAL_IS_FULL,
@@ -78,7 +78,7 @@ class ModuleRegistry:
 
         The model is called after the caller's variable, or after its class where there is none.
         """
-        top = self._named(root) or self._free(graph.variable_of(root, graph.caller()) or type(root).__name__)
+        top = self._named(root) or self._free(graph.variable_name(root, graph.caller_frame()) or type(root).__name__)
         for path, module in module_tree.named_modules(root):
             if self._named(module) is None:
                 name = f"{top}.{path}" if path else top
@@ -117,7 +117,7 @@ class ModuleRegistry:
             holder = torch_modules if shared else self._holders[module]()
             flags = _flags(holder, kind, key, shared)
             row = (kind, -1, -1, key, function)
-            self._hooks[known] = hook_row(self.trace, pass_id, *row, module=known[1], flags=flags)
+            self._hooks[known] = add_hook_row(self.trace, pass_id, *row, module=known[1], flags=flags)
         return self._hooks[known]
 
     def renumber(self, hooks: Mapping[int, int]) -> None:

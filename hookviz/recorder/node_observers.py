@@ -95,7 +95,7 @@ class NodeObservers:
         self._awake = everywhere or self.late.unexplained(hooked.values())
         theirs = set() if self._awake else _running_user_code(running_pass.snapshot)
         quiet = not (self._awake or theirs or hooked or running_pass.stages or snapshot.unpack_hooks)
-        fronts = snapshot.summing | theirs | {numbers.get(id(node), -1) for node in snapshot.starts}
+        fronts = snapshot.summing_nodes | theirs | {numbers.get(id(node), -1) for node in snapshot.root_nodes}
         for node in snapshot.nodes:
             number = numbers[id(node)]
             if self._awake or number in fronts:
@@ -173,7 +173,7 @@ def _running_user_code(snapshot: GraphSnapshot) -> set[int]:
     """
     kinds = {type(node) for node in snapshot.nodes}
     python = {kind for kind in kinds if hasattr(kind, FUNCTION_OF_NODE)}
-    leaves = {kind for kind in kinds if kind.__name__ == graph.LEAVES}
+    leaves = {kind for kind in kinds if kind.__name__ == graph.LEAF_OP}
     return {
         snapshot.numbers[id(node)]
         for node in snapshot.nodes

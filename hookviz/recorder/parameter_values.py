@@ -2,7 +2,7 @@
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.graph_tensors import has_no_memory
-from hookviz.autograd.tensor_statistics import measured
+from hookviz.autograd.tensor_statistics import measure_or_defer
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.value_rows import as_stored
 from hookviz.trace.values import size_of
@@ -14,13 +14,13 @@ def read_where_sick(trace: TraceData, snapshot: GraphSnapshot) -> None:
     It shows in what a model returned, or in the gradient of such a leaf. A leaf that was written to since the pass
     began is not what it was, and stays unread.
     """
-    if not snapshot.tensors.unread or not _sick(trace, snapshot):
+    if not snapshot.tensors.unread_leaves or not _sick(trace, snapshot):
         return
     places = _leaves_of(trace, snapshot)
-    for node, (reference, version) in snapshot.tensors.unread.items():
+    for node, (reference, version) in snapshot.tensors.unread_leaves.items():
         leaf = reference()
         if leaf is not None and leaf._version == version and not has_no_memory(leaf):
-            trace.values.append(measured(leaf, wait=True))
+            trace.values.append(measure_or_defer(leaf, wait=True))
             trace.tensors[places[node]] = trace.tensors[places[node]]._replace(data=len(trace.values) - 1)
 
 
@@ -29,7 +29,7 @@ def _leaves_of(trace: TraceData, snapshot: GraphSnapshot) -> dict[int, int]:
 
     Rows of the pass around this one can stand between them: a hook may call ``retain_grad()`` on one of its tensors.
     """
-    places = range(snapshot.tensors.first, len(trace.tensors))
+    places = range(snapshot.tensors.first_row, len(trace.tensors))
     rows = ((place, trace.tensors[place]) for place in places)
     return {row.node: place for place, row in rows if row.pass_id == snapshot.pass_id and row.leaf}
 
@@ -40,7 +40,7 @@ def _sick(trace: TraceData, snapshot: GraphSnapshot) -> bool:
         if type(row) is not StepRow or row.pass_id != snapshot.pass_id:
             continue
         returned = row.kind == "forward" and row.call >= 0 and trace.calls[row.call].parent is None
-        written = row.kind in ("accumulate", "returned") and row.node in snapshot.tensors.unread
+        written = row.kind in ("accumulate", "returned") and row.node in snapshot.tensors.unread_leaves
         if (returned or written) and any(_bad(trace, index) for index in _several(row.after)):
             return True
     return False

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd import graph
-from hookviz.autograd.graph_snapshot import GraphSnapshot, Only
+from hookviz.autograd.graph_snapshot import GraphSnapshot, NodeFilter
 from hookviz.autograd.node_numbers import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction, next_sequence_number
@@ -90,7 +90,7 @@ class PassTracker:
     def _concerns(self, roots: Sequence[Any]) -> bool:
         """Whether a pass in another thread goes through a model that was given."""
         with suppress(Exception), self.session.lock, DisableTorchFunction(), hidden_from_tools():
-            nodes = graph.walk([node for node, _ in map(graph.edge_of, roots) if node is not None])
+            nodes = graph.reachable_nodes([node for node, _ in map(graph.edge_of, roots) if node is not None])
             found = bool(self.owners.owners(nodes))
             graph.release(nodes)
             return found
@@ -108,7 +108,7 @@ class PassTracker:
                 self._observe(running_pass, roots, gradients, inputs)
         except graph.TooDeep:
             self.end(running_pass)
-            self.session.report_unobserved(Note.of("trace.deep", deepest=f"{graph.DEEPEST:,}"))
+            self.session.report_unobserved(Note.of("trace.deep", deepest=f"{graph.MAX_DEPTH:,}"))
             return None
         except Exception as error:
             self.end(running_pass)
@@ -131,8 +131,8 @@ class PassTracker:
         """Write the graph into the trace, put the observers in place, and note what goes in at the roots."""
         snapshot, observer = running_pass.snapshot, running_pass.observer
         self.session.notes.add_saved_tensor_hooks()
-        places = snapshot.take(roots, self._names(), self._only)
-        self.module_filter.nodes, self.module_filter.observed = snapshot.counts
+        places = snapshot.capture(roots, self._names(), self._only)
+        self.module_filter.nodes, self.module_filter.observed = snapshot.node_counts
         self.sweep()
         self.late_hooks.mark_retained(snapshot)
         observer.checks_each = len(snapshot.nodes) <= SMALL
@@ -154,7 +154,7 @@ class PassTracker:
         """Put observers between the hooks of tensors, behind the nodes, and between the hooks of modules."""
         snapshot = running_pass.snapshot
         unknown = self._may_have_unknown_hooks(snapshot)
-        for found in snapshot.hooks_of_tensors(self.late_hooks.dicts, search=unknown or self.packs):
+        for found in snapshot.tensor_hook_dicts(self.late_hooks.dicts, search=unknown or self.packs):
             self.observers.observe(running_pass, *found)
         for hook in snapshot.unpack_hooks.values():
             self.session.notes.add_packing_hook(hook)
@@ -163,13 +163,13 @@ class PassTracker:
         self.observers.observe_modules(running_pass)
 
     @property
-    def _only(self) -> Only | None:
+    def _only(self) -> NodeFilter | None:
         """What says which nodes are looked at, if not all are."""
         return None if self.module_filter.patterns is None else self.owners.chosen
 
     def _names(self) -> dict[str, torch.Tensor]:
         """Name → tensor: those given by hand, parameters under their modules' names, and variables."""
-        found = graph.variables(graph.caller())
+        found = graph.tensor_variables(graph.caller_frame())
         # Of two names for one tensor the first counts; of two tensors under one name, too. A loop over all parameters
         # leaves a variable behind that holds the last of them: the module's name says more.
         names = dict(self.names)
@@ -180,13 +180,13 @@ class PassTracker:
 
     def _may_have_unknown_hooks(self, snapshot: GraphSnapshot) -> bool:
         """Whether hooks may be there that were registered unseen: before the recording, or in a pass left out."""
-        older = snapshot.oldest < self._first_node
+        older = snapshot.lowest_sequence < self._first_node
         return older or self.session.sampler.every > 1 or self.owners.made.several()
 
     def _eliminates_no_node(self, snapshot: GraphSnapshot) -> bool:
         """Whether a node that fails could not be found by elimination: not all are seen, or several run at once."""
         on_devices: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-        return len(snapshot.nodes) < len(snapshot.walked) or on_devices or self.ranks.several()
+        return len(snapshot.nodes) < len(snapshot.all_nodes) or on_devices or self.ranks.several()
 
     # -- a pass ends
 

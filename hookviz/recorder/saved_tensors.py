@@ -35,7 +35,7 @@ class SavedTensors:
             for node in snapshot.nodes if len(snapshot.nodes) <= SMALL else ():
                 self._take(snapshot, node, snapshot.numbers[id(node)])
         finally:
-            snapshot.tensors.pass_begins()
+            snapshot.tensors.forget_values()
 
     def _take(self, snapshot: GraphSnapshot, node: Node, number: int) -> None:
         names = needs(graph.op_of(node))
@@ -77,7 +77,7 @@ class SavedTensors:
         if thing.numel() > self.room:
             return None, "many"
         count = len(snapshot.trace.values)
-        value = snapshot.tensors.known(thing)
+        value = snapshot.tensors.shared_value(thing)
         self.room -= thing.numel() if len(snapshot.trace.values) > count else 0  # most are those of tensors with names
         return value, None
 

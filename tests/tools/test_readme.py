@@ -86,7 +86,7 @@ def test_its_numbers_are_those_of_the_program() -> None:
         f"Python {'.'.join(map(str, NEEDED_PYTHON))} or newer, make and {NEEDED_GB:.0f} GB of disk",
         f"give up to {2**runs.ALL} passes",
         f"{every:,} generated programs, {programs('test_nets.py'):,} of them networks",
-        f"A graph of more than {graph.DEEPEST:,} nodes in a row",
+        f"A graph of more than {graph.MAX_DEPTH:,} nodes in a row",
         f"What has more than {tensor_statistics.FEW} numbers",
         f"a graph of more than {pass_observer.SMALL} nodes",
         f"more than the {saved_tensors.ROOM:,}th number kept",
