@@ -84,7 +84,7 @@ def test_its_numbers_are_those_of_the_program() -> None:
     every = programs("test_programs.py") + programs("test_nets.py")
     for said in (
         f"Python {'.'.join(map(str, NEEDED_PYTHON))} or newer, make and {NEEDED_GB:.0f} GB of disk",
-        f"give up to {2**runs.ALL} passes",
+        f"give up to {2**runs.MAX_COMBINED} passes",
         f"{every:,} generated programs, {programs('test_nets.py'):,} of them networks",
         f"A graph of more than {graph.MAX_DEPTH:,} nodes in a row",
         f"What has more than {tensor_statistics.FEW} numbers",
@@ -92,7 +92,7 @@ def test_its_numbers_are_those_of_the_program() -> None:
         f"more than the {saved_tensors.ROOM:,}th number kept",
     ):
         assert said in SAID, said
-    assert "Up to five hooks" in SAID and runs.ALL == 5
+    assert "Up to five hooks" in SAID and runs.MAX_COMBINED == 5
     assert "longer than a second" in SAID and progress.DELAY == 1
     assert "within a thousandth" in SAID and answers.PART == 1 / 1000
 
