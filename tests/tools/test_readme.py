@@ -20,7 +20,7 @@ from hookviz.support import progress
 from hookviz.support.messages import section
 from hookviz.what_if import runs
 from tests.course.test_notebooks import LESSONS
-from tools.reading import facts
+from tools.lesson_pages import read_facts
 from tools.setup import NEEDED_GB, NEEDED_PYTHON
 
 ROOT = Path(__file__).parents[2]
@@ -106,7 +106,7 @@ def test_the_versions_are_those_that_the_tests_run_with() -> None:
 
 def test_each_lesson_is_in_its_table() -> None:
     rows = re.findall(r"(?m)^\| \[(\d\d .+?)\]\(notebooks/(.+?)\) \|", README)
-    assert rows == [(facts(nbformat.read(path, as_version=4)).title, path.name) for path in LESSONS]
+    assert rows == [(read_facts(nbformat.read(path, as_version=4)).title, path.name) for path in LESSONS]
 
 
 def test_its_bounds_of_large_traces_are_those_of_the_code() -> None:
