@@ -9,7 +9,7 @@ from benchmarks.peers.runs import ROOT, rounds
 from benchmarks.peers.table import Results, brief, full
 from benchmarks.peers.tools import PEERS
 from benchmarks.peers.works import WORKS
-from benchmarks.writing import put
+from benchmarks.tables import replace_section
 
 RESULTS = Path(__file__).with_name("results.json")
 START = "<!-- peers -->\n"
@@ -33,8 +33,8 @@ def save(results: Results) -> None:
 
 def write(results: Results) -> None:
     """Write the tables into both pages."""
-    put(ROOT / "benchmarks" / "README.md", START, full(results))
-    put(ROOT / "README.md", START, brief(results))
+    replace_section(ROOT / "benchmarks" / "README.md", START, full(results))
+    replace_section(ROOT / "README.md", START, brief(results))
 
 
 def known(name: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from benchmarks.cases import Case
-from benchmarks.fresh import status
+from benchmarks.memory import process_memory
 from benchmarks.peers.hooked import sees
 from benchmarks.peers.tools import PEERS, PLAIN, Peer
 from benchmarks.peers.works import WORKS
@@ -52,9 +52,9 @@ def settled(run: Callable[[], Any], times: int) -> tuple[float, Any]:
 def findings(peer: Peer, case: Case, stages: list[str]) -> Iterator[dict[str, Any]]:
     """What ``peer`` does with ``case``; the first stage, to capture, cannot be left out."""
     own = peer.prepare(case)
-    before = status("VmRSS")
+    before = process_memory("VmRSS")
     spent, trace = timed(lambda: peer.capture(own))
-    yield {"memory": status("VmHWM") - before}
+    yield {"memory": process_memory("VmHWM") - before}
     if spent < LONG:
         del trace
         spent, trace = settled(lambda: peer.capture(own), case.times)

@@ -8,7 +8,7 @@ from benchmarks.peers.hooked import NAMES
 from benchmarks.peers.runs import Cell
 from benchmarks.peers.tools import PEERS
 from benchmarks.peers.works import WORKS
-from benchmarks.writing import grid, spread
+from benchmarks.tables import format_spread, make_table
 
 Results = dict[str, dict[str, Cell]]
 """Work → tool → cell; ``hooks`` is a work, too."""
@@ -78,7 +78,7 @@ def words(results: Results, work: str, column: str) -> Callable[[float], str]:
     return WORDS["more" if little else column]
 
 
-def said(results: Results, work: str, peer: str, column: str, write: Callable[..., str] = spread) -> str:
+def said(results: Results, work: str, peer: str, column: str, write: Callable[..., str] = format_spread) -> str:
     """What stands in a cell of the table: numbers, or why there are none."""
     failed = results[work].get(peer, {}).get("failed", {})
     found = numbers(results, work, peer, column)
@@ -126,7 +126,9 @@ def looks(cell: Cell) -> list[str]:
 def hooks(results: Results) -> str:
     """The table of what each tool shows of hooks."""
     cells = results.get("hooks", {})
-    return grid(["tool", *LOOKS.values()], [[PEERS[peer].name, *looks(cells[peer])] for peer in PEERS if peer in cells])
+    return make_table(
+        ["tool", *LOOKS.values()], [[PEERS[peer].name, *looks(cells[peer])] for peer in PEERS if peer in cells]
+    )
 
 
 def provenance(results: Results) -> str:
@@ -152,7 +154,7 @@ def _range(found: Sequence[Any]) -> str:
 
 def full(results: Results) -> str:
     """All of it, for the page of the benchmarks."""
-    parts = [grid(HEAD, rows(results)), *([hooks(results)] if "hooks" in results else []), provenance(results)]
+    parts = [make_table(HEAD, rows(results)), *([hooks(results)] if "hooks" in results else []), provenance(results)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -160,7 +162,7 @@ def brief(results: Results) -> str:
     """A few lines for the README: the median of what it costs, shows and delivers."""
     works = present(results, ESSENCE)
     head = ["", "sees of hooks", *(WORKS[work]().name.partition(", (")[0] for work in works)]
-    return f"{grid(head, [_brief(results, peer, works) for peer in PEERS])}\n\n{provenance(results)}\n"
+    return f"{make_table(head, [_brief(results, peer, works) for peer in PEERS])}\n\n{provenance(results)}\n"
 
 
 def _brief(results: Results, peer: str, works: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import hookviz as hv
 from benchmarks.cases import AsModule, Case
-from benchmarks.watches import plain, recorded
+from benchmarks.observation import record_pass, run_plain
 
 Shown = Iterable[str]
 """The texts that are handed to whoever shows them."""
@@ -126,9 +126,9 @@ def _firings(trace: hv.Trace) -> str:
 
 
 _LENS = Peer("TorchLens", "torchlens", _lens_trace, _lens_shown, _lens_data, restore=_lens_off)
-PLAIN = Peer("a plain pass", "torch", plain, lambda _: [])
+PLAIN = Peer("a plain pass", "torch", run_plain, lambda _: [])
 PEERS: dict[str, Peer] = {
-    "hookviz": Peer("hookviz", "hookviz", recorded, displayed, _firings),
+    "hookviz": Peer("hookviz", "hookviz", record_pass, displayed, _firings),
     "torchviz": Peer("torchviz", "torchviz", _make_dot, _drawn, _source),
     "torchlens": _LENS,
     "torchlens-part": replace(_LENS, name="TorchLens (part)", capture=functools.partial(_lens_trace, part=True)),

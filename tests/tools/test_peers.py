@@ -16,13 +16,13 @@ import pytest
 import torch
 
 import hookviz as hv
-from benchmarks import writing
+from benchmarks import tables
 from benchmarks.cases import Case
 from benchmarks.peers import __main__ as command
 from benchmarks.peers import dot, hooked, one, runs, table
 from benchmarks.peers.tools import PEERS, PLAIN, displayed
 from benchmarks.peers.works import WORKS
-from benchmarks.writing import between, put
+from benchmarks.tables import read_section, replace_section
 
 SMALL = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 5, "linear")
 
@@ -62,7 +62,7 @@ def test_a_cell_is_the_median_with_its_spread(results: table.Results) -> None:
     assert row(results, "mlp", "hookviz") == [
         "**2.00** (1.00 to 3.00)",
         "**200 ms** (100 ms to 300 ms)",
-        "1.00 KB",  # always the same, so there is no spread
+        "1.00 KB",  # always the same, so there is no format_spread
         "2.00",
     ]
 
@@ -110,13 +110,13 @@ def test_the_few_lines_for_the_readme_have_the_medians(results: table.Results) -
 def test_the_pages_show_what_the_results_say() -> None:
     results = command.load()
     assert set(results) == {*WORKS, "hooks"}
-    assert between((runs.ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8"), command.START) == table.full(
-        results
-    )
-    assert between((runs.ROOT / "README.md").read_text(encoding="utf-8"), command.START) == table.brief(results)
+    assert read_section(
+        (runs.ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8"), command.START
+    ) == table.full(results)
+    assert read_section((runs.ROOT / "README.md").read_text(encoding="utf-8"), command.START) == table.brief(results)
 
 
-@pytest.mark.parametrize("module", [table, writing])
+@pytest.mark.parametrize("module", [table, tables])
 def test_the_examples_in_docstrings_hold(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted and not found.failed
@@ -125,10 +125,10 @@ def test_the_examples_in_docstrings_hold(module: ModuleType) -> None:
 def test_a_table_is_written_between_its_marks_and_nowhere_else(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("a\n<!-- x -->\nold<!-- end -->\n<!-- y -->\nother<!-- end -->\n")
-    put(page, "<!-- y -->\n", "new\n")
+    replace_section(page, "<!-- y -->\n", "new\n")
     assert page.read_text() == "a\n<!-- x -->\nold<!-- end -->\n<!-- y -->\nnew\n<!-- end -->\n"
     with pytest.raises(ValueError, match=r"page\.md has no <!-- z --> with an <!-- end --> behind it"):
-        put(page, "<!-- z -->\n", "new\n")
+        replace_section(page, "<!-- z -->\n", "new\n")
 
 
 # -- the processes
