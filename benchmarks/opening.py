@@ -17,7 +17,7 @@ from playwright.sync_api import Browser
 
 import hookviz as hv
 from benchmarks.cases import CASES, Case, chain, scalar
-from benchmarks.peers.works import WORKS
+from benchmarks.peers.workloads import WORKS
 from benchmarks.tables import format_spread, make_table, replace_section
 from benchmarks.timing import cpu_seconds
 from tests.browser.lab import browser
