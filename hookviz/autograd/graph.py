@@ -55,19 +55,19 @@ def reachable_nodes(roots: Iterable[Node]) -> list[Node]:
     order = count()
     heap = [(-node._sequence_nr(), next(order), 1, node) for node in roots]
     heapq.heapify(heap)
-    seen: dict[int, Node] = {}
+    visited: dict[int, Node] = {}
     while heap:
         _, _, depth, node = heapq.heappop(heap)
-        if id(node) in seen:
+        if id(node) in visited:
             continue
-        seen[id(node)] = node
+        visited[id(node)] = node
         if depth > MAX_DEPTH:
-            release(list(seen.values()))
+            release(list(visited.values()))
             raise TooDeep
         for following, _ in node.next_functions:
-            if following is not None and id(following) not in seen:
+            if following is not None and id(following) not in visited:
                 heapq.heappush(heap, (-following._sequence_nr(), next(order), depth + 1, following))
-    return list(seen.values())
+    return list(visited.values())
 
 
 def release(nodes: list[Node]) -> None:

@@ -75,11 +75,11 @@ class GraphSnapshot:
         self._add_unobserved()
         self._add_tensors(names)
         places = [self.place_of(*edge) for edge in edges]
-        inside = [place if place is not None and place[0] in self.out_edges else None for place in places]
+        observed = [place if place is not None and place[0] in self.out_edges else None for place in places]
         self.trace.roots[self.pass_id] = [
-            place for place in (*inside, *sorted(self.partly_observed)) if place is not None
+            place for place in (*observed, *sorted(self.partly_observed)) if place is not None
         ]
-        return inside
+        return observed
 
     def _nodes_to_number(self) -> list[Node]:
         """The observed nodes and their direct successors."""
@@ -98,8 +98,8 @@ class GraphSnapshot:
             if number is not None:
                 self._write_op(node, number)
                 self.trace.outside.add(number)
-            ends = (self.place_of(*following) for following in node.next_functions)
-            self.partly_observed.update(place for place in ends if place is not None and place[0] in self.out_edges)
+            places = (self.place_of(*edge) for edge in node.next_functions)
+            self.partly_observed.update(place for place in places if place is not None and place[0] in self.out_edges)
 
     @property
     def lowest_sequence(self) -> int:

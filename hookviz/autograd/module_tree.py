@@ -10,29 +10,29 @@ from typing import Any
 from torch.nn import Module, Parameter
 
 
-def named_modules(root: Module, *, again: bool = False) -> Iterator[tuple[str, Module]]:
+def named_modules(root: Module, *, every_path: bool = False) -> Iterator[tuple[str, Module]]:
     """Yield (path, module) of ``root`` and of all modules in it, in the order of ``root.named_modules()``.
 
-    A module with several paths comes once, or with ``again`` once for each path.
+    A module with several paths comes once, or with ``every_path`` once for each path.
 
     >>> from torch.nn import ReLU, Sequential
     >>> act = ReLU()
     >>> [path for path, _ in named_modules(Sequential(act, act))]
     ['', '0']
-    >>> [path for path, _ in named_modules(Sequential(act, act), again=True)]
+    >>> [path for path, _ in named_modules(Sequential(act, act), every_path=True)]
     ['', '0', '1']
     """
-    seen: set[int] = set()
+    visited: set[int] = set()
     queue: list[tuple[str, Module, tuple[int, ...]]] = [("", root, ())]
     while queue:
-        path, module, above = queue.pop()
-        if id(module) in (above if again else seen):
+        path, module, ancestors = queue.pop()
+        if id(module) in (ancestors if every_path else visited):
             continue
-        seen.add(id(module))
+        visited.add(id(module))
         yield path, module
-        above = (*above, id(module)) if again else ()
+        ancestors = (*ancestors, id(module)) if every_path else ()
         reversed_children = reversed(list(children(module)))
-        queue += [(f"{path}.{name}" if path else name, child, above) for name, child in reversed_children]
+        queue += [(f"{path}.{name}" if path else name, child, ancestors) for name, child in reversed_children]
 
 
 def children(module: Module) -> Iterator[tuple[str, Module]]:
@@ -41,14 +41,14 @@ def children(module: Module) -> Iterator[tuple[str, Module]]:
 
 
 def own_parameters(module: Module) -> Iterator[tuple[str, Parameter]]:
-    """Yield (name, parameter) of the parameters of ``module`` itself, without those of the modules in it."""
+    """Yield (name, parameter) of the parameters of ``module`` itself, without the parameters of the modules in it."""
     return ((name, parameter) for name, parameter in _entries_of(module, "_parameters") if parameter is not None)
 
 
 def _entries_of(module: Module, attribute: str) -> list[tuple[str, Any]]:
     """List the items of a module's dict of modules or parameters.
 
-    A module whose ``__init__`` does not call that of ``Module`` has no such dicts, and ``Module.__getattr__`` would
+    A module whose ``__init__`` does not call ``Module.__init__`` has no such dicts, and ``Module.__getattr__`` would
     raise for them.
     """
     return list((vars(module).get(attribute) or {}).items())
@@ -61,11 +61,11 @@ def all_modules(root: Module) -> Iterator[Module]:
 
 def named_parameters(root: Module) -> Iterator[tuple[str, Parameter]]:
     """Yield (path, parameter) of all parameters in ``root``, each once."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     for path, module in named_modules(root):
         for name, parameter in own_parameters(module):
-            if id(parameter) not in seen:
-                seen.add(id(parameter))
+            if id(parameter) not in visited:
+                visited.add(id(parameter))
                 yield f"{path}.{name}" if path else name, parameter
 
 

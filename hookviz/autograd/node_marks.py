@@ -57,9 +57,11 @@ class NodeMarks(Generic[Mark]):
             self._remove_dead()
 
     def _remove_dead(self) -> None:
-        others = [marks._marks for marks in _live_instances() if marks is not self]  # one node may have several marks
+        others = [
+            instance._marks for instance in _live_instances() if instance is not self
+        ]  # one node may have several marks
         counts = _count_references(self._marks)
-        self.keep(iter([key for key, count in counts if count - sum(key in known for known in others) > _UNHELD]))
+        self.keep(iter([key for key, count in counts if count - sum(key in marks for marks in others) > _UNHELD]))
         self._limit = max(_FIRST_SWEEP, 2 * len(self._marks))
 
     def items(self) -> Iterator[tuple[int, Mark]]:
@@ -86,9 +88,9 @@ def _live_instances() -> list[NodeMarks[Any]]:
         return [marks for reference in _instances if (marks := reference()) is not None]
 
 
-def _count_references(known: dict[int, tuple[dict[str, Any], Any]]) -> list[tuple[int, int]]:
+def _count_references(marks: dict[int, tuple[dict[str, Any], Any]]) -> list[tuple[int, int]]:
     """Pairs (key, number of references to its metadata dict)."""
-    return [(key, sys.getrefcount(metadata)) for key, (metadata, _) in known.items()]
+    return [(key, sys.getrefcount(metadata)) for key, (metadata, _) in marks.items()]
 
 
 ((_, _UNHELD),) = _count_references({0: ({}, None)})

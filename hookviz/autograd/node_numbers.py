@@ -40,15 +40,15 @@ class NodeNumbers:
                 inner.append(node)
             else:
                 numbers[id(node)] = self._leaf_number(leaf)
-        count, before = len(self._sequence), self._highest_sequence
-        made = [node._sequence_nr() for node in inner]
-        self._highest_sequence = max([before, *made])
-        if min(made, default=graph.LEAF_SEQUENCE) > before:
+        count, highest_before = len(self._sequence), self._highest_sequence
+        sequences = [node._sequence_nr() for node in inner]
+        self._highest_sequence = max([highest_before, *sequences])
+        if min(sequences, default=graph.LEAF_SEQUENCE) > highest_before:
             numbers.update(zip(map(id, inner), range(count, count + len(inner)), strict=True))
-            self._sequence.extend(made)
+            self._sequence.extend(sequences)
             return numbers
         taken = set(numbers.values())
-        for node, sequence in zip(inner, made, strict=True):
+        for node, sequence in zip(inner, sequences, strict=True):
             number = self._find(node, sequence, numbers, taken)
             if number is None:
                 number = len(self._sequence)
@@ -79,17 +79,17 @@ class NodeNumbers:
         return None
 
     def _matches(self, node: Node, number: int, numbers: Mapping[int, int]) -> bool:
-        """Whether the trace's op and edges of node ``number`` are those of ``node``."""
+        """Whether the trace has the op and the edges of ``node`` for node ``number``."""
         if number >= len(self.trace.ops) or self.trace.ops[number] != graph.op_of(node):
             return False
         if number in self.trace.outside:
             return True
         for slot, (following, output) in enumerate(node.next_functions):
-            known, place = numbers.get(id(following)), self.trace.edges.get((number, slot))
+            number_after, place = numbers.get(id(following)), self.trace.edges.get((number, slot))
             if following is None and place is not None:
                 return False
             # A view that was written to in place has a younger node than its users, which has no number yet.
-            if known is not None and place != (known, output):
+            if number_after is not None and place != (number_after, output):
                 return False
         return True
 

@@ -23,19 +23,19 @@ from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import FEW, Deferred, Row, Statistics, Which, as_stored
 
 
-def validate_statistics(which: object) -> Which:
-    """Check that ``which`` is a choice of statistics, and return it.
+def validate_statistics(choice: object) -> Which:
+    """Check that ``choice`` is a choice of statistics, and return it.
 
     Raises:
-        TypeError: ``which`` is not a str.
+        TypeError: ``choice`` is not a str.
         ValueError: there is no such choice.
     """
     choices: dict[object, Which] = {"all": "all", "norm": "norm"}
-    if not isinstance(which, str):
-        raise TypeError(say("error.statistics", which=repr(which)))
-    if which not in choices:
-        raise ValueError(say("error.statistics", which=repr(which)))
-    return choices[which]
+    if not isinstance(choice, str):
+        raise TypeError(say("error.statistics", which=repr(choice)))
+    if choice not in choices:
+        raise ValueError(say("error.statistics", which=repr(choice)))
+    return choices[choice]
 
 
 class _ShortNames(dict[Any, str]):
@@ -139,14 +139,14 @@ def shape_row(tensor: torch.Tensor) -> Row:
     return shape, _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device], None, None, Note.verbatim(str(shape))
 
 
-def measure_or_defer(tensor: torch.Tensor, which: Which = "all", *, wait: bool = False) -> Any:
+def measure_or_defer(tensor: torch.Tensor, choice: Which = "all", *, wait: bool = False) -> Any:
     """As ``measure``, for callers that have switched off ``__torch_function__`` already.
 
     Unless ``wait``, the numbers of a tensor on a device stay there for now: a ``Deferred`` stands for the row.
     """
     try:
         with hidden_from_tools():
-            return _measure_row(tensor, which, wait)
+            return _measure_row(tensor, choice, wait)
     except Exception as error:  # torch cannot reduce this kind of tensor
         return _unreadable_row(error)
 
@@ -173,11 +173,11 @@ def as_scalar(tensor: torch.Tensor) -> float | None:
         return None
 
 
-def append_value(values: Any, tensor: torch.Tensor, which: Which) -> int:
+def append_value(values: Any, tensor: torch.Tensor, choice: Which) -> int:
     """Append the value of ``tensor`` to a trace's ``values``, a single number in compact form; return its index."""
     number = as_scalar(tensor)
     if number is None:
-        values.append(measure_or_defer(tensor, which))
+        values.append(measure_or_defer(tensor, choice))
     else:
         values.fold(number)
     return len(values) - 1
@@ -187,7 +187,7 @@ def _unreadable_row(error: Exception) -> Row:
     return (), "", "", None, None, Note.of("value.unknown", why=type(error).__name__)
 
 
-def _measure_row(tensor: torch.Tensor, which: Which, wait: bool) -> Row | Deferred:
+def _measure_row(tensor: torch.Tensor, choice: Which, wait: bool) -> Row | Deferred:
     shape = () if tensor.is_nested else tuple(tensor.shape)  # torch gives no shape of a nested tensor
     header = shape, _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device]
     note = _why_hidden(tensor)
@@ -198,8 +198,8 @@ def _measure_row(tensor: torch.Tensor, which: Which, wait: bool) -> Row | Deferr
         return defer_values(header, tensor) if defer else (*header, tensor.tolist(), None, None)
     tensor, repeats = _without_repeats(tensor.detach())
     if defer:
-        return (defer_norm if which == "norm" else defer_statistics)(header, tensor, repeats)
-    return (*header, None, (_norm_alone if which == "norm" else _statistics)(tensor, repeats), None)
+        return (defer_norm if choice == "norm" else defer_statistics)(header, tensor, repeats)
+    return (*header, None, (_norm_alone if choice == "norm" else _statistics)(tensor, repeats), None)
 
 
 def _why_hidden(tensor: torch.Tensor) -> Note | None:

@@ -35,7 +35,7 @@ class Internal(NamedTuple):
     """One internal of torch."""
 
     path: str
-    """Its full name, such as ``torch._C._current_autograd_node``; for an attribute, that of the owner and its own."""
+    """Its full name, such as ``torch._C._current_autograd_node``; for an attribute, ``owner.name``."""
     since: str
     """The first release of torch that has it at this path."""
     use: Use
@@ -237,7 +237,7 @@ class ForwardHooks(NamedTuple):
     with_kwargs: Any
     always_called: Any
     shared: bool
-    """Whether the hooks are those of all modules."""
+    """Whether these are the global hooks, for all modules."""
 
 
 def forward_hooks(module: Any) -> tuple[ForwardHooks, ...]:

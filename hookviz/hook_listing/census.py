@@ -171,10 +171,13 @@ def _hooks_on_graphs(roots: Sequence[torch.Tensor | Node], unplaced: list[Unplac
     """
     starts = [root if isinstance(root, torch.Tensor) else GradientEdge(root, 0) for root in roots]
     given = [start for start in starts if isinstance(start, GradientEdge) or start.requires_grad]
-    trace, found = capture_with_hook_dicts(given, graph.tensor_variables(graph.caller_frame()), unplaced)
-    for row, kept, key in found:
-        keys = [other for other, _ in entries(kept)]
-        yield HookIdentity(weakref.ref(kept), key), replace(trace.hook(row), place=keys.index(key), total=len(keys))
+    trace, graph_hooks = capture_with_hook_dicts(given, graph.tensor_variables(graph.caller_frame()), unplaced)
+    for row, hook_dict, key in graph_hooks:
+        keys = [other for other, _ in entries(hook_dict)]
+        yield (
+            HookIdentity(weakref.ref(hook_dict), key),
+            replace(trace.hook(row), place=keys.index(key), total=len(keys)),
+        )
 
 
 def _join_unplaced(hooks: Sequence[UnplacedHook]) -> str:

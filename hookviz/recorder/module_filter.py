@@ -49,7 +49,7 @@ def checked_only(only: Only, models: Sequence[Module]) -> tuple[str, ...] | None
 
 def _named(model: Module) -> Iterator[tuple[str, Module]]:
     """A module that stands in a model twice has both names."""
-    return module_tree.named_modules(model, again=True)
+    return module_tree.named_modules(model, every_path=True)
 
 
 def _near(pattern: str, paths: Sequence[str]) -> str:

@@ -204,8 +204,8 @@ class WhatIfWithSliders(WhatIf):
 def _switchable_hooks(runs: Iterable[RecordedRun]) -> list[HookId]:
     """The hooks seen in any of ``runs``, in the order of the first run, which has every hook on."""
     first, *others = runs
-    seen = {hook_id for run in (first, *others) for hook_id in run.hooks.values()}
-    return [hook_id for hook_id in dict.fromkeys(first.hook_ids.values()) if hook_id in seen]
+    recorded = {hook_id for run in (first, *others) for hook_id in run.hooks.values()}
+    return [hook_id for hook_id in dict.fromkeys(first.hook_ids.values()) if hook_id in recorded]
 
 
 def _combination_limits(count: int) -> Iterable[str]:

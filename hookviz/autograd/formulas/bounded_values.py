@@ -107,9 +107,9 @@ def elementwise(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[A
         error = 2 * rounding_error(value)
         if isinstance(x.error, torch.Tensor):
             exact = x.tensor.to(torch.complex128 if value.is_complex() else torch.float64)
-            middle = function(exact)
-            ends = (magnitude(function(exact + step) - middle) for step in (x.error, -x.error))
-            error = error + torch.fmax(*ends)
+            center = function(exact)
+            deviations = (magnitude(function(exact + step) - center) for step in (x.error, -x.error))
+            error = error + torch.fmax(*deviations)
         return BoundedValue(value, error)
 
     return apply

@@ -91,8 +91,8 @@ def _product_of_others(x: torch.Tensor, dim: int | None = None) -> torch.Tensor:
         return torch.ones_like(x)
     rows = x.reshape(-1) if dim is None else x.movedim(dim, -1)
     count = rows.shape[-1]
-    own = torch.eye(count, dtype=torch.bool)
-    products = rows.unsqueeze(-2).expand(*rows.shape, count).masked_fill(own, 1).prod(-1)
+    is_self = torch.eye(count, dtype=torch.bool)
+    products = rows.unsqueeze(-2).expand(*rows.shape, count).masked_fill(is_self, 1).prod(-1)
     return products.reshape(x.shape) if dim is None else products.movedim(-1, dim)
 
 
@@ -154,7 +154,7 @@ def _one_hot(target: BoundedValue, like: BoundedValue, ignored: int) -> BoundedV
 
 
 def _choose(condition: Any, first: Any, second: Any) -> BoundedValue:
-    """Take the numbers and errors of ``first`` where the condition holds, else those of ``second``."""
+    """Take the numbers and errors of ``first`` where the condition holds, else of ``second``."""
     mask = as_bounded(condition).value
     pairs = zip(as_bounded(first), as_bounded(second), strict=True)
     return BoundedValue(*(torch.where(mask, a, b) for a, b in pairs))
@@ -167,8 +167,8 @@ def _clamp(x: BoundedValue, low: float, high: float) -> BoundedValue:
 def _stack(grads: Sequence[BoundedValue | None], dim: int) -> BoundedValue:
     """Stack the gradients of all parts; None, for a part that was not used, becomes zeros."""
     like = next(grad.tensor for grad in grads if grad is not None)
-    parts = [torch.zeros_like(like) if grad is None else grad.tensor for grad in grads]
-    return BoundedValue(torch.stack(parts, dim), 0.0)
+    tensors = [torch.zeros_like(like) if grad is None else grad.tensor for grad in grads]
+    return BoundedValue(torch.stack(tensors, dim), 0.0)
 
 
 def _cat(grads: Sequence[BoundedValue | None], dim: int, sizes: Any, shape: Sequence[int]) -> BoundedValue:
@@ -177,11 +177,11 @@ def _cat(grads: Sequence[BoundedValue | None], dim: int, sizes: Any, shape: Sequ
     lengths = [sizes] * len(grads) if isinstance(sizes, int) else list(sizes)
     lengths[-1] = shape[dim] - sum(lengths[:-1])
     like = next(grad.tensor for grad in grads if grad is not None)
-    parts = [
+    tensors = [
         like.new_zeros((*shape[:dim], length, *shape[dim + 1 :])) if grad is None else grad.tensor
         for grad, length in zip(grads, lengths, strict=True)
     ]
-    return BoundedValue(torch.cat(parts, dim), 0.0)
+    return BoundedValue(torch.cat(tensors, dim), 0.0)
 
 
 _ELEMENTWISE = {

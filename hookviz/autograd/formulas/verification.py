@@ -37,10 +37,10 @@ def _dtype(name: str) -> torch.dtype:
     Raises:
         TypeError: torch has no such dtype.
     """
-    found = getattr(torch, name, None)
-    if not isinstance(found, torch.dtype):
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
         raise TypeError(name)
-    return found
+    return dtype
 
 
 def match_recorded(computed: Any, recorded: torch.Tensor) -> tuple[Note, ...] | None:
@@ -87,8 +87,8 @@ def summed_dimensions(shape: tuple[int, ...], into: tuple[int, ...]) -> list[int
     >>> summed_dimensions((2, 3), (3,)), summed_dimensions((2, 3), (2, 1)), summed_dimensions((2,), (3,))
     ([0], [1], None)
     """
-    more = len(shape) - len(into)
-    padded = (1,) * more + into
-    if more < 0 or any(have != want != 1 for have, want in zip(shape, padded, strict=True)):
+    extra = len(shape) - len(into)
+    padded = (1,) * extra + into
+    if extra < 0 or any(have != want != 1 for have, want in zip(shape, padded, strict=True)):
         return None
-    return [i for i, (have, want) in enumerate(zip(shape, padded, strict=True)) if i < more or have != want]
+    return [i for i, (have, want) in enumerate(zip(shape, padded, strict=True)) if i < extra or have != want]

@@ -55,7 +55,7 @@ class TorchVerifier:
 
 
 def _quote(formula: Formula, installed: Formula) -> ReasonRow:
-    """Quote a formula with PyTorch's own text; with a note if it is not that of the ``installed`` release."""
+    """Quote a formula with PyTorch's own text; with a note if the ``installed`` release has another one."""
     if formula is not installed:
         return ReasonRow(formula.text, formula.wordings[0], SYMBOLS, (Note.of("why.other_release"),))
     if formula.entry is None or formula.source is not None:
