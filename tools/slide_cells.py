@@ -17,7 +17,7 @@ MAX_WORDS = 45
 SMALL_IF_WIDER, SMALL_IF_LONGER = 78, 18
 """Characters and lines: wider or longer code is set in a smaller font."""
 SLIDE_LINES, PROSE_LINES, TABLE_LINES = 18, 5, 12
-"""Lines of code that fit below a heading; that are as high as one paragraph of prose; lines of a table that fit."""
+"""Lines of code that fit below a heading; lines of code as high as one paragraph; rows of a table that fit."""
 TABLE_CELL_WIDTH, OUTPUT_WIDTH = 36, 98
 """Characters in a line of a table cell, and in a line of printed output."""
 BLOCK = re.compile(r"```.*?^```|\S(?:(?!\n\n|\n```).)*", re.DOTALL | re.MULTILINE)
