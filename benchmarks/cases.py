@@ -1,4 +1,4 @@
-"""The passes that are measured: what runs, on which input, and how often in one measurement."""
+"""The passes to measure: a function or module, its input, and the number of repetitions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,68 +11,68 @@ from benchmarks.resnet import ResNet18
 
 @dataclass(frozen=True)
 class Case:
-    """One pass: ``run(input)`` is summed up and goes backward."""
+    """One pass: ``run(input)``, summed, and backward."""
 
     name: str
     run: Callable[[torch.Tensor], torch.Tensor]
     input: torch.Tensor
     times: int = 1
-    """So often in one measurement, for passes that are too short for the clock."""
+    """Repetitions in one measurement, for passes that are too short for the clock."""
     part: str = ""
-    """The torch function whose outputs a tool saves when asked for a part only; the pass ends with it."""
+    """The torch function whose outputs a tool saves when it records a part only; the last function of the pass."""
 
     def root(self) -> torch.Tensor:
-        """Run forward, with no gradient left from before."""
+        """Clear the gradients, run forward, and return the sum of the output."""
         for leaf in (self.input, *(self.run.parameters() if isinstance(self.run, nn.Module) else ())):
             leaf.grad = None
         return self.run(self.input).sum()
 
     def module(self) -> nn.Module:
-        """What runs, as a module."""
+        """Return ``run`` as a module."""
         return self.run if isinstance(self.run, nn.Module) else AsModule(self.run)
 
 
 class AsModule(nn.Module):
-    """A function where only a module will do."""
+    """Wraps a function for tools that need a module."""
 
     def __init__(self, run: Callable[[torch.Tensor], torch.Tensor]) -> None:
         super().__init__()
         self.run = run
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """What the function makes of ``x``."""
+        """Call the function."""
         return self.run(x)
 
 
 def _scalars(a: torch.Tensor) -> torch.Tensor:
-    """The a to e of the lessons."""
+    """Compute the graph a to e of the lessons."""
     b, d = (torch.tensor(x, requires_grad=True) for x in (3.0, 4.0))
     return a * b * d
 
 
 def chain(x: torch.Tensor, length: int = 10_000) -> torch.Tensor:
-    """``x`` times a number, again and again."""
+    """Multiply ``x`` by a number ``length`` times."""
     for _ in range(length):
         x = x * 1.0001
     return x
 
 
 def fan(x: torch.Tensor) -> torch.Tensor:
-    """Ten thousand products of ``x`` in one tensor."""
+    """Stack ten thousand products of ``x`` into one tensor."""
     return torch.stack([x * 1.0001 for _ in range(10_000)])
 
 
 def scalar() -> torch.Tensor:
-    """A single number that wants its gradient."""
+    """Make a leaf with a single number."""
     return torch.tensor(1.5, requires_grad=True)
 
 
 def _perceptron() -> nn.Module:
-    return nn.Sequential(*(part for _ in range(6) for part in (nn.Linear(512, 512), nn.ReLU())))
+    return nn.Sequential(*(module for _ in range(6) for module in (nn.Linear(512, 512), nn.ReLU())))
 
 
 def encoder(layers: int = 12) -> nn.Module:
-    """A transformer's encoder, 256 wide with 8 heads."""
+    """Make a transformer encoder, 256 wide with 8 heads."""
     return nn.TransformerEncoder(nn.TransformerEncoderLayer(256, 8, 1024, batch_first=True), layers)
 
 
@@ -87,4 +87,4 @@ CASES: dict[str, Callable[[], Case]] = {
     "chain": lambda: Case("chain of 10,000 ops", chain, scalar()),
     "fan": lambda: Case("fan of 10,000 ops", fan, scalar()),
 }
-"""Short name → what makes the case anew."""
+"""Short name → function that makes the case."""

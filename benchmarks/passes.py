@@ -1,4 +1,4 @@
-"""What recordings of ever more passes take to make, save, load and show: ``python -m benchmarks.passes``."""
+"""Measure recording, saving, loading and showing growing numbers of passes: ``python -m benchmarks.passes``."""
 
 import gc
 import importlib.metadata
@@ -16,10 +16,10 @@ from playwright.sync_api import Browser
 from torch import nn
 
 import hookviz as hv
-from benchmarks.fresh import status
-from benchmarks.opening import played
+from benchmarks.memory import process_memory
+from benchmarks.opening import time_playback
+from benchmarks.tables import format_spread, make_table, replace_section
 from benchmarks.timing import cpu_seconds
-from benchmarks.writing import grid, put, spread
 from tests.browser.lab import browser
 
 COUNTS = (100, 400, 1_600)
@@ -27,11 +27,11 @@ ROUNDS = 3
 START = "<!-- passes -->\n"
 ACTIONS = ("record", "save", "load", "player", "page")
 HEAD = ("passes", "steps", *ACTIONS)
-PLAYED = ("passes", "size of the page", "a page is shown after", "a step", "the longest frame")
+PLAYBACK_HEAD = ("passes", "size of the page", "a page is shown after", "a step", "the longest frame")
 
 
-def looped(count: int) -> hv.Trace:
-    """A recording of ``count`` steps of training a small network that has a hook."""
+def record_loop(count: int) -> hv.Trace:
+    """Record ``count`` training steps of a small network with a hook."""
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(4, 1), nn.Tanh())
     net[0].weight.register_hook(lambda grad: grad * 2)
@@ -45,9 +45,9 @@ def looped(count: int) -> hv.Trace:
 
 
 def actions(count: int, trace: hv.Trace, path: Path) -> dict[str, Callable[[], object]]:
-    """Name of an action → what does it, in the order of the table."""
+    """Name of an action → function that performs it, in the order of the table."""
     return {
-        "record": partial(looped, count),
+        "record": partial(record_loop, count),
         "save": partial(trace.save, path),
         "load": partial(hv.load, path),
         "player": trace.player,
@@ -55,68 +55,68 @@ def actions(count: int, trace: hv.Trace, path: Path) -> dict[str, Callable[[], o
     }
 
 
-def once(action: Callable[[], object], answer: Any) -> None:
-    """Send CPU seconds, also those of Graphviz's process, and by how many KiB ``action`` raises the peak here."""
+def send_costs(action: Callable[[], object], sender: Any) -> None:
+    """Send the CPU seconds of ``action``, with Graphviz's process, and the growth of the peak of memory in KiB."""
     gc.collect()
-    before, start = status("VmRSS"), cpu_seconds()
-    made = action()
-    answer.send((cpu_seconds() - start, status("VmHWM") - before))
-    del made
+    before, start = process_memory("VmRSS"), cpu_seconds()
+    result = action()
+    sender.send((cpu_seconds() - start, process_memory("VmHWM") - before))
+    del result
 
 
-def rounds(action: Callable[[], object]) -> list[tuple[float, int]]:
-    """``once``, each time in a process of its own: a copy of this one, whose peak begins at what it holds."""
-    copy, found = multiprocessing.get_context("fork"), []
+def measure_rounds(action: Callable[[], object]) -> list[tuple[float, int]]:
+    """Run ``send_costs`` in forks of this process, whose peak begins at their present memory."""
+    fork, costs = multiprocessing.get_context("fork"), []
     for _ in range(ROUNDS):
-        answer, sends = copy.Pipe(duplex=False)
-        process = copy.Process(target=once, args=(action, sends))
+        receiver, sender = fork.Pipe(duplex=False)
+        process = fork.Process(target=send_costs, args=(action, sender))
         process.start()
-        sends.close()
-        found.append(answer.recv())
+        sender.close()
+        costs.append(receiver.recv())
         process.join()
-    return found
+    return costs
 
 
-def tables() -> str:
-    """The three tables: time and memory of what Python does, and how the page plays."""
+def make_tables() -> str:
+    """Make the three tables: time and memory of the actions, and playback of the page."""
     times, peaks = [], []
     with tempfile.TemporaryDirectory() as folder:
         for count in COUNTS:
-            path, trace = Path(folder, f"{count}.json"), looped(count)
-            found = [rounds(action) for action in actions(count, trace, path).values()]
+            path, trace = Path(folder, f"{count}.json"), record_loop(count)
+            costs = [measure_rounds(action) for action in actions(count, trace, path).values()]
             head = [f"{count:,}", f"{len(trace.rows):,}"]
-            times.append([*head, *(spread([spent for spent, _ in one], seconds) for one in found)])
-            peaks.append([*head, *(spread([held for _, held in one], megabytes) for one in found)])
-        with browser() as chrome:  # only now: a browser's threads must not be there when this process is copied
-            pages = [shown(chrome, count, Path(folder, f"{count}.html")) for count in COUNTS]
-    return "\n\n".join([grid(HEAD, times), grid(HEAD, peaks), grid(PLAYED, pages)])
+            times.append([*head, *(format_spread([spent for spent, _ in rounds], format_seconds) for rounds in costs)])
+            peaks.append([*head, *(format_spread([held for _, held in rounds], format_megabytes) for rounds in costs)])
+        with browser() as chrome:  # only now: the browser's threads must not run when this process forks
+            pages = [make_playback_row(chrome, count, Path(folder, f"{count}.html")) for count in COUNTS]
+    return "\n\n".join([make_table(HEAD, times), make_table(HEAD, peaks), make_table(PLAYBACK_HEAD, pages)])
 
 
-def shown(chrome: Browser, count: int, page: Path) -> list[str]:
-    """How the page of ``count`` passes plays."""
-    found = [played(chrome, page) for _ in range(ROUNDS)]
-    middles = [[statistics.median(one[name]) for one in found] for name in ("shown", "steps")]
-    columns = (*middles, [max(one["frames"]) for one in found])
+def make_playback_row(chrome: Browser, count: int, page: Path) -> list[str]:
+    """Make the row about the playback of the page with ``count`` passes."""
+    times = [time_playback(chrome, page) for _ in range(ROUNDS)]
+    medians = [[statistics.median(played[name]) for played in times] for name in ("shown", "steps")]
+    columns = (*medians, [max(played["frames"]) for played in times])
     size = f"{page.stat().st_size / 1e6:.1f} MB"
-    return [f"{count:,}", size, *(spread(one, lambda number: f"{number:.0f} ms") for one in columns)]
+    return [f"{count:,}", size, *(format_spread(column, lambda number: f"{number:.0f} ms") for column in columns)]
 
 
-def seconds(number: float) -> str:
-    """``0.28 s``."""
+def format_seconds(number: float) -> str:
+    """Format seconds as ``0.28 s``."""
     return f"{number:.2f} s"
 
 
-def megabytes(number: float) -> str:
-    """KiB as ``12.3 MB``."""
+def format_megabytes(number: float) -> str:
+    """Format KiB as ``12.3 MB``."""
     return f"{number * 1024 / 1e6:.1f} MB"
 
 
 def main() -> None:
     """Print the tables and write them into the page."""
-    where = f"torch {importlib.metadata.version('torch')}, Python {platform.python_version()}, {ROUNDS} rounds."
-    found = f"{tables()}\n\n{where}\n"
-    print(found)
-    put(Path(__file__).with_name("README.md"), START, found)
+    setting = f"torch {importlib.metadata.version('torch')}, Python {platform.python_version()}, {ROUNDS} rounds."
+    section = f"{make_tables()}\n\n{setting}\n"
+    print(section)
+    replace_section(Path(__file__).with_name("README.md"), START, section)
 
 
 if __name__ == "__main__":

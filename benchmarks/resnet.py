@@ -7,7 +7,7 @@ from torch import nn
 
 
 class Block(nn.Module):
-    """Two 3 × 3 convolutions beside a shortcut."""
+    """Two 3 × 3 convolutions with a shortcut."""
 
     def __init__(self, inside: int, outside: int, stride: int) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class Block(nn.Module):
             self.shortcut = nn.Sequential(nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """What the convolutions make of ``x``, added to it."""
+        """Add the output of the convolutions to the shortcut of ``x``."""
         y = self.relu(self.first_norm(self.first(x)))
         y = self.second_norm(self.second(y))
         y += self.shortcut(x)
@@ -30,7 +30,7 @@ class Block(nn.Module):
 
 
 class ResNet18(nn.Module):
-    """A stem, four stages of two blocks, and a linear layer over the average."""
+    """A stem, four stages of two blocks, and a linear layer after average pooling."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,6 +48,6 @@ class ResNet18(nn.Module):
         self.head = nn.Linear(512, 1000)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Scores of the classes for images ``x``."""
+        """Compute the scores of the classes for images ``x``."""
         out: torch.Tensor = self.head(self.stages(self.stem(x)).mean((2, 3)))
         return out

@@ -1,4 +1,4 @@
-"""CPU time of watched passes over plain ones: pairs of which one runs right after the other, in turn."""
+"""Measure the CPU time of observed passes relative to plain ones, in alternation."""
 
 import gc
 import resource
@@ -7,35 +7,35 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.cases import Case
-from benchmarks.watches import Watch, plain
+from benchmarks.observation import Observation, run_plain
 from hookviz.picture.graphviz_client import worker_pid
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process, of hookviz's Graphviz, and of the programs that were started here and have ended."""
+    """CPU time of this process, of hookviz's Graphviz process, and of child processes that have ended."""
     used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    ended = sum(one.ru_utime + one.ru_stime for one in used)
+    own = sum(usage.ru_utime + usage.ru_stime for usage in used)
     worker = worker_pid()
-    return ended if worker is None else ended + int(Path(f"/proc/{worker}/schedstat").read_text().split()[0]) / 1e9
+    return own if worker is None else own + int(Path(f"/proc/{worker}/schedstat").read_text().split()[0]) / 1e9
 
 
-def seconds(case: Case, watch: Watch) -> float:
-    """CPU time of one measurement, per pass."""
+def seconds_per_pass(case: Case, observation: Observation) -> float:
+    """Measure the CPU time per pass."""
     gc.collect()
     start = time.process_time()
-    kept = [watch(case) for _ in range(case.times)]
+    results = [observation(case) for _ in range(case.times)]
     spent = time.process_time() - start
-    del kept
+    del results
     return spent / case.times
 
 
-def ratios(case: Case, watches: Sequence[Watch], rounds: int) -> list[list[float]]:
-    """For each watch its time over that of a plain pass, round by round, after one round to warm up."""
-    found: list[list[float]] = [[] for _ in watches]
+def ratios(case: Case, observations: Sequence[Observation], rounds: int) -> list[list[float]]:
+    """For each observation, the ratios of its time to a plain pass, round by round, after one round to warm up."""
+    ratios_of_observations: list[list[float]] = [[] for _ in observations]
     for number in range(rounds + 1):
-        base = seconds(case, plain)
-        for spent, watch in zip(found, watches, strict=True):
-            ratio = seconds(case, watch) / base
+        base = seconds_per_pass(case, run_plain)
+        for measured, observation in zip(ratios_of_observations, observations, strict=True):
+            ratio = seconds_per_pass(case, observation) / base
             if number:
-                spent.append(ratio)
-    return found
+                measured.append(ratio)
+    return ratios_of_observations

@@ -1,4 +1,4 @@
-"""The player's JavaScript: bundle it, check it, test it. Where Node is missing, say what was left out.
+"""Bundle, check and test the player's JavaScript. If Node is missing, report the tasks that were left out.
 
 The bundles in ``hookviz/static`` are committed, so that nobody who installs or runs hookviz needs Node.
 """
@@ -15,34 +15,34 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES, BUNDLES = Path("hookviz/player/browser"), Path("hookviz/static")
 NEEDED_NODE = (20, 19)
-"""From here on Node sees by itself that a ``.js`` file is a module."""
+"""From this version on, Node detects that a ``.js`` file is a module."""
 ENTRIES = {
-    # anywidget loads a module; a page has a plain script, since some notebooks run the scripts of an output elsewhere.
+    # anywidget loads a module; a page has a plain script, which works where a notebook runs the scripts of an output.
     "player.js": ("widget.js", "--format=esm"),
     "page.js": ("page.js", "--format=iife"),
     "player.css": ("index.css",),
     "page.css": ("page.css",),
     "static_picture.css": ("static_picture.css",),
 }
-"""Bundle → its entry point, and what esbuild is told besides."""
+"""Bundle → its entry point, and further options of esbuild."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the tasks that are named, all of them though one fails, and return the first exit status that is not 0."""
+    """Run all given tasks, even if one fails, and return the first exit status that is not 0."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tasks", nargs="+", choices=sorted(TASKS))
     tasks: list[str] = parser.parse_args(arguments).tasks
-    reason = why_not_node(shutil.which("node"))
-    if reason is None and tasks != ["test"]:  # node alone runs the tests
-        reason = why_no_tools()
+    reason = node_problem(shutil.which("node"))
+    if reason is None and tasks != ["test"]:  # the tests need Node only
+        reason = tools_problem()
     if reason is not None:
         print(f"Left out, for the player's JavaScript: {', '.join(tasks)}. {reason}.", flush=True)
         return int("node" in os.environ.get("HOOKVIZ_REQUIRE", "").split(","))
     return next((status for status in [TASKS[task]() for task in tasks] if status), 0)
 
 
-def why_not_node(node: str | None) -> str | None:
-    """Why Node cannot be used here, if it cannot."""
+def node_problem(node: str | None) -> str | None:
+    """Say why Node cannot be used here; None if it can."""
     needed = "{}.{} or newer is needed".format(*NEEDED_NODE)
     if node is None:
         return f"Node is not installed; {needed}"
@@ -53,27 +53,27 @@ def why_not_node(node: str | None) -> str | None:
     return None
 
 
-def why_no_tools() -> str | None:
-    """Why the tools of ``package-lock.json`` cannot be used here; they are installed first, unless they are there."""
-    wanted, there = ROOT / "package-lock.json", ROOT / "node_modules" / ".package-lock.json"
-    if there.is_file() and there.stat().st_mtime >= wanted.stat().st_mtime:
+def tools_problem() -> str | None:
+    """Install the tools of ``package-lock.json`` if needed. Say why that is impossible; None if they are installed."""
+    lock, installed = ROOT / "package-lock.json", ROOT / "node_modules" / ".package-lock.json"
+    if installed.is_file() and installed.stat().st_mtime >= lock.stat().st_mtime:
         return None
     npm = shutil.which("npm")
     if npm is None:
         return "npm is not installed"
     done = subprocess.run([npm, "ci", "--no-progress"], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        return f"npm could not install its tools ({said[0] if said else 'it said nothing'})"
-    there.touch()
+        output = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        return f"npm could not install its tools ({output[0] if output else 'it said nothing'})"
+    installed.touch()
     return None
 
 
-def bundle(folder: Path | None = None) -> int:
-    """Write the bundles into ``folder``, those that are committed if None."""
+def write_bundles(folder: Path | None = None) -> int:
+    """Write the bundles into ``folder``; if None, overwrite the committed ones."""
     for name, (entry, *options) in ENTRIES.items():
         target = f"--outfile={(folder or ROOT / BUNDLES) / name}"
-        status = run(
+        status = run_npm_tool(
             "esbuild", str(SOURCES / entry), "--bundle", "--minify", "--charset=utf8", TARGET, *options, target
         )
         if status:
@@ -82,39 +82,39 @@ def bundle(folder: Path | None = None) -> int:
 
 
 TARGET = "--target=es2022,chrome105,firefox121,safari16"
-"""The oldest browsers that the style sheet works in: they know :has()."""
+"""The oldest browsers for which the style sheet works: they support :has()."""
 
 
-def fresh() -> int:
-    """Check that the committed bundles are what esbuild makes of the sources."""
+def check_bundles() -> int:
+    """Check that the committed bundles are the ones that esbuild makes from the sources."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        status = bundle(folder)
+        status = write_bundles(folder)
         stale = [name for name in ENTRIES if (folder / name).read_bytes() != (ROOT / BUNDLES / name).read_bytes()]
     if stale:
         print(f"{BUNDLES}: {', '.join(stale)} not made from these sources: run make bundle", file=sys.stderr)
     return status or int(bool(stale))
 
 
-def lint() -> int:
+def lint_sources() -> int:
     """Check style and types."""
-    return run("eslint", "--max-warnings=0") or run("tsc", "--noEmit")
+    return run_npm_tool("eslint", "--max-warnings=0") or run_npm_tool("tsc", "--noEmit")
 
 
-def test() -> int:
+def run_tests() -> int:
     """Run the tests in ``tests/js``."""
-    # The files by name, since node's releases differ in what they make of a folder.
+    # List the files, since releases of Node treat a folder differently.
     names = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests" / "js").glob("*.test.js"))]
     return subprocess.run(["node", "--test", *names], cwd=ROOT).returncode
 
 
-def run(tool: str, *arguments: str) -> int:
+def run_npm_tool(tool: str, *arguments: str) -> int:
     """Run one of the tools that npm installed."""
     quiet = ["--log-level=warning"] if tool == "esbuild" else []
     return subprocess.run([str(ROOT / "node_modules" / ".bin" / tool), *arguments, *quiet], cwd=ROOT).returncode
 
 
-TASKS = {"bundle": bundle, "fresh": fresh, "lint": lint, "test": test}
+TASKS = {"bundle": write_bundles, "fresh": check_bundles, "lint": lint_sources, "test": run_tests}
 
 if __name__ == "__main__":
     sys.exit(main())

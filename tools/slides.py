@@ -1,4 +1,4 @@
-"""Make slides of lessons in build/slides: ``python -m tools.slides 01 02``. They work from disk, without a network."""
+"""Make slides of lessons in build/slides: ``python -m tools.slides 01 02``. They open from disk, without a network."""
 
 import base64
 import re
@@ -11,41 +11,41 @@ from typing import Any
 from nbconvert import SlidesExporter
 
 from hookviz.player.compression import pack, unpack
-from tools.cutting import ALONE, BELOW_HEADING, slides_of
-from tools.running import NOTEBOOKS, run_all
+from tools.notebook_runs import NOTEBOOKS, run_all
+from tools.slide_cells import MAX_HEIGHT, MAX_HEIGHT_BELOW_HEADING, make_slides
 
 TARGET = Path("build") / "slides"
 DECK = Path(__file__).parent / "deck"
 STATE = re.compile(r'(?<=class="hv-state">)[^<]+')
 WIDTH = 1190
-"""Pixels that a slide has for a drawing, from left to right."""
-READABLE, LARGE = 18, 26
-"""Pixels of a drawing's letters: from the back row, and where they are large enough."""
+"""The width of a slide for a drawing, in pixels."""
+READABLE_SIZE, LARGE_SIZE = 18, 26
+"""The size of a drawing's letters in pixels: readable from the back row, and large enough."""
 
 
 def main(numbers: list[str]) -> int:
-    """Make the slides of the lessons with these numbers, and say where they are."""
+    """Make the slides of the lessons with these numbers, and print their paths."""
     paths = [path for number in numbers for path in NOTEBOOKS.glob(f"{number}_*.ipynb")]
     if len(paths) < len(numbers) or not paths:
-        there = ", ".join(sorted(path.name[:2] for path in NOTEBOOKS.glob("[0-9]*_*.ipynb")))
-        print(f"There is no lesson with one of these numbers: {' '.join(numbers)}. There are {there}.", file=sys.stderr)
+        known = ", ".join(sorted(path.name[:2] for path in NOTEBOOKS.glob("[0-9]*_*.ipynb")))
+        print(f"There is no lesson with one of these numbers: {' '.join(numbers)}. There are {known}.", file=sys.stderr)
         return 1
-    for page in make(paths, TARGET):
+    for page in make_decks(paths, TARGET):
         print(f"{page}: open it in a browser; S opens the speaker's notes.")
     return 0
 
 
-def make(paths: list[Path], target: Path) -> list[Path]:
-    """The slides of these notebooks, as pages in ``target``."""
-    lay_out(target)
-    made = {target / f"{path.name[:2]}.html": deck(notebook) for path, notebook in run_all(paths).items()}
-    for page, html in made.items():
+def make_decks(paths: list[Path], target: Path) -> list[Path]:
+    """Write the slides of these notebooks as pages into ``target``, and return their paths."""
+    copy_assets(target)
+    pages = {target / f"{path.name[:2]}.html": render_deck(notebook) for path, notebook in run_all(paths).items()}
+    for page, html in pages.items():
         page.write_text(html, encoding="utf-8")
-    return list(made)
+    return list(pages)
 
 
-def lay_out(target: Path) -> None:
-    """Put beside the slides what they load."""
+def copy_assets(target: Path) -> None:
+    """Copy the scripts and styles that the slides load into ``target``."""
     (target / "reveal").mkdir(parents=True, exist_ok=True)
     reveal = files("sphinx_revealjs") / "_static" / "revealjs"
     for name in ("dist/reveal.css", "dist/reveal.js", "plugin/notes/notes.js"):
@@ -54,38 +54,39 @@ def lay_out(target: Path) -> None:
         shutil.copy(DECK / name, target)
 
 
-def deck(notebook: Any) -> str:
-    """The slides of a notebook that ran, as one page."""
+def render_deck(notebook: Any) -> str:
+    """Render the slides of a notebook that ran as one page of HTML."""
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         if "data" in output:
-            output.data = enlarged(output.data)
+            output.data = enlarge_output(output.data)
     exporter = SlidesExporter(  # type: ignore[no-untyped-call]
         template_name="deck", extra_template_basedirs=[str(DECK.parent)]
     )
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
-    html, _ = exporter.from_notebook_node(slides_of(notebook))
+    html, _ = exporter.from_notebook_node(make_slides(notebook))
     return str(html)
 
 
-def enlarged(data: dict[str, Any]) -> dict[str, Any]:
-    """An output for the back row: a player with larger text, a drawing with larger letters."""
+def enlarge_output(data: dict[str, Any]) -> dict[str, Any]:
+    """Enlarge an output for the back row: the text of a player, or the letters of a drawing."""
     html, svg = data.get("text/html", ""), data.get("image/svg+xml")
     if "hv-state" in html:
-        return {"text/html": STATE.sub(lambda found: pack({**unpack(found[0]), "large": True}), html)}
-    return data if svg is None else {"text/html": drawing(svg)}
+        return {"text/html": STATE.sub(lambda match: pack({**unpack(match[0]), "large": True}), html)}
+    return data if svg is None else {"text/html": embed_drawing(svg)}
 
 
-def drawing(svg: str) -> str:
-    """A drawing as an image, so that the style in it for dark pages reaches nothing else, with letters of a good size.
+def embed_drawing(svg: str) -> str:
+    """Embed a drawing as an image, scaled so that its letters are readable.
 
-    If they would be too small below a heading, it is made for a slide of its own.
+    An image, so that the drawing's style for dark pages affects nothing else. If the letters would be too small below
+    a heading, the drawing is scaled for its own slide.
     """
     box = re.search(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', svg)
-    width, height = map(float, box.groups()) if box else (WIDTH, BELOW_HEADING)
-    smallest = min((float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)), default=LARGE)
-    scale = min(WIDTH / width, BELOW_HEADING / height, LARGE / smallest)
-    if scale * smallest < READABLE:
-        scale = min(WIDTH / width, ALONE / height)
+    width, height = map(float, box.groups()) if box else (WIDTH, MAX_HEIGHT_BELOW_HEADING)
+    smallest = min((float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)), default=LARGE_SIZE)
+    scale = min(WIDTH / width, MAX_HEIGHT_BELOW_HEADING / height, LARGE_SIZE / smallest)
+    if scale * smallest < READABLE_SIZE:
+        scale = min(WIDTH / width, MAX_HEIGHT / height)
     size = f'width="{width * scale:.0f}" height="{height * scale:.0f}"'
     return f'<img alt="the graph" src="data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}" {size}>'
 

@@ -1,4 +1,4 @@
-"""Make the course as a static site in build/site: ``python -m tools.website``. It works from disk and on any host."""
+"""Make a static site of the course in build/site: ``python -m tools.website``. It works from disk and on any host."""
 
 import re
 import runpy
@@ -10,13 +10,13 @@ from typing import Any
 
 import nbformat
 
-from tools.reading import facts, readable, to_cells
-from tools.running import NOTEBOOKS, ROOT, run_all
+from tools.lesson_pages import link_cells, make_page, read_facts
+from tools.notebook_runs import NOTEBOOKS, ROOT, run_all
 
 SOURCE = ROOT / "site"
 BUILD = Path("build") / "site"
 TABLES = ("README", "glossary")
-"""What lies beside the notebooks and is read on the site as well."""
+"""Markdown files in the folder of the notebooks that are also pages of the site."""
 CARD = """\
 :::{{container}} lesson
 **[{title}](notebooks/{name}.ipynb)**
@@ -29,16 +29,16 @@ CARD = """\
 
 
 def main(target: Path) -> int:
-    """Make the site, and say where it is."""
-    failed = make(target)
+    """Make the site, and print its path."""
+    failed = build_site(target)
     if not failed:
         print(f"The site is in {target}: open index.html there, or put the folder on any web server.")
     return failed
 
 
-def make(target: Path) -> int:
-    """Make the site in ``target``, and return what Sphinx returns: 0 where it had nothing to say."""
-    # Only here: `make lab` does not install Sphinx, and the tests of what it is given need none.
+def build_site(target: Path) -> int:
+    """Make the site in ``target``, and return the status of Sphinx: 0 without warnings and errors."""
+    # Imported here: `make lab` does not install Sphinx, and most tests of this module do not need it.
     from sphinx.cmd.build import build_main
 
     source = target.with_name(f"{target.name}-source")
@@ -50,47 +50,51 @@ def make(target: Path) -> int:
 
 
 def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
-    """Lay out what Sphinx reads: the pages in site/, the notebooks that ran, and the map that is made of them."""
+    """Write the sources for Sphinx: the pages in site/, the notebooks that ran, and the overview of the lessons."""
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__", "player.py"))
     for folder in ("notebooks", "files"):
         (source / folder).mkdir()
     names = {path.name[:2]: path.name for path in ran if is_lesson(path)}
     for page in source.glob("*.md"):
-        page.write_text(linked(page.read_text(encoding="utf-8"), names), encoding="utf-8")
+        page.write_text(link_lessons(page.read_text(encoding="utf-8"), names), encoding="utf-8")
     for path, notebook in ran.items():
-        nbformat.write(readable(notebook, path.name), source / "notebooks" / path.name)  # type: ignore[no-untyped-call]
+        nbformat.write(make_page(notebook, path.name), source / "notebooks" / path.name)  # type: ignore[no-untyped-call]
         shutil.copy(path, source / "files")
     for name in TABLES:
         table = (
             (NOTEBOOKS / f"{name}.md").read_text(encoding="utf-8").replace("[solutions/](solutions)", "`solutions/`")
         )
-        (source / "notebooks" / f"{name}.md").write_text(to_cells(table), encoding="utf-8")
-    (source / "map.md").write_text(overview(ran), encoding="utf-8")
+        (source / "notebooks" / f"{name}.md").write_text(link_cells(table), encoding="utf-8")
+    (source / "map.md").write_text(write_overview(ran), encoding="utf-8")
     player = runpy.run_path(str(SOURCE / "player.py"))["first_player"]()
     (source / "player.html").write_text(player, encoding="utf-8")
 
 
-def linked(text: str, names: Mapping[str, str]) -> str:
-    """A page with a link wherever it speaks of a lesson that is there."""
+def link_lessons(text: str, names: Mapping[str, str]) -> str:
+    """Link each mention of a lesson in a page, if that lesson exists."""
     return re.sub(
         r"(?m)(?<!# )\blesson (\d\d)\b",
-        lambda found: f"[{found[0]}](notebooks/{names[found[1]]})" if found[1] in names else found[0],
+        lambda mention: f"[{mention[0]}](notebooks/{names[mention[1]]})" if mention[1] in names else mention[0],
         text,
     )
 
 
-def overview(ran: Mapping[Path, Any]) -> str:
-    """The map of the lessons, with the menu of the site."""
-    lessons = {path.stem: facts(notebook) for path, notebook in ran.items() if is_lesson(path)}
-    more = [path.stem for path in ran if not is_lesson(path)]
+def write_overview(ran: Mapping[Path, Any]) -> str:
+    """Write the overview of the lessons, with the menu of the site."""
+    lessons = {path.stem: read_facts(notebook) for path, notebook in ran.items() if is_lesson(path)}
+    other_pages = [path.stem for path in ran if not is_lesson(path)]
     cards = [CARD.format(name=name, **vars(lesson)) for name, lesson in lessons.items()]
     menus = {"Lessons": [f"notebooks/{name}" for name in lessons]}
-    menus["Besides"] = [*(f"notebooks/{name}" for name in more), *(f"notebooks/{name}" for name in TABLES), "lecturer"]
+    menus["Besides"] = [
+        *(f"notebooks/{name}" for name in other_pages),
+        *(f"notebooks/{name}" for name in TABLES),
+        "lecturer",
+    ]
     return "\n".join([":::::{container} lessons", *cards, ":::::", "", *map(_menu, menus, menus.values())])
 
 
 def is_lesson(path: Path) -> bool:
-    """Whether a notebook is one of the numbered ones, or a page beside them."""
+    """Whether a notebook is a numbered lesson, not another page of the course."""
     return path.name[:2].isdigit()
 
 

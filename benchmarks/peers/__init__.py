@@ -1,1 +1,1 @@
-"""The same work through hookviz and its peers: what each costs, delivers and shows of hooks."""
+"""Compare hookviz with its peers on the same work: their cost, their output, and the hooks that they show."""

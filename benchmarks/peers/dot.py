@@ -1,6 +1,6 @@
-"""A stand-in for the programs ``dot`` and ``neato``, on the Graphviz library that pygraphviz carries.
+"""A stand-in for the programs ``dot`` and ``neato``, using the Graphviz library in pygraphviz.
 
-TorchLens calls them, and a machine need not have them. Like a program, it starts without torch.
+TorchLens calls them, and they may not be installed. Like the programs, this starts without torch.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def install(folder: Path) -> None:
-    """Put the programs into ``folder``, for whoever looks there first."""
+    """Write the programs into ``folder``, which then goes first on the PATH."""
     for engine in ("dot", "neato"):
         program = folder / engine
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{Path(__file__).resolve()}" {engine} "$@"\n')
@@ -19,10 +19,10 @@ def install(folder: Path) -> None:
 
 
 def draw(source: str, engine: str, format: str, attributes: Sequence[str] = ()) -> bytes:
-    """``source`` laid out by ``engine`` and drawn as ``format``, with attributes such as ``splines=line``.
+    """Lay out ``source`` with ``engine`` and render it as ``format``, with attributes such as ``splines=line``.
 
     Raises:
-        ValueError: Graphviz cannot read or lay out the source, or knows no such format.
+        ValueError: Graphviz cannot read or lay out the source, or does not know the format.
     """
     import pygraphviz
     from pygraphviz import graphviz
@@ -39,19 +39,19 @@ def draw(source: str, engine: str, format: str, attributes: Sequence[str] = ()) 
 
 
 def main(engine: str, *arguments: str) -> None:
-    """Do what ``dot -Tsvg -o out.svg in.dot`` does; the name of the engine comes first."""
+    """Do the same as ``dot -Tsvg -o out.svg in.dot``; the first argument is the engine."""
     parser = argparse.ArgumentParser(prog=engine)
     parser.add_argument("-T", dest="format", default="dot")
     parser.add_argument("-G", dest="attributes", action="append", default=[])
     parser.add_argument("-o", dest="out", type=Path)
     parser.add_argument("-n", dest="placed", help="the nodes have their places")
     parser.add_argument("source", nargs="?", type=Path)
-    # Its number is optional, and would else be looked for in the next word.
-    wanted = parser.parse_args(["-n1" if word == "-n" else word for word in arguments])
-    source = wanted.source.read_text(encoding="utf-8") if wanted.source else sys.stdin.read()
-    drawn = draw(source, f"nop{wanted.placed}" if wanted.placed else engine, wanted.format, wanted.attributes)
-    if wanted.out:
-        wanted.out.write_bytes(drawn)
+    # The number of -n is optional; argparse would take the next argument for it.
+    options = parser.parse_args(["-n1" if word == "-n" else word for word in arguments])
+    source = options.source.read_text(encoding="utf-8") if options.source else sys.stdin.read()
+    drawn = draw(source, f"nop{options.placed}" if options.placed else engine, options.format, options.attributes)
+    if options.out:
+        options.out.write_bytes(drawn)
     else:
         sys.stdout.buffer.write(drawn)
 

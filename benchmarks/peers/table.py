@@ -1,136 +1,143 @@
-"""The tables that the results make: all of them for the page of the benchmarks, a few lines for the README."""
+"""Make tables of the results: all of them for the page of the benchmarks, a summary for the README."""
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from benchmarks.peers.hooked import NAMES
+from benchmarks.peers.hook_visibility import NAMES
 from benchmarks.peers.runs import Cell
 from benchmarks.peers.tools import PEERS
-from benchmarks.peers.works import WORKS
-from benchmarks.writing import grid, spread
+from benchmarks.peers.workloads import WORKS
+from benchmarks.tables import format_spread, make_table
 
 Results = dict[str, dict[str, Cell]]
 """Work → tool → cell; ``hooks`` is a work, too."""
 
 COLUMNS = ("capture", "picture", "size", "memory")
 HEAD = ("work", "tool", "capture ÷ plain", "first picture", "delivered", "peak of memory")
-LOOKS = {
+HOOK_COLUMNS = {
     **dict(zip(NAMES, ("forward hook's name", "tensor hook's name", "full backward hook's name"), strict=True)),
     "order": "order of firing",
     "values": "gradient before → after",
 }
-ESSENCE = ("resnet", "encoder48", "chain", "fan")
+SUMMARY_WORKS = ("resnet", "encoder48", "chain", "fan")
 NOTHING, AT_ONCE = "–", "with the capture"
-LITTLE = 1024
-"""KiB: where a plain pass needs less memory, a ratio to it says nothing."""
+SMALL_MEMORY = 1024
+"""KiB: if a plain pass needs less memory, the table shows a difference instead of a ratio."""
 
 
-def number(value: float) -> str:
-    """Three digits, as far as they count.
+def format_number(value: float) -> str:
+    """Format a number with about three digits.
 
-    >>> number(1234.5), number(12.345), number(1.0), number(0.012345)
+    >>> format_number(1234.5), format_number(12.345), format_number(1.0), format_number(0.012345)
     ('1,234', '12.3', '1.00', '0.01')
     """
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def seconds(value: float) -> str:
-    """A time.
+def format_seconds(value: float) -> str:
+    """Format a time.
 
-    >>> seconds(0.0123), seconds(12.34)
+    >>> format_seconds(0.0123), format_seconds(12.34)
     ('12.3 ms', '12.3 s')
     """
-    return f"{number(1000 * value)} ms" if value < 1 else f"{number(value)} s"
+    return f"{format_number(1000 * value)} ms" if value < 1 else f"{format_number(value)} s"
 
 
-def size(value: float) -> str:
-    """How much is delivered.
+def format_size(value: float) -> str:
+    """Format a number of bytes.
 
-    >>> size(1234), size(12_345_678)
+    >>> format_size(1234), format_size(12_345_678)
     ('1.23 KB', '12.3 MB')
     """
-    return f"{number(value / 1000)} KB" if value < 1e6 else f"{number(value / 1e6)} MB"
+    return f"{format_number(value / 1000)} KB" if value < 1e6 else f"{format_number(value / 1e6)} MB"
 
 
-def more(value: float) -> str:
-    """Memory on top of what there was, in KiB."""
+def format_difference(value: float) -> str:
+    """Format a difference of memory, given in KiB."""
     return f"{value / 1024:+.1f} MiB"
 
 
-WORDS: dict[str, Callable[[float], str]] = {
-    "capture": number, "picture": seconds, "size": size, "memory": number, "more": more,
-}  # fmt: skip
+FORMATS: dict[str, Callable[[float], str]] = {
+    "capture": format_number,
+    "picture": format_seconds,
+    "size": format_size,
+    "memory": format_number,
+    "more": format_difference,
+}
 
 
-def numbers(results: Results, work: str, peer: str, column: str) -> list[float]:
-    """What was measured, round by round; memory as a ratio to that of plain passes."""
-    found: list[float] = results[work].get(peer, {}).get(column, [])
+def read_numbers(results: Results, work: str, peer: str, column: str) -> list[float]:
+    """The measurements of all rounds; memory as a ratio to that of plain passes, or as a difference."""
+    measured: list[float] = results[work].get(peer, {}).get(column, [])
     if column == "memory":
         base = statistics.median(results[work]["plain"]["memory"])
-        return [one - base if base < LITTLE else one / base for one in found]
-    return found
+        return [memory - base if base < SMALL_MEMORY else memory / base for memory in measured]
+    return measured
 
 
-def words(results: Results, work: str, column: str) -> Callable[[float], str]:
-    """How a number of this column is said."""
-    little = column == "memory" and statistics.median(results[work]["plain"]["memory"]) < LITTLE
-    return WORDS["more" if little else column]
+def choose_format(results: Results, work: str, column: str) -> Callable[[float], str]:
+    """Choose the format of the numbers in a column."""
+    is_difference = column == "memory" and statistics.median(results[work]["plain"]["memory"]) < SMALL_MEMORY
+    return FORMATS["more" if is_difference else column]
 
 
-def said(results: Results, work: str, peer: str, column: str, write: Callable[..., str] = spread) -> str:
-    """What stands in a cell of the table: numbers, or why there are none."""
+def format_cell(results: Results, work: str, peer: str, column: str, write: Callable[..., str] = format_spread) -> str:
+    """Format a cell of the table: numbers, or why there are none."""
     failed = results[work].get(peer, {}).get("failed", {})
-    found = numbers(results, work, peer, column)
+    found = read_numbers(results, work, peer, column)
     if column != "memory" and (failed.get("stage") == column or (failed and column == "capture" and not found)):
-        return why(failed["why"])
+        return shorten_failure(failed["why"])
     if not found:
         return AT_ONCE if column == "picture" and not failed and PEERS[peer].at_once else NOTHING
-    form = words(results, work, column)
-    return form(found[0]) if len({form(one) for one in found}) == 1 else write(found, form)
+    form = choose_format(results, work, column)
+    return form(found[0]) if len({form(number) for number in found}) == 1 else write(found, form)
 
 
-def why(reason: str) -> str:
-    """A failure in the words of a table: one line, and not a long one.
+def shorten_failure(reason: str) -> str:
+    """Shorten a failure to one line for the table.
 
-    >>> why("ValueError: a | b")
+    >>> shorten_failure("ValueError: a | b")
     'ValueError: a / b'
     """
     line = " ".join(reason.replace("|", "/").split())
     return line if len(line) <= 90 else f"{line[:90].rstrip()} …"
 
 
-def present(results: Results, names: Iterable[str]) -> list[str]:
-    """The works among ``names`` for which there are results."""
+def filter_measured(results: Results, names: Iterable[str]) -> list[str]:
+    """The works among ``names`` that have results."""
     return [name for name in names if name in results]
 
 
-def rows(results: Results) -> list[list[str]]:
-    """Line after line of the large table."""
+def make_rows(results: Results) -> list[list[str]]:
+    """Make the rows of the large table."""
     return [
-        [WORKS[work]().name, PEERS[peer].name, *(said(results, work, peer, column) for column in COLUMNS)]
-        for work in present(results, WORKS)
+        [WORKS[work]().name, PEERS[peer].name, *(format_cell(results, work, peer, column) for column in COLUMNS)]
+        for work in filter_measured(results, WORKS)
         for peer in PEERS
         if peer in results[work]
     ]
 
 
-def looks(cell: Cell) -> list[str]:
-    """What a tool knows of hooks, thing by thing."""
+def hook_columns(cell: Cell) -> list[str]:
+    """Make the columns about the hooks that a tool shows."""
     if "failed" in cell:
-        return [why(cell["failed"]["why"]), *[NOTHING] * (len(LOOKS) - 1)]
+        return [shorten_failure(cell["failed"]["why"]), *[NOTHING] * (len(HOOK_COLUMNS) - 1)]
     shown = {"shown": "shown", "data": "in its data", "": "no"}
-    return [shown[cell["hooks"][0][look]] for look in LOOKS]
+    return [shown[cell["hooks"][0][look]] for look in HOOK_COLUMNS]
 
 
-def hooks(results: Results) -> str:
-    """The table of what each tool shows of hooks."""
+def make_hook_table(results: Results) -> str:
+    """Make the table of the hooks that each tool shows."""
     cells = results.get("hooks", {})
-    return grid(["tool", *LOOKS.values()], [[PEERS[peer].name, *looks(cells[peer])] for peer in PEERS if peer in cells])
+    return make_table(
+        ["tool", *HOOK_COLUMNS.values()],
+        [[PEERS[peer].name, *hook_columns(cells[peer])] for peer in PEERS if peer in cells],
+    )
 
 
-def provenance(results: Results) -> str:
-    """With which versions, when, and in how many rounds."""
+def describe_setting(results: Results) -> str:
+    """Describe the versions, the dates and the number of rounds."""
     cells = [cell for found in results.values() for cell in found.values()]
     names = {"plain": "torch"} | {peer: tool.package for peer, tool in PEERS.items()}
     versions = {f"{names[peer]} {cell['version']}" for found in results.values() for peer, cell in found.items()}
@@ -143,35 +150,45 @@ def provenance(results: Results) -> str:
             if (lists := [numbers for numbers in cell.values() if isinstance(numbers, list)])
         }
     )
-    return f"{', '.join(sorted(versions))}. {_range(dates)}, rounds: {_range(counts)}, one thread."
+    return f"{', '.join(sorted(versions))}. {_format_range(dates)}, rounds: {_format_range(counts)}, one thread."
 
 
-def _range(found: Sequence[Any]) -> str:
+def _format_range(found: Sequence[Any]) -> str:
     return str(found[0]) if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
 
 
-def full(results: Results) -> str:
-    """All of it, for the page of the benchmarks."""
-    parts = [grid(HEAD, rows(results)), *([hooks(results)] if "hooks" in results else []), provenance(results)]
+def make_full_tables(results: Results) -> str:
+    """Make all tables, for the page of the benchmarks."""
+    parts = [
+        make_table(HEAD, make_rows(results)),
+        *([make_hook_table(results)] if "hooks" in results else []),
+        describe_setting(results),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
-def brief(results: Results) -> str:
-    """A few lines for the README: the median of what it costs, shows and delivers."""
-    works = present(results, ESSENCE)
+def make_summary(results: Results) -> str:
+    """Make the summary for the README: the medians of cost and output, and the hooks shown."""
+    works = filter_measured(results, SUMMARY_WORKS)
     head = ["", "sees of hooks", *(WORKS[work]().name.partition(", (")[0] for work in works)]
-    return f"{grid(head, [_brief(results, peer, works) for peer in PEERS])}\n\n{provenance(results)}\n"
+    return (
+        f"{make_table(head, [_summary_row(results, peer, works) for peer in PEERS])}\n\n{describe_setting(results)}\n"
+    )
 
 
-def _brief(results: Results, peer: str, works: Sequence[str]) -> list[str]:
+def _summary_row(results: Results, peer: str, works: Sequence[str]) -> list[str]:
     seen = [look for look in results["hooks"][peer].get("hooks", [{}])[0].values() if look]
-    return [PEERS[peer].name, f"{len(seen)} of {len(LOOKS)}", *(_medians(results, work, peer) for work in works)]
+    return [
+        PEERS[peer].name,
+        f"{len(seen)} of {len(HOOK_COLUMNS)}",
+        *(_median_texts(results, work, peer) for work in works),
+    ]
 
 
-def _medians(results: Results, work: str, peer: str) -> str:
-    texts = [said(results, work, peer, column, _middle) for column in COLUMNS[:3]]
+def _median_texts(results: Results, work: str, peer: str) -> str:
+    texts = [format_cell(results, work, peer, column, _format_median) for column in COLUMNS[:3]]
     return ", ".join(text for text in texts if text not in (NOTHING, AT_ONCE)) or NOTHING
 
 
-def _middle(found: Sequence[float], form: Callable[[float], str]) -> str:
+def _format_median(found: Sequence[float], form: Callable[[float], str]) -> str:
     return form(statistics.median(found))

@@ -1,4 +1,4 @@
-"""hookviz and its peers, each used as its own README says: how it follows a pass, and what it then shows."""
+"""hookviz and its peers, each used as its README says: capturing a pass, and showing it."""
 
 import copy
 import functools
@@ -10,47 +10,47 @@ from typing import Any
 
 import hookviz as hv
 from benchmarks.cases import AsModule, Case
-from benchmarks.watches import plain, recorded
+from benchmarks.observation import record_pass, run_plain
 
-Shown = Iterable[str]
-"""The texts that are handed to whoever shows them."""
+Texts = Iterable[str]
+"""The texts that a tool hands out for display."""
 
 
-def _same(case: Case) -> Case:
+def _keep_case(case: Case) -> Case:
     return case
 
 
-def _nothing() -> None:
+def _restore_nothing() -> None:
     """Do nothing."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A tool: ``capture`` runs a case and keeps a trace of it, ``picture`` makes of the trace what is displayed."""
+    """A tool: ``capture`` runs a case and returns its trace, ``picture`` makes the output for display from that."""
 
     name: str
     package: str
     capture: Callable[[Case], Any]
-    picture: Callable[[Any], Shown]
+    picture: Callable[[Any], Texts]
     data: Callable[[Any], str] = str
-    """All that the trace says of hooks, in words."""
+    """All data about hooks in the trace, as text."""
     at_once: bool = False
-    """It makes the picture while it captures."""
-    prepare: Callable[[Case], Case] = _same
-    """Brings a case into the shape that the tool wants; this is not measured."""
-    restore: Callable[[], None] = _nothing
-    """Gives torch back as it was, so that a plain pass is plain."""
+    """Whether it makes the picture while it captures."""
+    prepare: Callable[[Case], Case] = _keep_case
+    """Adapts a case for the tool; this is not measured."""
+    restore: Callable[[], None] = _restore_nothing
+    """Restores torch, so that a plain pass is plain."""
 
 
-def displayed(thing: Any) -> list[str]:
-    """What a notebook is sent for ``thing``: the texts for all the forms in which it could be shown."""
-    bundle: Mapping[str, Any] = thing._repr_mimebundle_()
+def display_texts(displayed: Any) -> list[str]:
+    """The texts that a notebook gets for an object, in all MIME types."""
+    bundle: Mapping[str, Any] = displayed._repr_mimebundle_()
     return [shown.decode() if isinstance(shown, bytes) else str(shown) for shown in bundle.values()]
 
 
-def _drawn(drawing: Any) -> list[str]:
-    """A ``graphviz.Digraph`` as displayed, drawn by hookviz's Graphviz: it needs no ``dot``."""
-    return displayed(hv.render(drawing))
+def _render(drawing: Any) -> list[str]:
+    """Render a ``graphviz.Digraph`` with hookviz's Graphviz, which needs no ``dot``."""
+    return display_texts(hv.render(drawing))
 
 
 def _source(drawing: Any) -> str:
@@ -67,8 +67,8 @@ def _make_dot(case: Case) -> Any:
 
 
 def _lens_trace(case: Case, *, part: bool = False) -> Any:
-    """Forward and backward followed by TorchLens, with activations and gradients saved: all, or the case's part."""
-    import torchlens as tl  # it takes seconds, and replaces torch's functions for the rest of the process
+    """Trace forward and backward with TorchLens, and save activations and gradients: all, or of the case's part."""
+    import torchlens as tl  # takes seconds, and replaces torch's functions for the rest of the process
 
     case.input.grad = None
     saved = tl.func(case.part) if part else None
@@ -77,7 +77,7 @@ def _lens_trace(case: Case, *, part: bool = False) -> Any:
     return trace.log_backward(trace[trace.output_layers[0]].out.sum())
 
 
-def _lens_shown(trace: Any) -> Shown:
+def _lens_picture(trace: Any) -> Texts:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "graph")
         trace.draw(
@@ -87,27 +87,27 @@ def _lens_shown(trace: Any) -> Shown:
 
 
 def _lens_data(trace: Any) -> str:
-    """The hooks that are listed for modules, and all saved gradients."""
+    """The hooks that TorchLens lists for modules, and all saved gradients, as text."""
     kinds = ("forward_hooks", "forward_pre_hooks", "backward_hooks", "full_backward_hooks", "full_backward_pre_hooks")
     hooks = [getattr(module, kind) for module in trace.modules for kind in kinds]
     return f"{hooks} {[op.grad for op in trace]}"
 
 
-def _lens_off() -> None:
+def _unwrap_lens() -> None:
     from torchlens.backends.torch.wrappers import unwrap_torch
 
     unwrap_torch()
 
 
 def _on_meta(case: Case) -> Case:
-    """The module is moved to the device that torchview is told, so it gets one of its own."""
+    """Copy the case to the device ``meta``, since torchview moves the module to its device."""
     return replace(case, run=copy.deepcopy(case.module()).to("meta"), input=case.input.detach().to("meta"))
 
 
 def _draw_graph(case: Case) -> Any:
     from torchview import draw_graph
 
-    hide = not isinstance(case.run, AsModule)  # a function would be a single box
+    hide = not isinstance(case.run, AsModule)  # else a function would be a single box
     drawn = draw_graph(case.module(), input_data=case.input, device="meta", mode="train", hide_module_functions=hide)
     return drawn.visual_graph
 
@@ -125,14 +125,14 @@ def _firings(trace: hv.Trace) -> str:
     return str(trace.firings)
 
 
-_LENS = Peer("TorchLens", "torchlens", _lens_trace, _lens_shown, _lens_data, restore=_lens_off)
-PLAIN = Peer("a plain pass", "torch", plain, lambda _: [])
+_LENS = Peer("TorchLens", "torchlens", _lens_trace, _lens_picture, _lens_data, restore=_unwrap_lens)
+PLAIN = Peer("a plain pass", "torch", run_plain, lambda _: [])
 PEERS: dict[str, Peer] = {
-    "hookviz": Peer("hookviz", "hookviz", recorded, displayed, _firings),
-    "torchviz": Peer("torchviz", "torchviz", _make_dot, _drawn, _source),
+    "hookviz": Peer("hookviz", "hookviz", record_pass, display_texts, _firings),
+    "torchviz": Peer("torchviz", "torchviz", _make_dot, _render, _source),
     "torchlens": _LENS,
     "torchlens-part": replace(_LENS, name="TorchLens (part)", capture=functools.partial(_lens_trace, part=True)),
-    "torchview": Peer("torchview", "torchview", _draw_graph, _drawn, _source, prepare=_on_meta),
+    "torchview": Peer("torchview", "torchview", _draw_graph, _render, _source, prepare=_on_meta),
     "torchvista": Peer("torchvista", "torchvista", _trace_model, lambda page: [page], at_once=True),
 }
-"""Short name → the tool."""
+"""Short name → tool."""

@@ -67,7 +67,7 @@ class Comparison(Displayable, Table[Difference]):
         if self.first is None:
             return -1
         side = 0 if self.first.trace is self.traces[0] else 1
-        firing = [step.index for step in self.first.trace.firings].index(self.first.index)
+        firing = [step.index for step in self.traces[side].firings].index(self.first.index)
         firings = content["runs"][side]["firings"]  # the content of a long trace has only the first of them
         return firings[firing]["step"] if firing < len(firings) else -1
 

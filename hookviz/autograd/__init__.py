@@ -1,1 +1,1 @@
-"""What torch's autograd graph is made of, and what a tensor in it holds: read, and never changed."""
+"""Read torch's autograd graph and the tensors on it, without changing either."""

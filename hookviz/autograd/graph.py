@@ -1,4 +1,4 @@
-"""The autograd graph as data: walking it, numbering its nodes, naming its tensors."""
+"""Walk the autograd graph, read what its nodes saved, and find the names of tensors in a frame."""
 
 import contextlib
 import heapq
@@ -17,16 +17,16 @@ from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type
 
-DEEPEST = 20_000
-"""Deeper graphs run unobserved: holding each node of a longer chain can overflow the C stack when it is freed."""
+MAX_DEPTH = 20_000
+"""Deeper graphs run unobserved: freeing a longer chain of nodes that were held can overflow the C stack."""
 
 
 class TooDeep(Exception):
-    """The graph has more than ``DEEPEST`` nodes in a row."""
+    """The graph has more than ``MAX_DEPTH`` nodes in a row."""
 
 
 def edge_of(root: torch.Tensor | GradientEdge) -> tuple[Node | None, int]:
-    """The node into which a gradient of ``root`` goes, and at which of its outputs."""
+    """The node that receives the gradient of ``root``, and at which output; (None, 0) if there is none."""
     if isinstance(root, GradientEdge):
         return root.node, root.output_nr
     if not root.requires_grad:
@@ -37,83 +37,85 @@ def edge_of(root: torch.Tensor | GradientEdge) -> tuple[Node | None, int]:
             return node, root.output_nr
         edge = torch.autograd.graph.get_gradient_edge(root)  # a leaf: its AccumulateGrad
     except (RuntimeError, AttributeError):
-        # A stale view, of which torch refuses to tell the history (the pass will say so itself), or a leaf of one of
-        # torch.func's inner levels, whose AccumulateGrad cannot be reached.
+        # Torch does not give out the history of a stale view (backward raises for it), nor the AccumulateGrad of a
+        # leaf that belongs to an inner level of torch.func.
         return None, 0
     return edge.node, edge.output_nr
 
 
-def walk(roots: Iterable[Node]) -> list[Node]:
-    """All nodes below ``roots``, without recursion, as the engine would most likely visit them.
+def reachable_nodes(roots: Iterable[Node]) -> list[Node]:
+    """List all nodes reachable from ``roots``, in the order in which the engine would most likely run them.
 
-    The engine takes, of the nodes that are ready, the one with the highest sequence number; so does this.
+    As the engine does, this takes the node with the highest sequence number among those that are ready. It does not
+    recurse.
 
     Raises:
-        TooDeep: more than ``DEEPEST`` nodes lie in a row.
+        TooDeep: there are more than ``MAX_DEPTH`` nodes in a row.
     """
     order = count()
     heap = [(-node._sequence_nr(), next(order), 1, node) for node in roots]
     heapq.heapify(heap)
-    seen: dict[int, Node] = {}
+    visited: dict[int, Node] = {}
     while heap:
         _, _, depth, node = heapq.heappop(heap)
-        if id(node) in seen:
+        if id(node) in visited:
             continue
-        seen[id(node)] = node
-        if depth > DEEPEST:
-            release(list(seen.values()))
+        visited[id(node)] = node
+        if depth > MAX_DEPTH:
+            release(list(visited.values()))
             raise TooDeep
         for following, _ in node.next_functions:
-            if following is not None and id(following) not in seen:
+            if following is not None and id(following) not in visited:
                 heapq.heappush(heap, (-following._sequence_nr(), next(order), depth + 1, following))
-    return list(seen.values())
+    return list(visited.values())
 
 
 def release(nodes: list[Node]) -> None:
-    """Let go of ``nodes``, root first: the other way round, freeing a long chain recurses."""
+    """Empty the list ``nodes``, root first: freeing a long chain from the leaves recurses."""
     nodes.reverse()
     nodes.clear()
 
 
 def saved_tensors(node: Node) -> Iterator[tuple[torch.Tensor | None, Any]]:
-    """The tensors that ``node`` saved from forward, where reading them runs no code of anybody's.
+    """Yield (tensor, unpack hook) for each tensor that ``node`` saved in forward.
 
-    Each comes with the hook that unpacks it, if it has one (checkpointing, save_on_cpu): such a tensor is left alone
-    and None stands in its place, since unpacking it would call the hook.
+    Where there is an unpack hook (checkpointing, save_on_cpu), the tensor is None: reading it would call the hook.
     """
-    for name, raw in _saved_names(type(node)):
+    for name, raw in _saved_attributes(type(node)):
         try:
-            hook = getattr(getattr(node, raw), "unpack_hook", _NEVER)
+            hook = getattr(getattr(node, raw), "unpack_hook", _NOT_SAVED_TENSOR)
             tensor = getattr(node, name) if hook is None else None
-        except RuntimeError:  # changed in place since, or freed already: backward will say so itself
+        except RuntimeError:  # changed in place since, or freed already: backward raises its own error
             continue
-        if isinstance(tensor, torch.Tensor) or (hook is not None and hook is not _NEVER):
+        if isinstance(tensor, torch.Tensor) or (hook is not None and hook is not _NOT_SAVED_TENSOR):
             yield tensor, hook
 
 
-_NEVER = object()
-"""What is saved is not a tensor, and has no hook."""
-_SAVED: dict[type, tuple[tuple[str, str], ...]] = {}
+_NOT_SAVED_TENSOR = object()
+"""Stands for the unpack hook of a saved value that is not a tensor."""
+_SAVED_ATTRIBUTES: dict[type, tuple[tuple[str, str], ...]] = {}
 
 
-def _saved_names(kind: type) -> tuple[tuple[str, str], ...]:
-    """(attribute with a saved tensor, attribute with what it is packed in) of a kind of node."""
-    if kind not in _SAVED:
-        if hasattr(kind, FUNCTION_OF_NODE):  # a Function of one's own saves under no name, and must not be kept here
+def _saved_attributes(kind: type) -> tuple[tuple[str, str], ...]:
+    """The attributes in which nodes of a class keep saved tensors, as pairs (unpacked, packed)."""
+    if kind not in _SAVED_ATTRIBUTES:
+        if hasattr(
+            kind, FUNCTION_OF_NODE
+        ):  # a custom Function: it saves without names, and no class of it may stay here
             return ()
         names = [name for name in dir(kind) if name.startswith(SAVED) and not name.startswith(f"{SAVED}result")]
         pairs = [(name, f"{RAW_SAVED}{name.removeprefix(SAVED)}") for name in names]
-        _SAVED[kind] = tuple((name, raw) for name, raw in pairs if hasattr(kind, raw))
-    return _SAVED[kind]
+        _SAVED_ATTRIBUTES[kind] = tuple((name, raw) for name, raw in pairs if hasattr(kind, raw))
+    return _SAVED_ATTRIBUTES[kind]
 
 
-LEAVES, LAST = "AccumulateGrad", 2**64 - 1
-"""The op of the nodes that write to leaves, and their sequence number."""
+LEAF_OP, LEAF_SEQUENCE = "AccumulateGrad", 2**64 - 1
+"""The op and the sequence number of AccumulateGrad nodes, which write to leaves."""
 
 
 def leaf_of(node: Node) -> torch.Tensor | None:
-    """The leaf that an AccumulateGrad node writes to, else None."""
-    if type(node).__name__ != LEAVES:
+    """The leaf that an AccumulateGrad node writes to; None for any other node."""
+    if type(node).__name__ != LEAF_OP:
         return None
     variable: torch.Tensor = node.variable  # type: ignore[attr-defined]
     return variable
@@ -124,33 +126,33 @@ def op_of(node: Node) -> str:
     return type(node).__name__
 
 
-def caller(depth: int = 1) -> FrameType:
-    """The nearest frame below this package and torch: the code that a person wrote."""
+def caller_frame(depth: int = 1) -> FrameType:
+    """Return the innermost frame of the user's code: neither of this package nor of torch."""
     frame = sys._getframe(depth)
-    while frame.f_back is not None and _ours(frame):
+    while frame.f_back is not None and _is_library_frame(frame):
         frame = frame.f_back
     return frame
 
 
-_NOT_THEIRS = tuple(
+_LIBRARY_FOLDERS = tuple(
     os.path.join(folder, "") for folder in (os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
 )
 
 
-def _ours(frame: FrameType) -> bool:
+def _is_library_frame(frame: FrameType) -> bool:
     file = frame.f_code.co_filename
-    return file.startswith(_NOT_THEIRS) or file == contextlib.__file__
+    return file.startswith(_LIBRARY_FOLDERS) or file == contextlib.__file__
 
 
-LONGEST_NAME = 200
-"""Names given by hand may have up to this many characters."""
+MAX_NAME_LENGTH = 200
+"""Names passed by the user may have up to this many characters."""
 
 
-def checked_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.Tensor]:
-    """``names`` as it was given, once it is seen to be name → tensor.
+def validate_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.Tensor]:
+    """Check that ``names`` maps names to tensors, and return a copy; an empty dict for None.
 
     Raises:
-        TypeError: it is not a dict, a name is not a text, or what is named is not a tensor.
+        TypeError: ``names`` is not a mapping, a name is not a str, or a value is not a tensor.
         ValueError: a name is empty or longer than ``MAX_NAME_LENGTH``.
     """
     if names is None:
@@ -162,72 +164,74 @@ def checked_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.T
             raise TypeError(say("error.names.key", kind=describe_type(name)))
         if not name.strip():
             raise ValueError(say("error.names.empty"))
-        if len(name) > LONGEST_NAME:
-            raise ValueError(say("error.names.long", most=LONGEST_NAME, length=f"{len(name):,}"))
+        if len(name) > MAX_NAME_LENGTH:
+            raise ValueError(say("error.names.long", most=MAX_NAME_LENGTH, length=f"{len(name):,}"))
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(say("error.names.value", name=name, kind=describe_type(tensor)))
     return dict(names)
 
 
-def variables(frame: FrameType) -> dict[str, torch.Tensor]:
-    """Name → tensor, from the frame's variables and then its globals; a container's items as ``w[0]``."""
+def tensor_variables(frame: FrameType) -> dict[str, torch.Tensor]:
+    """Map names to the tensors in a frame's variables and then its globals; the items of a container as ``w[0]``."""
     local = frame.f_locals
-    found = dict(_tensors(local))
+    found = dict(_tensors_in_namespace(local))
     if local is not frame.f_globals:
-        for name, tensor in _tensors(frame.f_globals):
+        for name, tensor in _tensors_in_namespace(frame.f_globals):
             found.setdefault(name, tensor)
-        _forget(frame, local)
+        _clear_locals_cache(frame, local)
     return found
 
 
-def variable_of(thing: object, frame: FrameType) -> str | None:
-    """The name of the variable that holds ``thing``, in the frame and then in its globals."""
+def variable_name(value: object, frame: FrameType) -> str | None:
+    """Find the name of a variable that holds ``value``, first in the frame, then in its globals."""
     local = frame.f_locals
-    found = _name_in(local, thing) or _name_in(frame.f_globals, thing)
+    found = _find_name(local, value) or _find_name(frame.f_globals, value)
     if local is not frame.f_globals:
-        _forget(frame, local)
+        _clear_locals_cache(frame, local)
     return found
 
 
-def _name_in(space: Mapping[str, Any], thing: object) -> str | None:
-    for name, held in list(space.items()):
-        if held is thing and not name.startswith("_") and name not in _SKIPPED:
+def _find_name(namespace: Mapping[str, Any], value: object) -> str | None:
+    for name, held in list(namespace.items()):
+        if held is value and not name.startswith("_") and name not in _IGNORED_NAMES:
             return name
     return None
 
 
-def locals_of(frame: FrameType) -> dict[str, Any]:
-    """A copy of the variables of a function that is running; the frame is left as it was."""
+def copy_locals(frame: FrameType) -> dict[str, Any]:
+    """Copy the local variables of a running function; the frame keeps no reference to the values because of it."""
     local = frame.f_locals
     found = dict(local)
-    _forget(frame, local)
+    _clear_locals_cache(frame, local)
     return found
 
 
-def _forget(frame: FrameType, local: dict[str, Any]) -> None:
-    """Before Python 3.13 a function's frame keeps the dict it gave out, and with it every tensor in it."""
+def _clear_locals_cache(frame: FrameType, local: dict[str, Any]) -> None:
+    """Empty the dict behind ``f_locals``: before Python 3.13 the frame keeps it, and with it every tensor in it."""
     function = frame.f_code.co_flags & 0x3 == 0x3  # CO_OPTIMIZED and CO_NEWLOCALS: not a module or class body
     if function and sys.version_info < (3, 13) and sys.getrefcount(local) <= 4:  # the user holds no locals()
         local.clear()
 
 
-_SKIPPED = frozenset({"In", "Out", "exit", "quit"})
-_WITHOUT = frozenset({bool, int, float, str, bytes, type(None), type, FunctionType, BuiltinFunctionType, ModuleType})
-"""Types of things in which there is no tensor: most of the variables of a notebook are such."""
+_IGNORED_NAMES = frozenset({"In", "Out", "exit", "quit"})
+_TYPES_WITHOUT_TENSORS = frozenset(
+    {bool, int, float, str, bytes, type(None), type, FunctionType, BuiltinFunctionType, ModuleType}
+)
+"""Types of values that contain no tensor: most variables of a notebook have one of them."""
 
 
-def _tensors(space: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
-    for name, thing in list(space.items()):
-        if type(thing) not in _WITHOUT and not name.startswith("_") and name not in _SKIPPED:
-            yield from _named(name, thing)
+def _tensors_in_namespace(namespace: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    for name, value in list(namespace.items()):
+        if type(value) not in _TYPES_WITHOUT_TENSORS and not name.startswith("_") and name not in _IGNORED_NAMES:
+            yield from _tensors_in_variable(name, value)
 
 
-def _named(name: str, thing: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    if isinstance(thing, torch.Tensor):
-        yield name, thing
-    elif isinstance(thing, torch.nn.Module):
-        yield from ((f"{name}.{path}", parameter) for path, parameter in named_parameters(thing))
-    elif type(thing) in (list, tuple):
-        yield from ((f"{name}[{i}]", x) for i, x in enumerate(thing[:64]) if isinstance(x, torch.Tensor))
-    elif type(thing) is dict and len(thing) <= 64:
-        yield from ((f"{name}[{key!r}]", x) for key, x in thing.items() if isinstance(x, torch.Tensor))
+def _tensors_in_variable(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(value, torch.Tensor):
+        yield name, value
+    elif isinstance(value, torch.nn.Module):
+        yield from ((f"{name}.{path}", parameter) for path, parameter in named_parameters(value))
+    elif type(value) in (list, tuple):
+        yield from ((f"{name}[{i}]", x) for i, x in enumerate(value[:64]) if isinstance(x, torch.Tensor))
+    elif type(value) is dict and len(value) <= 64:
+        yield from ((f"{name}[{key!r}]", x) for key, x in value.items() if isinstance(x, torch.Tensor))

@@ -1,4 +1,4 @@
-"""A graph and the tensors and hooks on it, as they are right now, written into a trace's rows."""
+"""Write a graph with its tensors and hooks, as they are right now, into the rows of a trace."""
 
 import weakref
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -9,33 +9,33 @@ from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import graph
-from hookviz.autograd.graph_tensors import GraphTensors, HookDictAt
+from hookviz.autograd.graph_tensors import GraphTensors, PlacedHookDict
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbers import NodeNumbers
 from hookviz.support.source_code import describe_function
 from hookviz.trace import HookRow, NodeOutput, TraceData
 
 HookDicts: TypeAlias = NodeMarks[tuple[tuple[int, Any], ...]]
-"""For a node: (which of its outputs, a weak reference to that tensor's dict of hooks), for tensors that may be gone."""
+"""Node → pairs (output of the node, weak reference to the hook dict of that tensor); the tensor itself may be gone."""
 
-Only = Callable[[Sequence[Node]], Container[int]]
-"""Says by their ``id`` which of the nodes of a graph are looked at."""
+NodeFilter = Callable[[Sequence[Node]], Container[int]]
+"""Takes all nodes of a graph and returns the ``id`` of those to observe."""
 
 
 class GraphSnapshot:
-    """One graph, looked at once. Holds its nodes until ``release``, its tensors until the pass has begun."""
+    """One graph at one moment. Holds its nodes until ``release``, its tensors until the pass has begun."""
 
     def __init__(self, trace: TraceData, numbering: NodeNumbers) -> None:
         self.trace, self.pass_id = trace, len(trace.roots)
         self.first_row = 0
-        """Where the rows of this pass can begin among ``trace.rows``; between them come those of passes inside it."""
+        """The index in ``trace.rows`` from which on the rows of this pass lie, with those of passes inside it."""
         self.tensors = GraphTensors(trace, self.pass_id)
         self.nodes: list[Node] = []
-        """Those that are looked at: of a pass of which a part is recorded, not all."""
-        self.walked: list[Node] = []
-        """All."""
-        self.starts: list[Node] = []
-        """Those at which the pass begins."""
+        """The observed nodes: only some of ``all_nodes`` if a part of the pass is recorded."""
+        self.all_nodes: list[Node] = []
+        """All nodes of the graph."""
+        self.root_nodes: list[Node] = []
+        """The nodes at which the pass begins."""
         self.numbers: dict[int, int] = {}
         """``id(node)`` → its number, valid while ``nodes`` holds them."""
         self.leaf_numbers: dict[int, int] = {}
@@ -43,83 +43,83 @@ class GraphSnapshot:
         self.leaves: dict[int, weakref.ref[torch.Tensor]] = {}
         """The number of an AccumulateGrad → its leaf."""
         self.out_edges: dict[int, tuple[NodeOutput | None, ...]] = {}
-        """The number of a node that is looked at → where each of its edges leads."""
+        """The number of an observed node → where each of its edges leads."""
         self.partly_observed: set[NodeOutput] = set()
-        """Places to which nodes lead that are not looked at."""
-        self.summing: set[int] = set()
-        """The nodes to which several edges lead."""
+        """The places to which edges of unobserved nodes lead."""
+        self.summing_nodes: set[int] = set()
+        """The numbers of the nodes to which several edges lead."""
         self.unpack_hooks: dict[int, Any] = {}
-        """``id`` → hook: those that will unpack what the nodes saved; known once ``hooks_of_tensors`` has gone by."""
+        """``id`` → hook that unpacks a saved tensor; filled in by ``tensor_hook_dicts``."""
         self._numbering = numbering
         trace.roots.append([])
         trace.hooked.append([])
 
-    def take(
-        self, roots: Sequence[Any], names: Mapping[str, torch.Tensor], only: Only | None = None
+    def capture(
+        self, roots: Sequence[Any], names: Mapping[str, torch.Tensor], select: NodeFilter | None = None
     ) -> list[NodeOutput | None]:
-        """Write the graph below ``roots`` into the trace; where each root stands in it.
+        """Write the graph below ``roots`` into the trace, and return the place of each root.
 
-        ``only`` says which of the nodes are looked at; of the others those are named to which these lead.
+        ``select`` chooses the nodes to observe; of the others, only the ops of their direct successors are written.
 
         Raises:
             TooDeep: the graph is too deep to be held.
         """
         edges = [graph.edge_of(root) for root in roots]
-        self.starts = [node for node, _ in edges if node is not None]
-        self.nodes = self.walked = graph.walk(self.starts)
-        if only is not None:
-            kept = only(self.walked)
-            self.nodes = [node for node in self.walked if id(node) in kept]
-        self.numbers = self._numbering.number(self._near())
+        self.root_nodes = [node for node, _ in edges if node is not None]
+        self.nodes = self.all_nodes = graph.reachable_nodes(self.root_nodes)
+        if select is not None:
+            selected = select(self.all_nodes)
+            self.nodes = [node for node in self.all_nodes if id(node) in selected]
+        self.numbers = self._numbering.number(self._nodes_to_number())
         self._add_nodes()
-        self._add_outside()
+        self._add_unobserved()
         self._add_tensors(names)
         places = [self.place_of(*edge) for edge in edges]
-        inside = [place if place is not None and place[0] in self.out_edges else None for place in places]
+        observed = [place if place is not None and place[0] in self.out_edges else None for place in places]
         self.trace.roots[self.pass_id] = [
-            place for place in (*inside, *sorted(self.partly_observed)) if place is not None
+            place for place in (*observed, *sorted(self.partly_observed)) if place is not None
         ]
-        return inside
+        return observed
 
-    def _near(self) -> list[Node]:
-        """The nodes that are looked at, and those to which they lead."""
-        if len(self.nodes) == len(self.walked):
+    def _nodes_to_number(self) -> list[Node]:
+        """The observed nodes and their direct successors."""
+        if len(self.nodes) == len(self.all_nodes):
             return self.nodes
-        near = {id(node) for node in self.nodes}
-        near |= {id(following) for node in self.nodes for following, _ in node.next_functions}
-        return [node for node in self.walked if id(node) in near]
+        numbered = {id(node) for node in self.nodes}
+        numbered |= {id(following) for node in self.nodes for following, _ in node.next_functions}
+        return [node for node in self.all_nodes if id(node) in numbered]
 
-    def _add_outside(self) -> None:
-        """Name the nodes near by that are not looked at, and note to where such nodes lead."""
-        for node in self.walked if len(self.nodes) < len(self.walked) else ():
+    def _add_unobserved(self) -> None:
+        """Write the ops of unobserved successors, and note the places to which unobserved nodes lead."""
+        for node in self.all_nodes if len(self.nodes) < len(self.all_nodes) else ():
             number = self.numbers.get(id(node))
             if number in self.out_edges:
                 continue
             if number is not None:
-                self._name(node, number)
+                self._write_op(node, number)
                 self.trace.outside.add(number)
-            ends = (self.place_of(*following) for following in node.next_functions)
-            self.partly_observed.update(place for place in ends if place is not None and place[0] in self.out_edges)
+            places = (self.place_of(*edge) for edge in node.next_functions)
+            self.partly_observed.update(place for place in places if place is not None and place[0] in self.out_edges)
 
     @property
-    def oldest(self) -> int:
-        """The smallest sequence number of a node; those of leaves' nodes have the largest that there is."""
+    def lowest_sequence(self) -> int:
+        """The smallest sequence number of an observed node; AccumulateGrad nodes have the largest possible one."""
         return min((node._sequence_nr() for node in self.nodes), default=0)
 
     @property
-    def counts(self) -> tuple[int, int]:
-        """How many nodes the graph has, and how many of them are looked at."""
-        return len(self.walked), len(self.nodes)
+    def node_counts(self) -> tuple[int, int]:
+        """How many nodes the graph has, and how many of them are observed."""
+        return len(self.all_nodes), len(self.nodes)
 
     def place_of(self, node: Node | None, output: int) -> NodeOutput | None:
-        """Where a gradient for output ``output`` of ``node`` arrives; None outside this graph."""
+        """The place where a gradient for output ``output`` of ``node`` arrives; None outside this graph."""
         number = None if node is None else self.numbers.get(id(node))
         return None if number is None else (number, output)
 
-    def find(self, tensor: torch.Tensor) -> NodeOutput | None:
-        """Where the gradient of ``tensor`` arrives; None if the tensor is not in this graph.
+    def place_of_tensor(self, tensor: torch.Tensor) -> NodeOutput | None:
+        """The place where the gradient of ``tensor`` arrives; None if the tensor is not in this graph.
 
-        A variable whose history torch refuses to tell (a stale output of unbind, say) is nowhere.
+        None also where torch does not give out the history, as of a stale output of unbind.
         """
         if id(tensor) in self.leaf_numbers:
             return self.leaf_numbers[id(tensor)], 0
@@ -129,15 +129,15 @@ class GraphSnapshot:
             return None
 
     def release(self) -> None:
-        """Let go of the nodes, and of what only a running pass needs."""
+        """Drop the nodes, and all else that only a running pass needs."""
         self.trace.forget_listed_hooks(self.pass_id)
-        self.nodes, self.starts = [], []
-        graph.release(self.walked)
+        self.nodes, self.root_nodes = [], []
+        graph.release(self.all_nodes)
         self.numbers.clear()
         self.unpack_hooks.clear()
 
-    def _name(self, node: Node, number: int) -> torch.Tensor | None:
-        """Write down the op of a node; the leaf that it writes to, if it writes to one."""
+    def _write_op(self, node: Node, number: int) -> torch.Tensor | None:
+        """Write the op of a node into the trace, and return the leaf of an AccumulateGrad."""
         self.trace.ops[number] = graph.op_of(node)
         leaf = graph.leaf_of(node)
         if leaf is not None:
@@ -145,52 +145,52 @@ class GraphSnapshot:
         return leaf
 
     def _add_nodes(self) -> None:
-        """Write down the nodes that are looked at, and their edges."""
+        """Write the observed nodes and their edges into the trace."""
         numbers, edges, ops = self.numbers, self.trace.edges, self.trace.ops
         ops.extend([""] * (max(numbers.values(), default=-1) + 1 - len(ops)))
         reached: set[int] = set()
         for node in self.nodes:
             number, op = numbers[id(node)], type(node).__name__
-            if op == graph.LEAVES:
-                leaf = self._name(node, number)
+            if op == graph.LEAF_OP:
+                leaf = self._write_op(node, number)
                 if leaf is not None:
                     self.leaves[number] = weakref.ref(leaf)
                 self.out_edges[number] = ()
                 continue
             ops[number] = op
-            ways = tuple([None if n is None else (numbers[id(n)], output) for n, output in node.next_functions])
-            self.out_edges[number] = ways
-            for slot, place in enumerate(ways):
+            next_places = tuple([None if n is None else (numbers[id(n)], output) for n, output in node.next_functions])
+            self.out_edges[number] = next_places
+            for slot, place in enumerate(next_places):
                 if place is not None:
                     edges[number, slot] = place
                     if place[0] in reached:
-                        self.summing.add(place[0])
+                        self.summing_nodes.add(place[0])
                     else:
                         reached.add(place[0])
         if self.trace.outside:
             self.trace.outside.difference_update(self.out_edges)
 
     def _add_tensors(self, names: Mapping[str, torch.Tensor]) -> None:
-        """A row for each tensor of this graph that has a name, and for each leaf."""
+        """Add a row for each tensor of this graph that has a name, and for each leaf."""
         unnamed = [("", leaf) for reference in self.leaves.values() if (leaf := reference()) is not None]
         taken: set[NodeOutput] = set()
         for name, tensor in [*names.items(), *unnamed]:
-            place = self.find(tensor)
+            place = self.place_of_tensor(tensor)
             if place is not None and place not in taken:
                 taken.add(place)
                 self.tensors.add(name, tensor, place)
 
-    def retains(self, tensor: torch.Tensor | None) -> None:
-        """Note that ``tensor``, which may have no name, keeps its gradient."""
-        place = None if tensor is None or tensor.is_leaf else self.find(tensor)
+    def add_retained(self, tensor: torch.Tensor | None) -> None:
+        """Add a row for ``tensor``, which may have no name, since it retains its gradient."""
+        place = None if tensor is None or tensor.is_leaf else self.place_of_tensor(tensor)
         if tensor is not None and place is not None and place not in self.tensors.retained:
             self.tensors.add("", tensor, place)
 
-    def hooks_of_tensors(self, remembered: HookDicts, *, search: bool) -> Iterator[HookDictAt]:
-        """The dicts with hooks of tensors: named ones, leaves, and those that only nodes still hold.
+    def tensor_hook_dicts(self, recorded: HookDicts, *, search: bool) -> Iterator[PlacedHookDict]:
+        """Yield the hook dicts of tensors: of named ones, of leaves, and of those that only nodes still hold.
 
-        Of the last, those are ``remembered`` that got hooks while something was recorded. A ``search`` finds others by
-        what the nodes saved, and the hooks that will unpack it.
+        ``recorded`` has the dicts of the last kind that got hooks during a recording. A ``search`` finds more of them
+        among the tensors that nodes saved, and collects the hooks that unpack those.
         """
         yield from self.tensors.hook_dicts
         for number, reference in self.leaves.items():
@@ -198,27 +198,31 @@ class GraphSnapshot:
             if leaf is not None:
                 yield "tensor_hook", leaf._backward_hooks, number, 0
                 yield "post_accumulate_hook", leaf._post_accumulate_grad_hooks, number, 0
-        for node in self.nodes if search or remembered else ():
+        for node in self.nodes if search or recorded else ():
             number = self.numbers[id(node)]
             for tensor, unpack in graph.saved_tensors(node) if search else ():
                 if tensor is None:
                     self.unpack_hooks[id(unpack)] = unpack
-                elif tensor._backward_hooks and not tensor.is_leaf and (place := self.find(tensor)) is not None:
+                elif (
+                    tensor._backward_hooks
+                    and not tensor.is_leaf
+                    and (place := self.place_of_tensor(tensor)) is not None
+                ):
                     yield "tensor_hook", tensor._backward_hooks, *place
-            for output, reference in remembered.get(node) or ():
+            for output, reference in recorded.get(node) or ():
                 yield "tensor_hook", reference(), number, output
 
 
-def shared_dict(handle: RemovableHandle) -> dict[Any, Callable[..., Any]]:
-    """The dict in which a handle's hook is kept, as long as the handle's owner lives."""
+def dict_of_handle(handle: RemovableHandle) -> dict[Any, Callable[..., Any]]:
+    """Return the dict that keeps a handle's hook; the owner of the dict must be alive."""
     hooks: Any = handle.hooks_dict_ref()
     return cast("dict[Any, Callable[..., Any]]", hooks)
 
 
-def hook_row(
+def add_hook_row(
     trace: TraceData, pass_id: int | None, kind: str, node: int, output: int, key: int, hook: Any, **more: Any
 ) -> int:
-    """The number of a hook's row in ``trace``, added if it is not there yet, and noted for the pass if there is one."""
+    """Add a row for a hook, unless ``trace`` has it, and note it for the pass, if any; return the number of the row."""
     row = HookRow(kind, node, output, key, *describe_function(hook), **more)
     index = trace.get_hook_index(row)
     if pass_id is not None:

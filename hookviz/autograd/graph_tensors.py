@@ -1,4 +1,4 @@
-"""The tensors of one graph, written into a trace: their data, their ``.grad``, and where their hooks are kept."""
+"""Write the tensors of one graph into a trace: their data, their ``.grad``, and where their hooks are kept."""
 
 import weakref
 from contextlib import suppress
@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.tensor_statistics import address, append_value, shape_only
+from hookviz.autograd.tensor_statistics import append_value, memory_address, shape_row
 from hookviz.autograd.torch_internals import FakeTensor
 from hookviz.trace import NodeOutput, TensorRow, TraceData
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
-HookDictAt = tuple[str, Any, int, int]
-"""(kind of hook, the dict it is kept in, number of the node, output of the node or -1)"""
+PlacedHookDict = tuple[str, Any, int, int]
+"""(kind of hook, dict that keeps the hooks, number of the node, output of the node or -1)"""
 
 
 class GraphTensors:
@@ -20,27 +20,27 @@ class GraphTensors:
 
     def __init__(self, trace: TraceData, pass_id: int) -> None:
         self.trace, self.pass_id = trace, pass_id
-        self.first = len(trace.tensors)
-        """Where the rows of this graph begin among ``trace.tensors``; between them come those of passes inside it."""
+        self.first_row = len(trace.tensors)
+        """The index in ``trace.tensors`` from which on the rows of this graph lie, with those of passes inside it."""
         self.retained: dict[NodeOutput, tuple[weakref.ref[torch.Tensor], int | None]] = {}
-        """The tensors that keep their gradient, and its value before the pass."""
-        self.unread: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
-        """The number of an AccumulateGrad whose leaf is too large to be read → the leaf, and its version."""
-        self.grads: dict[int, int | None] = {}
-        """The number of an AccumulateGrad → the value of its leaf's ``.grad`` before the pass."""
-        self.hook_dicts: list[HookDictAt] = []
-        self._seen: dict[int, tuple[torch.Tensor, int]] = {}
-        """``id`` → a tensor, held so that no other gets its ``id``, and the number of its value; until it has begun."""
-        self._known: dict[Any, int] | None = {}
-        """What a tensor shows → the number of its value; None as soon as something runs that could write to it."""
+        """Place → a tensor that retains its gradient, and the number of that value before the pass."""
+        self.unread_leaves: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        """The number of an AccumulateGrad whose leaf is too large to read → the leaf and its version."""
+        self.grads_before: dict[int, int | None] = {}
+        """The number of an AccumulateGrad → the number of the value of its leaf's ``.grad`` before the pass."""
+        self.hook_dicts: list[PlacedHookDict] = []
+        self._by_id: dict[int, tuple[torch.Tensor, int]] = {}
+        """``id`` → (tensor, number of its value); held until the pass begins, so that no other has its ``id``."""
+        self._by_memory: dict[Any, int] | None = {}
+        """Memory and view of a tensor → the number of its value; None once the pass runs, which may write to it."""
 
     def add(self, name: str, tensor: torch.Tensor, place: NodeOutput) -> None:
-        """A row for ``tensor``, whose gradient arrives at ``place``."""
+        """Add a row for ``tensor``, whose gradient arrives at ``place``."""
         leaf, retains = tensor.is_leaf, tensor.retains_grad
         grad = tensor.grad if leaf or retains else None
-        value = None if grad is None else self.value(grad)
+        value = None if grad is None else self.add_value(grad)
         if leaf:
-            self.grads[place[0]] = value
+            self.grads_before[place[0]] = value
         row = TensorRow(self.pass_id, *place, name, leaf, retains, self._data(tensor, leaf, place[0]), value)
         self.trace.tensors.append(row)
         if retains:
@@ -49,52 +49,54 @@ class GraphTensors:
             self.hook_dicts.append(("tensor_hook", tensor._backward_hooks, *place))
 
     def _data(self, tensor: torch.Tensor, leaf: bool, node: int) -> int:
-        """The number of a tensor's own value.
+        """Add the value of a tensor's data, and return its number.
 
-        A large leaf's is its shape: to read all parameters costs too much. So is that of one whose numbers are let go
-        of between forward and backward, as FSDP does.
+        Of a large leaf only the shape is kept, since reading all parameters would cost too much. The same holds for a
+        leaf whose memory is freed between forward and backward, as FSDP does.
         """
         if not tensor.is_nested and tensor.numel() <= MAX_KEPT_NUMBERS and not (leaf and has_no_memory(tensor)):
-            return self.known(tensor)
+            return self.shared_value(tensor)
         if not leaf or tensor.is_nested:
-            return self.value(tensor)
-        with suppress(RuntimeError, NotImplementedError):  # functorch, inference: no version to tell a change by
-            self.unread[node] = weakref.ref(tensor), tensor._version
-        self.trace.values.append(shape_only(tensor))
+            return self.add_value(tensor)
+        with suppress(RuntimeError, NotImplementedError):  # functorch, inference: these have no version
+            self.unread_leaves[node] = weakref.ref(tensor), tensor._version
+        self.trace.values.append(shape_row(tensor))
         return len(self.trace.values) - 1
 
-    def value(self, tensor: torch.Tensor) -> int:
-        """The number of the value of ``tensor`` in the trace."""
+    def add_value(self, tensor: torch.Tensor) -> int:
+        """Add the value of ``tensor`` to the trace, and return its number."""
         return append_value(self.trace.values, tensor, self.trace.statistics)
 
-    def known(self, tensor: torch.Tensor) -> int:
-        """As ``value``, for a tensor that the graph or the caller holds; the same numbers are kept once."""
-        if self._known is None:
-            return self.value(tensor)
-        seen = self._seen.get(id(tensor))
-        if seen is None:
-            seen = self._seen[id(tensor)] = tensor, self._known_by_place(self._known, tensor)
-        return seen[1]
+    def shared_value(self, tensor: torch.Tensor) -> int:
+        """As ``add_value``, for a tensor that the graph or the caller holds; keeps the same numbers only once."""
+        if self._by_memory is None:
+            return self.add_value(tensor)
+        entry = self._by_id.get(id(tensor))
+        if entry is None:
+            entry = self._by_id[id(tensor)] = tensor, self._value_by_memory(self._by_memory, tensor)
+        return entry[1]
 
-    def _known_by_place(self, known: dict[Any, int], tensor: torch.Tensor) -> int:
+    def _value_by_memory(self, by_memory: dict[Any, int], tensor: torch.Tensor) -> int:
         try:
-            place = (tensor.device, address(tensor), tensor.shape, tensor.stride())
-            key = (*place, tensor.dtype, tensor.is_conj(), tensor.is_neg(), type(tensor))
-        except (RuntimeError, NotImplementedError):  # sparse, functorch: no place in memory to tell it by
-            return self.value(tensor)
-        if key not in known:
-            known[key] = self.value(tensor)
-        return known[key]
+            memory = (tensor.device, memory_address(tensor), tensor.shape, tensor.stride())
+            key = (*memory, tensor.dtype, tensor.is_conj(), tensor.is_neg(), type(tensor))
+        except (RuntimeError, NotImplementedError):  # sparse, functorch: torch gives no address
+            return self.add_value(tensor)
+        if key not in by_memory:
+            by_memory[key] = self.add_value(tensor)
+        return by_memory[key]
 
-    def pass_begins(self) -> None:
-        """The pass is about to run: what was read of a tensor may not be so for long."""
-        self._known = None
-        self._seen.clear()
+    def forget_values(self) -> None:
+        """Forget which tensors were read: the pass is about to run and may write to them."""
+        self._by_memory = None
+        self._by_id.clear()
 
 
 def has_no_memory(tensor: torch.Tensor) -> bool:
-    """Whether a tensor of some numbers has no memory that holds them, though it is of a kind that has."""
+    """Whether the memory of a tensor was freed, though it has elements and is of a kind that has memory."""
     try:
-        return tensor.numel() > 0 and not tensor.is_meta and address(tensor) == 0 and type(tensor) is not FakeTensor
-    except (RuntimeError, NotImplementedError):  # sparse, functorch: no place in memory at all
+        return (
+            tensor.numel() > 0 and not tensor.is_meta and memory_address(tensor) == 0 and type(tensor) is not FakeTensor
+        )
+    except (RuntimeError, NotImplementedError):  # sparse, functorch: such tensors never have an address
         return False

@@ -1,4 +1,4 @@
-"""What a recording remembers about nodes of a graph, without holding them and without writing anything on them."""
+"""A mapping from nodes of a graph to marks that holds no node and writes nothing on one."""
 
 import sys
 import threading
@@ -10,92 +10,94 @@ from torch.autograd.graph import Node
 
 Mark = TypeVar("Mark")
 
-_MANY = 32
-"""Dead marks are let go of once there are so many, and again whenever there are twice as many as were left."""
-_FEW = 256
-"""So many marks are looked through in a few microseconds."""
+_FIRST_SWEEP = 32
+"""With more marks than this, marks of dead nodes are removed; again whenever there are twice as many as remained."""
+_QUICK_SWEEP = 256
+"""Up to this number of marks, checking all of them takes a few microseconds."""
 
 
 class NodeMarks(Generic[Mark]):
-    """A mark for each of some nodes.
+    """Gives marks to nodes.
 
-    Nodes cannot be referred to weakly, and the Python object of a node may be made anew whenever it is asked for. What
-    stays the same as long as the node lives is its ``metadata``, a dict that others may write to and that is only
-    compared here. Holding that dict does not hold the node, but what somebody stored in it: a dead node's dict is let
-    go of at the next ``sweep``, or where there are more than ``_FEW`` marks, once they are twice as many as were left.
+    Nodes have no weak references, and torch may make a new Python object each time a node is accessed. As long as the
+    node lives, its ``metadata`` stays the same: a dict that others may write to, and that only serves as identity here.
+    Holding that dict does not hold the node, but it holds what others stored in it. So the dicts of dead nodes are
+    removed at the next ``sweep``; with more than ``_QUICK_SWEEP`` marks, once there are twice as many as remained.
     """
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[dict[str, Any], Mark]] = {}
-        self._limit = _MANY
+        self._marks: dict[int, tuple[dict[str, Any], Mark]] = {}
+        self._limit = _FIRST_SWEEP
         with _lock:
-            _everywhere.append(weakref.ref(self))
+            _instances.append(weakref.ref(self))
 
     def __bool__(self) -> bool:
-        return bool(self._known)
+        return bool(self._marks)
 
     def __contains__(self, node: Node) -> bool:
-        return bool(self._known) and id(_metadata(node)) in self._known
+        return bool(self._marks) and id(_metadata(node)) in self._marks
 
     def get(self, node: Node) -> Mark | None:
         """The mark of ``node``; None if it has none."""
-        if not self._known:
+        if not self._marks:
             return None
-        _, mark = self._known.get(id(_metadata(node)), (None, None))
+        _, mark = self._marks.get(id(_metadata(node)), (None, None))
         return mark
 
     def put(self, node: Node, mark: Mark) -> None:
-        """Give ``node`` a mark, in the place of any that it has."""
+        """Give ``node`` a mark, replacing the one that it has."""
         metadata = _metadata(node)
-        self._known[id(metadata)] = (metadata, mark)
-        if len(self._known) > self._limit:
-            self._let_go()
+        self._marks[id(metadata)] = (metadata, mark)
+        if len(self._marks) > self._limit:
+            self._remove_dead()
 
     def sweep(self) -> None:
-        """Let go of the marks of dead nodes, unless there are so many marks that to look at each would take long."""
-        if 0 < len(self._known) <= _FEW:
-            self._let_go()
+        """Remove the marks of dead nodes, unless there are more marks than can be checked quickly."""
+        if 0 < len(self._marks) <= _QUICK_SWEEP:
+            self._remove_dead()
 
-    def _let_go(self) -> None:
-        others = [marks._known for marks in _alive() if marks is not self]  # one node may have several marks
-        found = _references(self._known)
-        self.keep(iter([key for key, count in found if count - sum(key in known for known in others) > _DEAD]))
-        self._limit = max(_MANY, 2 * len(self._known))
+    def _remove_dead(self) -> None:
+        others = [
+            instance._marks for instance in _live_instances() if instance is not self
+        ]  # one node may have several marks
+        counts = _count_references(self._marks)
+        self.keep(iter([key for key, count in counts if count - sum(key in marks for marks in others) > _UNHELD]))
+        self._limit = max(_FIRST_SWEEP, 2 * len(self._marks))
 
     def items(self) -> Iterator[tuple[int, Mark]]:
-        """(key, mark) of each."""
-        return ((key, mark) for key, (_, mark) in self._known.items())
+        """Yield (key, mark) of each marked node."""
+        return ((key, mark) for key, (_, mark) in self._marks.items())
 
     def keep(self, keys: Iterator[int]) -> None:
-        """Forget all but those with these keys."""
-        self._known = {key: self._known[key] for key in keys}
+        """Remove all marks but those with these keys."""
+        self._marks = {key: self._marks[key] for key in keys}
 
     def clear(self) -> None:
-        """Forget all."""
-        self._known = {}
+        """Remove all marks."""
+        self._marks = {}
 
 
 _lock = threading.RLock()
-_everywhere: list[weakref.ref[NodeMarks[Any]]] = []
-"""All that there are, in whatever thread: a ``WeakSet`` may not grow in one while another goes through it."""
+_instances: list[weakref.ref[NodeMarks[Any]]] = []
+"""All instances of all threads. A ``WeakSet`` will not do: one thread may iterate over it while another adds to it."""
 
 
-def _alive() -> list[NodeMarks[Any]]:
+def _live_instances() -> list[NodeMarks[Any]]:
     with _lock:
-        _everywhere[:] = [reference for reference in _everywhere if reference() is not None]
-        return [marks for reference in _everywhere if (marks := reference()) is not None]
+        _instances[:] = [reference for reference in _instances if reference() is not None]
+        return [marks for reference in _instances if (marks := reference()) is not None]
 
 
-def _references(known: dict[int, tuple[dict[str, Any], Any]]) -> list[tuple[int, int]]:
-    """(key, how many references its metadata dict has), counted in the same way for each."""
-    return [(key, sys.getrefcount(metadata)) for key, (metadata, _) in known.items()]
+def _count_references(marks: dict[int, tuple[dict[str, Any], Any]]) -> list[tuple[int, int]]:
+    """Pairs (key, number of references to its metadata dict)."""
+    return [(key, sys.getrefcount(metadata)) for key, (metadata, _) in marks.items()]
 
 
-((_, _DEAD),) = _references({0: ({}, None)})
-"""How many references a dict has that no node holds: fewer from Python 3.14 on."""
+((_, _UNHELD),) = _count_references({0: ({}, None)})
+"""The number of references to a dict that no node holds; it depends on the Python version."""
 
 
 def _metadata(node: Node) -> dict[str, Any]:
-    """The dict that a node carries for whoever wants to leave a note on it (torch declares it a method)."""
+    """The dict that a node carries for users' notes; torch's stubs declare it as a method."""
     metadata: Any = node.metadata
     return cast("dict[str, Any]", metadata)

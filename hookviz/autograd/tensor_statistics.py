@@ -1,4 +1,4 @@
-"""What a trace keeps of a tensor: its numbers when few, else statistics, and never the tensor itself."""
+"""Measure a tensor for a trace: its numbers if they are few, else statistics. The tensor itself is never kept."""
 
 import math
 import threading
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.deferred_values import defer_norm, defer_statistics, defer_values, fetch_all, parts_of
+from hookviz.autograd.deferred_values import as_real, defer_norm, defer_statistics, defer_values, fetch_all
 from hookviz.autograd.torch_internals import (
     DisableTorchFunction,
     FakeTensor,
@@ -30,102 +30,102 @@ from hookviz.trace.value_rows import (
 )
 
 
-def checked_statistics(which: object) -> StatisticsMode:
-    """``which`` as it was given, once it is seen to be a choice of statistics.
+def validate_statistics(choice: object) -> StatisticsMode:
+    """Check that ``choice`` is a choice of statistics, and return it.
 
     Raises:
-        TypeError: it is not a text.
-        ValueError: it is another text.
+        TypeError: ``choice`` is not a str.
+        ValueError: there is no such choice.
     """
-    known: dict[object, StatisticsMode] = {"all": "all", "norm": "norm"}
-    if not isinstance(which, str):
-        raise TypeError(say("error.statistics", which=repr(which)))
-    if which not in known:
-        raise ValueError(say("error.statistics", which=repr(which)))
-    return known[which]
+    choices: dict[object, StatisticsMode] = {"all": "all", "norm": "norm"}
+    if not isinstance(choice, str):
+        raise TypeError(say("error.statistics", which=repr(choice)))
+    if choice not in choices:
+        raise ValueError(say("error.statistics", which=repr(choice)))
+    return choices[choice]
 
 
-class _Names(dict[Any, str]):
-    """What a dtype or a device is called, looked up rather than spelled out each time."""
+class _ShortNames(dict[Any, str]):
+    """Caches the names of dtypes and devices, without ``torch.``."""
 
     def __missing__(self, key: Any) -> str:
         self[key] = str(key).removeprefix("torch.")
         return self[key]
 
 
-_NAMES = _Names()
+_SHORT_NAMES = _ShortNames()
 _WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
-_LANES, _DEEP = 8, 255
-"""Of many truth values so many are added up at once, and so many times before one could run over into the next."""
-_FEWER, _MANY = 2**13, 2**16
-"""Up to so many numbers torch counts in the shortest time; from so many on truth values are added up as said above."""
-_LARGE = 2**17
-"""From so many numbers on, reading them costs more than starting to."""
-_FINE = 1e-15
-"""Where the root of the mean square is smaller, some squares are too small for float32: 1e-23 squared is 0 there."""
+_LANES, _MAX_BYTE = 8, 255
+"""Bytes in an int64 that are added up at once, and how many such int64 can be added before a byte overflows."""
+_COUNT_DIRECTLY, _COUNT_PACKED = 2**13, 2**16
+"""Up to the first number of elements ``count_nonzero`` is fastest; from the second on, adding packed bytes is."""
+_AMINMAX_LIMIT = 2**17
+"""From this number of elements on, reading them costs more than launching a second kernel."""
+_SMALLEST_RMS = 1e-15
+"""With a smaller root mean square, some squares underflow in float32: 1e-23 squared is 0."""
 
 
-# Looked up once: of thousands of single numbers each takes a few microseconds as a whole.
+# Looked up once: measuring a single number takes a few microseconds in all, and there may be thousands.
 _TENSOR, _FLOAT, _DENSE = torch.Tensor, torch.float32, torch.strided
 
 
 def hidden_from_tools() -> AbstractContextManager[Any]:
-    """Within this, neither a ``TorchDispatchMode`` of the user's nor a profiler sees what is done."""
-    return _hidden() if dispatch_modes() or profiler_is_on() else nullcontext()
+    """Hide what torch computes within this context from the user's ``TorchDispatchMode`` and from profilers."""
+    return _hide() if dispatch_modes() or profiler_is_on() else nullcontext()
 
 
-class _Hiding(threading.local):
-    profiler = False
-    """Whether the profiler of this thread looks away; torch itself does not tell."""
+class _ProfilerState(threading.local):
+    paused = False
+    """Whether hookviz has paused the profiler of this thread; torch has no way to ask."""
 
 
-_hiding = _Hiding()
+_profiler_state = _ProfilerState()
 
 
 @contextmanager
-def _hidden() -> Iterator[None]:
-    outermost = profiler_is_on() and not _hiding.profiler
+def _hide() -> Iterator[None]:
+    outermost = profiler_is_on() and not _profiler_state.paused
     with disable_dispatch_modes():
         if not outermost:
             yield
             return
-        _hiding.profiler = True
+        _profiler_state.paused = True
         switch_profiler(False)
         try:
             yield
         finally:
             switch_profiler(True)
-            _hiding.profiler = False
+            _profiler_state.paused = False
 
 
-def address(tensor: torch.Tensor) -> int:
-    """Where the numbers of ``tensor`` lie in memory; 0 where it has none.
+def memory_address(tensor: torch.Tensor) -> int:
+    """The memory address of the numbers of ``tensor``; 0 if it has no memory.
 
-    To ask that of a fake tensor is "almost definitely a bug", of which torch warns.
+    Fake tensors are not asked: torch warns that reading their address is "almost definitely a bug".
 
     Raises:
-        RuntimeError, NotImplementedError: torch does not tell (sparse, functorch).
+        RuntimeError, NotImplementedError: torch gives no address (sparse, functorch).
     """
     return 0 if type(tensor) is not _TENSOR and isinstance(tensor, FakeTensor) else tensor.data_ptr()
 
 
 def measure(tensor: torch.Tensor) -> ValueRow:
-    """The value of ``tensor`` now, as plain data; never raises, changes nothing, keeps nothing of it."""
+    """Return the value of ``tensor`` as plain data. Never raises, changes nothing and holds no reference to it."""
     with DisableTorchFunction():
-        return tuple(measured(tensor, wait=True))
+        return tuple(measure_or_defer(tensor, wait=True))
 
 
-def is_deferred(tensor: torch.Tensor) -> bool:
-    """Whether to read ``tensor`` would make a device wait."""
-    # Apple's knows no float64, in which the statistics travel.
+def reading_waits(tensor: torch.Tensor) -> bool:
+    """Whether reading ``tensor`` now would wait for a device, so that reading is deferred."""
+    # Apple's device (mps) has no float64, the dtype of deferred statistics.
     return not tensor.is_cpu and tensor.device.type != "mps"
 
 
 def fetch_pending(values: list[Any], start: int) -> int:
-    """Bring over what is still on a device, from ``start`` on; where to start the next time.
+    """Fetch the values from ``start`` on that are still on a device; return where to start the next time.
 
     Raises:
-        Exception: the device does not answer; what was not brought over is then unknown.
+        Exception: the device fails; the values that were not fetched become unreadable ones.
     """
     if not any(type(row) is DeferredRow for row in get_stored_rows(values, start)):
         return len(values)
@@ -135,34 +135,33 @@ def fetch_pending(values: list[Any], start: int) -> int:
     except Exception as error:
         for index in range(start, len(values)):
             if type(values[index]) is DeferredRow:
-                values[index] = _unknown(error)
+                values[index] = _unreadable_row(error)
         raise
     return len(values)
 
 
-def shape_only(tensor: torch.Tensor) -> ValueRow:
-    """The row of a tensor whose numbers nobody reads: its shape stands for them."""
+def shape_row(tensor: torch.Tensor) -> ValueRow:
+    """Make the row of a tensor whose numbers are not read: it has the shape in their place."""
     shape = tuple(tensor.shape)
-    return shape, _NAMES[tensor.dtype], _NAMES[tensor.device], None, None, Note.verbatim(str(shape))
+    return shape, _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device], None, None, Note.verbatim(str(shape))
 
 
-def measured(tensor: torch.Tensor, which: StatisticsMode = "all", *, wait: bool = False) -> Any:
+def measure_or_defer(tensor: torch.Tensor, choice: StatisticsMode = "all", *, wait: bool = False) -> Any:
     """As ``measure``, for callers that have switched off ``__torch_function__`` already.
 
-    Unless it is to ``wait``, the numbers of a tensor on a device stay there for now: a ``DeferredRow`` stands for the
-    row.
+    Unless ``wait``, the numbers of a tensor on a device stay there for now: a ``Deferred`` stands for the row.
     """
     try:
         with hidden_from_tools():
-            return _measure(tensor, which, wait)
-    except Exception as error:  # a kind of tensor that torch itself cannot reduce
-        return _unknown(error)
+            return _measure_row(tensor, choice, wait)
+    except Exception as error:  # torch cannot reduce this kind of tensor
+        return _unreadable_row(error)
 
 
-def scalar_of(tensor: torch.Tensor) -> float | None:
-    """The number of an ordinary float32 tensor of no dimensions on the CPU; None for any other.
+def as_scalar(tensor: torch.Tensor) -> float | None:
+    """Return the number in an ordinary float32 tensor without dimensions on the CPU; None for any other tensor.
 
-    >>> scalar_of(torch.tensor(2.5)), scalar_of(torch.tensor([2.5]))
+    >>> as_scalar(torch.tensor(2.5)), as_scalar(torch.tensor([2.5]))
     (2.5, None)
     """
     if type(tensor) is not _TENSOR or tensor.dtype is not _FLOAT or tensor.dim() or not tensor.is_cpu:
@@ -172,46 +171,46 @@ def scalar_of(tensor: torch.Tensor) -> float | None:
         or profiler_is_on()
         or is_functorch_tensor(tensor)
         or tensor.layout is not _DENSE
-        or is_deferred(tensor)
+        or reading_waits(tensor)
     ):
         return None
     try:
         return tensor.item()
-    except RuntimeError:  # one of many that are computed at once, as for ``is_grads_batched``
+    except RuntimeError:  # a batched tensor, as with ``is_grads_batched``
         return None
 
 
-def append_value(values: Any, tensor: torch.Tensor, which: StatisticsMode) -> int:
-    """Measure ``tensor`` into the ``values`` of a trace, which keep a single number in little room; its place there."""
-    number = scalar_of(tensor)
+def append_value(values: Any, tensor: torch.Tensor, choice: StatisticsMode) -> int:
+    """Append the value of ``tensor`` to a trace's ``values``, a single number in compact form; return its index."""
+    number = as_scalar(tensor)
     if number is None:
-        values.append(measured(tensor, which))
+        values.append(measure_or_defer(tensor, choice))
     else:
         values.append_compact(number)
     return len(values) - 1
 
 
-def _unknown(error: Exception) -> ValueRow:
+def _unreadable_row(error: Exception) -> ValueRow:
     return (), "", "", None, None, Note.of("value.unknown", why=type(error).__name__)
 
 
-def _measure(tensor: torch.Tensor, which: StatisticsMode, wait: bool) -> ValueRow | DeferredRow:
-    shape = () if tensor.is_nested else tuple(tensor.shape)  # of a nested tensor torch refuses to tell it
-    head = shape, _NAMES[tensor.dtype], _NAMES[tensor.device]
-    note = _strange(tensor)
+def _measure_row(tensor: torch.Tensor, choice: StatisticsMode, wait: bool) -> ValueRow | DeferredRow:
+    shape = () if tensor.is_nested else tuple(tensor.shape)  # torch gives no shape of a nested tensor
+    header = shape, _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device]
+    note = _why_hidden(tensor)
     if note is not None:
-        return (*head, None, None, note)
-    later = not wait and is_deferred(tensor)
+        return (*header, None, None, note)
+    defer = not wait and reading_waits(tensor)
     if tensor.numel() <= MAX_KEPT_NUMBERS:
-        return defer_values(head, tensor) if later else (*head, tensor.tolist(), None, None)
-    tensor, share = _bare(tensor.detach())
-    if later:
-        return (defer_norm if which == "norm" else defer_statistics)(head, tensor, share)
-    return (*head, None, (_norm_alone if which == "norm" else _statistics)(tensor, share), None)
+        return defer_values(header, tensor) if defer else (*header, tensor.tolist(), None, None)
+    tensor, repeats = _without_repeats(tensor.detach())
+    if defer:
+        return (defer_norm if choice == "norm" else defer_statistics)(header, tensor, repeats)
+    return (*header, None, (_norm_alone if choice == "norm" else _statistics)(tensor, repeats), None)
 
 
-def _strange(tensor: torch.Tensor) -> Note | None:
-    """Why the numbers of ``tensor`` are left alone, or None for an ordinary tensor."""
+def _why_hidden(tensor: torch.Tensor) -> Note | None:
+    """A note why the numbers of ``tensor`` are not read; None for an ordinary tensor."""
     kind = type(tensor)
     if kind is not torch.Tensor and kind is not torch.nn.Parameter:
         return Note.of("value.hidden", kind=kind.__name__)
@@ -224,45 +223,45 @@ def _strange(tensor: torch.Tensor) -> Note | None:
     return None
 
 
-def _bare(tensor: torch.Tensor) -> tuple[torch.Tensor, int]:
-    """Floating-point or complex numbers, each once, and how many times ``tensor`` shows each of them."""
+def _without_repeats(tensor: torch.Tensor) -> tuple[torch.Tensor, int]:
+    """The numbers of ``tensor`` without expanded dimensions, floating-point or complex, and how often each repeats."""
     total = tensor.numel()
-    if 0 in tensor.stride():  # an expanded dimension holds the same numbers again
+    if 0 in tensor.stride():  # an expanded dimension repeats the same numbers
         tensor = tensor[tuple(slice(None) if step else slice(0, 1) for step in tensor.stride())]
     plain = tensor if tensor.is_floating_point() or tensor.is_complex() else tensor.double()
     return plain, total // tensor.numel()
 
 
-def _norm_alone(tensor: torch.Tensor, share: int) -> Statistics:
-    """The norm, of which it follows that nothing is NaN or infinite; where it is not finite, all statistics."""
+def _norm_alone(tensor: torch.Tensor, repeats: int) -> Statistics:
+    """The norm, which is finite only if all numbers are; if it is not finite, all statistics."""
     norm = _norm(tensor)
     if not math.isfinite(norm):
-        return _statistics(tensor, share)
-    return (None, None, None, norm * math.sqrt(share), 0, 0, None)
+        return _statistics(tensor, repeats)
+    return (None, None, None, norm * math.sqrt(repeats), 0, 0, None)
 
 
-def _statistics(tensor: torch.Tensor, share: int) -> Statistics:
+def _statistics(tensor: torch.Tensor, repeats: int) -> Statistics:
     """(min, max, mean, norm, nan, inf, zero)."""
     if tensor.is_complex():
-        return _complex_statistics(tensor, share)
+        return _complex_statistics(tensor, repeats)
     low, high = (x.item() for x in _extremes(tensor))
     bounded = math.isfinite(low) and math.isfinite(high)
     mean = _mean(tensor, bounded)
     norm = _norm(tensor, bounded) if low or high else 0.0
-    nan, inf = (0, 0) if bounded else _count_strange(tensor)
+    nan, inf = (0, 0) if bounded else _count_nonfinite(tensor)
     zero = 0 if low > 0 or high < 0 else tensor.numel() - _count_nonzero(tensor)
-    return (low, high, mean, norm * math.sqrt(share), nan * share, inf * share, zero * share)
+    return (low, high, mean, norm * math.sqrt(repeats), nan * repeats, inf * repeats, zero * repeats)
 
 
 def _extremes(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The smallest and the largest number.
 
-    ``aminmax`` starts once, but reads each number of 32 or 64 bits more slowly than the two others; where memory is not
-    read in order it is slower by far.
+    ``aminmax`` is one kernel instead of two, but reads numbers of 32 or 64 bits more slowly than ``amin`` and ``amax``,
+    and far more slowly where memory is not read in order.
     """
     if not tensor.is_contiguous():
         tensor = tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
-    at_once = tensor.is_contiguous() and (tensor.numel() < _LARGE or tensor.dtype in _WIDER)
+    at_once = tensor.is_contiguous() and (tensor.numel() < _AMINMAX_LIMIT or tensor.dtype in _WIDER)
     return torch.aminmax(tensor) if at_once else (tensor.amin(), tensor.amax())
 
 
@@ -274,39 +273,39 @@ def _mean(tensor: torch.Tensor, bounded: bool) -> float:
 
 
 def _norm(tensor: torch.Tensor, bounded: bool = True) -> float:
-    """The 2-norm, once more in float64 where squares were too large or too small for float32."""
-    tensor = parts_of(tensor)
+    """The 2-norm; computed again in float64 if squares overflowed or underflowed in float32."""
+    tensor = as_real(tensor)
     norm: float = torch.linalg.vector_norm(tensor, dtype=_WIDER.get(tensor.dtype)).item()
-    lost = norm == math.inf or norm < _FINE * math.sqrt(tensor.numel())
-    if lost and bounded and tensor.dtype is not torch.float64 and tensor.device.type != "mps":
+    is_inexact = norm == math.inf or norm < _SMALLEST_RMS * math.sqrt(tensor.numel())
+    if is_inexact and bounded and tensor.dtype is not torch.float64 and tensor.device.type != "mps":
         norm = torch.linalg.vector_norm(tensor, dtype=torch.float64).item()
     return norm
 
 
 def _count_nonzero(tensor: torch.Tensor) -> int:
-    """As ``tensor.count_nonzero()``, which takes many times as long for floating-point numbers on a CPU.
+    """As ``tensor.count_nonzero()``, but many times as fast for floating-point numbers on a CPU.
 
-    Of many numbers the truth values, a byte each, are added up as if eight of them were one whole number; the few sums
-    that come of it are taken apart into bytes again.
+    The truth values, one byte each, are added up eight at a time as int64; the bytes of these few sums are then
+    added up.
     """
-    if tensor.numel() <= _FEWER:
+    if tensor.numel() <= _COUNT_DIRECTLY:
         return int(tensor.count_nonzero().item())
     truths = tensor.bool()
-    if truths.numel() < _MANY:
+    if truths.numel() < _COUNT_PACKED:
         return int(truths.view(torch.uint8).sum(dtype=torch.int32).item())
-    flat = truths.as_strided((truths.numel(),), (1,))  # a new tensor has no gaps, whatever the order of dimensions
-    whole = flat.numel() // (_LANES * _DEEP) * (_LANES * _DEEP)
-    sums = flat[:whole].view(torch.int64).view(-1, _DEEP).sum(1).view(torch.uint8)
-    counter = torch.int32 if whole < 2**31 else torch.int64  # bytes summed up as int64 take three times as long
+    flat = truths.as_strided((truths.numel(),), (1,))  # a new tensor has no gaps, in any order of its dimensions
+    whole = flat.numel() // (_LANES * _MAX_BYTE) * (_LANES * _MAX_BYTE)
+    sums = flat[:whole].view(torch.int64).view(-1, _MAX_BYTE).sum(1).view(torch.uint8)
+    counter = torch.int32 if whole < 2**31 else torch.int64  # summing bytes as int64 takes three times as long
     return int(sums.sum(dtype=counter).item() + flat[whole:].count_nonzero().item())
 
 
-def _count_strange(tensor: torch.Tensor) -> tuple[int, int]:
+def _count_nonfinite(tensor: torch.Tensor) -> tuple[int, int]:
     return int(tensor.isnan().sum().item()), int(tensor.isinf().sum().item())
 
 
-def _complex_statistics(tensor: torch.Tensor, share: int) -> Statistics:
-    norm = _norm(tensor) * math.sqrt(share)
-    nan, inf = (0, 0) if math.isfinite(norm) else _count_strange(tensor)
+def _complex_statistics(tensor: torch.Tensor, repeats: int) -> Statistics:
+    norm = _norm(tensor) * math.sqrt(repeats)
+    nan, inf = (0, 0) if math.isfinite(norm) else _count_nonfinite(tensor)
     zero = tensor.numel() - _count_nonzero(tensor)
-    return (math.nan, math.nan, math.nan, norm, nan * share, inf * share, zero * share)
+    return (math.nan, math.nan, math.nan, norm, nan * repeats, inf * repeats, zero * repeats)

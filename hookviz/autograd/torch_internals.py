@@ -1,13 +1,13 @@
-"""Everything in PyTorch that is private or undocumented and that hookviz uses: one declaration for each.
+"""Declares every private or undocumented part of PyTorch that hookviz uses.
 
-A declaration names the internal, the first release of torch that has it in this place, and what hookviz uses it for.
+A declaration has the path of the internal, the first release of torch that has it there, and its use in hookviz.
 One wheel of each release from 2.0 to 2.15 was searched: "2.0" means 2.0 or earlier. There are three kinds:
 
 - ``_function``, ``_class``, ``_dict``: looked up once, when hookviz is imported. Other modules import the
-  object from here, so that using it costs what using torch's own name costs.
-- ``_attribute``: a name that is read on an object (a tensor, a module), or in the code of a function. Where it is read
-  thousands of times, or along with others, the files that do so write the name itself and are listed here.
-- ``_later``: in a module of torch that takes long to import and that most programs never load.
+  object from here, so that using it costs no more than using torch's own name.
+- ``_attribute``: a name that is read on an object (a tensor, a module), or in the code of a function. Files that
+  read it thousands of times, or along with others, write the name itself and are listed here.
+- ``_lazy``: a path in a module of torch that takes long to import and that most programs never load.
 
 ``python -m hookviz check`` compares this list with the installed torch; ``recorder/compatibility.py`` does that.
 """
@@ -25,7 +25,7 @@ Use = Literal[
 ]  # fmt: skip
 """What hookviz uses an internal for; ``torch.use.*`` and ``torch.loss.*`` among the messages say it in words."""
 
-Kind = Literal["function", "class", "dict", "attribute", "later"]
+Kind = Literal["function", "class", "dict", "attribute", "lazy"]
 
 TESTED = ("2.10", "2.13")
 """The first and the last release of torch that hookviz was tested with."""
@@ -35,13 +35,13 @@ class Internal(NamedTuple):
     """One internal of torch."""
 
     path: str
-    """Where it is: ``torch._C._current_autograd_node``, or of an attribute its owner and its name."""
+    """Its full name, such as ``torch._C._current_autograd_node``; for an attribute, ``owner.name``."""
     since: str
-    """The first release that has it in this place."""
+    """The first release of torch that has it at this path."""
     use: Use
     kind: Kind
     files: tuple[str, ...] = ()
-    """Of an attribute: the files of hookviz that write its name."""
+    """For an attribute: the files of hookviz that write its name."""
 
     @property
     def name(self) -> str:
@@ -50,50 +50,50 @@ class Internal(NamedTuple):
 
 
 INTERNALS: list[Internal] = []
-"""All that is declared below, in its order."""
+"""All internals, in the order of the declarations below."""
 
 
 def resolve(path: str) -> Any:
-    """What ``path`` names in the installed torch, whose modules are imported as far as needed.
+    """Return the object at ``path`` in the installed torch; imports modules of torch as needed.
 
     Raises:
-        LookupError: there is no such thing.
+        LookupError: there is no such object.
 
     >>> resolve("torch.autograd.graph.Node").__name__
     'Node'
     """
     name, *rest = path.split(".")
-    thing = importlib.import_module(name)
+    found = importlib.import_module(name)
     for part in rest:
         name = f"{name}.{part}"
         try:
-            thing = getattr(thing, part)
+            found = getattr(found, part)
         except AttributeError:
             try:
-                thing = importlib.import_module(name)
+                found = importlib.import_module(name)
             except ImportError:
                 raise LookupError(name) from None
-    return thing
+    return found
 
 
-def fits(kind: Kind, thing: object) -> bool:
-    """Whether ``thing`` is what a declaration of this kind promises."""
+def matches_kind(kind: Kind, found: object) -> bool:
+    """Whether ``found`` is of the type that a declaration of this kind promises."""
     if kind == "function":
-        return callable(thing) and not isinstance(thing, type)
+        return callable(found) and not isinstance(found, type)
     if kind == "class":
-        return isinstance(thing, type)
-    return isinstance(thing, dict) if kind == "dict" else True
+        return isinstance(found, type)
+    return isinstance(found, dict) if kind == "dict" else True
 
 
 _MISSING: list[str] = []
-"""The paths of those that were looked up and are not what they should be: None stands in their place."""
+"""The paths of internals that are missing or of another kind; None stands in for each of them."""
 
 
-def require() -> None:
-    """Refuse to go on with a torch that lacks something without which a recording could disturb the user's program.
+def require_internals() -> None:
+    """Refuse a torch in which internals are missing: a recording could disturb the user's program.
 
     Raises:
-        RuntimeError: it does; the message names what is missing.
+        RuntimeError: internals are missing; the message names them.
     """
     if _MISSING:
         raise RuntimeError(say("error.torch.internals", version=torch.__version__, paths=", ".join(_MISSING)))
@@ -102,9 +102,9 @@ def require() -> None:
 def _declare(path: str, since: str, use: Use, kind: Kind) -> Any:
     INTERNALS.append(Internal(path, since, use, kind))
     try:
-        thing = resolve(path)
-        if fits(kind, thing):
-            return thing
+        found = resolve(path)
+        if matches_kind(kind, found):
+            return found
     except LookupError:
         pass
     _MISSING.append(path)
@@ -128,33 +128,33 @@ def _attribute(owner: str, name: str, since: str, use: Use, *files: str) -> str:
     return name
 
 
-def _later(path: str, since: str, use: Use) -> str:
-    INTERNALS.append(Internal(path, since, use, "later"))
+def _lazy(path: str, since: str, use: Use) -> str:
+    INTERNALS.append(Internal(path, since, use, "lazy"))
     return path.rpartition(".")[2]
 
 
-# -- which node runs, in which pass; the order of nodes
+# -- the running node and pass; the order of nodes
 
 current_node = _function("torch._C._current_autograd_node", "2.0", "passes")
-"""The node whose hook is running: one observer stands behind all nodes and asks which it is."""
+"""The node whose hook is running: one observer serves all nodes and asks which one it is."""
 current_task = _function("torch._C._current_graph_task_id", "2.0", "passes")
-"""The number of the pass in which a hook runs, -1 outside: tells nested passes and those of other threads apart."""
+"""The number of the pass in which a hook runs, -1 outside: distinguishes nested passes and passes of other threads."""
 next_sequence_number = _function("torch.autograd._get_sequence_nr", "2.1", "passes")
-"""The number of the node that this thread makes next: tells which module call made a node."""
+"""The number of the node that this thread makes next: shows which module call made a node."""
 _attribute(
     "torch._C._functions.AccumulateGrad", "_sequence_nr", "2.1", "passes",
     "autograd/graph.py", "autograd/graph_snapshot.py", "autograd/node_numbers.py", "recorder/engine_order.py",
     "recorder/node_owners.py",
 )  # fmt: skip
 run_engine = _function("torch.autograd.graph._engine_run_backward", "2.3", "passes")
-"""All of ``backward`` and ``autograd.grad`` go through it: instrumented, its first argument are the roots."""
+"""Both ``backward`` and ``autograd.grad`` call it, with the roots as first argument: instrumented."""
 ENGINE_FRAME = "_engine_run_backward"
-"""Its name in a stack, by which the innermost pass of a thread is found."""
+"""Its name in a stack: identifies the innermost pass of a thread."""
 
 # -- hooks on tensors and nodes
 
 NODE_REGISTRATION = _class("torch.autograd.function._HookMixin", "2.0", "node_hooks")
-"""What registers a node's hooks: it is given the dict in which they are kept, which torch shows nobody else."""
+"""Registers a node's hooks: it gets the dict that keeps them, which torch exposes nowhere else."""
 _attribute(
     "torch.autograd.function._HookMixin", "_register_hook", "2.0", "node_hooks",
     "recorder/torch_patches.py", "what_if/switches.py",
@@ -162,7 +162,7 @@ _attribute(
 _attribute("torch.utils.hooks.RemovableHandle", "hooks_dict_ref", "2.0", "node_hooks")
 _attribute("torch.utils.hooks.RemovableHandle", "next_id", "2.0", "node_hooks")
 remove_handle = _function("torch.utils.hooks.RemovableHandle.remove", "2.0", "node_hooks")
-"""Public; instrumented, to know that a hook was taken out of its dict."""
+"""Public; instrumented, to notice that a hook was removed from its dict."""
 _attribute(
     "torch.Tensor", "_backward_hooks", "2.0", "tensor_hooks",
     "autograd/graph_snapshot.py", "autograd/graph_tensors.py", "hook_listing/unreachable_hooks.py",
@@ -177,16 +177,16 @@ TENSOR_HOOKS = {"tensor_hook": "_backward_hooks", "post_accumulate_hook": "_post
 _attribute("torch.Tensor", "_version", "2.0", "values",
            "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/parameter_values.py")  # fmt: skip
 
-# -- hooks that torch registers on a person's behalf
+# -- hooks that torch registers on behalf of the user
 
 ModuleBackwardHook = _class("torch.utils.hooks.BackwardHook", "2.0", "full_hooks")
 """Holds the lists of a module call's full backward hooks, copied when the module was called."""
 _attribute("torch.utils.hooks.BackwardHook", "user_hooks", "2.0", "full_hooks")
 _attribute("torch.utils.hooks.BackwardHook", "user_pre_hooks", "2.0", "full_hooks")
 OUTPUT_HOOK = _attribute("torch.utils.hooks.BackwardHook", "setup_output_hook", "2.0", "full_hooks")
-"""The method in which torch makes the hook at a module's output; that at its input is made elsewhere in the class."""
+"""The method that makes the hook at a module's output; another method of the class makes the one at its input."""
 LegacyModuleHook = _class("torch.nn.modules.module._WrappedHook", "2.0", "full_hooks")
-"""What torch registers for a legacy backward hook: it holds the person's function, and the module weakly."""
+"""What torch registers for a legacy backward hook: it holds the user's function, and the module weakly."""
 MULTI_GRAD = "torch.autograd.graph.register_multi_grad_hook"
 _attribute(MULTI_GRAD, "fn", "2.0", "multi_grad")
 _attribute(MULTI_GRAD, "count", "2.0", "multi_grad")
@@ -196,12 +196,12 @@ _attribute(MULTI_GRAD, "buffer", "2.0", "multi_grad")
 _attribute(MULTI_GRAD, "nb_calls", "2.0", "multi_grad")
 _attribute(MULTI_GRAD, "len_tensors", "2.1", "multi_grad")
 
-# -- module calls, and where modules keep their hooks
+# -- module calls, and the dicts in which modules keep their hooks
 
 MODULES = "torch.nn.modules.module"
 MODULE = f"{MODULES}.Module"
 call_module = _function(f"{MODULE}._wrapped_call_impl", "2.1", "calls")
-"""What ``Module.__call__`` is: instrumented."""
+"""The function behind ``Module.__call__``: instrumented."""
 CALL_FRAME = "_wrapped_call_impl"
 MODULE_HOOKS = {
     "forward_pre_hook": _attribute(MODULE, "_forward_pre_hooks", "2.0", "calls"),
@@ -211,17 +211,17 @@ MODULE_HOOKS = {
     "full_backward_pre_hook": _attribute(MODULE, "_backward_pre_hooks", "2.0", "full_hooks"),
     "full_backward_hook": _attribute(MODULE, "_backward_hooks", "2.0", "full_hooks", "course/lesson05.py"),
 }
-"""Kind of hook → the attribute of a module that keeps those that run in its calls and in backward."""
+"""Kind of hook → the attribute of a module that keeps the hooks that run in its calls and in backward."""
 global_forward_pre_hooks = _dict(f"{MODULES}._global_forward_pre_hooks", "2.0", "calls")
 global_forward_hooks = _dict(f"{MODULES}._global_forward_hooks", "2.0", "calls")
 global_backward_pre_hooks = _dict(f"{MODULES}._global_backward_pre_hooks", "2.0", "full_hooks")
 global_backward_hooks = _dict(f"{MODULES}._global_backward_hooks", "2.0", "full_hooks")
 GLOBAL_MODULE_HOOKS = {kind: f"_global{name}" for kind, name in MODULE_HOOKS.items()}
-"""Kind of hook → the variable of ``torch.nn.modules.module`` that keeps those of all modules."""
+"""Kind of hook → the variable of ``torch.nn.modules.module`` that keeps the hooks of all modules."""
 GLOBAL_CALL_DICTS = (
     global_backward_hooks, global_backward_pre_hooks, global_forward_hooks, global_forward_pre_hooks
 )  # fmt: skip
-"""Torch looks into these, and into a module's own, before a call: where all are empty it goes a shorter way."""
+"""Torch checks these, and a module's own dicts, before a call: if all are empty, it calls ``forward`` directly."""
 _global_with_kwargs = _dict(f"{MODULES}._global_forward_hooks_with_kwargs", "2.6", "calls")
 _global_always_called = _dict(f"{MODULES}._global_forward_hooks_always_called", "2.1", "calls")
 _attribute(MODULE, "_forward_pre_hooks_with_kwargs", "2.0", "calls")
@@ -230,18 +230,18 @@ _attribute(MODULE, "_forward_hooks_always_called", "2.1", "calls")
 
 
 class ForwardHooks(NamedTuple):
-    """One dict of forward hooks, and for each flag the dict of the keys registered with it; None where none can be."""
+    """One dict of forward hooks, and for each flag the dict with the keys that have it; None if no hook can have it."""
 
     kind: str
     hooks: Any
     with_kwargs: Any
     always_called: Any
     shared: bool
-    """Whether the hooks are those of all modules."""
+    """Whether these are the global hooks, for all modules."""
 
 
 def forward_hooks(module: Any) -> tuple[ForwardHooks, ...]:
-    """The dicts with the hooks that torch runs in a call of ``module``, in its order."""
+    """The dicts with the hooks that torch runs in a call of ``module``, in the order in which torch runs them."""
     always, kwargs = module._forward_hooks_always_called, module._forward_hooks_with_kwargs
     return (
         ForwardHooks("forward_pre_hook", global_forward_pre_hooks, None, None, True),
@@ -252,14 +252,14 @@ def forward_hooks(module: Any) -> tuple[ForwardHooks, ...]:
 
 
 WITH_KWARGS, ALWAYS_CALLED = "_with_kwargs", "_always_called"
-"""What torch appends to the name of such a dict, for the dict of the keys that were registered with this flag."""
+"""Suffixes that torch appends to the name of a hook dict, for the dict with the keys that have this flag."""
 IS_FULL = _attribute(MODULE, "_is_full_backward_hook", "2.0", "full_hooks")
-"""Full and legacy backward hooks are kept in one dict; this says of which kind they are, None before the first one."""
+"""Full and legacy backward hooks share one dict; this says which of the two it has, None before the first hook."""
 GLOBAL_IS_FULL = f"_global{IS_FULL}"
 _attribute(MODULE, "_modules", "2.0", "calls", "autograd/module_tree.py")
 _attribute(MODULE, "_parameters", "2.0", "calls", "autograd/module_tree.py")
 swap_tensors = _function("torch.utils.swap_tensors", "2.3", "calls")
-"""Public; instrumented, since it refuses tensors to which weak references lead."""
+"""Public; instrumented, since it refuses tensors that have weak references."""
 
 # -- hooks that run outside of passes: optimizer steps, saving and loading, registration
 
@@ -286,82 +286,83 @@ SAVING_HOOKS = {
     "load_state_dict_pre_hook": _attribute(MODULE, "_load_state_dict_pre_hooks", "2.0", "listing"),
     "load_state_dict_post_hook": _attribute(MODULE, "_load_state_dict_post_hooks", "2.0", "listing"),
 }
-"""Kind of hook → the attribute of a module that keeps it."""
+"""Kind of hook → the attribute of a module that keeps the hooks of this kind."""
 REGISTRATION_HOOKS = {
-    "parameter_registration_hook": _later(f"{MODULES}._global_parameter_registration_hooks", "2.0", "listing"),
-    "buffer_registration_hook": _later(f"{MODULES}._global_buffer_registration_hooks", "2.0", "listing"),
-    "module_registration_hook": _later(f"{MODULES}._global_module_registration_hooks", "2.0", "listing"),
+    "parameter_registration_hook": _lazy(f"{MODULES}._global_parameter_registration_hooks", "2.0", "listing"),
+    "buffer_registration_hook": _lazy(f"{MODULES}._global_buffer_registration_hooks", "2.0", "listing"),
+    "module_registration_hook": _lazy(f"{MODULES}._global_module_registration_hooks", "2.0", "listing"),
 }
-"""Kind of hook → the variable of ``torch.nn.modules.module`` that keeps it."""
+"""Kind of hook → the variable of ``torch.nn.modules.module`` that keeps the hooks of this kind."""
 
 # -- reading tensors unnoticed
 
 DisableTorchFunction = _class("torch._C.DisableTorchFunction", "2.0", "values")
-"""Within it no ``__torch_function__`` of a person's runs."""
+"""Within it, no ``__torch_function__`` of the user runs."""
 disable_dispatch_modes = _function("torch.utils._python_dispatch._disable_current_modes", "2.0", "values")
-"""Within it no ``TorchDispatchMode`` of a person's sees what hookviz computes."""
+"""Within it, no ``TorchDispatchMode`` of the user sees what hookviz computes."""
 dispatch_modes = _function("torch._C._len_torch_dispatch_stack", "2.0", "values")
-"""How many such modes are in force."""
+"""The number of active dispatch modes."""
 profiler_is_on = _function("torch.autograd._profiler_enabled", "2.0", "values")
 switch_profiler = _function("torch.autograd._enable_record_function", "2.0", "values")
 """Whether the profiler records what runs: off while hookviz computes."""
 is_functorch_tensor = _function("torch._C._functorch.is_functorch_wrapped_tensor", "2.0", "values")
-"""Whether a tensor stands for many (``vmap``), or for one of another level (``grad``): it has no numbers to read."""
+"""Whether a tensor wraps another for ``vmap`` or ``torch.func.grad``: it has no numbers to read."""
 functorch_level = _function("torch._C._functorch.peek_interpreter_stack", "2.0", "values")
 """The innermost transform of ``torch.func`` that runs, None outside."""
 FakeTensor = _class("torch._subclasses.FakeTensor", "2.0", "values")
-"""A tensor without numbers, as the compiler uses: torch warns where its address is asked for."""
+"""The compiler's tensor without numbers: torch warns if its address is read."""
 
-# -- what nodes saved
+# -- tensors that nodes saved
 
 _attribute("torch.autograd.graph.Node", "metadata", "2.0", "formulas")
 SAVED, RAW_SAVED = "_saved_", "_raw_saved_"
-"""Before the name in the formulas: what a node saved, and the same packed, which tells whether a hook unpacks it."""
+"""Prefixes of a node's attributes: a saved value under its name in the formulas, and the same value packed, which
+has the unpack hook."""
 _attribute("torch._C._autograd.SavedTensor", "unpack_hook", "2.7", "formulas")
 FUNCTION_OF_NODE = _attribute("torch.autograd.function.BackwardCFunction", "_forward_cls", "2.0", "formulas")
-"""On the class of a node whose backward is written in Python: the ``Function`` that it belongs to."""
+"""An attribute of the class of a node whose backward is written in Python: its ``Function``."""
 saved_tensor_hooks = _function("torch._C._autograd._top_saved_tensors_default_hooks", "2.8", "saved_hooks")
-"""The (pack, unpack) that are in force, None without any; given True, also while torch traces."""
+"""The active hooks (pack, unpack), None if there are none; with argument True also while torch traces."""
 saved_tensor_hooks_allowed = _function("torch._C._autograd._saved_tensors_hooks_is_enabled", "2.0", "saved_hooks")
 why_saved_tensor_hooks_are_forbidden = _function(
     "torch._C._autograd._saved_tensors_hooks_get_disabled_error_message", "2.0", "saved_hooks"
 )
 begin_saving = _function("torch.autograd.graph.saved_tensors_hooks.__enter__", "2.0", "saved_hooks")
-"""Public; instrumented, to know that hooks pack what nodes save from now on."""
+"""Public; instrumented, to notice that hooks pack saved tensors from now on."""
 
-# -- code that torch compiles, traces or runs again
+# -- code that torch compiles, traces or recomputes
 
 tracing_state = _function("torch._C._get_tracing_state", "2.0", "compiled")
 """The state of ``torch.jit.trace`` while it runs, else None."""
 TracingContext = _class("torch._guards.TracingContext", "2.0", "compiled")
-"""``try_get()``, since 2.2, is None unless ``torch.compile`` is at work in this thread."""
+"""``try_get()``, since 2.2, is None unless ``torch.compile`` compiles in this thread."""
 _attribute("torch._guards.TracingContext", "try_get", "2.2", "compiled")
 fx_is_tracing = _function("torch.fx._symbolic_trace.is_fx_symbolic_tracing", "2.9", "compiled")
-"""Whether ``torch.fx`` traces in this thread, and the compiler does not."""
+"""Whether ``torch.fx`` traces in this thread, outside of the compiler."""
 _attribute(MODULE, "_compiled_call_impl", "2.1", "compiled", "recorder/module_hooks.py",
                            "recorder/call_tracker.py")  # fmt: skip
 DYNAMO = "torch._dynamo.eval_frame"
-"""The module that runs compiled functions; it is loaded when it is first needed."""
-COMPILE_SWITCH = _later(f"{DYNAMO}._maybe_set_eval_frame", "2.5", "compiled")
-"""Called before each compiled function and behind it."""
+"""The module that runs compiled functions; torch loads it when it is first needed."""
+COMPILE_SWITCH = _lazy(f"{DYNAMO}._maybe_set_eval_frame", "2.5", "compiled")
+"""Torch calls it before and after each compiled function."""
 COMPILE_WRAPPER = _attribute(f"{DYNAMO}._TorchDynamoContext.__call__", "compile_wrapper", "2.8", "compiled")
 """The function that calls a compiled one."""
 COMPILE_BEGINS = _attribute(f"{DYNAMO}._TorchDynamoContext.__call__", "_callback_from_stance", "2.6", "compiled")
-"""What the wrapper asks for the argument with which it switches to compiled code, and not when it switches back."""
-_later(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
+"""The wrapper calls it when it switches to compiled code, and not when it switches back."""
+_lazy(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
 _attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorder/call_tracker.py")
 TRACE_RULES = "torch._dynamo.trace_rules"
-_later(f"{TRACE_RULES}.SKIP_DIRS", "2.3", "compiled")
-_later(f"{TRACE_RULES}.add", "2.3", "compiled")
+_lazy(f"{TRACE_RULES}.SKIP_DIRS", "2.3", "compiled")
+_lazy(f"{TRACE_RULES}.add", "2.3", "compiled")
 COMPILER_FOLDERS = ("_functorch", "_dynamo", "_inductor")
-"""The folders of torch whose functions call the graphs that the compiler made."""
+"""The folders of torch with functions that call compiled graphs."""
 StopRecomputation = _class("torch.utils.checkpoint._StopRecomputationError", "2.1", "checkpoint")
-"""What checkpointing raises, and catches again, once it has computed all that backward needs."""
+"""Checkpointing raises and catches it once everything that backward needs is recomputed."""
 RECOMPUTING_FRAMES = (
     _attribute("torch.utils.checkpoint.CheckpointFunction", "backward", "2.0", "checkpoint"),
     _attribute("torch.utils.checkpoint._CheckpointFrame", "recompute_fn", "2.1", "checkpoint"),
 )
-"""The functions in ``torch/utils/checkpoint.py`` that compute something a second time."""
+"""The functions in ``torch/utils/checkpoint.py`` that recompute a forward pass."""
 
 # -- several ranks
 
@@ -369,16 +370,16 @@ DDP = "torch.nn.parallel.DistributedDataParallel"
 _attribute(DDP, "_active_ddp_module", "2.0", "ranks", "recorder/distributed.py")
 _attribute(DDP, "_comm_hooks", "2.0", "ranks", "recorder/distributed.py")
 FULLY_SHARD = "torch.distributed.fsdp._fully_shard._fully_shard"
-"""The module of torch with ``fully_shard``; where it is not loaded, nobody uses that."""
-_later(f"{FULLY_SHARD}.FSDPModule", "2.6", "ranks")
+"""The module of torch with ``fully_shard``; if it is not loaded, the program does not use that."""
+_lazy(f"{FULLY_SHARD}.FSDPModule", "2.6", "ranks")
 _SHARD = "torch.distributed.fsdp._fully_shard"
 _attribute(f"{FULLY_SHARD}.FSDPModule", "_get_fsdp_state", "2.6", "ranks", "recorder/distributed.py")
 _attribute(f"{_SHARD}._fsdp_state.FSDPState", "_fsdp_param_group", "2.6", "ranks", "recorder/distributed.py")
 UNSHARDED_PARAMETER = _attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_unsharded_param", "2.6", "ranks")
-"""The gathered parameter; there is none before the first forward pass."""
+"""The gathered parameter; it does not exist before the first forward pass."""
 _attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_module_info", "2.6", "ranks", "recorder/distributed.py")
 FSDP_PARAM_GROUPS = "_fsdp_param_groups"
-"""Since torch 2.12: several groups of parameters, where there was one."""
+"""Since torch 2.12: several groups of parameters instead of one."""
 _attribute("torch.distributed.tensor.DTensor", "_local_tensor", "2.5", "ranks", "recorder/distributed.py")
 FSDP = "torch.distributed.fsdp"
 """The module of torch with ``FullyShardedDataParallel``."""

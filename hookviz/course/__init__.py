@@ -1,4 +1,4 @@
-"""The exercises of the lessons: an answer is checked, and what is wrong is said. Loaded when the first answer comes."""
+"""Check answers to the exercises of the lessons. The exercises are imported when the first answer is checked."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ __all__ = ["Verdict", "check"]
 
 
 def check(exercise: str, answer: Any) -> Verdict:
-    """Whether ``answer`` answers ``exercise``, and if not, why not.
+    """Check whether ``answer`` solves ``exercise``, and explain why if it does not.
 
     Args:
-        exercise: its number in the lesson, such as ``"02.1"``.
+        exercise: the number of the exercise, such as ``"02.1"``.
         answer: a number, a name or a function, as the exercise asks; None for no answer yet.
 
     Raises:
@@ -20,6 +20,6 @@ def check(exercise: str, answer: Any) -> Verdict:
     >>> check("02.1", 8)
     Exercise 02.1, not yet: That is what arrives at c. Two hooks of c then work on it, before it is kept.
     """
-    from hookviz.course.exercises import judged
+    from hookviz.course.exercises import judge_answer
 
-    return judged(exercise, answer)
+    return judge_answer(exercise, answer)

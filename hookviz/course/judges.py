@@ -1,4 +1,4 @@
-"""What judges answers: numbers, names and functions, and the graph a, b, c, d, e that the first lessons ask about."""
+"""Judge answers that are numbers, names or functions; compute gradients of the graph a to e of the first lessons."""
 
 import inspect
 import math
@@ -12,20 +12,25 @@ from torch.utils.hooks import RemovableHandle
 from hookviz.analysis.questions.grading import read_numbers
 
 
-class Found(NamedTuple):
-    """What is to be said about an answer: a key of the words, and what fills its ``{detail}`` and ``{of}``."""
+class Feedback(NamedTuple):
+    """Feedback about an answer: the name of its text, and what to insert for ``{detail}`` and ``{of}``."""
 
     name: str
     detail: str = ""
-    of: str = ""
+    reference: str = ""
 
 
-Judge = Callable[[Any], Found]
+Judge = Callable[[Any], Feedback]
 Grad = torch.Tensor
 Grads = dict[str, float]
 
 
-# The picture of the first lessons
+# The graph of the first lessons
+
+
+def make_leaf(number: float) -> torch.Tensor:
+    """Make a leaf tensor without dimensions."""
+    return torch.tensor(number, requires_grad=True)
 
 
 def double(grad: Grad) -> Grad:
@@ -40,10 +45,10 @@ def times_hundred_in_place(grad: Grad) -> None:
     grad *= 100
 
 
-def gradients(
+def lesson_gradients(
     hooks: Mapping[str, Sequence[Callable[[Grad], Any]]], seed: float = 1.0, join: Callable[..., Any] = torch.mul
 ) -> Grads:
-    """The gradients of a to e, the lessons' picture, with ``hooks`` (tensor's name → hooks) on it."""
+    """Compute the gradients of a to e in the lessons' graph, with ``hooks`` (name of a tensor → its hooks)."""
     a, b, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0, 4.0))
     c = a * b
     tensors = {"a": a, "b": b, "c": c, "d": d, "e": join(c, d)}
@@ -59,31 +64,31 @@ def gradients(
 # Numbers and names
 
 
-def number(right: Callable[[], float], wrong: Mapping[float, str]) -> Judge:
-    """Judges a number: ``right`` runs torch to find what it should be, ``wrong`` names the usual mistakes."""
+def judge_number(right: Callable[[], float], wrong: Mapping[float, str]) -> Judge:
+    """Make a judge of numbers: ``right`` computes the answer with torch, ``wrong`` maps mistakes to feedback."""
 
-    def judge(answer: Any) -> Found:
-        given, wanted = float_of(answer), right()
+    def judge(answer: Any) -> Feedback:
+        given, expected = as_float(answer), right()
         if given is None:
-            return Found("number")
-        rounded_off = math.isclose(given, wanted, rel_tol=0.01)
-        return Found("right" if given == wanted else wrong.get(given, "close" if rounded_off else "other"))
+            return Feedback("number")
+        is_close = math.isclose(given, expected, rel_tol=0.01)
+        return Feedback("right" if given == expected else wrong.get(given, "close" if is_close else "other"))
 
     return judge
 
 
-def rounded(judge: Judge) -> Judge:
-    """Judges a number that may have come out of a tensor, with its last digits."""
+def ignore_rounding(judge: Judge) -> Judge:
+    """Make a judge that rounds the number to six digits first: it may come from a tensor with rounding errors."""
 
-    def judged(answer: Any) -> Found:
-        given = float_of(answer)
+    def judge_rounded(answer: Any) -> Feedback:
+        given = as_float(answer)
         return judge(answer if given is None else round(given, 6))
 
-    return judged
+    return judge_rounded
 
 
-def names_in(answer: Any) -> set[str] | None:
-    """The names of a to e in ``"a, b"``, ``"A.grad"``, ``["a", "b"]`` or ``{"a"}``; None for anything else."""
+def read_names(answer: Any) -> set[str] | None:
+    """Read names of a to e from ``"a, b"``, ``"A.grad"``, ``["a", "b"]`` or ``{"a"}``; None for any other answer."""
     if isinstance(answer, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in answer):
         answer = " ".join(answer)
     if not isinstance(answer, str):
@@ -95,79 +100,79 @@ def names_in(answer: Any) -> set[str] | None:
 # Functions
 
 
-def tried(function: Any, *given: Any) -> tuple[Any, str]:
-    """What ``function`` returns for ``given``, and what it raises, if it does."""
+def call_safely(function: Any, *given: Any) -> tuple[Any, str]:
+    """Call ``function``; return its result and the text of what it raised, or ``""``."""
     try:
         return function(*given), ""
-    except (Exception, SystemExit) as error:  # whatever a learner's function raises
+    except (Exception, SystemExit) as error:  # the learner's function may raise anything
         return None, f"{type(error).__name__}: {error}"
 
 
-def no_function(answer: Any) -> Found | None:
-    """That ``answer`` is no function: a name in quotes, what a call returned, a handle of a hook, or something else."""
+def check_callable(answer: Any) -> Feedback | None:
+    """Feedback if ``answer`` is not callable: a name in quotes, a handle, the result of a call, or another value."""
     if callable(answer):
         return None
     if isinstance(answer, str):
-        return Found("function_text")
+        return Feedback("function_text")
     if isinstance(answer, RemovableHandle):
-        return Found("function_handle")
+        return Feedback("function_handle")
     kind = "tensor" if isinstance(answer, torch.Tensor) else type(answer).__name__
-    return Found("function_result", kind)
+    return Feedback("function_result", kind)
 
 
-def result_of(function: Any, *given: Any) -> tuple[Any, Found | None]:
-    """What ``function`` returns for ``given``, or why nobody should register it, whatever it computes."""
-    if fault := no_function(function):
+def call_answer(function: Any, *given: Any) -> tuple[Any, Feedback | None]:
+    """Call the learner's function; return (result, feedback if it raises, returns None or changes its arguments)."""
+    if fault := check_callable(function):
         return None, fault
-    kept = [tensor.clone() for tensor in tensors_in(given)]
-    result, error = tried(function, *given)
+    copies = [tensor.clone() for tensor in list_tensors(given)]
+    result, error = call_safely(function, *given)
     if error:
-        return None, Found("raised", error)
-    if not all(map(torch.equal, tensors_in(given), kept)):
-        return None, Found("in_place")
-    return result, Found("nothing") if result is None else None
+        return None, Feedback("raised", error)
+    if not all(map(torch.equal, list_tensors(given), copies)):
+        return None, Feedback("in_place")
+    return result, Feedback("nothing") if result is None else None
 
 
-def misfit(function: Any, *given: Any) -> Found | None:
-    """That ``function`` has other parameters than a hook that is given these things."""
-    _, error = tried(lambda: inspect.signature(function).bind(*given))
-    return Found("parameters") if callable(function) and error.startswith("TypeError") else None
+def check_parameters(function: Any, *given: Any) -> Feedback | None:
+    """Feedback if ``function`` cannot be called with as many arguments as ``given``."""
+    _, error = call_safely(lambda: inspect.signature(function).bind(*given))
+    return Feedback("parameters") if callable(function) and error.startswith("TypeError") else None
 
 
-def grad_input_of(hook: Any, *given: Any) -> tuple[Any, Found | None]:
-    """The tuple that a full backward hook returns for ``given``, or why it is none for a ``grad_input``."""
-    result, fault = result_of(hook, *given)
-    if fault := misfit(hook, *given) or fault:
+def call_backward_hook(hook: Any, *given: Any) -> tuple[Any, Feedback | None]:
+    """Call a full backward hook; return (its tuple, feedback if that cannot replace ``grad_input``)."""
+    result, fault = call_answer(hook, *given)
+    if fault := check_parameters(hook, *given) or fault:
         return None, fault
     if not isinstance(result, tuple):
-        return None, Found("bare")
-    return result, Found("both") if result and isinstance(result[0], tuple) else None
+        return None, Feedback("bare")
+    return result, Feedback("both") if result and isinstance(result[0], tuple) else None
 
 
-def tensors_in(things: Any) -> list[torch.Tensor]:
-    """The tensors among ``things`` and in their tuples and dicts."""
-    if isinstance(things, torch.Tensor):
-        return [things]
-    inside = things.values() if isinstance(things, dict) else things if isinstance(things, tuple) else ()
-    return [tensor for thing in inside for tensor in tensors_in(thing)]
+def list_tensors(value: Any) -> list[torch.Tensor]:
+    """List the tensors in ``value``: a tensor, or nested tuples and dicts."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ()
+    return [tensor for item in items for tensor in list_tensors(item)]
 
 
-def hook_fault(hook: Any, grad: Grad) -> Found | None:
-    """What makes ``hook`` a tensor hook that one should not register, whatever it computes."""
-    result, fault = result_of(hook, grad)
-    return fault or (None if as_large(result, grad) else Found("shape"))
+def check_tensor_hook(hook: Any, grad: Grad) -> Feedback | None:
+    """Feedback if ``hook`` fails as a tensor hook for ``grad``: it raises, or returns no tensor of that shape."""
+    result, fault = call_answer(hook, grad)
+    return fault or (None if is_comparable(result, grad) else Feedback("shape"))
 
 
-def as_large(result: Any, tensor: torch.Tensor) -> bool:
-    """Whether ``result`` is a tensor of the same shape, which can be compared number by number."""
-    plain = isinstance(result, torch.Tensor) and (result.device, result.layout) == (tensor.device, tensor.layout)
-    return plain and result.shape == tensor.shape and not result.is_complex()
+def is_comparable(result: Any, tensor: torch.Tensor) -> bool:
+    """Whether ``result`` is a tensor that can be compared with ``tensor`` elementwise."""
+    is_similar = isinstance(result, torch.Tensor) and (result.device, result.layout) == (tensor.device, tensor.layout)
+    return is_similar and result.shape == tensor.shape and not result.is_complex()
 
 
-def float_of(thing: Any) -> float | None:
-    """``thing`` as a number, also out of a text, tensor or array that holds one; None where it is no single one."""
-    if isinstance(thing, str):
-        numbers = read_numbers(thing)
+def as_float(value: Any) -> float | None:
+    """Convert ``value`` to a number, also a text, tensor or array with exactly one; None if that is impossible."""
+    if isinstance(value, str):
+        numbers = read_numbers(value)
         return numbers[0] if numbers and len(numbers) == 1 else None
-    found: float | None = tried(lambda: float(thing.item() if hasattr(thing, "item") else thing))[0]
-    return found
+    number: float | None = call_safely(lambda: float(value.item() if hasattr(value, "item") else value))[0]
+    return number

@@ -1,4 +1,4 @@
-"""What lesson 03 asks."""
+"""Judges the answers to the exercises of lesson 03."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from hookviz.course.judges import Found, Judge, float_of, misfit, number, result_of, tried
+from hookviz.course.judges import Feedback, Judge, as_float, call_answer, call_safely, check_parameters, judge_number
 
 
 class _SumNet(nn.Module):
@@ -29,8 +29,8 @@ class _ReluTwice(nn.Module):
         return functional.relu(self.relu(self.linear(x)))
 
 
-def _summed(call: Callable[[nn.Module], Callable[..., torch.Tensor]]) -> float:
-    """What SumNet with its two hooks returns, when it is called as ``call`` says."""
+def _sum_net_result(call: Callable[[nn.Module], Callable[..., torch.Tensor]]) -> float:
+    """The result of SumNet with its two hooks; ``call`` picks the method to call."""
     net = _SumNet()
     net.register_forward_pre_hook(lambda module, args: (args[0] + 10, args[1]))
     net.register_forward_hook(lambda module, args, output: output + 100)
@@ -38,7 +38,8 @@ def _summed(call: Callable[[nn.Module], Callable[..., torch.Tensor]]) -> float:
     return call(net)(a, b, c=c).item()
 
 
-def _prepended() -> float:
+def _result_with_prepended_hook() -> float:
+    """The result of PlusOne for 1, with a hook that adds 1, prepended to one that multiplies by 10."""
     plus_one = _PlusOne()
     plus_one.register_forward_hook(lambda module, args, output: output * 10)
     plus_one.register_forward_hook(lambda module, args, output: output + 1, prepend=True)
@@ -46,15 +47,16 @@ def _prepended() -> float:
     return output.item()
 
 
-def _reached() -> float:
-    """How many of four parameters get a gradient when a hook detaches the output of the first of two layers."""
+def _count_reached_parameters() -> float:
+    """How many of four parameters get a gradient if a hook detaches the output of the first of two layers."""
     model = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
     model[0].register_forward_hook(lambda module, args, output: output.detach())
     torch.autograd.backward(model(torch.ones(1, 1)))
     return float(sum(parameter.grad is not None for parameter in model.parameters()))
 
 
-def _fired() -> float:
+def _count_firings() -> float:
+    """How many forward hooks fire in one call of ReluTwice, with a hook on each of its modules."""
     model, fired = _ReluTwice(), []
     for module in model.modules():
         module.register_forward_hook(lambda module, args, output: fired.append(module))
@@ -62,48 +64,49 @@ def _fired() -> float:
     return float(len(fired))
 
 
-def _doubling(answer: Any) -> Found:
-    """Call the learner's pre-hook as SumNet would, with two pairs of inputs, and look at what it makes of them."""
+def _judge_doubling(answer: Any) -> Feedback:
+    """Call the learner's pre-hook as SumNet would, with two pairs of inputs, and judge the results."""
     factors = set()
     for given in ((1.0, 2.0), (5.0, 7.0)):
         inputs = _SumNet(), tuple(torch.tensor(number) for number in given)
-        result, fault = result_of(answer, *inputs)
-        if fault := misfit(answer, *inputs) or fault:
+        result, fault = call_answer(answer, *inputs)
+        if fault := check_parameters(answer, *inputs) or fault:
             return fault
         if not isinstance(result, tuple):
-            return Found("bare")
+            return Feedback("bare")
         if len(result) != len(given):
-            return Found("count", str(len(result)))
-        numbers = [float_of(thing) for thing in result]
+            return Feedback("count", str(len(result)))
+        numbers = [as_float(value) for value in result]
         factors.add(tuple(None if n is None else n / g for n, g in zip(numbers, given, strict=True)))
     usual = {(2, 2): "right", (2, 1): "first", (1, 2): "second", (1, 1): "unchanged"}
-    return Found(usual.get(factors.pop(), "other") if len(factors) == 1 else "constant")  # type: ignore[arg-type]
+    return Feedback(usual.get(factors.pop(), "other") if len(factors) == 1 else "constant")  # type: ignore[arg-type]
 
 
-def _times_c(answer: Any) -> Found:
+def _judge_times_c(answer: Any) -> Feedback:
     """Call the learner's forward hook as SumNet would, ``with_kwargs``, for two values of c."""
     numbers = []
     for c in (3.0, 5.0):
         a, b, kwargs = torch.tensor(1.0), torch.tensor(2.0), {"c": torch.tensor(c)}
         net, args, output = _SumNet(), (a, b), a + b + kwargs["c"]
-        result, fault = result_of(answer, net, args, kwargs, output)
-        if fault and fault.name == "raised" and not tried(answer, net, args, output, kwargs)[1]:
-            return Found("parameters")
-        if fault := misfit(answer, net, args, kwargs, output) or fault:
+        result, fault = call_answer(answer, net, args, kwargs, output)
+        if fault and fault.name == "raised" and not call_safely(answer, net, args, output, kwargs)[1]:
+            return Feedback("parameters")
+        if fault := check_parameters(answer, net, args, kwargs, output) or fault:
             return fault
-        numbers.append(float_of(result))
+        numbers.append(as_float(result))
     usual = {(18, 40): "right", (6, 8): "unchanged", (9, 13): "added", (18, 24): "constant", (18, 18): "constant"}
-    return Found(usual.get(tuple(numbers), "other"))  # type: ignore[arg-type]
+    return Feedback(usual.get(tuple(numbers), "other"))  # type: ignore[arg-type]
 
 
 JUDGES: dict[str, Judge] = {
-    "03.1": number(
-        lambda: _summed(lambda net: net), {6: "no_hooks", 16: "only_pre", 106: "only_after", 126: "each", 136: "each"}
+    "03.1": judge_number(
+        lambda: _sum_net_result(lambda net: net),
+        {6: "no_hooks", 16: "only_pre", 106: "only_after", 126: "each", 136: "each"},
     ),
-    "03.2": number(lambda: _summed(lambda net: net.forward), {116: "as_call", 106: "half", 16: "half"}),
-    "03.3": number(_prepended, {21: "registered", 20: "one", 3: "one", 2: "none_ran"}),
-    "03.4": number(_reached, {4: "looked", 0: "all_cut", 1: "layer", 3: "layer"}),
-    "03.5": _doubling,
-    "03.6": _times_c,
-    "03.7": number(_fired, {4: "functional", 2: "itself", 1: "inner"}),
+    "03.2": judge_number(lambda: _sum_net_result(lambda net: net.forward), {116: "as_call", 106: "half", 16: "half"}),
+    "03.3": judge_number(_result_with_prepended_hook, {21: "registered", 20: "one", 3: "one", 2: "none_ran"}),
+    "03.4": judge_number(_count_reached_parameters, {4: "looked", 0: "all_cut", 1: "layer", 3: "layer"}),
+    "03.5": _judge_doubling,
+    "03.6": _judge_times_c,
+    "03.7": judge_number(_count_firings, {4: "functional", 2: "itself", 1: "inner"}),
 }

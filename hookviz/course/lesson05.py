@@ -1,4 +1,4 @@
-"""What lesson 05 asks."""
+"""Judges the answers to the exercises of lesson 05."""
 
 import copy
 import inspect
@@ -9,25 +9,25 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.course.judges import Found, Judge, hook_fault, no_function, number, tried
+from hookviz.course.judges import Feedback, Judge, call_safely, check_callable, check_tensor_hook, judge_number
 
 
-def _layers() -> nn.Sequential:
+def _make_net() -> nn.Sequential:
     return nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
 
 
-def _piled() -> float:
-    """How many outputs a list holds when each of three calls has registered a hook that appends, and removed none."""
-    found: list[Any] = []
-    net = _layers()
+def _count_outputs_of_piled_hooks() -> float:
+    """How many outputs a list has after three calls, each after the registration of another hook that appends."""
+    outputs: list[Any] = []
+    net = _make_net()
     for _ in range(3):
-        net[0].register_forward_hook(lambda module, args, output: found.append(output))
+        net[0].register_forward_hook(lambda module, args, output: outputs.append(output))
         net(torch.ones(1))
-    return float(len(found))
+    return float(len(outputs))
 
 
-def _late() -> float:
-    """The gradient after three hooks that were made in a loop and look up its variable when they run."""
+def _gradient_with_late_binding() -> float:
+    """The gradient after three hooks that were made in a loop and read the loop variable when they run."""
     t = torch.tensor(1.0, requires_grad=True)
     for factor in (2, 3, 4):
         t.register_hook(lambda grad: grad * factor)  # type: ignore[no-untyped-call]  # noqa: B023
@@ -36,9 +36,9 @@ def _late() -> float:
     return t.grad.item()
 
 
-def _copied() -> float:
-    """How many hooks a deep copy has, of a model with one on each of two layers and one on a weight."""
-    net = _layers()
+def _count_copied_hooks() -> float:
+    """How many hooks the deep copy of a model has, with one on each of two layers and one on a weight."""
+    net = _make_net()
     for layer in net:
         layer.register_forward_hook(lambda *given: None)
     parameter: Any = net[0].weight
@@ -47,89 +47,90 @@ def _copied() -> float:
     return float(sum(len(layer._forward_hooks) + len(layer.weight._backward_hooks or ()) for layer in twin))
 
 
-def _watching(answer: Any) -> Found:
-    """Enter and leave the learner's context manager, once in peace and once by an error."""
-    if fault := no_function(answer):
+def _judge_context_manager(answer: Any) -> Feedback:
+    """Enter and leave the learner's context manager, once normally and once with an error."""
+    if fault := check_callable(answer):
         return fault
-    net, calls = _layers(), []
+    net, calls = _make_net(), []
     others = [layer.register_forward_hook(lambda *given: None) for layer in net]
 
     def hook(module: nn.Module, args: Any, output: Any) -> None:
         calls.append(module)
 
-    for ends in (_in_peace, _by_an_error):
-        manager, error = tried(answer, net, hook)
+    for run_block in (_run_block, _run_failing_block):
+        manager, error = call_safely(answer, net, hook)
         if error:
-            return Found("raised", error)
+            return Feedback("raised", error)
         if inspect.isgenerator(manager):
-            return Found("generator")
+            return Feedback("generator")
         if not isinstance(manager, AbstractContextManager):
-            return Found("no_manager")
-        _, error = tried(ends, manager, net)
-        if error and not error.endswith(_ERROR):
-            return Found("raised", error)
+            return Feedback("no_manager")
+        _, error = call_safely(run_block, manager, net)
+        if error and not error.endswith(_ERROR_IN_BLOCK):
+            return Feedback("raised", error)
         inside = calls[:]
         net(torch.ones(1))
-        found = _sat(net, inside, left=len(calls) > len(inside), by_an_error=ends is _by_an_error)
-        if found.name != "right":
-            return found
+        stays = len(calls) > len(inside)
+        feedback = _judge_calls(net, inside, stays=stays, by_error=run_block is _run_failing_block)
+        if feedback.name != "right":
+            return feedback
         if not all(other.id in layer._forward_hooks for other, layer in zip(others, net, strict=True)):
-            return Found("foreign")
+            return Feedback("foreign")
         calls.clear()
-    return Found("right")
+    return Feedback("right")
 
 
-_ERROR = "an error inside the block"
+_ERROR_IN_BLOCK = "an error inside the block"
 
 
-def _in_peace(manager: AbstractContextManager[Any], net: Callable[..., Any]) -> None:
+def _run_block(manager: AbstractContextManager[Any], net: Callable[..., Any]) -> None:
     with manager:
         net(torch.ones(1))
 
 
-def _by_an_error(manager: AbstractContextManager[Any], net: Callable[..., Any]) -> None:
+def _run_failing_block(manager: AbstractContextManager[Any], net: Callable[..., Any]) -> None:
     with manager:
         net(torch.ones(1))
-        raise ValueError(_ERROR)
+        raise ValueError(_ERROR_IN_BLOCK)
 
 
-def _sat(net: nn.Sequential, inside: list[Any], *, left: bool, by_an_error: bool) -> Found:
-    """What to say of hooks that were called by the modules ``inside`` the block, and may be left after it."""
+def _judge_calls(net: nn.Sequential, inside: list[Any], *, stays: bool, by_error: bool) -> Feedback:
+    """Judge the modules whose hooks fired ``inside`` the block, and whether a hook ``stays`` after it."""
     if net in inside:
-        return Found("whole")
+        return Feedback("whole")
     if inside != list(net):
-        return Found("some" if inside else "never")
-    if left:
-        return Found("error" if by_an_error else "stays")
-    return Found("right")
+        return Feedback("some" if inside else "never")
+    if stays:
+        return Feedback("error" if by_error else "stays")
+    return Feedback("right")
 
 
-def _factory(answer: Any) -> Found:
-    """Make three hooks with the learner's function, and only then run them."""
-    if fault := no_function(answer):
+def _judge_hook_factory(answer: Any) -> Feedback:
+    """Make three hooks with the learner's function, and then run them."""
+    if fault := check_callable(answer):
         return fault
     factors = (2, 3, 4)
-    made = [tried(answer, factor) for factor in factors]
+    made = [call_safely(answer, factor) for factor in factors]
     error = next((error for _, error in made if error), "")
     if error:
-        return Found("raised", error)
+        return Feedback("raised", error)
     if all(hook is None for hook, _ in made):
-        return Found("no_return")
+        return Feedback("no_return")
     if not all(callable(hook) for hook, _ in made):
-        return Found("no_hook")
-    fault = next((fault for hook, _ in made if (fault := hook_fault(hook, torch.tensor(1.0)))), None)
+        return Feedback("no_hook")
+    fault = next((fault for hook, _ in made if (fault := check_tensor_hook(hook, torch.tensor(1.0)))), None)
     if fault is not None:
         return fault
     results = [hook(torch.tensor(10.0)).item() for hook, _ in made]
     if results == [10.0 * factor for factor in factors]:
-        return Found("right")
-    return Found("same" if len(set(results)) == 1 else "other")
+        return Feedback("right")
+    return Feedback("same" if len(set(results)) == 1 else "other")
 
 
 JUDGES: dict[str, Judge] = {
-    "05.1": number(_piled, {3: "each", 9: "all", 1: "overwritten", 0: "never"}),
-    "05.2": number(_late, {24: "own", 4: "last", 12: "added", 9: "summed", 1: "never"}),
-    "05.3": number(_copied, {3: "all", 0: "empty", 1: "one"}),
-    "05.4": _watching,
-    "05.5": _factory,
+    "05.1": judge_number(_count_outputs_of_piled_hooks, {3: "each", 9: "all", 1: "overwritten", 0: "never"}),
+    "05.2": judge_number(_gradient_with_late_binding, {24: "own", 4: "last", 12: "added", 9: "summed", 1: "never"}),
+    "05.3": judge_number(_count_copied_hooks, {3: "all", 0: "empty", 1: "one"}),
+    "05.4": _judge_context_manager,
+    "05.5": _judge_hook_factory,
 }

@@ -1,4 +1,4 @@
-"""What lesson 08 asks."""
+"""Judges the answers to the exercises of lesson 08."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,14 +6,22 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.course.judges import Found, Judge, misfit, no_function, number, result_of, tried
+from hookviz.course.judges import (
+    Feedback,
+    Judge,
+    call_answer,
+    call_safely,
+    check_callable,
+    check_parameters,
+    judge_number,
+)
 
-_DASH = torch.tensor([[1.0, 0.0]])
-"""The seed that asks about the first of the two classes."""
+_DASH_SEED = torch.tensor([[1.0, 0.0]])
+"""The seed for the first of the two classes, the dash."""
 
 
-class _Tiny(nn.Module):
-    """The network of the lesson: its first map finds dashes, its second one bars."""
+class _TinyNet(nn.Module):
+    """The network of the lesson: its first feature map finds dashes, its second one bars."""
 
     def __init__(self, *, inplace: bool = False) -> None:
         super().__init__()
@@ -27,108 +35,111 @@ class _Tiny(nn.Module):
         return scores
 
     def scores(self) -> torch.Tensor:
-        """Of the picture with one dash and one bar."""
+        """The scores of the picture with one dash and one bar."""
         scores: torch.Tensor = self(torch.tensor([[[[1.0, 1, 0], [0, 0, 1], [0, 0, 1]]]]))
         return scores
 
 
-def _kept(net: _Tiny, layer: nn.Module) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the lesson's two hooks keep at ``layer``: the maps, and the gradient of the dash's score at them."""
-    kept: dict[str, torch.Tensor] = {}
+def _maps_and_gradient_at(net: _TinyNet, layer: nn.Module) -> tuple[torch.Tensor, torch.Tensor]:
+    """The feature maps at ``layer`` and the gradient of the dash's score, as the lesson's two hooks store them."""
+    stored: dict[str, torch.Tensor] = {}
 
     def keep_maps(module: nn.Module, args: Any, output: Any) -> None:
-        kept["maps"] = output.detach().clone()
-        output.register_hook(lambda grad: kept.update(grad=grad))
+        stored["maps"] = output.detach().clone()
+        output.register_hook(lambda grad: stored.update(grad=grad))
 
     layer.register_forward_hook(keep_maps)
-    torch.autograd.backward(net.scores(), _DASH)
-    return kept["maps"], kept["grad"]
+    torch.autograd.backward(net.scores(), _DASH_SEED)
+    return stored["maps"], stored["grad"]
 
 
-def _heat(maps: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+def _heat_map(maps: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
     return (grad.mean((2, 3), keepdim=True) * maps).sum(1).relu()
 
 
-def _first_weight() -> float:
-    net = _Tiny()
-    return _kept(net, net.relu)[1].mean((2, 3))[0, 0].item()
+def _weight_of_first_map() -> float:
+    net = _TinyNet()
+    return _maps_and_gradient_at(net, net.relu)[1].mean((2, 3))[0, 0].item()
 
 
 def _heat_at_the_bar() -> float:
-    net = _Tiny()
-    return _heat(*_kept(net, net.relu))[0, 1, 1].item()
+    net = _TinyNet()
+    return _heat_map(*_maps_and_gradient_at(net, net.relu))[0, 1, 1].item()
 
 
-def _without_the_second_map() -> float:
-    net = _Tiny()
+def _score_without_second_map() -> float:
+    net = _TinyNet()
     net.relu.register_forward_hook(lambda module, args, maps: maps * torch.tensor([1, 0]).view(2, 1, 1))
     return net.scores()[0, 0].item()
 
 
-def _seen_by_the_hook() -> float:
-    net = _Tiny(inplace=True)
-    return _kept(net, net.conv)[1][0, 0].mean().item()
+def _gradient_at_inplace_relu() -> float:
+    net = _TinyNet(inplace=True)
+    return _maps_and_gradient_at(net, net.conv)[1][0, 0].mean().item()
 
 
-_USUAL: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    "right": _heat,
+_COMMON_FORMULAS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "right": _heat_map,
     "negative": lambda maps, grad: (grad.mean((2, 3), keepdim=True) * maps).sum(1),
     "early": lambda maps, grad: (grad.mean((2, 3), keepdim=True) * maps).relu().sum(1),
     "sum": lambda maps, grad: (grad.sum((2, 3), keepdim=True) * maps).sum(1).relu(),
     "places": lambda maps, grad: (grad * maps).sum(1).relu(),
-    "exchanged": lambda maps, grad: _heat(grad, maps),
+    "exchanged": lambda maps, grad: _heat_map(grad, maps),
     "batch": lambda maps, grad: (grad.mean((0, 2, 3))[:, None, None] * maps).sum(1).relu(),
     "average": lambda maps, grad: (grad.mean((2, 3), keepdim=True) * maps).mean(1).relu(),
     "unweighted": lambda maps, grad: maps.sum(1).relu(),
 }
-"""What learners compute from maps and gradients."""
+"""Name of feedback → what a learner may compute from maps and gradients."""
 
 
-def _maps_and_grad() -> tuple[torch.Tensor, torch.Tensor]:
-    """Two pictures with three maps of 4 × 5 numbers, of both signs, on which all of ``_USUAL`` differ."""
+def _random_maps_and_gradient() -> tuple[torch.Tensor, torch.Tensor]:
+    """Three maps of 4 × 5 numbers for two pictures, and gradients, for which all ``_COMMON_FORMULAS`` differ."""
     random = torch.Generator().manual_seed(0)
     maps, grad = (torch.randn(2, 3, 4, 5, generator=random) for _ in range(2))
     return maps, grad + torch.tensor([1.0, -1, 0.5]).view(3, 1, 1)
 
 
-def _heating(answer: Any) -> Found:
+def _judge_heat_map(answer: Any) -> Feedback:
     """Call the learner's function with the maps and gradients of two pictures."""
-    maps, grad = _maps_and_grad()
-    result, fault = result_of(answer, maps, grad)
+    maps, grad = _random_maps_and_gradient()
+    result, fault = call_answer(answer, maps, grad)
     if fault:
         return fault
     if not isinstance(result, torch.Tensor) or result.shape != (2, 4, 5):
-        return Found("size", str(tuple(result.shape)) if isinstance(result, torch.Tensor) else type(result).__name__)
-    found = (name for name, usual in _USUAL.items() if torch.allclose(result.float(), usual(maps, grad), atol=1e-5))
-    return Found(next(found, "other"))
+        return Feedback("size", str(tuple(result.shape)) if isinstance(result, torch.Tensor) else type(result).__name__)
+    for name, compute in _COMMON_FORMULAS.items():
+        if torch.allclose(result.float(), compute(maps, grad), atol=1e-5):
+            return Feedback(name)
+    return Feedback("other")
 
 
-def _seeing(answer: Any) -> Found:
-    """Register the learner's forward hook on the first of two layers, and look at what a pass leaves."""
-    if fault := no_function(answer):
+def _judge_seen_gradient(answer: Any) -> Feedback:
+    """Register the learner's forward hook on the first of two layers, run a pass, and judge ``layer.seen``."""
+    if fault := check_callable(answer):
         return fault
     layer, last = nn.Linear(2, 3), nn.Linear(3, 1)
     given = torch.tensor([[1.0, 2.0]], requires_grad=True)
-    if fault := misfit(answer, layer, (given,), last.weight):
+    if fault := check_parameters(answer, layer, (given,), last.weight):
         return fault
     returned: list[Any] = []
 
     def hook(*given: Any) -> None:
         result = answer(*given)
-        returned.append(None if result is given[2] else result)  # an output in its own place changes nothing
+        returned.append(None if result is given[2] else result)  # returning the output itself changes nothing
 
     layer.register_forward_hook(hook)
-    _, error = tried(lambda: last(layer(given)).sum().backward())
-    if returned and returned[0] is not None:  # an error of the next layer comes from this
-        return Found("returned", type(returned[0]).__name__)
+    _, error = call_safely(lambda: last(layer(given)).sum().backward())
+    if returned and returned[0] is not None:  # this may cause an error in the next layer
+        return Feedback("returned", type(returned[0]).__name__)
     if error:
-        return Found("raised", error)
+        return Feedback("raised", error)
     if not torch.equal(layer.bias.grad, last.weight[0]):  # type: ignore[arg-type]
-        return Found("changed")
-    return Found(_what_was_seen(getattr(layer, "seen", None), last.weight.detach(), layer.forward(given).detach()))
+        return Feedback("changed")
+    seen, output = getattr(layer, "seen", None), layer.forward(given).detach()
+    return Feedback(_classify_seen_tensor(seen, last.weight.detach(), output))
 
 
-def _what_was_seen(seen: Any, grad: torch.Tensor, output: torch.Tensor) -> str:
+def _classify_seen_tensor(seen: Any, grad: torch.Tensor, output: torch.Tensor) -> str:
     if not isinstance(seen, torch.Tensor):
         return "never"
     if seen.shape == grad.shape and torch.equal(seen, grad):
@@ -137,10 +148,12 @@ def _what_was_seen(seen: Any, grad: torch.Tensor, output: torch.Tensor) -> str:
 
 
 JUDGES: dict[str, Judge] = {
-    "08.1": number(_first_weight, {8: "spread", -1: "second", 0.25: "share", 1: "score"}),
-    "08.2": number(_heat_at_the_bar, {-1: "negative", 1: "map", 2: "dash", -2: "first"}),
-    "08.3": number(_without_the_second_map, {1: "same", 0: "fell", -1: "first", 3: "twice"}),
-    "08.4": number(_seen_by_the_hook, {2: "after", 0: "blocked", -1: "second", -0.25: "second", 0.25: "places"}),
-    "08.5": _heating,
-    "08.6": _seeing,
+    "08.1": judge_number(_weight_of_first_map, {8: "spread", -1: "second", 0.25: "share", 1: "score"}),
+    "08.2": judge_number(_heat_at_the_bar, {-1: "negative", 1: "map", 2: "dash", -2: "first"}),
+    "08.3": judge_number(_score_without_second_map, {1: "same", 0: "fell", -1: "first", 3: "twice"}),
+    "08.4": judge_number(
+        _gradient_at_inplace_relu, {2: "after", 0: "blocked", -1: "second", -0.25: "second", 0.25: "places"}
+    ),
+    "08.5": _judge_heat_map,
+    "08.6": _judge_seen_gradient,
 }

@@ -1,50 +1,47 @@
-"""What lesson 10 asks."""
+"""Judges the answers to the exercises of lesson 10."""
 
 from typing import Any
 
 import torch
 
-from hookviz.course.judges import Found, Grad, Judge, float_of, names_in, number, result_of
+from hookviz.course.judges import Feedback, Grad, Judge, as_float, call_answer, judge_number, make_leaf, read_names
 
 
-def _leaf(number: float) -> torch.Tensor:
-    return torch.tensor(number, requires_grad=True)
-
-
-def _visits() -> float:
-    """How often a recursion along the arrows comes to the leaf, from the tenth doubling on."""
-    y = _leaf(1.0)
+def _count_visits() -> float:
+    """How often a recursion along the arrows visits the leaf, from the tenth doubling on."""
+    y = make_leaf(1.0)
     for _ in range(10):
         y = y + y
 
-    def visits(node: Any) -> int:
-        return sum(map(visits, below)) if (below := [target for target, _ in node.next_functions]) else 1
+    def count(node: Any) -> int:
+        targets = [target for target, _ in node.next_functions]
+        return sum(map(count, targets)) if targets else 1
 
-    return float(visits(y.grad_fn))
+    return float(count(y.grad_fn))
 
 
 def _first_to_fire() -> str:
-    """Which hook fires first, if b and then c were made of a, and both are ready at once."""
+    """The name of the tensor whose hook fires first: b and then c are made from a, and both are ready at once."""
     fired: list[str] = []
-    a = _leaf(3.0)
-    tensors = {"b": a * _leaf(5.0), "c": a * _leaf(7.0)}
+    a = make_leaf(3.0)
+    tensors = {"b": a * make_leaf(5.0), "c": a * make_leaf(7.0)}
     for name, tensor in tensors.items():
         tensor.register_hook(lambda grad, name=name: fired.append(name))  # type: ignore[no-untyped-call]
     torch.autograd.backward(tensors["b"] + tensors["c"])
     return fired[0]
 
 
-def _goes_first(answer: Any) -> Found:
-    names = names_in(answer)
+def _judge_first_hook(answer: Any) -> Feedback:
+    names = read_names(answer)
     if names is None or len(names) > 1:
-        return Found("name")
+        return Feedback("name")
     name = names.pop()
-    return Found("right" if name == _first_to_fire() else name)
+    return Feedback("right" if name == _first_to_fire() else name)
 
 
-def _retained() -> float:
-    """What a tensor to which 4 comes keeps of it, with hooks of three kinds registered in the wrong order."""
-    c = _leaf(2.0) * 3
+def _retained_gradient() -> float:
+    """The retained gradient of a tensor that receives 4, with hooks of three kinds registered in the wrong order."""
+    c = make_leaf(2.0) * 3
     node: Any = c.grad_fn
     node.register_hook(lambda sent, grads: tuple(None if grad is None else 0 * grad for grad in sent))
     node.register_prehook(lambda grads: (10 * grads[0],))
@@ -55,41 +52,43 @@ def _retained() -> float:
     return c.grad.item()
 
 
-def _division(answer: Any) -> Found:
-    """Compare what the learner's function sends with what PyTorch sends."""
-    found = Found("right")
+def _judge_division(answer: Any) -> Feedback:
+    """Compare the gradients of the learner's function with those of PyTorch."""
+    feedback = Feedback("right")
     for grad, x, y in ((3.0, 5.0, 2.0), (-2.0, 7.0, 4.0)):
-        result, fault = result_of(answer, grad, x, y)
+        result, fault = call_answer(answer, grad, x, y)
         if fault is not None:
             return fault
         if not isinstance(result, (tuple, list)) or len(result) != 2:
-            return Found("pair")
-        found = _compared([float_of(part) for part in result], grad, _leaf(x), _leaf(y))
-        if found.name != "right":
-            return found
-    return found
+            return Feedback("pair")
+        feedback = _compare_with_division([as_float(value) for value in result], grad, make_leaf(x), make_leaf(y))
+        if feedback.name != "right":
+            return feedback
+    return feedback
 
 
-def _compared(sent: list[float | None], grad: float, x: Grad, y: Grad) -> Found:
-    right = [part.item() for part in torch.autograd.grad(x / y, (x, y), torch.tensor(grad))]
+def _compare_with_division(sent: list[float | None], grad: float, x: Grad, y: Grad) -> Feedback:
+    right = [value.item() for value in torch.autograd.grad(x / y, (x, y), torch.tensor(grad))]
     slips = {
         "right": right,
         "sign": [right[0], -right[1]],
         "exchanged": right[::-1],
-        "no_grad": [part / grad for part in right],
+        "no_grad": [value / grad for value in right],
         "product": [grad * y.item(), grad * x.item()],
         "no_square": [right[0], right[1] * y.item()],
     }
-    return Found(next((name for name, slip in slips.items() if _close(sent, slip)), "other"))
+    return Feedback(next((name for name, slip in slips.items() if _are_close(sent, slip)), "other"))
 
 
-def _close(sent: list[float | None], right: list[float]) -> bool:
-    return all(part is not None and abs(part - wanted) < 1e-4 for part, wanted in zip(sent, right, strict=True))
+def _are_close(sent: list[float | None], right: list[float]) -> bool:
+    return all(value is not None and abs(value - wanted) < 1e-4 for value, wanted in zip(sent, right, strict=True))
 
 
 JUDGES: dict[str, Judge] = {
-    "10.1": number(_visits, {1: "queue", 2: "diamond", 10: "sums", 20: "arrows", 512: "one_less", 2046: "nodes"}),
-    "10.2": _goes_first,
-    "10.3": _division,
-    "10.4": number(_retained, {4: "arrived", 80: "all", 40: "pre", 0: "post"}),
+    "10.1": judge_number(
+        _count_visits, {1: "queue", 2: "diamond", 10: "sums", 20: "arrows", 512: "one_less", 2046: "nodes"}
+    ),
+    "10.2": _judge_first_hook,
+    "10.3": _judge_division,
+    "10.4": judge_number(_retained_gradient, {4: "arrived", 80: "all", 40: "pre", 0: "post"}),
 }

@@ -1,33 +1,39 @@
-"""What lesson 12 asks."""
+"""Judges the answers to the exercises of lesson 12."""
 
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookviz.course.judges import Found, Grad, Judge, as_large, grad_input_of, number, result_of, tried
+from hookviz.course.judges import (
+    Feedback,
+    Grad,
+    Judge,
+    call_answer,
+    call_backward_hook,
+    call_safely,
+    is_comparable,
+    judge_number,
+    make_leaf,
+)
 
 
-def _leaf(number: float) -> Grad:
-    return torch.tensor(number, requires_grad=True)
-
-
-def _turned_round() -> float:
-    """What a hook that turns the sign round returns, on a tensor to which two ways lead back."""
+def _result_of_sign_hook() -> float:
+    """What a hook that flips the sign returns, on a tensor that gets gradients from two branches."""
     returned: list[float] = []
 
-    def turn(grad: Grad) -> Grad:
+    def flip_sign(grad: Grad) -> Grad:
         returned.append(-grad.item())
         return -grad
 
-    c = _leaf(2.0) * 3
-    c.register_hook(turn)  # type: ignore[no-untyped-call]
+    c = make_leaf(2.0) * 3
+    c.register_hook(flip_sign)  # type: ignore[no-untyped-call]
     torch.autograd.backward(c * 4 + c.view_as(c) * 10)
     return returned[0]
 
 
-def _calls() -> float:
-    """How often a layer is called in two epochs of three batches, by a net that calls it twice."""
+def _count_layer_calls() -> float:
+    """How often a layer is called in two epochs of three batches by a net that calls it twice."""
     calls: list[nn.Module] = []
     layer = nn.Linear(1, 1)
     layer.register_forward_hook(lambda module, args, output: calls.append(module))
@@ -36,77 +42,83 @@ def _calls() -> float:
     return float(len(calls))
 
 
-def _functional() -> float:
-    """What torch.func.grad makes of a function with a hook inside, at a leaf with a hook of its own."""
+def _func_grad_with_hooks() -> float:
+    """The result of ``torch.func.grad`` for a function with a hook inside, at a leaf with its own hook."""
 
     def function(a: Grad) -> Grad:
         c = a * 3
         c.register_hook(lambda grad: grad + 2)  # type: ignore[no-untyped-call]
         return c * 4
 
-    a = _leaf(2.0)
+    a = make_leaf(2.0)
     a.register_hook(lambda grad: grad * 10)  # type: ignore[no-untyped-call]
     gradient: Grad = torch.func.grad(function)(a)
     return gradient.item()
 
 
-def _straight_through(answer: Any) -> Found:
+def _judge_straight_through(answer: Any) -> Feedback:
     """Call the learner's hook as a module that rounds would, with gradients of two shapes."""
-    found = (_sent_straight(answer, grad) for grad in (torch.tensor([5.0, -3.0]), torch.tensor([[0.5]])))
-    return next((fault for fault in found if fault.name != "right"), Found("right"))
+    grads = torch.tensor([5.0, -3.0]), torch.tensor([[0.5]])
+    feedback = (_judge_one_gradient(answer, grad) for grad in grads)
+    return next((fault for fault in feedback if fault.name != "right"), Feedback("right"))
 
 
-def _sent_straight(answer: Any, grad: Grad) -> Found:
+def _judge_one_gradient(answer: Any, grad: Grad) -> Feedback:
     zeros = torch.zeros_like(grad)
-    result, fault = grad_input_of(answer, nn.Identity(), (zeros,), (grad,))
+    result, fault = call_backward_hook(answer, nn.Identity(), (zeros,), (grad,))
     if fault:
         return fault
     if len(result) != 1:
-        return Found("count", str(len(result)))
+        return Feedback("count", str(len(result)))
     [sent] = result
-    if not as_large(sent, grad):
-        return Found("shape")
-    known = {"right": grad, "unchanged": zeros, "slope": torch.ones_like(grad)}
-    return Found(next((name for name, usual in known.items() if torch.equal(sent, usual)), "other"))
+    if not is_comparable(sent, grad):
+        return Feedback("shape")
+    usual = {"right": grad, "unchanged": zeros, "slope": torch.ones_like(grad)}
+    return Feedback(next((name for name, value in usual.items() if torch.equal(sent, value)), "other"))
 
 
-_SENT, _BESIDE = torch.tensor([10.0, -10.0, 0.5]), torch.tensor(5.0)
-"""What goes back through what the learner's function returns, and what goes to its argument by another way."""
+_CLIPPED_SEED, _OTHER_SEED = torch.tensor([10.0, -10.0, 0.5]), torch.tensor(5.0)
+"""The gradient for the result of the learner's function, and the gradient of another branch for its argument."""
 
 
-def _clipped(answer: Any) -> Found:
-    """Call the learner's function on a tensor that is also used beside it, and go back both ways."""
+def _judge_clip_function(answer: Any) -> Feedback:
+    """Call the learner's function on a tensor that has another use, too, and run backward through both."""
     leaf = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
     x = leaf * 1
-    y, fault = result_of(answer, x)
+    y, fault = call_answer(answer, x)
     if fault:
         return fault
-    if not as_large(y, x) or not torch.equal(y, x):
-        return Found("values")
+    if not is_comparable(y, x) or not torch.equal(y, x):
+        return Feedback("values")
     if not y.requires_grad:
-        return Found("no_history")
-    sent, error = tried(lambda: torch.autograd.grad((y * _SENT + x * _BESIDE).sum(), leaf, retain_graph=True)[0])
+        return Feedback("no_history")
+
+    def run_backward() -> torch.Tensor:
+        return torch.autograd.grad((y * _CLIPPED_SEED + x * _OTHER_SEED).sum(), leaf, retain_graph=True)[0]
+
+    sent, error = call_safely(run_backward)
     if error:
-        return Found("raised", error)
-    found = next((name for name, slip in _SLIPS.items() if torch.allclose(sent, slip)), "other")
-    # A sum sends one tensor both ways: what is written into it goes to x by the other one as well.
-    [shared] = torch.autograd.grad(y + x, leaf, _SENT.clone())
-    return Found("in_place" if found == "right" and not torch.allclose(shared, _SENT.clamp(-1, 1) + _SENT) else found)
+        return Feedback("raised", error)
+    name = next((name for name, grad in _EXPECTED_GRADIENTS.items() if torch.allclose(sent, grad)), "other")
+    # A sum sends the same tensor to both inputs: a hook that changes it in place changes the other gradient, too.
+    [shared] = torch.autograd.grad(y + x, leaf, _CLIPPED_SEED.clone())
+    is_unshared = torch.allclose(shared, _CLIPPED_SEED.clamp(-1, 1) + _CLIPPED_SEED)
+    return Feedback("in_place" if name == "right" and not is_unshared else name)
 
 
-_SLIPS = {
-    "right": _SENT.clamp(-1, 1) + _BESIDE,
-    "unclipped": _SENT + _BESIDE,
-    "no_history": _BESIDE.expand(3),
-    "sum": (_SENT + _BESIDE).clamp(-1, 1),
-    "one_side": _SENT.clamp(max=1) + _BESIDE,
-    "sign": _SENT.sign() + _BESIDE,
+_EXPECTED_GRADIENTS = {
+    "right": _CLIPPED_SEED.clamp(-1, 1) + _OTHER_SEED,
+    "unclipped": _CLIPPED_SEED + _OTHER_SEED,
+    "no_history": _OTHER_SEED.expand(3),
+    "sum": (_CLIPPED_SEED + _OTHER_SEED).clamp(-1, 1),
+    "one_side": _CLIPPED_SEED.clamp(max=1) + _OTHER_SEED,
+    "sign": _CLIPPED_SEED.sign() + _OTHER_SEED,
 }
 
 JUDGES: dict[str, Judge] = {
-    "12.1": number(_turned_round, {14: "sum", -6: "one_way", 6: "other_way", -4: "half", -10: "half"}),
-    "12.2": number(_calls, {6: "batches", 2: "epochs", 3: "one_epoch", 4: "no_batches"}),
-    "12.3": number(_functional, {12: "neither", 180: "both", 120: "outside", 6: "at_c"}),
-    "12.4": _straight_through,
-    "12.5": _clipped,
+    "12.1": judge_number(_result_of_sign_hook, {14: "sum", -6: "one_way", 6: "other_way", -4: "half", -10: "half"}),
+    "12.2": judge_number(_count_layer_calls, {6: "batches", 2: "epochs", 3: "one_epoch", 4: "no_batches"}),
+    "12.3": judge_number(_func_grad_with_hooks, {12: "neither", 180: "both", 120: "outside", 6: "at_c"}),
+    "12.4": _judge_straight_through,
+    "12.5": _judge_clip_function,
 }

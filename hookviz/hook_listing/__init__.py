@@ -1,6 +1,6 @@
-"""Where PyTorch keeps each kind of hook, and the census of those registered now."""
+"""List the hooks that are registered now, and draw a graph with them."""
 
 from hookviz.hook_listing.census import Census, Change, hooks
-from hookviz.hook_listing.graph_hooks import node_dict, survey
+from hookviz.hook_listing.graph_hooks import capture_with_hooks, node_dict
 
-__all__ = ["Census", "Change", "hooks", "node_dict", "survey"]
+__all__ = ["Census", "Change", "capture_with_hooks", "hooks", "node_dict"]

@@ -1,4 +1,4 @@
-"""The census: every hook that is registered now, and what two censuses differ in."""
+"""The census: every hook that is registered now, and the difference between two censuses."""
 
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,8 +11,8 @@ import torch
 from torch.autograd.graph import GradientEdge, Node
 
 from hookviz.autograd import graph, module_tree
-from hookviz.autograd.torch_internals import DisableTorchFunction, require
-from hookviz.hook_listing.graph_hooks import Unplaced, survey_hooks
+from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
+from hookviz.hook_listing.graph_hooks import UnplacedHook, capture_with_hook_dicts
 from hookviz.recorder.hook_dicts import (
     Dict,
     HookDict,
@@ -30,14 +30,15 @@ from hookviz.support.source_code import describe_function
 from hookviz.support.table import Table
 from hookviz.trace import Hook, TraceData
 
-_taken = count()
+_census_numbers = count()
+"""Numbers censuses in the order in which they are taken."""
 
 
-class Identity(NamedTuple):
-    """Tells a hook from all others: the dict that keeps it, and its key there.
+class HookIdentity(NamedTuple):
+    """Identifies a hook: the dict that keeps it, and its key there.
 
-    Python makes one weak reference for each object, and as long as a census holds that, it stands for no other. The
-    key alone would not do: torch gives out each number once, but a copied module keeps its hooks under the old ones.
+    Python makes one weak reference per object; while a census holds it, its ``id`` is not reused. The key alone is not
+    enough: torch gives out each number once, but a copied module keeps its hooks under the old numbers.
     """
 
     dict: "weakref.ref[Dict]"
@@ -45,24 +46,24 @@ class Identity(NamedTuple):
 
     @property
     def plain(self) -> tuple[int, Any]:
-        """The same, to be looked up in sets: a reference to a dict has no hash."""
+        """A hashable form of this: a weak reference to a dict has no hash."""
         return id(self.dict), self.key
 
 
 @dataclass(frozen=True)
 class Change:
-    """A hook that is registered in one of two censuses only."""
+    """A hook that is registered in only one of two censuses."""
 
     change: str
-    """``left`` behind since the earlier census, or ``gone``."""
+    """``left``: registered since the earlier census; ``gone``: removed since."""
     hook: Hook
 
 
 class Census(Table[Hook]):
     """The hooks that were registered at one moment: a list in Python, a table in Jupyter.
 
-    It holds no tensor, module, optimizer or function alive. ``before - after`` tells what was registered in between
-    and what was removed, whichever way round the two are written.
+    It keeps no tensor, module, optimizer or function alive. ``before - after`` has the hooks that were registered or
+    removed in between; the order of the two does not matter.
 
     >>> layer = torch.nn.Linear(1, 1)
     >>> before = hooks(layer)
@@ -72,15 +73,15 @@ class Census(Table[Hook]):
     left behind  layer  print  forward hook  layer._forward_hooks  1/1
     """
 
-    def __init__(self, found: Iterable[tuple[Identity, Hook]], unplaced: Sequence[Unplaced] = ()) -> None:
-        known: dict[tuple[int, Any], tuple[Identity, Hook]] = {}
-        for identity, hook in found:
-            known.setdefault(identity.plain, (identity, hook))
-        self._identities = [identity for identity, _ in known.values()]
-        self._number = next(_taken)
-        self._unplaced = say("census.unplaced", hooks=_listed(unplaced)) if unplaced else ""
-        nothing = self._unplaced or say("census.empty")
-        super().__init__((hook for _, hook in known.values()), _head(), _cells, nothing=nothing)
+    def __init__(self, hooks: Iterable[tuple[HookIdentity, Hook]], unplaced: Sequence[UnplacedHook] = ()) -> None:
+        unique: dict[tuple[int, Any], tuple[HookIdentity, Hook]] = {}
+        for identity, hook in hooks:
+            unique.setdefault(identity.plain, (identity, hook))
+        self._identities = [identity for identity, _ in unique.values()]
+        self._number = next(_census_numbers)
+        self._unplaced = say("census.unplaced", hooks=_join_unplaced(unplaced)) if unplaced else ""
+        empty = self._unplaced or say("census.empty")
+        super().__init__((hook for _, hook in unique.values()), _column_names(), _hook_cells, nothing=empty)
 
     def __repr__(self) -> str:
         table = super().__repr__()
@@ -94,30 +95,30 @@ class Census(Table[Hook]):
         if not isinstance(other, Census):
             return NotImplemented
         before, after = sorted((self, other), key=lambda census: census._number)
-        left = [Change("left", hook) for hook in after._without(before)]
-        gone = [Change("gone", hook) for hook in before._without(after)]
-        head = [say("table.change"), *_head()]
+        left = [Change("left", hook) for hook in after._hooks_not_in(before)]
+        gone = [Change("gone", hook) for hook in before._hooks_not_in(after)]
+        head = [say("table.change"), *_column_names()]
         return Table([*left, *gone], head, _change_cells, nothing=say("census.nothing"))
 
-    def _without(self, other: "Census") -> list[Hook]:
-        known = {identity.plain for identity in other._identities}
-        return [hook for identity, hook in zip(self._identities, self, strict=True) if identity.plain not in known]
+    def _hooks_not_in(self, other: "Census") -> list[Hook]:
+        others = {identity.plain for identity in other._identities}
+        return [hook for identity, hook in zip(self._identities, self, strict=True) if identity.plain not in others]
 
 
-Found = Iterator[tuple[Identity, Hook]]
+IdentifiedHooks = Iterator[tuple[HookIdentity, Hook]]
 
 
 def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer) -> Census:
-    """Every hook registered now on ``things``, and where it is kept; without things, the global hooks.
+    """List every hook registered now on ``things``, and the dict that keeps it; without things, the global hooks.
 
-    - Of a tensor or an autograd node: those on it and on the graph below it. A hook on an intermediate tensor fires
-      even when the Python tensor is gone, or was changed in place since: its dict then hangs on the node, and PyTorch
-      does not tell on which. Such hooks, wherever they hang, are named below the table.
-    - Of a module: those of the module, of all modules in it and of their parameters, and those of all modules.
-    - Of an optimizer: its own, and those of all optimizers.
+    - For a tensor or an autograd node: the hooks on it and on the graph below it. A hook on an intermediate tensor
+      fires even if the Python tensor is gone or was changed in place since: then a node keeps its dict, and PyTorch
+      does not show which node. Such hooks of all graphs are listed below the table.
+    - For a module: the hooks of the module, of all modules in it and of their parameters, and the global module hooks.
+    - For an optimizer: its own hooks, and the global optimizer hooks.
 
     Raises:
-        TypeError: something is none of these.
+        TypeError: a thing is not a tensor, node, module or optimizer.
         ValueError: a graph is too deep to be held.
 
     >>> a = torch.tensor(2.0, requires_grad=True)
@@ -126,74 +127,78 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     >>> [(hook.on, hook.name, hook.kept_in) for hook in hooks(c)]
     [('c', 'print', 'c._backward_hooks')]
     """
-    require()
+    require_internals()
     for thing in things:
         if not isinstance(thing, (torch.Tensor, Node, torch.nn.Module, torch.optim.Optimizer)):
             raise TypeError(say("error.hooks.type", kind=describe_type(thing)))
     modules = [thing for thing in things if isinstance(thing, torch.nn.Module)]
     optimizers = [thing for thing in things if isinstance(thing, torch.optim.Optimizer)]
     roots = [thing for thing in things if isinstance(thing, (torch.Tensor, Node))]
-    unplaced: list[Unplaced] = []
+    unplaced: list[UnplacedHook] = []
     with DisableTorchFunction():
-        found = [*_of_dicts(_of_modules(modules)), *_of_graphs(roots, unplaced)]
-        found += _of_dicts(_of_optimizers(optimizers))
-        found += _of_dicts(global_module_hook_dicts()) if modules or not things else ()
-        found += _of_dicts(global_optimizer_hook_dicts()) if optimizers or not things else ()
+        found = [*_hooks_in_dicts(_dicts_of_modules(modules)), *_hooks_on_graphs(roots, unplaced)]
+        found += _hooks_in_dicts(_dicts_of_optimizers(optimizers))
+        found += _hooks_in_dicts(global_module_hook_dicts()) if modules or not things else ()
+        found += _hooks_in_dicts(global_optimizer_hook_dicts()) if optimizers or not things else ()
     return Census(found, unplaced)
 
 
-def _of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[HookDict]:
-    """The dicts of models, under the names that a recording gives their modules."""
+def _dicts_of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[HookDict]:
+    """Yield the hook dicts of models, under the names that a recording gives their modules."""
     names = ModuleRegistry(TraceData())
     for root in roots:
         names.name_model(root)
-        for module in module_tree.modules(root):
+        for module in module_tree.all_modules(root):
             yield from module_hook_dicts(module, names.trace.module(names.number(module)))
 
 
-def _of_optimizers(optimizers: Sequence[torch.optim.Optimizer]) -> Iterator[HookDict]:
+def _dicts_of_optimizers(optimizers: Sequence[torch.optim.Optimizer]) -> Iterator[HookDict]:
     for optimizer in optimizers:
         yield from optimizer_hook_dicts(
-            optimizer, graph.variable_of(optimizer, graph.caller()) or type(optimizer).__name__
+            optimizer, graph.variable_name(optimizer, graph.caller_frame()) or type(optimizer).__name__
         )
 
 
-def _of_dicts(dicts: Iterable[HookDict]) -> Found:
+def _hooks_in_dicts(dicts: Iterable[HookDict]) -> IdentifiedHooks:
     for kept in dicts:
         for place, (key, hook) in enumerate(user_hook_entries(kept.hooks)):
             flags = tuple(flag for flag, keys in kept.flags.items() if keys is None or key in keys)
-            found = unwrap_hook(hook)
-            kind = found.kind if found is not None and found.kind == "multi_grad_hook" else kept.kind
-            source = describe_function(hook if found is None else found.function)
+            unwrapped = unwrap_hook(hook)
+            is_multi_grad = unwrapped is not None and unwrapped.kind == "multi_grad_hook"
+            kind = "multi_grad_hook" if is_multi_grad else kept.kind
+            source = describe_function(hook if unwrapped is None else unwrapped.function)
             total = len(user_hook_entries(kept.hooks))
             row = Hook(kept.on, kind, source, kept.kept_in, place, total, flags)
-            yield Identity(weakref.ref(kept.hooks), key), row
+            yield HookIdentity(weakref.ref(kept.hooks), key), row
 
 
-def _of_graphs(roots: Sequence[torch.Tensor | Node], unplaced: list[Unplaced]) -> Found:
-    """The hooks of graphs, as a recording would name them; of a tensor without a history, none.
+def _hooks_on_graphs(roots: Sequence[torch.Tensor | Node], unplaced: list[UnplacedHook]) -> IdentifiedHooks:
+    """Yield the hooks of graphs, named as in a recording; none for a tensor without a history.
 
-    Those that may be on these graphs and cannot be found there are added to ``unplaced``.
+    Hooks that may be on these graphs, but on an unknown node, are added to ``unplaced``.
     """
     starts = [root if isinstance(root, torch.Tensor) else GradientEdge(root, 0) for root in roots]
     given = [start for start in starts if isinstance(start, GradientEdge) or start.requires_grad]
-    trace, found = survey_hooks(given, graph.variables(graph.caller()), unplaced)
-    for row, kept, key in found:
-        keys = [other for other, _ in user_hook_entries(kept)]
-        yield Identity(weakref.ref(kept), key), replace(trace.hook(row), place=keys.index(key), total=len(keys))
+    trace, graph_hooks = capture_with_hook_dicts(given, graph.tensor_variables(graph.caller_frame()), unplaced)
+    for row, hook_dict, key in graph_hooks:
+        keys = [other for other, _ in user_hook_entries(hook_dict)]
+        yield (
+            HookIdentity(weakref.ref(hook_dict), key),
+            replace(trace.hook(row), place=keys.index(key), total=len(keys)),
+        )
 
 
-def _listed(hooks: Sequence[Unplaced]) -> str:
-    """Hooks with the lines where they were written, each once."""
-    told = [f"{hook.label} ({hook.where})" if hook.where else hook.label for hook in hooks]
-    return ", ".join(dict.fromkeys(told))
+def _join_unplaced(hooks: Sequence[UnplacedHook]) -> str:
+    """Join hooks with their lines of source, each once."""
+    texts = [f"{hook.label} ({hook.where})" if hook.where else hook.label for hook in hooks]
+    return ", ".join(dict.fromkeys(texts))
 
 
-def _head() -> list[str]:
+def _column_names() -> list[str]:
     return [say(f"table.{name}") for name in ("on", "hook", "kind", "dict", "place", "where")]
 
 
-def _cells(hook: Hook) -> tuple[str, ...]:
+def _hook_cells(hook: Hook) -> tuple[str, ...]:
     kind = say(f"census.{hook.kind}")
     if hook.flags:
         kind = say("census.flags", kind=kind, flags=", ".join(hook.flags))
@@ -201,4 +206,4 @@ def _cells(hook: Hook) -> tuple[str, ...]:
 
 
 def _change_cells(change: Change) -> tuple[str, ...]:
-    return (say(f"change.{change.change}"), *_cells(change.hook))
+    return (say(f"change.{change.change}"), *_hook_cells(change.hook))

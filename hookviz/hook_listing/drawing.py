@@ -1,12 +1,12 @@
-"""The graph below a tensor, drawn with the hooks that are registered on it now."""
+"""Draw the graph below a tensor with the hooks that are registered on it now."""
 
 from typing import Any
 
 import torch
 
 from hookviz.autograd import graph
-from hookviz.autograd.torch_internals import require
-from hookviz.hook_listing.graph_hooks import survey
+from hookviz.autograd.torch_internals import require_internals
+from hookviz.hook_listing.graph_hooks import capture_with_hooks
 from hookviz.picture.dot_source import Figure, dot
 from hookviz.picture.scene import MOST, Scene
 from hookviz.support.messages import say
@@ -14,26 +14,26 @@ from hookviz.support.printable import describe_type
 
 
 def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: Any = None) -> Figure:
-    """The autograd graph below ``root`` with every registered hook on it, before anything runs.
+    """Draw the autograd graph below ``root`` with every registered hook on it, before anything runs.
 
-    Where many arrows run far, as in an unrolled recurrent net, all are drawn straight, and the picture says so.
+    If many arrows are long, as in an unrolled recurrent net, all are drawn straight, and the picture says so.
 
     Args:
         root: a tensor that was computed from leaves, such as a loss.
-        tensors: beside each node, also the Python tensor with its data, grad, grad_fn and hooks.
-        most: how many nodes are drawn at most, those nearest to the root; no more than 300.
-        names: name → tensor, overruling the names of the caller's variables.
+        tensors: draw also the Python tensor of each node, with its data, grad, grad_fn and hooks.
+        most: draw at most this many nodes, the nearest to the root; 300 at the most.
+        names: name → tensor; these names override the names of the caller's variables.
 
     Raises:
-        TypeError: ``root`` is no tensor, or ``most`` no whole number.
-        ValueError: ``root`` has no history, or one that is too deep to be held; ``most`` is less than 1.
+        TypeError: ``root`` is not a tensor, or ``most`` is not an int.
+        ValueError: ``root`` has no history, or its graph is too deep to be held; ``most`` is less than 1.
 
     >>> a = torch.tensor(2.0, requires_grad=True)
     >>> c = a * 3
     >>> "MulBackward0" in draw(c).source
     True
     """
-    require()
+    require_internals()
     if not isinstance(root, torch.Tensor):
         raise TypeError(say("error.draw.type", kind=describe_type(root)))
     if not root.requires_grad:
@@ -42,8 +42,8 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: 
         raise TypeError(say("error.draw.most", most=describe_type(most)))
     if most < 1:
         raise ValueError(say("error.draw.most", most=most))
-    given = graph.checked_names(names)
-    for name, tensor in graph.variables(graph.caller()).items():
+    given = graph.validate_names(names)
+    for name, tensor in graph.tensor_variables(graph.caller_frame()).items():
         given.setdefault(name, tensor)
-    trace = survey([root], given)
+    trace = capture_with_hooks([root], given)
     return dot(Scene.of(trace, most=min(most, MOST)), None, tensors=tensors)

@@ -1,4 +1,4 @@
-"""The hooks on tensors and nodes of autograd graphs."""
+"""Find the hooks on tensors and nodes of autograd graphs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -8,7 +8,8 @@ from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import graph
-from hookviz.autograd.graph_snapshot import GraphSnapshot, hook_row, shared_dict
+from hookviz.autograd.graph_snapshot import GraphSnapshot, add_hook_row, dict_of_handle
+from hookviz.autograd.graph_tensors import PlacedHookDict
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbers import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
@@ -24,15 +25,15 @@ from hookviz.support.source_code import describe_function
 from hookviz.trace import TraceData
 
 
-class Unplaced(NamedTuple):
-    """A hook on a node, nobody knows which: on a tensor that is gone, or was changed in place since."""
+class UnplacedHook(NamedTuple):
+    """A hook on an unknown node: its tensor is gone, or was changed in place since."""
 
     label: str
     where: str
 
 
-class OnGraph(NamedTuple):
-    """A hook on a graph: its row in the trace, and the dict in which it is kept, under a key."""
+class GraphHook(NamedTuple):
+    """A hook on a graph: its row in the trace, the dict that keeps it, and its key there."""
 
     row: int
     hooks: Dict
@@ -40,97 +41,99 @@ class OnGraph(NamedTuple):
 
 
 def node_dict(node: Node, kind: str) -> Dict:
-    """The dict that all hooks of one kind on ``node`` share; torch gives it away through a handle only.
+    """Return the dict that keeps the hooks of one kind on ``node``; torch exposes it through a handle only.
 
-    The number that the handle took is given back, so that the hooks of a person get the numbers that they would get.
+    The number that the handle took is given back, so that the user's hooks get the same numbers as without this.
     """
     register = node.register_prehook if kind == "node_pre_hook" else node.register_hook
     with Uninterrupted():
-        handle = register(_nothing)
-        hooks: Dict = shared_dict(handle)
+        handle = register(_temporary_hook)
+        hooks: Dict = dict_of_handle(handle)
         handle.remove()
         if RemovableHandle.next_id == handle.id + 1:
             RemovableHandle.next_id = handle.id
     return hooks
 
 
-def _nothing(*_: Any) -> None:
-    """A hook that is taken off before it can run."""
+def _temporary_hook(*_: Any) -> None:
+    """A hook that is removed before it can run."""
 
 
-def survey(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> TraceData:
-    """A trace without steps: the graph below ``roots``, and every hook registered on it now.
-
-    Raises:
-        ValueError: the graph is too deep to be held.
-    """
-    return survey_hooks(roots, names)[0]
-
-
-def survey_hooks(
-    roots: Sequence[Any], names: dict[str, torch.Tensor], unplaced: list[Unplaced] | None = None
-) -> tuple[TraceData, list[OnGraph]]:
-    """As ``survey``, and with the trace the hooks with the dicts that keep them.
-
-    Where ``unplaced`` is given, tensors that no variable leads to are looked for, too, and the hooks are added to it
-    that may be on this graph and cannot be found on it.
+def capture_with_hooks(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> TraceData:
+    """Capture the graph below ``roots`` and every hook registered on it now, as a trace without steps.
 
     Raises:
         ValueError: the graph is too deep to be held.
     """
-    trace, found = TraceData(), []
-    seen = GraphSnapshot(trace, NodeNumbers(trace))
+    return capture_with_hook_dicts(roots, names)[0]
+
+
+def capture_with_hook_dicts(
+    roots: Sequence[Any], names: dict[str, torch.Tensor], unplaced: list[UnplacedHook] | None = None
+) -> tuple[TraceData, list[GraphHook]]:
+    """As ``capture_with_hooks``, and return with the trace the hooks with the dicts that keep them.
+
+    With ``unplaced``, search also for the hooks of tensors that no variable leads to. Hooks that may be on this graph,
+    but on an unknown node, are added to it.
+
+    Raises:
+        ValueError: the graph is too deep to be held.
+    """
+    trace, graph_hooks = TraceData(), []
+    snapshot = GraphSnapshot(trace, NodeNumbers(trace))
     try:
         with DisableTorchFunction(), hidden_from_tools():
-            seen.take(roots, names)
-            kept = _kept(seen) if unplaced is None else _kept_anywhere(seen, unplaced)
-            for kind, hooks, node, output in kept:
+            snapshot.capture(roots, names)
+            dicts = _hook_dicts_on_graph(snapshot) if unplaced is None else _all_hook_dicts(snapshot, unplaced)
+            for kind, hooks, node, output in dicts:
                 for key, hook in user_hook_entries(hooks):
-                    row = hook_row(trace, 0, *_shown(kind, node, output, key, hook))
-                    found.append(OnGraph(row, hooks, key))
+                    row = add_hook_row(trace, 0, *_unwrap_multi_grad(kind, node, output, key, hook))
+                    graph_hooks.append(GraphHook(row, hooks, key))
             fetch_pending(trace.values, 0)
     except graph.TooDeep:
-        raise ValueError(say("error.draw.deep", deepest=f"{graph.DEEPEST:,}")) from None
+        raise ValueError(say("error.draw.deep", deepest=f"{graph.MAX_DEPTH:,}")) from None
     finally:
-        seen.release()
-    return trace, found
+        snapshot.release()
+    return trace, graph_hooks
 
 
-def _kept(seen: GraphSnapshot) -> Iterator[tuple[str, Any, int, int]]:
+def _hook_dicts_on_graph(snapshot: GraphSnapshot) -> Iterator[PlacedHookDict]:
+    """Yield the hook dicts of the tensors and nodes of a graph."""
     recording = recording_here()
-    yield from seen.hooks_of_tensors(
+    yield from snapshot.tensor_hook_dicts(
         NodeMarks() if recording is None else recording.passes.late_hooks.dicts, search=True
     )
-    with progress_if_long(say("progress.looking", n="{n}", total="{total}"), len(seen.nodes)) as tick:
-        for node in seen.nodes:
+    with progress_if_long(say("progress.looking", n="{n}", total="{total}"), len(snapshot.nodes)) as tick:
+        for node in snapshot.nodes:
             for kind in ("node_pre_hook", "node_post_hook"):
-                yield kind, node_dict(node, kind), seen.numbers[id(node)], -1
+                yield kind, node_dict(node, kind), snapshot.numbers[id(node)], -1
             tick()
 
 
-def _kept_anywhere(seen: GraphSnapshot, unplaced: list[Unplaced]) -> Iterator[tuple[str, Any, int, int]]:
+def _all_hook_dicts(snapshot: GraphSnapshot, unplaced: list[UnplacedHook]) -> Iterator[PlacedHookDict]:
+    """As ``_hook_dicts_on_graph``, with dicts that only nodes hold; add hooks on unknown nodes to ``unplaced``."""
     known = set()
-    for kept in _kept(seen):
-        known.add(id(kept[1]))
-        yield kept
-    if all(graph.leaf_of(node) is not None for node in seen.nodes):
+    for placed in _hook_dicts_on_graph(snapshot):
+        known.add(id(placed[1]))
+        yield placed
+    if all(graph.leaf_of(node) is not None for node in snapshot.nodes):
         return
     for hooks, tensor in dicts_on_nodes(known):
         if tensor is None:
-            unplaced += [_unplaced(hook) for _, hook in user_hook_entries(hooks)]
-        elif (place := seen.find(tensor)) is not None:
+            unplaced += [_describe_unplaced(hook) for _, hook in user_hook_entries(hooks)]
+        elif (place := snapshot.place_of_tensor(tensor)) is not None:
             yield "tensor_hook", hooks, *place
 
 
-def _unplaced(hook: Any) -> Unplaced:
-    found = unwrap_hook(hook)
-    source = describe_function(hook if found is None else found.function)
-    return Unplaced(source.label, say("hook.where", file=source.file, line=source.line) if source.file else "")
+def _describe_unplaced(hook: Any) -> UnplacedHook:
+    unwrapped = unwrap_hook(hook)
+    source = describe_function(hook if unwrapped is None else unwrapped.function)
+    return UnplacedHook(source.label, say("hook.where", file=source.file, line=source.line) if source.file else "")
 
 
-def _shown(kind: str, node: int, output: int, key: Any, hook: Any) -> tuple[str, int, int, Any, Any]:
-    """A multi-grad hook as what it is; torch keeps a function of its own on each of the tensors."""
-    found = unwrap_hook(hook)
-    if found is not None and found.kind == "multi_grad_hook":
-        kind, hook = found.kind, found.function
+def _unwrap_multi_grad(kind: str, node: int, output: int, key: Any, hook: Any) -> tuple[str, int, int, Any, Any]:
+    """Unwrap a multi-grad hook from the function that torch registers on each of its tensors."""
+    unwrapped = unwrap_hook(hook)
+    if unwrapped is not None and unwrapped.kind == "multi_grad_hook":
+        kind, hook = unwrapped.kind, unwrapped.function
     return kind, node, output, key, hook

@@ -1,4 +1,4 @@
-"""Hook dicts that no variable leads to, found among all objects that Python's garbage collector knows."""
+"""Find hook dicts that no variable leads to, among all objects that Python's garbage collector knows."""
 
 import gc
 import inspect
@@ -17,98 +17,99 @@ from hookviz.autograd import graph
 from hookviz.recorder.hook_dicts import Dict, user_hook_entries
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 
-MANY = 50
-"""From so many dicts on it is quicker to look each reference up than to compare it with each dict."""
-CHUNK = 2_000
-"""So many objects' references are looked at together."""
+FEW_DICTS = 50
+"""Up to this many dicts, comparing each reference with each dict is faster than looking it up in a set."""
+OBJECTS_PER_CHUNK = 2_000
+"""The number of objects whose references are read in one call."""
 
 
 def dicts_on_nodes(known: Collection[int]) -> Iterator[tuple[Dict, torch.Tensor | None]]:
-    """Dicts of hooks that autograd nodes hold, besides those whose ``id`` is ``known``, each with its tensor.
+    """Yield the hook dicts that autograd nodes hold, each with its tensor, except those whose ``id`` is ``known``.
 
-    The tensor is None where it is gone, or was changed in place since: then the node of its old version alone holds the
-    dict, and PyTorch does not tell which node that is. What a node holds is hidden from Python: a dict is on a node if
-    it has more references than all Python objects together account for.
+    The tensor is None if it is gone or was changed in place since: then only the node of its old version holds the
+    dict, and PyTorch does not show which node. Python cannot see what a node holds: a dict is on a node if it has more
+    references than all Python objects together account for.
     """
     dicts, of_modules = _ordered_dicts()
     known = {*known, *of_modules}
-    found: list[Any] = [thing for thing in dicts if id(thing) not in known and _holds_hooks(thing)]
-    del dicts  # a list of them would count as one more that refers to each
-    if not found:
+    candidates: list[Any] = [hooks for hooks in dicts if id(hooks) not in known and _has_user_hook(hooks)]
+    del dicts  # the list would count as one more reference to each dict
+    if not candidates:
         return
-    found.append(OrderedDict({0: _nothing}))  # a dict that no node holds, to compare with
-    referred, tensors = _referred(found)
-    counts = [sys.getrefcount(hooks) - referred.get(id(hooks), 0) for hooks in found]
-    for hooks, count in zip(found[:-1], counts[:-1], strict=True):
+    candidates.append(OrderedDict({0: _placeholder_hook}))  # a dict that no node holds, for comparison
+    references, tensors = _references_and_tensors(candidates)
+    counts = [sys.getrefcount(hooks) - references.get(id(hooks), 0) for hooks in candidates]
+    for hooks, count in zip(candidates[:-1], counts[:-1], strict=True):
         if count > counts[-1]:
             yield hooks, tensors.get(id(hooks))
 
 
 def _ordered_dicts() -> tuple[list[OrderedDict[Any, Any]], set[int]]:
-    """Those among some hundred thousand objects, chosen without a call for each; and by their ``id`` what modules have.
+    """List all ordered dicts, and the ``id`` of every attribute value of a module.
 
-    A module's hooks are in dicts of the same form, which no node holds, and a process may have thousands of them.
+    Modules keep hooks in dicts of the same form, which no node holds; a process may have thousands of them. There may
+    be hundreds of thousands of objects, so this makes no Python call per object.
     """
-    things: list[Any] = gc.get_objects()
-    kinds = list(map(type, things))
-    # By their id: a class may be one that cannot be hashed.
+    objects: list[Any] = gc.get_objects()
+    kinds = list(map(type, objects))
+    # Classes by their id, since a class may be unhashable.
     classes = {key for key, kind in dict(zip(map(id, kinds), kinds, strict=True)).items() if issubclass(kind, Module)}
-    modules = compress(things, map(classes.__contains__, map(id, kinds)))
+    modules = compress(objects, map(classes.__contains__, map(id, kinds)))
     return (
-        list(compress(things, map(is_, kinds, repeat(OrderedDict)))),
+        list(compress(objects, map(is_, kinds, repeat(OrderedDict)))),
         {id(held) for module in modules for held in vars(module).values()},
     )
 
 
-def _holds_hooks(thing: OrderedDict[Any, Any]) -> bool:
-    """Whether this is a dict as ``register_hook`` makes it, with a hook that a person registered."""
-    if not thing or not all(type(key) is int for key in thing):
+def _has_user_hook(candidate: OrderedDict[Any, Any]) -> bool:
+    """Whether this is a dict as ``register_hook`` makes it, with a hook that the user registered."""
+    if not candidate or not all(type(key) is int for key in candidate):
         return False
-    hooks = [hook for _, hook in user_hook_entries(thing) if callable(hook)]
-    return any((found := unwrap_hook(hook)) is None or found.kind == "multi_grad_hook" for hook in hooks)
+    hooks = [hook for _, hook in user_hook_entries(candidate) if callable(hook)]
+    return any((unwrapped := unwrap_hook(hook)) is None or unwrapped.kind == "multi_grad_hook" for hook in hooks)
 
 
-def _referred(found: list[Any]) -> tuple[dict[int, int], dict[int, torch.Tensor]]:
-    """How often Python objects refer to each of the dicts, and of which tensors they are the ``_backward_hooks``."""
-    referred: dict[int, int] = dict.fromkeys(map(id, found), 0)
+def _references_and_tensors(dicts: list[Any]) -> tuple[dict[int, int], dict[int, torch.Tensor]]:
+    """Map the ``id`` of each dict to its number of referrers, and to the tensor whose ``_backward_hooks`` it is."""
+    references: dict[int, int] = dict.fromkeys(map(id, dicts), 0)
     tensors: dict[int, torch.Tensor] = {}
-    for holder in _holders(found):
-        if holder is found:
+    for holder in _referrers(dicts):
+        if holder is dicts:
             continue
         for held in gc.get_referents(holder):
-            if id(held) in referred:
-                referred[id(held)] += 1
-        if issubclass(type(holder), torch.Tensor) and id(holder._backward_hooks) in referred:
+            if id(held) in references:
+                references[id(held)] += 1
+        if issubclass(type(holder), torch.Tensor) and id(holder._backward_hooks) in references:
             tensors[id(holder._backward_hooks)] = holder
-    for thing in _local_variables():
-        if id(thing) in referred:
-            referred[id(thing)] += 1
-    return referred, tensors
+    for value in _local_variables():
+        if id(value) in references:
+            references[id(value)] += 1
+    return references, tensors
 
 
-def _holders(found: list[Any]) -> Iterator[Any]:
-    """All objects that refer to one of ``found``."""
-    if len(found) <= MANY:
-        yield from gc.get_referrers(*found)  # which compares each reference with each of them
+def _referrers(dicts: list[Any]) -> Iterator[Any]:
+    """Yield all objects that refer to one of ``dicts``."""
+    if len(dicts) <= FEW_DICTS:
+        yield from gc.get_referrers(*dicts)  # compares each reference with each dict
         return
-    wanted = set(map(id, found))
-    things = gc.get_objects()
-    for start in range(0, len(things), CHUNK):
-        chunk = things[start : start + CHUNK]
+    wanted = set(map(id, dicts))
+    objects = gc.get_objects()
+    for start in range(0, len(objects), OBJECTS_PER_CHUNK):
+        chunk = objects[start : start + OBJECTS_PER_CHUNK]
         if not wanted.isdisjoint(map(id, gc.get_referents(*chunk))):
-            yield from (thing for thing in chunk if not wanted.isdisjoint(map(id, gc.get_referents(thing))))
+            yield from (holder for holder in chunk if not wanted.isdisjoint(map(id, gc.get_referents(holder))))
 
 
 def _local_variables() -> Iterator[object]:
-    """What the functions that are running hold in variables, which the garbage collector does not look at."""
+    """Yield the local variables of running functions, whose references the garbage collector does not list."""
     for frame in [*sys._current_frames().values()]:
-        at: FrameType | None = frame
-        while at is not None:
-            if at.f_code.co_flags & inspect.CO_NEWLOCALS and at.f_globals is not globals():
-                shared = {*at.f_code.co_cellvars, *at.f_code.co_freevars}  # these it does look at
-                yield from [thing for name, thing in graph.locals_of(at).items() if name not in shared]
-            at = at.f_back
+        current: FrameType | None = frame
+        while current is not None:
+            if current.f_code.co_flags & inspect.CO_NEWLOCALS and current.f_globals is not globals():
+                cells = {*current.f_code.co_cellvars, *current.f_code.co_freevars}  # listed by the garbage collector
+                yield from [value for name, value in graph.copy_locals(current).items() if name not in cells]
+            current = current.f_back
 
 
-def _nothing() -> None:
-    """Stands for a hook."""
+def _placeholder_hook() -> None:
+    """Stands in for a hook in the dict for comparison."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.tensor_statistics import measured
+from hookviz.autograd.tensor_statistics import measure_or_defer
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.pytree import PytreeLeaf, object_row
 from hookviz.trace import TraceData
@@ -37,7 +37,7 @@ class ArgumentProbe:
         reference, version, value = self._measured.get(id(item), (None, 0, 0))
         is_known = reference is not None and reference() is item and version == fingerprint.mark[1]
         if not is_known or again or fingerprint.layout is None:
-            row = measured(item, self.trace.statistics)
+            row = measure_or_defer(item, self.trace.statistics)
             if not is_known or isinstance(row, DeferredRow) or not is_same_value(self.trace.values[value], row):
                 value = self._append(row)
             self._measured[id(item)] = (weakref.ref(item), fingerprint.mark[1], value)

@@ -43,7 +43,8 @@ class CallTracker:
         self._ran_compiled = False
         """Whether compiled code has run; hookviz cannot observe the calls in it."""
         self._models = [
-            (self.modules.name_model(model), {id(module) for module in module_tree.modules(model)}) for model in models
+            (self.modules.name_model(model), {id(module) for module in module_tree.all_modules(model)})
+            for model in models
         ]
 
     # -- a call begins and ends

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, get_args
 
 import torch
 
-from hookviz.autograd.torch_internals import INTERNALS, TESTED, Internal, Use, fits, resolve
+from hookviz.autograd.torch_internals import INTERNALS, TESTED, Internal, Use, matches_kind, resolve
 from hookviz.recorder.torch_behaviour import BEHAVIOURS, Behaviour
 from hookviz.support.messages import say
 from hookviz.support.version import VERSION
@@ -95,7 +95,7 @@ def _internal_mismatches(internal: Internal) -> Iterator[Mismatch]:
         return
     if is_attribute and not _mentions(resolved, name):
         yield Mismatch(internal.use, say("torch.missing", path=internal.path, since=internal.since, loss=loss))
-    elif not fits(internal.kind, resolved):
+    elif not matches_kind(internal.kind, resolved):
         kinds = {"kind": internal.kind, "found": type(resolved).__name__}
         yield Mismatch(internal.use, say("torch.changed", path=internal.path, **kinds, loss=loss))
 

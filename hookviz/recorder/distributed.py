@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from hookviz.autograd.tensor_statistics import measured
+from hookviz.autograd.tensor_statistics import measure_or_defer
 from hookviz.autograd.torch_internals import FSDP, FSDP_PARAM_GROUPS, FULLY_SHARD, UNSHARDED_PARAMETER
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.pass_sampler import is_outermost
@@ -66,7 +66,7 @@ class RankTracker:
                 self.calls.owners.add_stand_in(joined.holder, joined.leaf)
         return leaves
 
-    def pass_begins(self, running_pass: RunningPass) -> None:
+    def forget_values(self, running_pass: RunningPass) -> None:
         """Note the rank and the leaves of a pass that begins.
 
         Gradients that arrive in a pass which checkpointing starts inside another one are synchronised at the end of the
@@ -98,7 +98,7 @@ class RankTracker:
 
     def _log(self, joined: JoinedGradient, node: int, local: Any) -> None:
         values, pass_id = self.trace.values, self.trace.rows[-1].pass_id
-        values.append(measured(joined.after, self.trace.statistics))
+        values.append(measure_or_defer(joined.after, self.trace.statistics))
         row = StepRow(pass_id, "synchronise", node, 0, before=local, after=len(values) - 1)
         self.trace.rows.append(row._replace(synchroniser=joined.synchroniser, ranks=joined.ranks))
 

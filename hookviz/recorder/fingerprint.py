@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.tensor_statistics import address
+from hookviz.autograd.tensor_statistics import memory_address
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 Mark = tuple[int, int]
@@ -46,7 +46,7 @@ def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprin
     the engine would no longer sum into this gradient in place.
     """
     try:
-        storage = pointer = address(tensor)
+        storage = pointer = memory_address(tensor)
         offset = int(tensor.storage_offset())
         if offset and pointer:
             storage -= offset * tensor.element_size()
@@ -59,7 +59,7 @@ def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprin
 def mark_of(tensor: torch.Tensor) -> Mark:
     """Return the address of the numbers of ``tensor``, and its version."""
     try:
-        return address(tensor), tensor._version
+        return memory_address(tensor), tensor._version
     except (RuntimeError, NotImplementedError):
         return 0, 0
 

@@ -36,7 +36,9 @@ class ScaleTracker:
         """Note which nodes of a pass that begins get scaled gradients."""
         if not self._scales_by_node:
             return
-        scaled = {id(node): scale for node in snapshot.walked if (scale := self._scales_by_node.get(node)) is not None}
+        scaled = {
+            id(node): scale for node in snapshot.all_nodes if (scale := self._scales_by_node.get(node)) is not None
+        }
         if not scaled:
             return
         factors = _scale_factors(snapshot, scaled)
@@ -84,7 +86,7 @@ class ScaleTracker:
 def _scale_factors(snapshot: GraphSnapshot, scaled: dict[int, float]) -> dict[int, set[float]]:
     """Map the ``id`` of each node to the products of scales along all paths from the roots to it."""
     factors: dict[int, set[float]] = {}
-    queue = [(node, 1.0) for node in snapshot.starts]
+    queue = [(node, 1.0) for node in snapshot.root_nodes]
     while queue:
         node, factor = queue.pop()
         known = factors.setdefault(id(node), set())

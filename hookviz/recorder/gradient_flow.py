@@ -36,7 +36,11 @@ class GradientFlow:
         """The nodes with an observer in front of them, which sees their inputs."""
         self.unreadable_grads: set[int] = set()
         """The leaves whose ``.grad`` other threads write to while the pass runs, so that it cannot be read."""
-        self._leaves, self._retained, self._grads = snapshot.leaves, snapshot.tensors.retained, snapshot.tensors.grads
+        self._leaves, self._retained, self._grads = (
+            snapshot.leaves,
+            snapshot.tensors.retained,
+            snapshot.tensors.grads_before,
+        )
         self._out_edges, self._partly_observed = snapshot.out_edges, snapshot.partly_observed
         self._sent: dict[NodeOutput, list[SentGradient]] = {}
         """Place at which a gradient will arrive → the gradients that were sent there."""

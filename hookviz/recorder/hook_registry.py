@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hookviz.autograd.graph_snapshot import hook_row
+from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.graph_owners import GraphOwners
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObserver
@@ -63,7 +63,7 @@ class HookRegistry:
         unwrapped = unwrap_hook(hook)
         kind, function = (dict_observer.kind, hook) if unwrapped is None else (unwrapped.kind, unwrapped.function)
         if kind not in MODULE_HOOK_KINDS:
-            return hook_row(self.trace, self.pass_id, kind, dict_observer.node, dict_observer.output, key, function)
+            return add_hook_row(self.trace, self.pass_id, kind, dict_observer.node, dict_observer.output, key, function)
         if isinstance(dict_observer, HookListObserver):
             call = dict_observer.call
         elif unwrapped is not None and unwrapped.module is not None:

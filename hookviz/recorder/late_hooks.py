@@ -32,7 +32,7 @@ class LateHooks:
         with Uninterrupted():
             self._remember(tensor, hooks)
         for running_pass in self.passes:
-            place = running_pass.snapshot.find(tensor)
+            place = running_pass.snapshot.place_of_tensor(tensor)
             if place is not None:
                 self.registry.observe(running_pass, kind, hooks, *place)
                 running_pass.node_observers.observe_all_nodes(running_pass)
@@ -61,13 +61,13 @@ class LateHooks:
             return  # a leaf keeps its gradient anyway
         self._retaining_tensors.append(weakref.ref(tensor))
         for running_pass in self.passes:
-            running_pass.snapshot.retains(tensor)
+            running_pass.snapshot.add_retained(tensor)
 
     def mark_retained(self, snapshot: GraphSnapshot) -> None:
         """Mark in the graph of a pass that begins which tensors retain their gradients."""
         self._retaining_tensors = [reference for reference in self._retaining_tensors if reference() is not None]
         for reference in self._retaining_tensors:
-            snapshot.retains(reference())
+            snapshot.add_retained(reference())
 
     def _remember(self, tensor: torch.Tensor, hooks: Any) -> None:
         if tensor.grad_fn is None:

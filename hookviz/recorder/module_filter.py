@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from hookviz.recorder.notes import Notes
 
 Module = torch.nn.Module
-Only = str | Sequence[str] | None
+NodeFilter = str | Sequence[str] | None
 
 MAX_SUGGESTIONS = 3
 """How many names the error message suggests if a pattern matches nothing."""
 
 
-def checked_only(only: Only, models: Sequence[Module]) -> tuple[str, ...] | None:
+def checked_only(only: NodeFilter, models: Sequence[Module]) -> tuple[str, ...] | None:
     """Return ``only`` as a tuple of patterns that each match a module, or None for all modules.
 
     Raises:
@@ -49,7 +49,7 @@ def checked_only(only: Only, models: Sequence[Module]) -> tuple[str, ...] | None
 
 def _all_named_modules(model: Module) -> Iterator[tuple[str, Module]]:
     """Yield (path, module); a module that occurs in a model twice has both paths."""
-    return module_tree.named_modules(model, again=True)
+    return module_tree.named_modules(model, every_path=True)
 
 
 def _similar_names(pattern: str, paths: Sequence[str]) -> str:
@@ -64,7 +64,7 @@ class ModuleFilter:
 
     def __init__(self, models: Sequence[Module], patterns: tuple[str, ...] | None) -> None:
         self.patterns = patterns
-        everything = {id(module) for model in models for module in module_tree.modules(model)}
+        everything = {id(module) for model in models for module in module_tree.all_modules(model)}
         self.total = len(everything)
         self.modules = everything if patterns is None else set(_matching_module_ids(models, patterns))
         """``id`` of each followed module.
@@ -85,9 +85,9 @@ class ModuleFilter:
                 queue += [child for _, child in module_tree.children(holder) if id(child) not in self.modules]
 
     def _followed_parameters(self, model: Module) -> Iterator[torch.nn.Parameter]:
-        for module in module_tree.modules(model):
+        for module in module_tree.all_modules(model):
             if id(module) in self.modules:
-                yield from module_tree.parameters(module)
+                yield from module_tree.all_parameters(module)
 
     def leaf_nodes(self, nodes: Sequence[Node]) -> set[int]:
         """Return the ``id`` of each AccumulateGrad node of a followed module's parameters.

@@ -8,7 +8,7 @@ import torch
 import torch.nn.modules.module as torch_modules
 
 from hookviz.autograd import graph, module_tree
-from hookviz.autograd.graph_snapshot import hook_row
+from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.torch_internals import (
     ALWAYS_CALLED,
     GLOBAL_IS_FULL,
@@ -79,7 +79,7 @@ class ModuleRegistry:
         The model is named after the caller's variable, or after its class if there is none.
         """
         root_name = self._known_name(root) or self._free_name(
-            graph.variable_of(root, graph.caller()) or type(root).__name__
+            graph.variable_name(root, graph.caller_frame()) or type(root).__name__
         )
         for path, module in module_tree.named_modules(root):
             if self._known_name(module) is None:
@@ -121,7 +121,7 @@ class ModuleRegistry:
             holder = torch_modules if shared else self._holders[module]()
             flags = _hook_flags(holder, kind, key, shared)
             row = (kind, -1, -1, key, function)
-            self._hooks[identity] = hook_row(self.trace, pass_id, *row, module=identity[1], flags=flags)
+            self._hooks[identity] = add_hook_row(self.trace, pass_id, *row, module=identity[1], flags=flags)
         return self._hooks[identity]
 
     def renumber(self, hooks: Mapping[int, int]) -> None:

@@ -95,7 +95,7 @@ class NodeObservers:
         runs_only_torch = not (
             self._observes_all or user_code or hooked or running_pass.dict_observers or snapshot.unpack_hooks
         )
-        fronts = snapshot.summing | user_code | {numbers.get(id(node), -1) for node in snapshot.starts}
+        fronts = snapshot.summing_nodes | user_code | {numbers.get(id(node), -1) for node in snapshot.root_nodes}
         for node in snapshot.nodes:
             number = numbers[id(node)]
             if self._observes_all or number in fronts:
@@ -172,7 +172,7 @@ def _nodes_running_user_code(snapshot: GraphSnapshot) -> set[int]:
     """
     kinds = {type(node) for node in snapshot.nodes}
     python_kinds = {kind for kind in kinds if hasattr(kind, FUNCTION_OF_NODE)}
-    leaf_kinds = {kind for kind in kinds if kind.__name__ == graph.LEAVES}
+    leaf_kinds = {kind for kind in kinds if kind.__name__ == graph.LEAF_OP}
     return {
         snapshot.numbers[id(node)]
         for node in snapshot.nodes

@@ -4,7 +4,7 @@ import warnings
 from contextlib import suppress
 from typing import Any
 
-from hookviz.autograd.graph import caller
+from hookviz.autograd.graph import caller_frame
 from hookviz.autograd.torch_internals import (
     functorch_level,
     saved_tensor_hooks,
@@ -27,7 +27,7 @@ def warn_user(sentence: str) -> bool:
     A filter may turn warnings into errors, or stderr may be missing. Neither may reach the user's pass.
     """
     with suppress(Exception):
-        frame = caller()
+        frame = caller_frame()
         warnings.warn_explicit(sentence, HookvizWarning, frame.f_code.co_filename, frame.f_lineno)
         return True
     return False

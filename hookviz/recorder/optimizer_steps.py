@@ -11,7 +11,7 @@ import torch
 from torch.optim import Optimizer
 
 from hookviz.autograd import graph
-from hookviz.autograd.graph_snapshot import hook_row
+from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import profile_step
 from hookviz.recorder.exception_tracker import exception_text
@@ -108,14 +108,14 @@ class OptimizerTracker:
     def _hook(self, step: OptimizerStep) -> int:
         kind, shared, key, function, _ = step.entry or ()
         owner, flags = (-1, ("global",)) if shared else (step.number, ())
-        return hook_row(self.trace, None, kind, -1, -1, key, function, module=owner, flags=flags)
+        return add_hook_row(self.trace, None, kind, -1, -1, key, function, module=owner, flags=flags)
 
     def number(self, optimizer: Optimizer) -> int:
         """Return the number of an optimizer in the trace."""
         reference, number = self._numbers.get(id(optimizer), (None, 0))
         if reference is None or reference() is not optimizer:
             kind, number = type(optimizer).__name__, len(self.trace.optimizers)
-            name = graph.variable_of(optimizer, graph.caller()) or kind
+            name = graph.variable_name(optimizer, graph.caller_frame()) or kind
             self.trace.optimizers.append(ModuleRow(name, kind))
             self._numbers[id(optimizer)] = (weakref.ref(optimizer), number)
         return number

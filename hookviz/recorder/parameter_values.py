@@ -2,7 +2,7 @@
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.graph_tensors import has_no_memory
-from hookviz.autograd.tensor_statistics import measured
+from hookviz.autograd.tensor_statistics import measure_or_defer
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.value_rows import get_stored_rows
 from hookviz.trace.values import get_norm_nan_inf
@@ -14,13 +14,13 @@ def measure_unread_leaves(trace: TraceData, snapshot: GraphSnapshot) -> None:
     The NaN or Inf may be in the output of a model, or in the gradient of such a leaf. A leaf that was written to since
     the pass began stays unread.
     """
-    if not snapshot.tensors.unread or not _shows_nonfinite(trace, snapshot):
+    if not snapshot.tensors.unread_leaves or not _shows_nonfinite(trace, snapshot):
         return
     leaf_rows = _leaf_rows(trace, snapshot)
-    for node, (reference, version) in snapshot.tensors.unread.items():
+    for node, (reference, version) in snapshot.tensors.unread_leaves.items():
         leaf = reference()
         if leaf is not None and leaf._version == version and not has_no_memory(leaf):
-            trace.values.append(measured(leaf, wait=True))
+            trace.values.append(measure_or_defer(leaf, wait=True))
             trace.tensors[leaf_rows[node]] = trace.tensors[leaf_rows[node]]._replace(data=len(trace.values) - 1)
 
 
@@ -29,7 +29,7 @@ def _leaf_rows(trace: TraceData, snapshot: GraphSnapshot) -> dict[int, int]:
 
     Rows of the enclosing pass may stand between them, since a hook may call ``retain_grad()`` on one of its tensors.
     """
-    indices = range(snapshot.tensors.first, len(trace.tensors))
+    indices = range(snapshot.tensors.first_row, len(trace.tensors))
     rows = ((index, trace.tensors[index]) for index in indices)
     return {row.node: index for index, row in rows if row.pass_id == snapshot.pass_id and row.leaf}
 
@@ -40,7 +40,7 @@ def _shows_nonfinite(trace: TraceData, snapshot: GraphSnapshot) -> bool:
         if type(row) is not StepRow or row.pass_id != snapshot.pass_id:
             continue
         is_model_output = row.kind == "forward" and row.call >= 0 and trace.calls[row.call].parent is None
-        got_gradient = row.kind in ("accumulate", "returned") and row.node in snapshot.tensors.unread
+        got_gradient = row.kind in ("accumulate", "returned") and row.node in snapshot.tensors.unread_leaves
         if (is_model_output or got_gradient) and any(_is_nonfinite(trace, index) for index in _as_tuple(row.after)):
             return True
     return False

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd import graph
-from hookviz.autograd.graph_snapshot import GraphSnapshot, Only
+from hookviz.autograd.graph_snapshot import GraphSnapshot, NodeFilter
 from hookviz.autograd.node_numbers import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction, next_sequence_number
@@ -93,7 +93,7 @@ class PassTracker:
     def _passes_through_models(self, roots: Sequence[Any]) -> bool:
         """Return whether a pass in another thread goes through one of the given models."""
         with suppress(Exception), self.session.lock, DisableTorchFunction(), hidden_from_tools():
-            nodes = graph.walk([node for node, _ in map(graph.edge_of, roots) if node is not None])
+            nodes = graph.reachable_nodes([node for node, _ in map(graph.edge_of, roots) if node is not None])
             concerns_models = bool(self.owners.find_owners(nodes))
             graph.release(nodes)
             return concerns_models
@@ -105,13 +105,13 @@ class PassTracker:
         # Forward steps get the number of the next pass as soon as the previous pass has begun.
         running_pass.snapshot.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         running_pass.earlier_exception = self.session.exceptions.enter()
-        self.retention.pass_begins(running_pass.snapshot.pass_id)
+        self.retention.forget_values(running_pass.snapshot.pass_id)
         try:
             with DisableTorchFunction(), hidden_from_tools(), self._gc_paused_if_large(running_pass):
                 self._observe_graph(running_pass, roots, gradients, inputs)
         except graph.TooDeep:
             self.end(running_pass)
-            self.session.report_unobserved(Note.of("trace.deep", deepest=f"{graph.DEEPEST:,}"))
+            self.session.report_unobserved(Note.of("trace.deep", deepest=f"{graph.MAX_DEPTH:,}"))
             return None
         except Exception as error:
             self.end(running_pass)
@@ -134,14 +134,14 @@ class PassTracker:
         """Write the graph into the trace, install the observers, and record the seeds."""
         snapshot, observer = running_pass.snapshot, running_pass.observer
         self.session.notes.add_saved_tensor_hooks()
-        places = snapshot.take(roots, self._tensor_names(), self._followed_nodes)
-        self.module_filter.node_count, self.module_filter.observed_count = snapshot.counts
+        places = snapshot.capture(roots, self._tensor_names(), self._followed_nodes)
+        self.module_filter.node_count, self.module_filter.observed_count = snapshot.node_counts
         self.sweep()
         self.late_hooks.mark_retained(snapshot)
         observer.checks_each_gradient = len(snapshot.nodes) <= SMALL_GRAPH
         self.session.attempt(self.saved_tensors.capture, snapshot)
         self.session.attempt(self.scales.mark_pass, snapshot)
-        self.session.attempt(self.ranks.pass_begins, running_pass)
+        self.session.attempt(self.ranks.forget_values, running_pass)
         self.owners.write_owners(snapshot)
         self._observe_hooks(running_pass)
         self.session.passes.add(running_pass)
@@ -157,7 +157,7 @@ class PassTracker:
         """Put observers between the hooks of tensors, behind the nodes, and between the hooks of modules."""
         snapshot = running_pass.snapshot
         unknown = self._may_have_unknown_hooks(snapshot)
-        for hook_dict in snapshot.hooks_of_tensors(self.late_hooks.dicts, search=unknown or self.packs_saved_tensors):
+        for hook_dict in snapshot.tensor_hook_dicts(self.late_hooks.dicts, search=unknown or self.packs_saved_tensors):
             self.observers.observe(running_pass, *hook_dict)
         for hook in snapshot.unpack_hooks.values():
             self.session.notes.add_packing_hook(hook)
@@ -166,13 +166,13 @@ class PassTracker:
         self.observers.observe_modules(running_pass)
 
     @property
-    def _followed_nodes(self) -> Only | None:
+    def _followed_nodes(self) -> NodeFilter | None:
         """The function that selects the nodes to observe; None for all nodes."""
         return None if self.module_filter.patterns is None else self.owners.followed_nodes
 
     def _tensor_names(self) -> dict[str, torch.Tensor]:
         """Return name → tensor, from the given names, the modules' parameters and the caller's variables."""
-        variables = graph.variables(graph.caller())
+        variables = graph.tensor_variables(graph.caller_frame())
         # The first of two names for one tensor counts, and the first of two tensors with one name. A loop over all
         # parameters leaves a variable behind that holds the last of them: the name from the module is better.
         names = dict(self.names)
@@ -186,7 +186,7 @@ class PassTracker:
 
         That is so before the recording, in a pass that was left out, and in other threads.
         """
-        is_older = snapshot.oldest < self._first_node
+        is_older = snapshot.lowest_sequence < self._first_node
         return is_older or self.session.sampler.every > 1 or self.owners.node_owners.has_several_threads()
 
     def _cannot_eliminate_nodes(self, snapshot: GraphSnapshot) -> bool:
@@ -195,7 +195,7 @@ class PassTracker:
         That is so if not all nodes are observed, or if several run at once.
         """
         on_devices: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-        return len(snapshot.nodes) < len(snapshot.walked) or on_devices or self.ranks.is_distributed()
+        return len(snapshot.nodes) < len(snapshot.all_nodes) or on_devices or self.ranks.is_distributed()
 
     # -- a pass ends
 

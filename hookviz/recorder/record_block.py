@@ -73,7 +73,7 @@ class RecordBlock:
         self._finalizer: weakref.finalize[..., Any] | None = None
         """Ends the recording; called at the latest when the ``with`` statement is gone."""
         self._entered = False
-        frame = graph.caller()
+        frame = graph.caller_frame()
         location = frame.f_code.co_filename, frame.f_lineno
         self._unused = weakref.finalize(self, _warn_unused, *location)
 

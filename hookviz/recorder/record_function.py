@@ -8,8 +8,8 @@ from torch.backends import mha
 
 from hookviz.api.trace import Trace
 from hookviz.autograd import graph
-from hookviz.autograd.tensor_statistics import checked_statistics
-from hookviz.autograd.torch_internals import require
+from hookviz.autograd.tensor_statistics import validate_statistics
+from hookviz.autograd.torch_internals import require_internals
 from hookviz.recorder import torch_patches
 from hookviz.recorder.module_filter import checked_only
 from hookviz.recorder.pass_sampler import checked_every
@@ -98,7 +98,7 @@ def new_recording(
     Raises:
         RuntimeError, TypeError, ValueError: as ``record`` does.
     """
-    require()
+    require_internals()
     open_recording = torch_patches.own_recording()
     if (
         open_recording is not None
@@ -113,8 +113,8 @@ def new_recording(
         if not isinstance(model, torch.nn.Module):
             raise TypeError(say("error.record.type", kind=describe_type(model)))
     return Recording(
-        Trace(statistics=checked_statistics(statistics)),
-        graph.checked_names(names),
+        Trace(statistics=validate_statistics(statistics)),
+        graph.validate_names(names),
         models,
         checked_keep(keep),
         checked_only(only, models),

@@ -52,7 +52,7 @@ class Retention:
         """How many outermost module calls have ended."""
         self._warned = False
 
-    def pass_begins(self, number: int) -> None:
+    def forget_values(self, number: int) -> None:
         """Count a pass that begins. A pass inside another is dropped with that one."""
         if is_outermost():
             self._pass_numbers.append(number)

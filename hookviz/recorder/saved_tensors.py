@@ -35,7 +35,7 @@ class SavedTensors:
             for node in snapshot.nodes if len(snapshot.nodes) <= SMALL_GRAPH else ():
                 self._capture_node(snapshot, node, snapshot.numbers[id(node)])
         finally:
-            snapshot.tensors.pass_begins()
+            snapshot.tensors.forget_values()
 
     def _capture_node(self, snapshot: GraphSnapshot, node: Node, number: int) -> None:
         names = required_names(graph.op_of(node))
@@ -81,7 +81,7 @@ class SavedTensors:
         if saved.numel() > self.numbers_left:
             return None, "many"
         count = len(snapshot.trace.values)
-        value = snapshot.tensors.known(saved)
+        value = snapshot.tensors.shared_value(saved)
         # Most tensors have names and are kept already.
         self.numbers_left -= saved.numel() if len(snapshot.trace.values) > count else 0
         return value, None

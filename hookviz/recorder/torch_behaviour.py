@@ -85,9 +85,9 @@ def _hooks_know_their_node_and_pass() -> bool:
 def _nodes_are_numbered_in_order() -> bool:
     first: int = next_sequence_number()
     out = (_new_leaf() * 3).exp()
-    below = graph.walk([node for node, _ in [graph.edge_of(out)] if node is not None])
+    below = graph.reachable_nodes([node for node, _ in [graph.edge_of(out)] if node is not None])
     numbers = [node._sequence_nr() for node in below]
-    return numbers == [first + 1, first, graph.LAST] and next_sequence_number() == first + 2
+    return numbers == [first + 1, first, graph.LEAF_SEQUENCE] and next_sequence_number() == first + 2
 
 
 @_relied_on("node_hooks")

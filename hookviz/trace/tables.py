@@ -1,7 +1,7 @@
 """The tables of a trace, and the names, values and hooks that are looked up in them."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookviz.support.messages import say
 from hookviz.support.source_code import Source
@@ -77,13 +77,15 @@ class TraceTables:
             if isinstance(rows, CompactRows):
                 self.__dict__[f"_compact_{name}"] = self.__dict__.pop(name)
 
-    def __getattr__(self, name: str) -> Any:
-        """Expand compact rows when they are accessed for the first time after the recording."""
-        compact = self.__dict__.pop(f"_compact_{name}", None)
-        if compact is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        self.__dict__[name] = rows = list(compact)
-        return rows
+    if not TYPE_CHECKING:  # a type checker would take every attribute for one that exists
+
+        def __getattr__(self, name: str) -> Any:
+            """Expand compact rows when they are accessed for the first time after the recording."""
+            compact = self.__dict__.pop(f"_compact_{name}", None)
+            if compact is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            self.__dict__[name] = rows = list(compact)
+            return rows
 
     @property
     def notes(self) -> list[str]:

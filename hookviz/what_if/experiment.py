@@ -13,7 +13,7 @@ from hookviz.support.messages import join, say
 from hookviz.support.printable import describe_type
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, TraceData
-from hookviz.what_if.runs import ALL, MOST, Run, fixed_rng, run_once, subsets
+from hookviz.what_if.runs import MAX_COMBINED, MAX_HOOKS, RecordedRun, fixed_rng, run_once, subsets
 from hookviz.what_if.switches import HookId
 
 if TYPE_CHECKING:
@@ -21,89 +21,92 @@ if TYPE_CHECKING:
     from hookviz.player.several_runs import Variant
 
 Range = tuple[float, float]
-Off = frozenset[int]
-"""Which hooks are off, by their places in ``WhatIf.hooks``."""
+OffHooks = frozenset[int]
+"""The hooks that are off, as indexes into ``WhatIf.hooks``."""
 
 
 class WhatIf(Displayable):
     """The passes of one function, recorded for every combination of its hooks on and off.
 
-    ``hooks`` are those that can be switched, in the order in which they were registered; ``traces`` says for each
-    combination what happened, and ``without`` finds one. ``values`` are what the function was given. In Jupyter it
-    shows itself as a player in which each hook is a switch.
+    ``hooks`` has the hooks that can be switched, in the order of their registration; ``traces`` has the trace of each
+    combination, and ``without`` finds one of them. ``values`` has the arguments of the function. Jupyter shows it as a
+    player in which each hook is a switch.
     """
 
     def __init__(self, function: Callable[..., Any], ranges: Mapping[str, Range], values: Mapping[str, float]) -> None:
         self._function, self.ranges = function, dict(ranges)
         self.values = dict(values)
         self.notes: list[str] = []
-        """What the switches cannot show, and why, in sentences."""
-        self._signs: list[HookId] = []
-        self._runs: dict[Off, Run] = {}
-        self.before: dict[Off, Run] = {}
-        """Which hooks are off → that pass before the last change."""
-        self._signs, self._runs, self.notes = self._recorded(self.values)
+        """Sentences about what the switches cannot show, and why."""
+        self._hook_ids: list[HookId] = []
+        self._runs: dict[OffHooks, RecordedRun] = {}
+        self.before: dict[OffHooks, RecordedRun] = {}
+        """The hooks that are off → the run of that pass before the last change."""
+        self._hook_ids, self._runs, self.notes = self._record_restoring_rng(self.values)
 
     def change(self, **values: float) -> None:
-        """Record everything afresh with other ``values``, as the sliders do.
+        """Record all passes again with other ``values``, as the sliders do.
 
         Raises:
             TypeError: the function has no parameter of that name.
-            ValueError: with these values there is nothing to show; all stays as it was.
+            ValueError: nothing is recorded with these values; the earlier passes stay.
         """
         values = {name: float(value) for name, value in values.items()}
         for name in values:
             if name not in self.values:
                 raise TypeError(say("error.whatif.name", name=name, names=", ".join(self.values) or say("name.none")))
         values = {**self.values, **values}
-        recorded = self._recorded(values)
-        # Nothing is called between these lines, so no interrupt leaves half of them.
+        recorded = self._record_restoring_rng(values)
+        # No call between these lines, so that an interrupt cannot leave them half done.
         self.before = self._runs
         self.values = values
-        self._signs, self._runs, self.notes = recorded
+        self._hook_ids, self._runs, self.notes = recorded
 
-    def _recorded(self, values: Mapping[str, float]) -> tuple[list[HookId], dict[Off, Run], list[str]]:
-        """The hooks that can be switched, every pass with ``values``, and what the switches cannot show."""
-        again = fixed_rng()
+    def _record_restoring_rng(
+        self, values: Mapping[str, float]
+    ) -> tuple[list[HookId], dict[OffHooks, RecordedRun], list[str]]:
+        """As ``_record``; if that fails, restore the state of the random number generators."""
+        restore_rng = fixed_rng()
         try:
-            return self._record(values, again)
+            return self._record(values, restore_rng)
         except BaseException:
-            again()
+            restore_rng()
             raise
 
     def _record(
-        self, values: Mapping[str, float], again: Callable[[], None]
-    ) -> tuple[list[HookId], dict[Off, Run], list[str]]:
+        self, values: Mapping[str, float], restore_rng: Callable[[], None]
+    ) -> tuple[list[HookId], dict[OffHooks, RecordedRun], list[str]]:
+        """Record every pass with ``values``: the hooks that can be switched, the runs, and the notes."""
         first = run_once(self._function, values)
         if not first.trace.rows:
             nothing = say("error.whatif.nothing", error=first.error or say("error.whatif.no_pass"))
-            raise ValueError(nothing) from first.raised
+            raise ValueError(nothing) from first.exception
         known = {frozenset[HookId](): first}
-        signs: list[HookId] = []
-        # Where the pass ends in an error, there may be hooks that fire only without the one that makes it.
-        while len(found := _switchable(known.values())) > len(signs):
-            signs = found
-            known = self._runs_of(signs, known, values, again)
-        again()
+        hook_ids: list[HookId] = []
+        # If a hook makes the pass fail, other hooks may fire only without it.
+        while len(found := _switchable_hooks(known.values())) > len(hook_ids):
+            hook_ids = found
+            known = self._runs_of(hook_ids, known, values, restore_rng)
+        restore_rng()
         last = run_once(self._function, values)
-        runs = {frozenset(map(signs.index, off)): run for off, run in known.items()}
-        return signs, runs, [*_limits(len(signs)), *_doubts(first, last)]
+        runs = {frozenset(map(hook_ids.index, off)): run for off, run in known.items()}
+        return hook_ids, runs, [*_combination_limits(len(hook_ids)), *_switch_warnings(first, last)]
 
     def _runs_of(
         self,
-        signs: Sequence[HookId],
-        known: Mapping[frozenset[HookId], Run],
+        hook_ids: Sequence[HookId],
+        known: Mapping[frozenset[HookId], RecordedRun],
         values: Mapping[str, float],
-        again: Callable[[], None],
-    ) -> dict[frozenset[HookId], Run]:
-        """Every run of hooks with these signs, those that are ``known`` and the others."""
+        restore_rng: Callable[[], None],
+    ) -> dict[frozenset[HookId], RecordedRun]:
+        """Record a run for each combination of these hooks, unless it is ``known``; return all runs."""
         runs = {}
-        wanted = [frozenset(signs[place] for place in off) for off in subsets(len(signs))]
+        wanted = [frozenset(hook_ids[index] for index in off) for off in subsets(len(hook_ids))]
         done = len(known.keys() & set(wanted))
         with progress(say("progress.recording", n="{n}", total="{total}"), len(wanted), done) as tick:
             for off in wanted:
                 if off not in known:
-                    again()
+                    restore_rng()
                     runs[off] = run_once(self._function, values, off)
                     tick()
                 else:
@@ -112,30 +115,32 @@ class WhatIf(Displayable):
 
     @property
     def hooks(self) -> list[Hook]:
-        """The hooks that can be switched, in the order in which they were registered."""
-        found = {sign: (run, row) for run in reversed(self._runs.values()) for row, sign in reversed(run.hooks.items())}
-        first = (found[sign] for sign in self._signs[:MOST])  # where it is seen first
-        return [run.trace.hook(row) for run, row in first]
+        """The hooks that can be switched, in the order of their registration."""
+        found = {
+            hook_id: (run, row) for run in reversed(self._runs.values()) for row, hook_id in reversed(run.hooks.items())
+        }
+        first_seen = (found[hook_id] for hook_id in self._hook_ids[:MAX_HOOKS])
+        return [run.trace.hook(row) for run, row in first_seen]
 
     @property
-    def traces(self) -> dict[Off, Trace]:
-        """Which hooks are off, by their places in ``hooks`` → the trace of that pass."""
+    def traces(self) -> dict[OffHooks, Trace]:
+        """The hooks that are off, as indexes into ``hooks`` → the trace of that pass."""
         return {off: run.trace for off, run in self._runs.items()}
 
     def without(self, *hooks: str | int) -> Trace:
-        """The trace of the pass without ``hooks``, given by their names, or by their places in ``hooks``.
+        """Return the trace of the pass without these hooks, given by name or by index in ``hooks``.
 
-        A name stands for every hook of that name.
+        A name means every hook of that name.
 
         Raises:
             ValueError: there is no such hook, or that combination was not recorded.
         """
-        off = frozenset(index for hook in hooks for index in self._places(hook))
+        off = frozenset(index for hook in hooks for index in self._indexes(hook))
         if off not in self._runs:
-            raise ValueError(say("error.whatif.alone", count=len(self._signs)))
+            raise ValueError(say("error.whatif.alone", count=len(self._hook_ids)))
         return self._runs[off].trace
 
-    def _places(self, hook: str | int) -> Collection[int]:
+    def _indexes(self, hook: str | int) -> Collection[int]:
         known = self.hooks
         found = [i for i, other in enumerate(known) if hook in (i, other.name, other.label)]
         if not found:
@@ -144,35 +149,35 @@ class WhatIf(Displayable):
         return found
 
     def content(self) -> "Content":
-        """All that the player shows, as plain data."""
+        """Return the content of the player, as plain data."""
         from hookviz.player.several_runs import several_runs
         from hookviz.player.wording import add_notes
 
-        content = several_runs([*self._variants()], dict(zip(self._signs, self.hooks, strict=False)))
-        content["combinations"] = {",".join(map(str, sorted(off))): place for place, off in enumerate(self._runs)}
+        content = several_runs([*self._variants()], dict(zip(self._hook_ids, self.hooks, strict=False)))
+        content["combinations"] = {",".join(map(str, sorted(off))): index for index, off in enumerate(self._runs)}
         add_notes(content, self.notes)
         return content
 
     def _variants(self) -> Iterator["Variant"]:
-        """The passes as they are, and behind them those before the last change, if they have the same hooks."""
+        """Yield the passes, and then those before the last change if they have the same hooks."""
         from hookviz.player.several_runs import Variant
 
-        changed = self.before.keys() == self._runs.keys()
-        for place, (off, run) in enumerate(self._runs.items()):
-            beside = len(self._runs) + place if changed else 0 if off else None
-            yield Variant(run.trace, *self._words(off), beside, run.hooks, asks=not off)
-        for run in self.before.values() if changed else ():
+        shows_earlier = self.before.keys() == self._runs.keys()
+        for index, (off, run) in enumerate(self._runs.items()):
+            compared_with = len(self._runs) + index if shows_earlier else 0 if off else None
+            yield Variant(run.trace, *self._variant_texts(off), compared_with, run.hooks, asks=not off)
+        for run in self.before.values() if shows_earlier else ():
             yield Variant(run.trace, say("variant.before"), "", say("player.off"), None, run.hooks, shown=False)
 
-    def _words(self, off: Off) -> tuple[str, str, str]:
-        """Which variant it is, why it lacks a step of another one, and what stands on a hook that it has not."""
+    def _variant_texts(self, off: OffHooks) -> tuple[str, str, str]:
+        """The texts of a variant: its name, why it lacks a step of another one, and the label of its off hooks."""
         hooks = self.hooks
         count = Counter(hook.label for hook in hooks)
         labels = join(
             "join.list",
             (
                 hook.label if count[hook.label] == 1 else say("whatif.hook", hook=hook.label, on=hook.on)
-                for hook in (hooks[place] for place in sorted(off))
+                for hook in (hooks[index] for index in sorted(off))
             ),
         )
         if not off:
@@ -183,12 +188,12 @@ class WhatIf(Displayable):
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:g}" for name, value in self.values.items())
         summary = say("whatif.summary", hooks=len(self.hooks), passes=len(self._runs))
-        alone = say("whatif.summary.values", values=values) if values else say("whatif.summary.none")
-        return " ".join([summary if self.hooks else alone, *self.notes])
+        without_hooks = say("whatif.summary.values", values=values) if values else say("whatif.summary.none")
+        return " ".join([summary if self.hooks else without_hooks, *self.notes])
 
 
-class Sliding(WhatIf):
-    """A what-if whose values have sliders."""
+class WhatIfWithSliders(WhatIf):
+    """A ``WhatIf`` with sliders for its values."""
 
     def _ipython_display_(self, **_: Any) -> None:
         from hookviz.what_if.slider_panel import show
@@ -196,35 +201,42 @@ class Sliding(WhatIf):
         show(self)
 
 
-def _switchable(runs: Iterable[Run]) -> list[HookId]:
-    """The hooks that are seen in one of ``runs``, in the order in which the first, with every hook on, has them."""
+def _switchable_hooks(runs: Iterable[RecordedRun]) -> list[HookId]:
+    """The hooks seen in any of ``runs``, in the order of the first run, which has every hook on."""
     first, *others = runs
-    seen = {sign for run in (first, *others) for sign in run.hooks.values()}
-    return [sign for sign in dict.fromkeys(first.signs.values()) if sign in seen]
+    recorded = {hook_id for run in (first, *others) for hook_id in run.hooks.values()}
+    return [hook_id for hook_id in dict.fromkeys(first.hook_ids.values()) if hook_id in recorded]
 
 
-def _limits(count: int) -> Iterable[str]:
-    """Which combinations of so many hooks there are not."""
-    if count > MOST:
-        yield say("whatif.most", count=count, most=MOST)
-    if count > ALL:
+def _combination_limits(count: int) -> Iterable[str]:
+    """Yield sentences about the combinations of ``count`` hooks that are not recorded."""
+    if count > MAX_HOOKS:
+        yield say("whatif.most", count=count, most=MAX_HOOKS)
+    if count > MAX_COMBINED:
         yield say("whatif.alone", count=count)
 
 
-def _doubts(first: Run, last: Run) -> Iterable[str]:
-    """What is not as the switches make it seem, after two runs with every hook on."""
-    fired = {step.row.hook for step in first.trace.firings} - first.hooks.keys()
-    before = dict.fromkeys(first.trace.hook(index).label for index in sorted(i for i in fired if i is not None))
-    if before:
-        yield say("whatif.before", hooks=join("join.list", before))
-    once, twice = align([first.trace, last.trace], [first.hooks, last.hooks])
-    differ = next((i for i in range(len(once.rows)) if _seen(once, i) != _seen(twice, i)), None)
+def _switch_warnings(first: RecordedRun, last: RecordedRun) -> Iterable[str]:
+    """Yield warnings where the switches mislead, found in two runs with every hook on."""
+    outside = {step.row.hook for step in first.trace.firings} - first.hooks.keys()
+    always_on = dict.fromkeys(first.trace.hook(index).label for index in sorted(i for i in outside if i is not None))
+    if always_on:
+        yield say("whatif.before", hooks=join("join.list", always_on))
+    aligned_first, aligned_last = align([first.trace, last.trace], [first.hooks, last.hooks])
+    differ = next(
+        (
+            i
+            for i in range(len(aligned_first.rows))
+            if _step_content(aligned_first, i) != _step_content(aligned_last, i)
+        ),
+        None,
+    )
     if differ is not None:
-        yield say("whatif.differs", on=once.steps[differ].on or twice.steps[differ].on)
+        yield say("whatif.differs", on=aligned_first.steps[differ].on or aligned_last.steps[differ].on)
 
 
-def _seen(trace: TraceData, index: int) -> str:
-    """What a step shows; NaN is like NaN."""
+def _step_content(trace: TraceData, index: int) -> str:
+    """A text of all that a step shows, in which NaN equals NaN."""
     step = trace.steps[index]
     return repr((step.kind, step.before, step.after, step.effect, step.row.error, step.row.region, step.row.note))
 
@@ -232,19 +244,19 @@ def _seen(trace: TraceData, index: int) -> str:
 def whatif(run: Callable[..., Any], /, **ranges: Range) -> WhatIf:
     """Record the pass that ``run`` builds and runs, once for every combination of its hooks on and off.
 
-    ``run`` makes its tensors, registers its hooks and runs its pass; a hook is switched off by not carrying out its
-    registration, so that each trace is that of a real pass. Up to five hooks make up to 32 passes; of more, each is
-    switched off alone. Random numbers begin anew for each pass. Hooks that are registered before ``run`` stay on; what
-    ``run`` leaves registered, as on a model from outside it, is removed after each pass.
+    ``run`` makes its tensors, registers its hooks and runs its pass. To switch a hook off, its registration is skipped,
+    so that each trace is of a real pass. Up to five hooks make up to 32 passes; of more than five hooks, each is
+    switched off alone. Each pass begins with the same random state. Hooks that were registered before ``run`` stay on;
+    hooks that ``run`` leaves registered, such as on a model from outside, are removed after each pass.
 
     Args:
         run: a function whose arguments, if it has any, are numbers.
-        ranges: for each argument that is to have a slider, the smallest and the largest number. It begins at the
-            argument's default, or in the middle. ``run`` is given a float: ``int(n)`` makes a whole number of it.
+        ranges: for each argument that gets a slider, the smallest and the largest number. The slider begins at the
+            argument's default, or in the middle. ``run`` gets a float: use ``int(n)`` for a whole number.
 
     Raises:
-        TypeError: ``run`` cannot be called, has no such argument, or wants one for which there is no number.
-        ValueError: a range is no pair of numbers, the smaller one first; or ``run`` ran no module and no backward pass.
+        TypeError: ``run`` is not callable, has no such argument, or requires one for which there is no number.
+        ValueError: a range is not a pair (smaller, larger) of numbers; or ``run`` ran no module and no backward pass.
 
     >>> import torch
     >>> def run(x=3.0):
@@ -260,7 +272,7 @@ def whatif(run: Callable[..., Any], /, **ranges: Range) -> WhatIf:
     for name, given in ranges.items():
         if not _is_range(given):
             raise ValueError(say("error.whatif.range", name=name, given=repr(given)))
-    return (Sliding if ranges else WhatIf)(run, ranges, _beginning(run, ranges))
+    return (WhatIfWithSliders if ranges else WhatIf)(run, ranges, _start_values(run, ranges))
 
 
 def _is_range(given: Any) -> bool:
@@ -272,8 +284,8 @@ def _is_number(given: Any) -> bool:
     return isinstance(given, (int, float)) and math.isfinite(given)
 
 
-def _beginning(run: Callable[..., Any], ranges: Mapping[str, Range]) -> dict[str, float]:
-    """What ``run`` is given at first."""
+def _start_values(run: Callable[..., Any], ranges: Mapping[str, Range]) -> dict[str, float]:
+    """The first value of each slider."""
     parameters = inspect.signature(run).parameters
     names = ", ".join(parameters) or say("name.none")
     values: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Running one function again and again under the same circumstances, each time with other hooks switched off."""
+"""Record runs of one function from the same random state, each with other hooks switched off."""
 
 import random
 import sys
@@ -17,58 +17,58 @@ from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import Note
 from hookviz.what_if.switches import HookId, Switches
 
-ALL = 5
-"""For up to so many hooks every combination is recorded: 32 passes. For more, each hook off alone."""
-MOST = 40
-"""No more hooks than this can be switched: each is a pass to record."""
+MAX_COMBINED = 5
+"""Up to this many hooks, every combination is recorded: 32 passes. With more, each hook is switched off alone."""
+MAX_HOOKS = 40
+"""At most this many hooks can be switched: each one takes a pass to record."""
 
 
 @dataclass
-class Run:
+class RecordedRun:
     """One recorded run of the function."""
 
     trace: Trace
-    signs: Mapping[int, HookId]
-    """A hook's key in its dict → which registration it was."""
+    hook_ids: Mapping[int, HookId]
+    """A hook's key in its dict → the id of its registration."""
     error: str | None
-    """What it raised, in words."""
-    raised: Exception | None = None
-    """The exception itself where nothing was recorded; its frames hold what ran."""
+    """The exception that the function raised, as text."""
+    exception: Exception | None = None
+    """The exception itself, if nothing was recorded; otherwise None, since its frames hold the tensors of the run."""
 
     @property
     def hooks(self) -> dict[int, HookId]:
-        """The hooks in the trace (by their rows) that were registered while the function ran."""
-        return {i: self.signs[row.key] for i, row in enumerate(self.trace.hook_rows) if row.key in self.signs}
+        """Row of a hook in the trace → its id, for the hooks that were registered while the function ran."""
+        return {i: self.hook_ids[row.key] for i, row in enumerate(self.trace.hook_rows) if row.key in self.hook_ids}
 
 
-def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Collection[HookId] = ()) -> Run:
-    """Record ``function`` with the hooks in ``off`` left out. What it raises is kept as text, with the trace so far."""
+def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Collection[HookId] = ()) -> RecordedRun:
+    """Record ``function`` without the hooks in ``off``. If it raises, keep the error as text, and the trace so far."""
     recording, switches = new_recording(), Switches(off)
-    raised: Exception | None = None
-    # No ``with``: an interrupt may come between the end of its block and the first line of what ends it.
+    exception: Exception | None = None
+    # Not a ``with``: an interrupt may come between the end of its block and the first line of ``__exit__``.
     try:
         begin(recording)
         switches.replace()
         try:
             function(**given)
-        except Exception as ended:  # a hook may be what keeps the pass from failing
-            raised = ended
+        except Exception as caught:  # without some hooks the pass may fail
+            exception = caught
     finally:
         try:
-            _undo(recording, switches)
-        except KeyboardInterrupt:  # it may have come before the first line
-            _undo(recording, switches)
+            _restore_torch(recording, switches)
+        except KeyboardInterrupt:  # it may have come before the first line of ``_restore_torch``
+            _restore_torch(recording, switches)
             raise
-    trace, error = recording.trace, None if raised is None else exception_text(raised)
+    trace, error = recording.trace, None if exception is None else exception_text(exception)
     if error is not None and not any(row.kind == "exception" for row in trace.rows):
         trace.remarks.append(Note.of("whatif.raised", error=error))
-    run = Run(trace, switches.signs, error, None if trace.rows else raised)
-    raised = None  # or its frames, of which this is one, would stay until somebody collects them
+    run = RecordedRun(trace, switches.hook_ids, error, None if trace.rows else exception)
+    exception = None  # else its traceback and this frame are a reference cycle until the next garbage collection
     return run
 
 
-def _undo(recording: Recording, switches: Switches) -> None:
-    """Put back and remove what a run has left in torch; calling it twice does no harm."""
+def _restore_torch(recording: Recording, switches: Switches) -> None:
+    """Restore torch's functions and remove the hooks of a run. Calling it twice is safe."""
     with Uninterrupted():
         switches.restore()
         end(recording)
@@ -76,36 +76,37 @@ def _undo(recording: Recording, switches: Switches) -> None:
 
 
 def subsets(count: int) -> list[frozenset[int]]:
-    """Which hooks to switch off together: none first, and then everything else that is recorded.
+    """List the sets of hooks to switch off, for ``count`` hooks; the empty set first.
 
     >>> [sorted(off) for off in subsets(2)]
     [[], [0], [1], [0, 1]]
     >>> len(subsets(5)), len(subsets(6))
     (32, 7)
     """
-    most = count if count <= ALL else 1
-    return [frozenset(off) for size in range(most + 1) for off in combinations(range(min(count, MOST)), size)]
+    largest = count if count <= MAX_COMBINED else 1
+    return [frozenset(off) for size in range(largest + 1) for off in combinations(range(min(count, MAX_HOOKS)), size)]
 
 
 def fixed_rng() -> Callable[[], None]:
-    """A function that puts the random number generators back to where they are now."""
-    before = _generators()
+    """Return a function that restores the current state of the random number generators."""
+    states = _rng_states()
 
-    def again() -> None:
-        for put, state in before:
-            put(state)
+    def restore_rng() -> None:
+        for set_state, state in states:
+            set_state(state)
 
-    return again
+    return restore_rng
 
 
-def _generators() -> list[tuple[Callable[[Any], Any], Any]]:
-    found: list[tuple[Callable[[Any], Any], Any]] = [
+def _rng_states() -> list[tuple[Callable[[Any], Any], Any]]:
+    """Pairs (function that sets a state, current state) of the random number generators in use."""
+    states: list[tuple[Callable[[Any], Any], Any]] = [
         (random.setstate, random.getstate()),
         (torch.random.set_rng_state, torch.random.get_rng_state()),
     ]
     if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        found.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
+        states.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        found.append((numpy.random.set_state, numpy.random.get_state()))
-    return found
+        states.append((numpy.random.set_state, numpy.random.get_state()))
+    return states

@@ -1,4 +1,4 @@
-"""Sliders for the values that a function is given: each move records afresh."""
+"""Sliders for the arguments of a what-if's function: each move records all passes again."""
 
 import json
 import time
@@ -14,14 +14,14 @@ from hookviz.player.html_page import render_output
 from hookviz.player.widget import Player
 from hookviz.support.messages import say
 from hookviz.support.progress import ShowLine, show_progress_with
-from hookviz.what_if.experiment import Off, Range, WhatIf
-from hookviz.what_if.runs import Run
+from hookviz.what_if.experiment import OffHooks, Range, WhatIf
+from hookviz.what_if.runs import RecordedRun
 
 DRAG = 1.0
-"""Seconds: a slider that is moved again sooner is still being dragged, and compared with where that began."""
-_STEPS = 100
-_HEIGHT = 32
-"""Of a slider with its margins, in pixels, so that what is below it does not move when it appears."""
+"""Seconds: moves of a slider within this time are one drag, and all compared with the passes before it."""
+_SLIDER_STEPS = 100
+_SLIDER_HEIGHT = 32
+"""The height of a slider with its margins, in pixels, so that the output below does not move when it appears."""
 _CSS = """.jp-OutputArea-child:has(+ * .hv-again) > .jp-OutputArea-output {
   min-height: %(height)dpx;
   &:not(:has(*)), &:has(> .jupyter-widgets-disconnected) {
@@ -32,104 +32,108 @@ _CSS = """.jp-OutputArea-child:has(+ * .hv-again) > .jp-OutputArea-output {
   &.jupyter-widgets::after, &:has(> .jupyter-widgets-disconnected)::after { visibility: visible }
 }
 @keyframes hv-again { to { visibility: visible } }"""
-"""Where Jupyter has no widget to show it writes "Loading widget..." until a kernel has come, and then an error, as a
-text without an element around it; where it knows a widget whose kernel has gone it shows it, but it does nothing. Our
-sentence stands there instead: at once, or where a widget may still come, later."""
+"""Replaces what Jupyter shows instead of a widget without a kernel. It writes "Loading widget..." and then an error, as
+text without an element; or it shows the widget of a dead kernel, which does nothing. Our sentence appears in its place:
+at once, or after three seconds if a widget may still load."""
 
 
-class _Move(NamedTuple):
-    """The last move of a slider: of which, when, and the passes with which what it made is compared."""
+class _SliderMove(NamedTuple):
+    """The last move: its slider, its time, and the passes with which the new ones are compared."""
 
     slider: ipywidgets.FloatSlider | None
     at: float
-    before: dict[Off, Run]
+    before: dict[OffHooks, RecordedRun]
 
 
-def _nowhere(line: str) -> None:
-    """Show nothing."""
+def _discard_line(line: str) -> None:
+    """ShowLine nothing."""
 
 
-def sliders(whatif: WhatIf, player: Player, show: ShowLine = _nowhere) -> list[ipywidgets.FloatSlider]:
-    """One slider for each range of ``whatif``; a move records everything again and gives it to ``player``.
+def make_sliders(whatif: WhatIf, player: Player, show: ShowLine = _discard_line) -> list[ipywidgets.FloatSlider]:
+    """Make a slider for each range of ``whatif``; a move records all passes again and shows them in ``player``.
 
-    ``show`` shows how far that is, where it takes long.
+    ``show`` is called with the progress of a long recording.
     """
-    made = [_slider(name, bounds, whatif.values[name]) for name, bounds in whatif.ranges.items()]
-    last = _Move(None, 0.0, {})
+    created = [_slider(name, bounds, whatif.values[name]) for name, bounds in whatif.ranges.items()]
+    last = _SliderMove(None, 0.0, {})
 
     def moved(change: Bunch) -> None:
         nonlocal last
-        going_on = change.owner is last.slider and time.monotonic() - last.at < DRAG
+        is_same_drag = change.owner is last.slider and time.monotonic() - last.at < DRAG
         with show_progress_with(show):
             whatif.change(**{change.owner.description: change.new})
-            if going_on:
+            if is_same_drag:
                 whatif.before = last.before
             player.show(whatif.content())
-        last = _Move(change.owner, time.monotonic(), whatif.before)
+        last = _SliderMove(change.owner, time.monotonic(), whatif.before)
 
-    for slider in made:
+    for slider in created:
         slider.observe(moved, "value")
-    return made
+    return created
 
 
 def _slider(name: str, bounds: Range, value: float) -> ipywidgets.FloatSlider:
     low, high = bounds
-    step = float(f"{(high - low) / _STEPS:.1g}")
+    step = float(f"{(high - low) / _SLIDER_STEPS:.1g}")
     return ipywidgets.FloatSlider(value, min=low, max=high, step=step, description=name, readout_format=".4g")
 
 
 def show(whatif: WhatIf) -> None:
-    """Show the sliders above the player in Jupyter, where they live as long as their kernel.
+    """ShowLine the sliders above the player in Jupyter, as long as their kernel lives.
 
-    The player is one that needs no kernel, for the time after; the living one takes its place.
+    A second player, which needs no kernel, is in the output for the time after; the live player replaces it.
     """
     content = whatif.content()
     player = Player.showing(content)
     player.twin = uuid.uuid4().hex
     again = say("whatif.again")
-    line = ipywidgets.Label()  # beside the sliders, so that it moves nothing
-    moved = sliders(whatif, player, lambda text: setattr(line, "value", text))
+    line = ipywidgets.Label()  # right of the sliders, so that its text moves nothing
+    moved = make_sliders(whatif, player, lambda text: setattr(line, "value", text))
     box = ipywidgets.VBox([ipywidgets.HBox([ipywidgets.VBox(moved), line]), player])
-    view = {"version_major": 2, "version_minor": 0, "model_id": box.model_id}  # as each release of ipywidgets sends it
+    view = {
+        "version_major": 2,
+        "version_minor": 0,
+        "model_id": box.model_id,
+    }  # the format of every release of ipywidgets
     live = {"application/vnd.jupyter.widget-view+json": view, "text/html": f"<p>{again}</p>"}
-    css = _CSS % {"height": _HEIGHT * len(whatif.ranges), "again": json.dumps(again, ensure_ascii=False)}
+    css = _CSS % {"height": _SLIDER_HEIGHT * len(whatif.ranges), "again": json.dumps(again, ensure_ascii=False)}
     twin = (
         f'<div class="hv-again"><style>{css}</style><div data-twin="{player.twin}">{render_output(content)}</div></div>'
     )
     _close_earlier(box)
-    for shown in (live, {"text/html": twin, "text/plain": repr(whatif)}):
-        display(shown, raw=True)  # type: ignore[no-untyped-call]
+    for bundle in (live, {"text/html": twin, "text/plain": repr(whatif)}):
+        display(bundle, raw=True)  # type: ignore[no-untyped-call]
 
 
-_shown: dict[str, tuple[str, list[ipywidgets.Widget]]] = {}
-"""Id of a cell → its last run, and the boxes that it has shown."""
+_shown_by_cell: dict[str, tuple[str, list[ipywidgets.Widget]]] = {}
+"""Id of a cell → the id of its last run, and the boxes shown by it."""
 
 
 def _close_earlier(box: ipywidgets.Widget) -> None:
-    """Close what earlier runs of this cell have shown, since Jupyter has removed their output but keeps the widgets."""
-    message = _message()
+    """Close the widgets of earlier runs of this cell: Jupyter has removed their output but keeps the widgets."""
+    message = _execute_message()
     cell, run = message.get("metadata", {}).get("cellId"), message.get("header", {}).get("msg_id", "")
-    if cell is None:  # not every front end says which cell it runs
+    if cell is None:  # not every front end sends the id of the cell
         return
-    last, boxes = _shown.get(cell, ("", []))
-    if last != run:
+    last_run, boxes = _shown_by_cell.get(cell, ("", []))
+    if last_run != run:
         for earlier in boxes:
-            close(earlier)
+            close_widgets(earlier)
         boxes = []
-    _shown[cell] = run, [*boxes, box]
+    _shown_by_cell[cell] = run, [*boxes, box]
 
 
-def _message() -> dict[str, Any]:
-    """The message that made the kernel run this cell; an empty one outside of Jupyter."""
+def _execute_message() -> dict[str, Any]:
+    """The message that made the kernel run this cell; an empty dict outside of Jupyter."""
     kernel: Any = getattr(get_ipython(), "kernel", None)
     return dict(kernel.get_parent()) if hasattr(kernel, "get_parent") else {}
 
 
-def close(widget: ipywidgets.Widget) -> None:
-    """Close ``widget`` with all that is in it, and the models of their layouts and styles."""
+def close_widgets(widget: ipywidgets.Widget) -> None:
+    """Close ``widget`` and its children, with the models of their layouts and styles."""
     for child in getattr(widget, "children", ()):
-        close(child)
+        close_widgets(child)
     widget.close()
-    for part in (getattr(widget, name, None) for name in ("layout", "style")):
-        if isinstance(part, ipywidgets.Widget):
-            part.close()
+    for model in (getattr(widget, name, None) for name in ("layout", "style")):
+        if isinstance(model, ipywidgets.Widget):
+            model.close()

@@ -1,4 +1,4 @@
-"""Hooks that can be switched off: while a function runs, the registration of some hooks is not carried out."""
+"""Switch hooks off: while a function runs, the registration of some hooks is skipped."""
 
 import sys
 import threading
@@ -20,10 +20,10 @@ from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.source_code import describe_function
 
 HookId = tuple[Any, ...]
-"""What tells a registration from the others in the same function: how, of what, where, and the how-manieth such one."""
+"""Identifies a registration within a function: (method, description of the hook, lines of the user's code, count)."""
 
-_RUNS = f"{__package__}.runs"
-"""The module that calls the function: who called that tells nothing of a registration."""
+_RUNNER_MODULE = f"{__package__}.runs"
+"""The module that calls the function: frames above it do not belong to a registration."""
 
 _METHODS = (
     (torch.Tensor, "register_hook"),
@@ -36,7 +36,7 @@ _METHODS = (
     (torch.optim.Optimizer, "register_step_pre_hook"),
     (torch.optim.Optimizer, "register_step_post_hook"),
 )
-"""Called as (whose, hook)."""
+"""Called with (owner, hook)."""
 _FUNCTIONS = (
     (torch_modules, "register_module_forward_pre_hook"),
     (torch_modules, "register_module_forward_hook"),
@@ -46,83 +46,83 @@ _FUNCTIONS = (
     (torch_optimizer, "register_optimizer_step_pre_hook"),
     (torch_optimizer, "register_optimizer_step_post_hook"),
 )
-"""Called as (hook)."""
+"""Called with (hook)."""
 
 
 class Switches:
-    """What was registered while a function ran, and what of it was switched off."""
+    """The hooks that were registered while a function ran, and those that were switched off."""
 
     def __init__(self, off: Collection[HookId] = ()) -> None:
         self.off = off
         self.thread = threading.get_ident()
         """Only registrations of this thread go through the switches."""
-        self.signs: dict[int, HookId] = {}
-        """A handle's number, which is the hook's key in its dict → which registration it was."""
+        self.hook_ids: dict[int, HookId] = {}
+        """A handle's number, which is the hook's key in its dict → the id of the registration."""
         self._handles: list[Any] = []
-        self._count: Counter[HookId] = Counter()
-        self._groups: dict[int, tuple[Any, HookId]] = {}
-        """``id`` of what the parts of a multi-grad hook share → it and its sign."""
+        self._occurrences: Counter[HookId] = Counter()
+        self._multi_grad_ids: dict[int, tuple[Any, HookId]] = {}
+        """``id`` of the state that the parts of a multi-grad hook share → the state and the hook id."""
         self._replaced: list[tuple[Any, str, Any, Any]] = []
-        """(where, name, what stands there now, what stood there before), in the order in which they were replaced."""
+        """(owner, name, replacement, original), in the order in which they were replaced."""
 
     def replace(self) -> None:
-        """Replace torch's registration functions; to be called while recording, whose own functions come first."""
+        """Replace torch's registration functions. Call it while recording: ours then wrap those of the recording."""
         with Uninterrupted():
             for owner, name, ours in _replacements(self):
                 self._replaced.append((owner, name, ours, vars(owner)[name]))
                 setattr(owner, name, ours)
 
     def restore(self) -> None:
-        """Put torch's functions back; what user code has put in place of ours stays. Calling it twice does no harm."""
+        """Restore torch's functions, except where user code has replaced ours. Calling it twice is safe."""
         with Uninterrupted():
             while self._replaced:
                 owner, name, ours, theirs = self._replaced.pop()
                 if vars(owner).get(name) is ours:
                     setattr(owner, name, theirs)
 
-    def wants(self, hook: Any) -> bool:
-        """Whether the registration of ``hook`` can be switched: it is the user's, in our thread, while we replace."""
-        return bool(self._replaced) and threading.get_ident() == self.thread and _users(hook)
+    def can_switch(self, hook: Any) -> bool:
+        """Whether a registration can be switched: of a user's hook, in our thread, while functions are replaced."""
+        return bool(self._replaced) and threading.get_ident() == self.thread and _is_user_hook(hook)
 
-    def sign(self, how: str, hook: Any) -> HookId:
-        """Which registration this is. All parts of a multi-grad hook are one."""
-        found = unwrap_hook(hook)
-        if found is not None and id(found.state) in self._groups:
-            return self._groups[id(found.state)][1]
-        described = describe_function(hook if found is None else found.function)
-        same = (how, *described[:3], _way())
-        self._count[same] += 1
-        sign = (*same, self._count[same])
-        if found is not None:
-            self._groups[id(found.state)] = found.state, sign
-        return sign
+    def identify(self, method: str, hook: Any) -> HookId:
+        """Make the id of this registration; all parts of a multi-grad hook share one."""
+        unwrapped = unwrap_hook(hook)
+        if unwrapped is not None and id(unwrapped.state) in self._multi_grad_ids:
+            return self._multi_grad_ids[id(unwrapped.state)][1]
+        described = describe_function(hook if unwrapped is None else unwrapped.function)
+        same = (method, *described[:3], _user_lines())
+        self._occurrences[same] += 1
+        hook_id = (*same, self._occurrences[same])
+        if unwrapped is not None:
+            self._multi_grad_ids[id(unwrapped.state)] = unwrapped.state, hook_id
+        return hook_id
 
-    def registers(self, how: str, hook: Any, register: Callable[[], Any]) -> Any:
-        """Carry the registration out, or hand out a handle that holds nothing."""
-        sign = self.sign(how, hook)
-        if sign in self.off:
+    def register_unless_off(self, method: str, hook: Any, register: Callable[[], Any]) -> Any:
+        """Register the hook, or return an empty handle if the hook is off."""
+        hook_id = self.identify(method, hook)
+        if hook_id in self.off:
             return RemovableHandle(OrderedDict())
-        with Uninterrupted():  # a hook that stands on a model but not in our list would stay there
+        with Uninterrupted():  # a hook that is registered but not in our list would stay on a model
             handle = register()
-            self.signs[handle.id] = sign
+            self.hook_ids[handle.id] = hook_id
             self._handles.append(handle)
         return handle
 
     def clear(self) -> None:
-        """Remove what is still registered, as on a model from outside the function: the next run registers its own."""
+        """Remove hooks that are still registered, such as on a model from outside: the next run registers its own."""
         with Uninterrupted():
             for handle in self._handles:
                 handle.remove()
 
 
-def _way() -> tuple[tuple[str, int], ...]:
-    """The lines of the user's code that led here: a hook that registers others must not be mistaken for the function.
+def _user_lines() -> tuple[tuple[str, int], ...]:
+    """The lines of the user's code on the stack: they distinguish registrations by the function and by a hook in it.
 
-    Torch's own lines are left out, since they depend on which other hooks there are.
+    Torch's own lines are left out, since they depend on the other hooks.
     """
     lines: list[tuple[str, int]] = []
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__") != _RUNS:
+    while frame is not None and frame.f_globals.get("__name__") != _RUNNER_MODULE:
         if frame.f_globals.get("__name__", "").partition(".")[0] not in ("torch", "hookviz"):
             lines.append((frame.f_code.co_filename, frame.f_lineno))
         frame = frame.f_back
@@ -130,44 +130,49 @@ def _way() -> tuple[tuple[str, int], ...]:
 
 
 def _replacements(switches: Switches) -> Iterator[tuple[Any, str, Any]]:
+    """Yield (owner, name, replacement) for each of torch's registration functions."""
     for owners, position in ((_METHODS, 1), (_FUNCTIONS, 0)):
         for owner, name in owners:
-            yield owner, name, _seen(switches, name, vars(owner)[name], position)
+            yield owner, name, _switchable_registration(switches, name, vars(owner)[name], position)
     register = NODE_REGISTRATION._register_hook
-    yield NODE_REGISTRATION, "_register_hook", staticmethod(_seen_node(switches, register))
+    yield NODE_REGISTRATION, "_register_hook", staticmethod(_switchable_node_registration(switches, register))
 
 
-def _seen(switches: Switches, name: str, register: Callable[..., Any], position: int) -> Callable[..., Any]:
+def _switchable_registration(
+    switches: Switches, name: str, register: Callable[..., Any], position: int
+) -> Callable[..., Any]:
+    """Wrap a registration function; its argument at ``position`` is the hook."""
+
     @wraps(register)
     def registered(*given: Any, **options: Any) -> Any:
         hook = given[position] if len(given) > position else options.get("hook")
-        if not switches.wants(hook):
+        if not switches.can_switch(hook):
             return register(*given, **options)
-        return switches.registers(name, hook, lambda: register(*given, **options))
+        return switches.register_unless_off(name, hook, lambda: register(*given, **options))
 
     return registered
 
 
-def _seen_node(switches: Switches, register: Callable[..., Any]) -> Callable[..., Any]:
-    """Torch hands over the dict of a node, or None, and wants the dict back beside the handle."""
+def _switchable_node_registration(switches: Switches, register: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the registration on nodes: it takes the dict of a node, or None, and returns (dict, handle)."""
 
     def registered(hooks: Any, hook: Any) -> Any:
-        if isinstance(hook, Observer) or not switches.wants(hook):
+        if isinstance(hook, Observer) or not switches.can_switch(hook):
             return register(hooks, hook)
-        kept = hooks
+        result = hooks
 
-        def carry_out() -> Any:
-            nonlocal kept
-            kept, handle = register(hooks, hook)
+        def register_on_node() -> Any:
+            nonlocal result
+            result, handle = register(hooks, hook)
             return handle
 
-        handle = switches.registers("register_node_hook", hook, carry_out)
-        return OrderedDict() if kept is None else kept, handle
+        handle = switches.register_unless_off("register_node_hook", hook, register_on_node)
+        return OrderedDict() if result is None else result, handle
 
     return registered
 
 
-def _users(hook: Any) -> bool:
-    """Whether a person registers ``hook``, rather than torch to call the hooks of a module."""
-    found = unwrap_hook(hook)
-    return found is None or found.kind == "multi_grad_hook"
+def _is_user_hook(hook: Any) -> bool:
+    """Whether the user registers ``hook``, not torch to call the hooks of a module."""
+    unwrapped = unwrap_hook(hook)
+    return unwrapped is None or unwrapped.kind == "multi_grad_hook"

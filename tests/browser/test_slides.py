@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import note_errors, press
 from tests.requirements import need_site
-from tools.running import NOTEBOOKS
-from tools.slides import make
+from tools.notebook_runs import NOTEBOOKS
+from tools.slides import make_decks
 
 NUMBERS = ["01", "02"]
 OTHERS = sorted({path.name[:2] for path in NOTEBOOKS.glob("[0-9]*_*.ipynb")} - set(NUMBERS))
@@ -39,7 +39,7 @@ def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
     need_site()
     target = tmp_path_factory.mktemp("slides")
     numbers = [*NUMBERS, *OTHERS]
-    made = make([path for number in numbers for path in NOTEBOOKS.glob(f"{number}_*.ipynb")], target)
+    made = make_decks([path for number in numbers for path in NOTEBOOKS.glob(f"{number}_*.ipynb")], target)
     assert [page.name for page in made] == [f"{number}.html" for number in numbers]
     return target
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz.course.exercises import JUDGES, SHARED, texts
+from hookviz.course.exercises import JUDGES, SHARED_FEEDBACK, feedback_texts
 from tests.course.answers import RIGHT, WRONG
 from tests.course.answers.common import leaves_python, raises
 from tests.course.answers.lesson05 import put
@@ -53,7 +53,7 @@ def test_a_text_is_read_as_the_answers_of_the_player_are(answer: str) -> None:
 
 @pytest.mark.parametrize("exercise", [key for key, wrong in WRONG.items() if isinstance(wrong[0], int)])
 def test_no_reason_gives_the_number_away(exercise: str) -> None:
-    said = [text for key, text in texts().items() if key.startswith(exercise)]
+    said = [text for key, text in feedback_texts().items() if key.startswith(exercise)]
     assert said
     assert not any(f"{float(RIGHT[exercise]):g}" in re.findall(r"\d+", text) for text in said)
 
@@ -200,8 +200,9 @@ def test_an_unknown_exercise_lists_those_there_are() -> None:
 
 def test_every_check_text_is_reached() -> None:
     found = {f"{key}.{JUDGES[key](answer).name}" for key in WRONG for answer in [*WRONG[key], RIGHT[key]]}
-    assert set(texts()) - set(SHARED) == {name for name in found if name.rpartition(".")[2] not in SHARED}
-    assert set(SHARED) <= set(texts())
+    own = {name for name in found if name.rpartition(".")[2] not in SHARED_FEEDBACK}
+    assert set(feedback_texts()) - set(SHARED_FEEDBACK) == own
+    assert set(SHARED_FEEDBACK) <= set(feedback_texts())
 
 
 def test_a_verdict_is_escaped_in_jupyter() -> None:

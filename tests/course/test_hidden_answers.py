@@ -17,7 +17,7 @@ import pytest
 import hookviz as hv
 from tests.course.reading import read
 from tests.course.test_notebooks import FOLDER
-from tools.reading import EXPLAIN, FOLDED, is_check, is_open
+from tools.lesson_pages import EXPLAIN, FOLDED, is_check, is_open
 
 NEAR = 3
 """At least so many cells behind a question, and behind the cell that judges its answer, are read."""

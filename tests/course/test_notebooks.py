@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 from hookviz.course.exercises import JUDGES
 from hookviz.player.compression import unpack
 from tests.waiting import PATIENCE
-from tools.reading import MAP, is_open
+from tools.lesson_pages import MAP, is_open
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(FOLDER.glob("[01]*.ipynb"))

@@ -7,7 +7,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tools.reading import WIDGET, Facts, facts, is_open, readable, to_cells
+from tools.lesson_pages import WIDGET, LessonFacts, is_open, link_cells, make_page, read_facts
 
 LESSONS = sorted((Path(__file__).parents[2] / "notebooks").glob("[01]*.ipynb"))
 FIRST = """# Lesson 09 · The end
@@ -31,7 +31,7 @@ def output(**data: str) -> Any:
 
 
 def read(*cells: Any) -> Any:
-    return readable(nbformat.v4.new_notebook(cells=list(cells)), "09_the_end.ipynb")
+    return make_page(nbformat.v4.new_notebook(cells=list(cells)), "09_the_end.ipynb")
 
 
 ANCHOR = re.compile(r'<span id="cell-id=[\w-]+"></span>\n\n| id="cell-id=[\w-]+"')
@@ -44,21 +44,21 @@ def sources(notebook: Any) -> list[str]:
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_every_lesson_says_what_it_asks_how_long_it_takes_and_what_one_needs(path: Path) -> None:
-    found = facts(nbformat.read(path, as_version=4))
+    found = read_facts(nbformat.read(path, as_version=4))
     assert found.title.startswith(f"{path.stem[:2]} ") and found.question.endswith("?")
     assert 10 <= found.minutes <= 90 and found.needs
 
 
 def test_the_facts_of_a_lesson_are_read_from_its_first_cell() -> None:
     first = FIRST.replace("You need nothing else. ", "")
-    found = facts(nbformat.v4.new_notebook(cells=[prose(first)]))
-    assert found == Facts("09 The end", "What is left?", 5, "lesson 01 (`a`, b)")
+    found = read_facts(nbformat.v4.new_notebook(cells=[prose(first)]))
+    assert found == LessonFacts("09 The end", "What is left?", 5, "lesson 01 (`a`, b)")
 
 
 @pytest.mark.parametrize("missing", ["# Lesson 09", "The question", "minutes", "You need"])
 def test_a_lesson_that_lacks_one_of_them_is_refused(missing: str) -> None:
     with pytest.raises(ValueError, match="a lesson begins with its title, its question"):
-        facts(nbformat.v4.new_notebook(cells=[prose(FIRST.replace(missing, "..."))]))
+        read_facts(nbformat.v4.new_notebook(cells=[prose(FIRST.replace(missing, "..."))]))
 
 
 def test_a_question_stands_in_a_box_of_its_own() -> None:
@@ -97,18 +97,18 @@ def test_the_map_is_left_out_as_a_site_has_a_menu() -> None:
 def test_a_widget_that_would_need_its_kernel_is_left_out() -> None:
     kept = output(**{"text/html": "<b>kept</b>"})
     notebook = nbformat.v4.new_notebook(cells=[code("a", output(widget="x"), kept)], metadata={"widgets": {}})
-    made = readable(notebook, "a")
+    made = make_page(notebook, "a")
     assert made.cells[-1].outputs == [kept]
     assert "widgets" not in made.metadata and "widgets" in notebook.metadata
 
 
 def test_a_link_to_a_cell_leads_to_it() -> None:
     link = '[02, "Once more"](02_hooks.ipynb#cell-id=c05) and [`a[0]`](#cell-id=c06)'
-    assert to_cells(link) == (
+    assert link_cells(link) == (
         '<a href="02_hooks.html#cell-id=c05">02, "Once more"</a> and <a href="#cell-id=c06">`a[0]`</a>'
     )
     title, text, cell = prose("# Title"), prose("Text."), code("a")
-    made = readable(nbformat.v4.new_notebook(cells=[title, text, cell]), "09_the_end.ipynb")
+    made = make_page(nbformat.v4.new_notebook(cells=[title, text, cell]), "09_the_end.ipynb")
     anchors = [re.search('id="cell-id=(.+?)"', one.source) for one in made.cells]
     assert [one and one[1] for one in anchors] == [None, text.id, cell.id, None]
 

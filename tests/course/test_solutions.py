@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 import hookviz as hv
-from tools.lessons import NOTEBOOKS, students
+from tools.lessons import NOTEBOOKS, remove_solutions
 
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 
@@ -23,12 +23,12 @@ def test_each_lesson_has_its_solution() -> None:
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_the_lesson_is_made_from_it(path: Path) -> None:
-    assert read(NOTEBOOKS / path.name) == students(read(path)), "run: python tools/lessons.py"
+    assert read(NOTEBOOKS / path.name) == remove_solutions(read(path)), "run: python tools/lessons.py"
 
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_without_the_marked_lines_every_check_waits_for_an_answer(path: Path) -> None:
-    checks = [cell.source for cell in students(read(path)).cells if "hv.check(" in cell.source]
+    checks = [cell.source for cell in remove_solutions(read(path)).cells if "hv.check(" in cell.source]
     asked = [re.fullmatch(r'answer = None.*\nhv\.check\("(\d\d\.\d)", answer\)', source) for source in checks]
     verdicts = [hv.check(found[1], None) for found in asked if found]
     assert len(verdicts) == len(checks) > 3
@@ -41,7 +41,7 @@ def notebook_of(*sources: str) -> Any:
 
 def test_marked_lines_and_cells_that_hold_nothing_else_are_left_out() -> None:
     marked = "### BEGIN SOLUTION\nanswer = 7\n### END SOLUTION"
-    found = students(notebook_of("answer = None\n" + marked + "\ncheck(answer)", marked, "last"))
+    found = remove_solutions(notebook_of("answer = None\n" + marked + "\ncheck(answer)", marked, "last"))
     assert [cell.source for cell in found.cells] == ["answer = None\ncheck(answer)", "last"]
 
 
@@ -50,4 +50,4 @@ def test_marked_lines_and_cells_that_hold_nothing_else_are_left_out() -> None:
 )
 def test_a_solution_whose_marks_do_not_match_is_an_error(source: str) -> None:
     with pytest.raises(ValueError, match="not ended, or ended and not begun"):
-        students(notebook_of(source))
+        remove_solutions(notebook_of(source))

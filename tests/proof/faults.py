@@ -127,7 +127,7 @@ class Plain:
 
     def look(self, root: torch.Tensor) -> None:
         """Watch every node below ``root``."""
-        for node in graph.walk([root.grad_fn] if root.grad_fn else []):
+        for node in graph.reachable_nodes([root.grad_fn] if root.grad_fn else []):
             self._handles.append(node.register_prehook(partial(self._begin, type(node).__name__)))
             self._handles.append(node.register_hook(self._end))
 

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tools.running import ROOT, run
+from tools.notebook_runs import ROOT, run_cells
 
 SET_UP = """
 import torch, hookviz as hv
@@ -90,7 +90,7 @@ def outputs() -> dict[str, list[Any]]:
     """What each case wrote, all of them in one kernel, one after the other."""
     cells = [new_code_cell(SET_UP), *map(new_code_cell, CASES.values())]
     with ThreadPoolExecutor(1) as apart:  # a browser of other tests may have an event loop in this one
-        ran = apart.submit(run, nbformat.from_dict(new_notebook(cells=cells)), ROOT).result()
+        ran = apart.submit(run_cells, nbformat.from_dict(new_notebook(cells=cells)), ROOT).result()
     return dict(zip(CASES, (cell.outputs for cell in ran.cells[1:]), strict=True))
 
 

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from benchmarks import __main__ as bench
-from benchmarks import fresh
+from benchmarks import memory
 from benchmarks.cases import CASES, Case
+from benchmarks.observation import record_norms, record_pass, run_plain, run_with_empty_hooks
 from benchmarks.resnet import ResNet18
+from benchmarks.tables import read_section
 from benchmarks.timing import ratios
-from benchmarks.watches import floor, normed, plain, recorded
-from benchmarks.writing import between
 
 PAGE = Path(bench.__file__).with_name("README.md")
 SMALL = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 20)
@@ -30,7 +30,7 @@ def test_every_watch_leaves_the_gradient_of_a_plain_pass(name: str) -> None:
     case = CASES[name]()
     leaves = [case.input, *(case.run.parameters() if isinstance(case.run, torch.nn.Module) else ())]
     found = []
-    for watch in (plain, floor, recorded, normed):
+    for watch in (run_plain, run_with_empty_hooks, record_pass, record_norms):
         watch(case)
         found.append([leaf.grad for leaf in leaves if leaf.grad is not None])
     assert found[0]
@@ -39,13 +39,13 @@ def test_every_watch_leaves_the_gradient_of_a_plain_pass(name: str) -> None:
 
 
 def test_the_recorded_case_is_recorded_forward_and_backward() -> None:
-    kinds = {step.kind for step in recorded(SMALL).steps}
+    kinds = {step.kind for step in record_pass(SMALL).steps}
     assert {"call", "forward", "seed", "compute", "accumulate"} <= kinds
 
 
 def test_the_case_of_norms_is_recorded_with_norms_alone() -> None:
-    assert normed(SMALL).statistics == "norm"
-    assert [step.kind for step in normed(SMALL).steps] == [step.kind for step in recorded(SMALL).steps]
+    assert record_norms(SMALL).statistics == "norm"
+    assert [step.kind for step in record_norms(SMALL).steps] == [step.kind for step in record_pass(SMALL).steps]
 
 
 def test_a_ratio_compares_a_pass_with_a_plain_one() -> None:
@@ -54,7 +54,7 @@ def test_a_ratio_compares_a_pass_with_a_plain_one() -> None:
     def slow(case: Case) -> None:
         calls.append("slow")
         for _ in range(30):
-            plain(case)
+            run_plain(case)
 
     (found,) = ratios(SMALL, [slow], 3)
     assert len(found) == 3
@@ -64,12 +64,12 @@ def test_a_ratio_compares_a_pass_with_a_plain_one() -> None:
 
 def test_memory_is_measured_in_a_process_of_its_own() -> None:
     """In KiB: the trace of 10,000 ops takes megabytes, beside which a pass over six scalars takes next to nothing."""
-    large, small = (fresh.measured(case, "recorded") for case in ("chain", "scalars"))
+    large, small = (memory.measure_in_process(case, "recorded") for case in ("chain", "scalars"))
     assert large > 5_000 and large > 2 * small
 
 
 def test_the_page_shows_every_case_and_every_column() -> None:
-    table = between(PAGE.read_text(encoding="utf-8"), bench.START)
+    table = read_section(PAGE.read_text(encoding="utf-8"), bench.START)
     head, _, *rows = [line for line in table.splitlines() if line.startswith("|")]
     assert [cell.strip() for cell in head.strip("|").split("|")] == list(bench.HEAD)
     assert [row.split("|")[1].strip() for row in rows] == [make().name for make in CASES.values()]

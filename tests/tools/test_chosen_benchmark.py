@@ -7,37 +7,37 @@ import pytest
 import torch
 
 import hookviz as hv
-from benchmarks import chosen as bench
+from benchmarks import partial_recording as bench
 from benchmarks.cases import CASES, Case
 
 PAGE = Path(bench.__file__).with_name("README.md")
 
 
-@pytest.mark.parametrize("name", bench.PARTS)
+@pytest.mark.parametrize("name", bench.CHOSEN_MODULES)
 def test_the_chosen_modules_are_there_and_named_on_the_page(name: str) -> None:
     case = CASES[name]()
     assert isinstance(case.run, torch.nn.Module)
-    with hv.record(case.run, only=bench.PARTS[name]):
+    with hv.record(case.run, only=bench.CHOSEN_MODULES[name]):
         pass
-    assert f"| {case.name} | {', '.join(bench.PARTS[name])} |" in PAGE.read_text(encoding="utf-8")
+    assert f"| {case.name} | {', '.join(bench.CHOSEN_MODULES[name])} |" in PAGE.read_text(encoding="utf-8")
 
 
 def test_the_watch_records_a_part_only() -> None:
     case = Case("small", torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU()), torch.ones(2, 3))
-    trace = bench.chosen("1")(case)
+    trace = bench.record_part("1")(case)
     assert [row.kind for row in trace.modules] == ["ReLU"]
 
 
 def test_a_pass_that_is_left_out_is_measured_over_a_plain_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "ROUNDS", 2)
-    monkeypatch.setattr(bench, "CALLS", 10)
+    monkeypatch.setattr(bench, "MODULES", 10)
     case = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 5)
     times = iter([2.0, 3.0, 4.0, 8.0])
     watched: list[Any] = []
-    monkeypatch.setattr(bench, "seconds", lambda case, watch: watched.append(watch) or next(times))
-    assert bench.skipped(case) == [1.5, 2.0]
-    assert watched == [bench.plain] * 4
+    monkeypatch.setattr(bench, "seconds_per_pass", lambda case, watch: watched.append(watch) or next(times))
+    assert bench.skipped_pass_ratios(case) == [1.5, 2.0]
+    assert watched == [bench.run_plain] * 4
     called = iter([1.0, 3.0, 1.0, 2.0])
-    monkeypatch.setattr(bench, "_called", lambda model, x: next(called))
-    assert bench.calls() == [2.0 / 10 * 1e6, 1.0 / 10 * 1e6]
-    assert bench.spread([1.0, 2.0, 4.0]) == "**2.00** (1.00 to 4.00)"
+    monkeypatch.setattr(bench, "_time_call", lambda model, x: next(called))
+    assert bench.call_overheads() == [2.0 / 10 * 1e6, 1.0 / 10 * 1e6]
+    assert bench.format_spread([1.0, 2.0, 4.0]) == "**2.00** (1.00 to 4.00)"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import passes as bench
-from benchmarks.writing import between
+from benchmarks.tables import read_section
 
-TABLE = between(Path(bench.__file__).with_name("README.md").read_text(encoding="utf-8"), bench.START)
+TABLE = read_section(Path(bench.__file__).with_name("README.md").read_text(encoding="utf-8"), bench.START)
 TIMES, PEAKS, PLAYED = (
     [line.strip("| ").split(" | ") for line in table.splitlines() if "**" in line] for table in TABLE.split("\n\n")[:3]
 )
@@ -34,5 +34,5 @@ def test_an_action_is_measured_in_a_copy_of_this_process(monkeypatch: pytest.Mon
             memory[place] = 1
         return memory
 
-    ((spent, held),) = bench.rounds(hold)
+    ((spent, held),) = bench.measure_rounds(hold)
     assert not made and 0 <= spent < 10 and held >= 62 * 1024

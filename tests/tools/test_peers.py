@@ -16,13 +16,13 @@ import pytest
 import torch
 
 import hookviz as hv
-from benchmarks import writing
+from benchmarks import tables
 from benchmarks.cases import Case
 from benchmarks.peers import __main__ as command
-from benchmarks.peers import dot, hooked, one, runs, table
-from benchmarks.peers.tools import PEERS, PLAIN, displayed
-from benchmarks.peers.works import WORKS
-from benchmarks.writing import between, put
+from benchmarks.peers import dot, hook_visibility, measurement, runs, table
+from benchmarks.peers.tools import PEERS, PLAIN, display_texts
+from benchmarks.peers.workloads import WORKS
+from benchmarks.tables import read_section, replace_section
 
 SMALL = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 5, "linear")
 
@@ -42,8 +42,8 @@ def results() -> table.Results:
     page = {name: value for name, value in fine.items() if name != "picture"}
     none = cell(memory=[2048.0, 2048.0, 1024.0])
     every = dict.fromkeys(PEERS, fine) | {"plain": none, "torchvista": page}
-    seen = {name: cell(hooks=[dict.fromkeys(table.LOOKS, "")]) for name in PEERS}
-    seen["hookviz"]["hooks"] = [dict.fromkeys(table.LOOKS, "shown")]
+    seen = {name: cell(hooks=[dict.fromkeys(table.HOOK_COLUMNS, "")]) for name in PEERS}
+    seen["hookviz"]["hooks"] = [dict.fromkeys(table.HOOK_COLUMNS, "shown")]
     seen["torchlens"]["hooks"][0]["spot_forward"] = "data"
     fan = {"plain": cell(memory=[512.0]), "hookviz": fine, "torchlens": slow, "torchviz": deep}
     found: table.Results = json.loads(json.dumps({"mlp": every, "fan": fan, "hooks": seen}))  # no two cells are one
@@ -51,7 +51,7 @@ def results() -> table.Results:
 
 
 def row(results: table.Results, work: str, peer: str) -> list[str]:
-    (found,) = (row for row in table.rows(results) if row[:2] == [WORKS[work]().name, PEERS[peer].name])
+    (found,) = (row for row in table.make_rows(results) if row[:2] == [WORKS[work]().name, PEERS[peer].name])
     return found[2:]
 
 
@@ -62,7 +62,7 @@ def test_a_cell_is_the_median_with_its_spread(results: table.Results) -> None:
     assert row(results, "mlp", "hookviz") == [
         "**2.00** (1.00 to 3.00)",
         "**200 ms** (100 ms to 300 ms)",
-        "1.00 KB",  # always the same, so there is no spread
+        "1.00 KB",  # always the same, so there is no format_spread
         "2.00",
     ]
 
@@ -83,25 +83,25 @@ def test_a_tool_that_draws_while_it_captures_has_no_time_of_its_own_for_it(resul
 
 
 def test_every_line_of_the_table_has_every_column(results: table.Results) -> None:
-    lines = [line for line in table.full(results).splitlines() if line.startswith("| ")]
+    lines = [line for line in table.make_full_tables(results).splitlines() if line.startswith("| ")]
     counts = [line.replace("\\|", "").count("|") for line in lines]
     assert set(counts[: 2 + len(PEERS) + 3]) == {len(table.HEAD) + 1}
-    assert set(counts[2 + len(PEERS) + 3 :]) == {len(table.LOOKS) + 2}
+    assert set(counts[2 + len(PEERS) + 3 :]) == {len(table.HOOK_COLUMNS) + 2}
 
 
 def test_hooks_are_shown_kept_or_unknown(results: table.Results) -> None:
-    assert table.looks(results["hooks"]["hookviz"]) == ["shown"] * 5
-    assert table.looks(results["hooks"]["torchlens"]) == ["in its data", "no", "no", "no", "no"]
+    assert table.hook_columns(results["hooks"]["hookviz"]) == ["shown"] * 5
+    assert table.hook_columns(results["hooks"]["torchlens"]) == ["in its data", "no", "no", "no", "no"]
     failed = cell(failed={"stage": "hooks", "why": "crashes (SIGSEGV)"})
-    assert table.looks(failed) == ["crashes (SIGSEGV)", "–", "–", "–", "–"]
+    assert table.hook_columns(failed) == ["crashes (SIGSEGV)", "–", "–", "–", "–"]
 
 
 def test_the_few_lines_for_the_readme_have_the_medians(results: table.Results) -> None:
-    head, _, first, second, *_ = table.brief(results).splitlines()
+    head, _, first, second, *_ = table.make_summary(results).splitlines()
     assert head == "|  | sees of hooks | fan of 10,000 ops into one |"
     assert first == "| hookviz | 5 of 5 | 2.00, 200 ms, 1.00 KB |"
     assert second.startswith("| torchviz | 0 of 5 | 1.50, RecursionError: a / b")
-    assert table.brief(results).splitlines()[4:6] == [
+    assert table.make_summary(results).splitlines()[4:6] == [
         "| TorchLens | 1 of 5 | more than 60 s |",
         "| TorchLens (part) | 0 of 5 | – |",  # not measured
     ]
@@ -110,13 +110,15 @@ def test_the_few_lines_for_the_readme_have_the_medians(results: table.Results) -
 def test_the_pages_show_what_the_results_say() -> None:
     results = command.load()
     assert set(results) == {*WORKS, "hooks"}
-    assert between((runs.ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8"), command.START) == table.full(
+    assert read_section(
+        (runs.ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8"), command.START
+    ) == table.make_full_tables(results)
+    assert read_section((runs.ROOT / "README.md").read_text(encoding="utf-8"), command.START) == table.make_summary(
         results
     )
-    assert between((runs.ROOT / "README.md").read_text(encoding="utf-8"), command.START) == table.brief(results)
 
 
-@pytest.mark.parametrize("module", [table, writing])
+@pytest.mark.parametrize("module", [table, tables])
 def test_the_examples_in_docstrings_hold(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted and not found.failed
@@ -125,10 +127,10 @@ def test_the_examples_in_docstrings_hold(module: ModuleType) -> None:
 def test_a_table_is_written_between_its_marks_and_nowhere_else(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("a\n<!-- x -->\nold<!-- end -->\n<!-- y -->\nother<!-- end -->\n")
-    put(page, "<!-- y -->\n", "new\n")
+    replace_section(page, "<!-- y -->\n", "new\n")
     assert page.read_text() == "a\n<!-- x -->\nold<!-- end -->\n<!-- y -->\nnew\n<!-- end -->\n"
     with pytest.raises(ValueError, match=r"page\.md has no <!-- z --> with an <!-- end --> behind it"):
-        put(page, "<!-- z -->\n", "new\n")
+        replace_section(page, "<!-- z -->\n", "new\n")
 
 
 # -- the processes
@@ -151,17 +153,17 @@ def program(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     ],
 )
 def test_what_was_found_before_it_failed_is_kept(code: str, failed: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "LIMIT", 2)
+    monkeypatch.setattr(runs, "TIMEOUT", 2)
     program(monkeypatch, "print('<HTML>'); print('{\"memory\": 7}', flush=True); print(3, flush=True); " + code)
-    assert runs.measured("mlp", "hookviz", "capture") == {"memory": 7, "failed": failed}
+    assert runs.run_measurement("mlp", "hookviz", "capture") == {"memory": 7, "failed": failed}
 
 
 def test_programs_that_a_tool_has_started_end_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     there = tmp_path / "there"
     child = f"import time, pathlib\nwhile True: pathlib.Path({str(there)!r}).touch(); time.sleep(0.05)"
-    monkeypatch.setattr(runs, "LIMIT", 2)
+    monkeypatch.setattr(runs, "TIMEOUT", 2)
     program(monkeypatch, f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])")
-    runs.measured("mlp", "hookviz", "capture")
+    runs.run_measurement("mlp", "hookviz", "capture")
     assert there.exists()
     time.sleep(0.2)
     there.unlink()
@@ -179,9 +181,9 @@ def test_what_failed_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None
             return {**found, "failed": "more than 60 s"}
         return {**found, "capture": 2, **({"failed": "RecursionError"} if "picture" in stages else {})}
 
-    monkeypatch.setattr(runs, "measured", answer)
+    monkeypatch.setattr(runs, "run_measurement", answer)
     monkeypatch.setattr(runs, "ROUNDS", 3)
-    ((_, cells),) = runs.rounds(["mlp"], ["torchviz", "torchlens"])
+    ((_, cells),) = runs.run_rounds(["mlp"], ["torchviz", "torchlens"])
     assert [peer for _, peer, _ in asked][:4] == ["plain", "torchviz", "torchlens", "plain"]
     assert [stages for _, peer, stages in asked if peer == "torchviz"] == ["capture,picture", "capture", "capture"]
     assert [stages for _, peer, stages in asked if peer == "torchlens"] == ["capture,picture"]
@@ -191,7 +193,7 @@ def test_what_failed_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_fresh_process_measures_hookviz() -> None:
-    found = runs.measured("scalars", "hookviz", "capture,picture")
+    found = runs.run_measurement("scalars", "hookviz", "capture,picture")
     assert set(found) == {"memory", "capture", "seconds", "plain", "picture", "size"}
     assert found["capture"] > 1 and found["capture"] == pytest.approx(found["seconds"] / found["plain"])
     assert found["size"] > 10_000 and found["picture"] > 0
@@ -203,32 +205,32 @@ def test_a_long_pass_is_run_once_and_a_short_one_again(
 ) -> None:
     seen: list[Case] = []
     peer = replace(PLAIN, capture=seen.append, picture=lambda _: ["three", "€"])
-    monkeypatch.setattr(one, "LONG", long)
-    found = list(one.findings(peer, SMALL, ["capture", "picture"]))
+    monkeypatch.setattr(measurement, "SLOW_PASS", long)
+    found = list(measurement.measure_stages(peer, SMALL, ["capture", "picture"]))
     assert len(seen) == calls
     assert [set(part) for part in found] == [{"memory"}, {"capture", "seconds", "plain"}, {"picture", "size"}]
     assert found[-1]["size"] == 5 + 3  # bytes
-    assert len(list(one.findings(peer, SMALL, ["capture"]))) == 2
+    assert len(list(measurement.measure_stages(peer, SMALL, ["capture"]))) == 2
 
 
 # -- what is asked of hooks
 
 
 def test_hookviz_shows_the_hooks_in_order_with_their_gradients() -> None:
-    assert hooked.sees(PEERS["hookviz"]) == dict.fromkeys(table.LOOKS, "shown")
+    assert hook_visibility.find_visible_hooks(PEERS["hookviz"]) == dict.fromkeys(table.HOOK_COLUMNS, "shown")
 
 
 def test_a_tool_that_knows_of_no_hook_is_seen_not_to() -> None:
-    assert hooked.sees(PLAIN) == dict.fromkeys(table.LOOKS, "")
+    assert hook_visibility.find_visible_hooks(PLAIN) == dict.fromkeys(table.HOOK_COLUMNS, "")
 
 
 def test_the_hooks_fire_in_the_order_that_is_looked_for() -> None:
     with hv.record() as trace:
-        Case("hooks", hooked.Hooked(), torch.ones(1, 1, requires_grad=True)).root().backward()
-    assert [step.hook.name for step in trace.firings if step.hook] == list(hooked.NAMES)
+        Case("hooks", hook_visibility.HookedModule(), torch.ones(1, 1, requires_grad=True)).root().backward()
+    assert [step.hook.name for step in trace.firings if step.hook] == list(hook_visibility.NAMES)
     (fired,) = (step for step in trace.firings if step.hook and step.hook.name == "spot_tensor")
     before, _, after = fired.sentence.partition("→")
-    assert hooked.BEFORE in before and hooked.AFTER in after
+    assert hook_visibility.BEFORE in before and hook_visibility.AFTER in after
 
 
 @pytest.mark.parametrize(
@@ -236,7 +238,7 @@ def test_the_hooks_fire_in_the_order_that_is_looked_for() -> None:
     [("spot_forward spot_tensor spot_backward", "shown"), ("spot_tensor spot_forward spot_backward", ""), ("", "")],
 )
 def test_names_in_another_order_are_no_order(text: str, order: str) -> None:
-    found = hooked.where({"shown": text, "data": ""})
+    found = hook_visibility.locate_names({"shown": text, "data": ""})
     assert found["order"] == order
     assert found["spot_tensor"] == ("shown" if text else "")
 
@@ -246,7 +248,7 @@ def test_names_in_another_order_are_no_order(text: str, order: str) -> None:
 
 def test_what_is_displayed_is_all_that_a_notebook_is_sent() -> None:
     trace = PEERS["hookviz"].capture(SMALL)
-    assert displayed(trace) == [str(shown) for shown in trace._repr_mimebundle_().values()]
+    assert display_texts(trace) == [str(shown) for shown in trace._repr_mimebundle_().values()]
 
 
 def test_every_work_ends_with_the_part_that_is_saved_of_it() -> None:
@@ -285,7 +287,7 @@ def test_the_stand_in_answers_as_dot_does(tmp_path: Path) -> None:
 
 
 def test_tools_find_the_stand_in_first() -> None:
-    with runs.programs() as environment:
+    with runs.environment_with_dot() as environment:
         folder = environment["PATH"].split(os.pathsep)[0]
         assert sorted(os.listdir(folder)) == ["dot", "neato"]
 
@@ -300,9 +302,9 @@ def test_some_works_and_tools_can_be_named(monkeypatch: pytest.MonkeyPatch, caps
         wanted.append((works, peers))
         return []
 
-    monkeypatch.setattr(command, "rounds", measure)
-    monkeypatch.setattr(command, "full", lambda found: str(found))
-    monkeypatch.setattr(command, "write", lambda found: wanted.append("written"))
+    monkeypatch.setattr(command, "run_rounds", measure)
+    monkeypatch.setattr(command, "make_full_tables", lambda found: str(found))
+    monkeypatch.setattr(command, "write_tables", lambda found: wanted.append("written"))
     command.main(["mlp", "torchviz"])
     command.main([])
     assert wanted == [(["mlp"], ["torchviz"]), ([*WORKS, "hooks"], list(PEERS)), "written"]
@@ -315,12 +317,12 @@ def test_what_was_measured_of_a_part_joins_the_rest(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, results: table.Results
 ) -> None:
     monkeypatch.setattr(command, "RESULTS", tmp_path / "results.json")
-    monkeypatch.setattr(command, "write", lambda found: None)
-    monkeypatch.setattr(command, "full", lambda found: "")
+    monkeypatch.setattr(command, "write_tables", lambda found: None)
+    monkeypatch.setattr(command, "make_full_tables", lambda found: "")
     assert command.load() == {}
     command.save(results)
     again = {"torchviz": cell(capture=[9.0])}
-    monkeypatch.setattr(command, "rounds", lambda *_: [("mlp", again)])
+    monkeypatch.setattr(command, "run_rounds", lambda *_: [("mlp", again)])
     command.main(["mlp", "torchviz", "--keep"])
     results["mlp"]["torchviz"] = again["torchviz"]
     assert command.load() == results

@@ -20,7 +20,7 @@ from hookviz.support import progress
 from hookviz.support.messages import select_texts
 from hookviz.what_if import runs
 from tests.course.test_notebooks import LESSONS
-from tools.reading import facts
+from tools.lesson_pages import read_facts
 from tools.setup import NEEDED_GB, NEEDED_PYTHON
 
 ROOT = Path(__file__).parents[2]
@@ -86,15 +86,15 @@ def test_its_numbers_are_those_of_the_program() -> None:
     every = programs("test_programs.py") + programs("test_nets.py")
     for said in (
         f"Python {'.'.join(map(str, NEEDED_PYTHON))} or newer, make and {NEEDED_GB:.0f} GB of disk",
-        f"give up to {2**runs.ALL} passes",
+        f"give up to {2**runs.MAX_COMBINED} passes",
         f"{every:,} generated programs, {programs('test_nets.py'):,} of them networks",
-        f"A graph of more than {graph.DEEPEST:,} nodes in a row",
+        f"A graph of more than {graph.MAX_DEPTH:,} nodes in a row",
         f"What has more than {tensor_statistics.MAX_KEPT_NUMBERS} numbers",
         f"a graph of more than {pass_observer.SMALL_GRAPH} nodes",
         f"more than the {saved_tensors.MAX_SAVED_NUMBERS:,}th number kept",
     ):
         assert said in SAID, said
-    assert "Up to five hooks" in SAID and runs.ALL == 5
+    assert "Up to five hooks" in SAID and runs.MAX_COMBINED == 5
     assert "Runs longer than a second" in SAID and progress.DELAY == 1
     assert "within a thousandth" in SAID and grading.TOLERANCE == 1 / 1000
 
@@ -108,7 +108,7 @@ def test_the_versions_are_those_that_the_tests_run_with() -> None:
 
 def test_each_lesson_is_in_its_table() -> None:
     rows = re.findall(r"(?m)^\| \[(\d\d .+?)\]\(notebooks/(.+?)\) \|", README)
-    assert rows == [(facts(nbformat.read(path, as_version=4)).title, path.name) for path in LESSONS]
+    assert rows == [(read_facts(nbformat.read(path, as_version=4)).title, path.name) for path in LESSONS]
 
 
 def test_its_bounds_of_large_traces_are_those_of_the_code() -> None:

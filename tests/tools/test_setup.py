@@ -303,7 +303,7 @@ def test_an_environment_that_was_cut_short_is_made_anew(root: Path, pip: Callabl
     pip()
     assert run(root) == 0
     assert not (root / ".venv" / "left over").exists()
-    assert not setup.unfinished(root / ".venv").exists()
+    assert not setup.unfinished_mark(root / ".venv").exists()
 
 
 def test_an_environment_without_a_working_python_is_made_anew(root: Path, pip: Callable[..., None]) -> None:
@@ -370,7 +370,7 @@ def test_missing_node_is_said_and_is_a_failure_only_where_it_is_required(
 
 def test_an_old_node_is_said(tmp_path: Path) -> None:
     node = executable(tmp_path / "node", "#!/bin/sh\necho v16.20.0\n")
-    assert javascript.why_not_node(str(node)) == "Node is v16.20.0 and 20.19 or newer is needed"
+    assert javascript.node_problem(str(node)) == "Node is v16.20.0 and 20.19 or newer is needed"
 
 
 def test_where_npm_reaches_nothing_its_own_words_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,7 +378,7 @@ def test_where_npm_reaches_nothing_its_own_words_are_said(tmp_path: Path, monkey
     npm = executable(tmp_path / "npm", "#!/bin/sh\necho 'npm error network' >&2\nexit 1\n")
     monkeypatch.setattr(javascript, "ROOT", tmp_path)
     monkeypatch.setattr(javascript.shutil, "which", lambda name: str(npm))
-    assert javascript.why_no_tools() == "npm could not install its tools (npm error network)"
+    assert javascript.tools_problem() == "npm could not install its tools (npm error network)"
 
 
 def test_tools_are_installed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -386,7 +386,7 @@ def test_tools_are_installed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     npm = executable(tmp_path / "npm", "#!/bin/sh\nmkdir node_modules && touch node_modules/.package-lock.json\n")
     monkeypatch.setattr(javascript, "ROOT", tmp_path)
     monkeypatch.setattr(javascript.shutil, "which", lambda name: str(npm))
-    assert [javascript.why_no_tools(), javascript.why_no_tools()] == [None, None]  # mkdir would fail the second time
+    assert [javascript.tools_problem(), javascript.tools_problem()] == [None, None]  # mkdir would fail the second time
 
 
 def test_the_lockfile_names_no_registry() -> None:
@@ -395,7 +395,7 @@ def test_the_lockfile_names_no_registry() -> None:
 
 
 def test_the_types_of_the_javascript_are_made_from_those_of_the_python() -> None:
-    assert payload_types.TARGET.read_text(encoding="utf-8") == payload_types.typescript()
+    assert payload_types.TARGET.read_text(encoding="utf-8") == payload_types.write_types()
 
 
 @pytest.mark.parametrize(("node", "tests", "ended"), [(0, 0, 0), (1, 0, 1), (0, 2, 2), (1, 2, 2)])
@@ -410,10 +410,10 @@ def test_both_parts_of_the_suite_run_and_each_may_fail(
         return [sys.executable, "-c", f"raise SystemExit({tests})"]
 
     monkeypatch.setattr(suite, "JAVASCRIPT", [sys.executable, "-c", f"raise SystemExit({node})"])
-    monkeypatch.setattr(suite, "pytest", command)
+    monkeypatch.setattr(suite, "pytest_command", command)
     assert suite.main([]) == ended
     assert suite.main(["-k", "trace"]) == ended
-    assert ran == [tuple(suite.everything()), ("-k", "trace")]
+    assert ran == [tuple(suite.whole_suite_arguments()), ("-k", "trace")]
 
 
 # -- the same packages everywhere

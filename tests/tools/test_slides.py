@@ -8,8 +8,8 @@ import nbformat
 import pytest
 
 from hookviz.player.compression import pack, unpack
-from tools.cutting import ALONE, BELOW_HEADING, WORDS, slides_of
-from tools.slides import STATE, drawing, enlarged, main
+from tools.slide_cells import MAX_HEIGHT, MAX_HEIGHT_BELOW_HEADING, MAX_WORDS, make_slides
+from tools.slides import STATE, embed_drawing, enlarge_output, main
 
 LONG = "It is a long story. " * 20
 PLAYER = f'<div class="hv-output"><script class="hv-state">{pack({"steps": 3})}</script></div>'
@@ -27,7 +27,7 @@ def code(source: str, **shown: str) -> Any:
 
 def cut(*cells: Any) -> list[list[Any]]:
     """The cells of each slide after the first, which has the title."""
-    notebook = slides_of(nbformat.v4.new_notebook(cells=[prose("# Lesson 09 · End\n\n**The question?**"), *cells]))
+    notebook = make_slides(nbformat.v4.new_notebook(cells=[prose("# Lesson 09 · End\n\n**The question?**"), *cells]))
     slides: list[list[Any]] = []
     for cell in notebook.cells:
         if cell.metadata.slideshow.slide_type == "slide":
@@ -53,7 +53,7 @@ def test_a_heading_begins_a_slide_and_short_prose_is_shown_without_its_links() -
 def test_of_long_prose_the_beginning_is_shown_and_all_is_said() -> None:
     (slide,) = cut(prose(f"## One\n\n{LONG.strip()}\n\nAnd this."))
     start = shown(slide)[1]
-    assert LONG.startswith(start) and start.endswith("story.") and 20 < len(start.split()) <= WORDS
+    assert LONG.startswith(start) and start.endswith("story.") and 20 < len(start.split()) <= MAX_WORDS
     assert said(slide) == f"{LONG.strip()}\n\nAnd this."
 
 
@@ -151,7 +151,7 @@ def test_a_table_is_shown_and_nothing_of_a_lesson_is_lost() -> None:
 
 def test_the_map_of_the_course_is_neither_shown_nor_said() -> None:
     line = "[The course](README.md): **01**&nbsp;·&nbsp;[02](02_b.ipynb)"
-    notebook = slides_of(nbformat.v4.new_notebook(cells=[prose(f"# Lesson 01 · A\n\nIt is short.\n\n{line}")]))
+    notebook = make_slides(nbformat.v4.new_notebook(cells=[prose(f"# Lesson 01 · A\n\nIt is short.\n\n{line}")]))
     assert "It is short" in str(notebook.cells) and "The course" not in str(notebook.cells)
 
 
@@ -168,26 +168,26 @@ def test_a_table_that_would_not_fit_goes_on_with_its_head() -> None:
 
 
 def test_a_player_is_shown_with_larger_text() -> None:
-    (found,) = STATE.findall(enlarged({"text/html": PLAYER, "image/svg+xml": "<svg>"})["text/html"])
+    (found,) = STATE.findall(enlarge_output({"text/html": PLAYER, "image/svg+xml": "<svg>"})["text/html"])
     assert unpack(found) == {"steps": 3, "large": True}
 
 
 def test_other_outputs_stay_as_they_are() -> None:
     data = {"text/html": "<table>", "text/plain": "a"}
-    assert enlarged(data) == data
+    assert enlarge_output(data) == data
 
 
 @pytest.mark.parametrize(
     ("width", "height", "size"),
     [
         (300, 100, (600, 200)),  # not blown up: letters of 26 pixels
-        (380, 380, (BELOW_HEADING, BELOW_HEADING)),  # as high as there is room
-        (690, 690, (ALONE, ALONE)),  # letters would be smaller than 18 pixels below a heading
+        (380, 380, (MAX_HEIGHT_BELOW_HEADING, MAX_HEIGHT_BELOW_HEADING)),  # as high as there is room
+        (690, 690, (MAX_HEIGHT, MAX_HEIGHT)),  # letters would be smaller than 18 pixels below a heading
     ],
 )
 def test_a_drawing_is_as_large_as_its_letters_need(width: int, height: int, size: tuple[int, int]) -> None:
     svg = f'<svg viewBox="0.00 0.00 {width}.00 {height}.00"><text font-size="13.00">a</text></svg>'
-    made = drawing(svg)
+    made = embed_drawing(svg)
     assert made.endswith(f'width="{size[0]}" height="{size[1]}">')
     assert base64.b64encode(svg.encode()).decode() in made
 

@@ -10,9 +10,9 @@ import pytest
 from tests.browser.lab import write_notebook
 from tests.course.reading import headings
 from tests.course.test_notebooks import CUDA, MEGABYTES, USUAL
-from tools.reading import facts
-from tools.running import NOTEBOOKS, run_all
-from tools.website import SOURCE, is_lesson, linked, overview
+from tools.lesson_pages import read_facts
+from tools.notebook_runs import NOTEBOOKS, run_all
+from tools.website import SOURCE, is_lesson, link_lessons, write_overview
 
 LESSONS = {path.name[:2]: nbformat.read(path, as_version=4) for path in sorted(NOTEBOOKS.glob("[0-9]*_*.ipynb"))}
 NAMES = {path.name[:2]: path.name for path in NOTEBOOKS.glob("[0-9]*_*.ipynb")}
@@ -28,7 +28,7 @@ def prose(notebook: Any) -> str:
 
 def test_the_map_has_a_card_for_each_lesson_and_the_menu_leads_to_every_page() -> None:
     beside = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Not a lesson")])
-    made = overview({Path(NAMES["01"]): LESSONS["01"], Path("what_articles_say.ipynb"): beside})
+    made = write_overview({Path(NAMES["01"]): LESSONS["01"], Path("what_articles_say.ipynb"): beside})
     assert "**[01 The graph](notebooks/01_the_graph.ipynb)**\n\nWhen `e.backward()` runs" in made
     assert "*30 minutes. You need to know what a derivative is.*" in made
     assert made.count(":::{container} lesson\n") == 1
@@ -44,7 +44,7 @@ def test_the_map_has_a_card_for_each_lesson_and_the_menu_leads_to_every_page() -
 
 def test_a_page_links_to_the_lessons_that_are_there_and_not_from_its_headings() -> None:
     text = "## Lesson 01\nIn lesson 01 and lesson 99. (lesson 02)"
-    assert linked(text, {"01": "01_a.ipynb", "02": "02_b.ipynb"}) == (
+    assert link_lessons(text, {"01": "01_a.ipynb", "02": "02_b.ipynb"}) == (
         "## Lesson 01\nIn [lesson 01](notebooks/01_a.ipynb) and lesson 99. ([lesson 02](notebooks/02_b.ipynb))"
     )
 
@@ -85,7 +85,7 @@ def test_a_notebook_runs_again_only_if_something_has_changed(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("number", LESSONS)
 def test_each_lesson_has_its_part_with_its_title_and_time(number: str) -> None:
-    part, told = GUIDE[number], facts(LESSONS[number])
+    part, told = GUIDE[number], read_facts(LESSONS[number])
     assert part.startswith(f"{told.title[3:]}\n")
     assert f"\n*{told.minutes} minutes.*\n" in part
     assert [part.count(f"- **{word}") for word in ("Ask", "Expect", "Show")] == [1, 1, 1]
@@ -105,7 +105,7 @@ def test_what_a_part_speaks_of_is_in_its_lesson(number: str) -> None:
 
 def test_the_guide_tells_what_time_and_memory_the_lessons_take() -> None:
     guide = " ".join((SOURCE / "lecturer.md").read_text().split())
-    minutes = [facts(lesson).minutes for lesson in LESSONS.values()]
+    minutes = [read_facts(lesson).minutes for lesson in LESSONS.values()]
     assert f"Each lesson takes from {min(minutes)} to {max(minutes)} minutes" in guide
     more = " and ".join(MEGABYTES)
     assert f"count {USUAL} MB of memory, and {max(MEGABYTES.values())} MB in lessons {more}" in guide

@@ -57,13 +57,13 @@ def test_drawing_a_tensor_without_history_says_how_it_gets_one(make: Callable[[]
 
 
 def test_drawing_too_deep_a_graph_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.autograd.graph.DEEPEST", 3)
+    monkeypatch.setattr("hookviz.autograd.graph.MAX_DEPTH", 3)
     with pytest.raises(ValueError, match="more than 3 nodes in a row"):
         hv.draw(leaf(1.0) + 1 + 1 + 1 + 1)
 
 
 def test_listing_the_hooks_of_too_deep_a_graph_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.autograd.graph.DEEPEST", 3)
+    monkeypatch.setattr("hookviz.autograd.graph.MAX_DEPTH", 3)
     with pytest.raises(ValueError, match="more than 3 nodes in a row"):
         hv.hooks(leaf(1.0) + 1 + 1 + 1 + 1)
 

@@ -18,7 +18,7 @@ from scenes import c_hook, leaf, silent
 from torch import nn
 
 import hookviz as hv
-from hookviz.hook_listing.unreachable_hooks import MANY
+from hookviz.hook_listing.unreachable_hooks import FEW_DICTS
 from hookviz.recorder.hook_dicts import CENSUS_KINDS
 from hookviz.support.messages import select_texts
 from hookviz.trace import HOOK_KINDS
@@ -438,7 +438,7 @@ def test_a_hook_on_a_tensor_that_is_gone_is_named_until_its_graph_is_gone() -> N
     assert "lost_with_h" not in str(hv.hooks(x * 3))
 
 
-@pytest.mark.parametrize("others", [0, 3 * MANY])
+@pytest.mark.parametrize("others", [0, 3 * FEW_DICTS])
 def test_hooks_on_other_graphs_and_on_modules_hide_none_and_are_not_listed(others: int) -> None:
     tensors = [leaf(2.0) * 3 for _ in range(others)]
     for tensor in tensors:

@@ -157,7 +157,7 @@ class Steps(nn.Module):
 
 
 def test_no_tensor_on_a_device_stays_in_a_trace_that_keeps_the_last_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensor_statistics, "is_deferred", lambda tensor: True)
+    monkeypatch.setattr(tensor_statistics, "reading_waits", lambda tensor: True)
     net = Steps()
     with hv.record(net, keep=2) as trace:
         for _ in range(9):
@@ -170,7 +170,7 @@ def test_a_device_that_does_not_answer_hides_no_error_of_the_users(monkeypatch: 
     def fails(values: Any, start: int) -> None:
         raise RuntimeError("device-side assert triggered")
 
-    monkeypatch.setattr(tensor_statistics, "is_deferred", lambda tensor: True)
+    monkeypatch.setattr(tensor_statistics, "reading_waits", lambda tensor: True)
     monkeypatch.setattr(tensor_statistics, "fetch_all", fails)
     x = leaf(2.0)
     x.register_hook(lambda grad: [][1])
@@ -222,7 +222,7 @@ def test_a_compiled_model_is_recorded_without_a_warning() -> None:
 
 
 def test_a_note_on_every_pass_is_there_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "DEEPEST", 5)
+    monkeypatch.setattr(graph, "MAX_DEPTH", 5)
     with warnings.catch_warnings(action="ignore"), hv.record(keep=1) as trace:
         for _ in range(9):
             sum((leaf(1.0) for _ in range(9)), torch.zeros(())).backward()

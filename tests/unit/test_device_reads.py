@@ -12,7 +12,7 @@ from torch import nn
 
 from hookviz import Trace, Value, record
 from hookviz.autograd import tensor_statistics
-from hookviz.autograd.tensor_statistics import fetch_pending, measure, measured
+from hookviz.autograd.tensor_statistics import fetch_pending, measure, measure_or_defer
 from hookviz.storage.files import encode_trace
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS, DeferredRow
 from tests.scenes import hook_everything, leaf, scene
@@ -26,7 +26,7 @@ def device(patch: pytest.MonkeyPatch, *, there: bool = True) -> Iterator[Counter
     """All tensors count as being on a device, or none; what reads one of them is counted."""
     read: Counter[str] = Counter()
     with patch.context() as inside:
-        inside.setattr(tensor_statistics, "is_deferred", lambda tensor: there)
+        inside.setattr(tensor_statistics, "reading_waits", lambda tensor: there)
         for name in READINGS:
             inside.setattr(torch.Tensor, name, counting(read, name, getattr(torch.Tensor, name)))
         yield read
@@ -144,7 +144,11 @@ TENSORS = {
 def test_every_kind_of_tensor_has_the_same_value_later(tensor: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = measure(tensor)
     with device(monkeypatch):
-        values = [measured(tensor), measured(torch.zeros(MAX_KEPT_NUMBERS + 1)), measured(tensor)]
+        values = [
+            measure_or_defer(tensor),
+            measure_or_defer(torch.zeros(MAX_KEPT_NUMBERS + 1)),
+            measure_or_defer(tensor),
+        ]
         assert nearly(tuple(values[2]), expected)  # whoever cannot wait until the end may look before
         fetch_pending(values, 0)
     assert repr(values[0]) == repr(values[2]) and nearly(values[0], expected)
@@ -154,7 +158,7 @@ def test_every_kind_of_tensor_has_the_same_value_later(tensor: torch.Tensor, mon
 def test_a_value_is_of_the_moment_at_which_it_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     few, many = torch.ones(3), torch.ones(300)
     with device(monkeypatch):
-        values = [measured(few), measured(many)]
+        values = [measure_or_defer(few), measure_or_defer(many)]
         few.zero_()
         many.zero_()
         fetch_pending(values, 0)

@@ -21,13 +21,13 @@ def test_a_walk_finds_each_node_once() -> None:
     x = leaf(2.0)
     y = x * x
     z = y * y + y
-    names = [graph.op_of(node) for node in graph.walk([z.grad_fn])]
+    names = [graph.op_of(node) for node in graph.reachable_nodes([z.grad_fn])]
     assert names == ["AddBackward0", "MulBackward0", "MulBackward0", "AccumulateGrad"]
 
 
 def test_a_walk_goes_in_the_order_of_the_engine() -> None:
     tensors = scene()
-    first = graph.walk([tensors.e.grad_fn])
+    first = graph.reachable_nodes([tensors.e.grad_fn])
     assert first[0] is tensors.e.grad_fn
     assert first[1] is accumulator(tensors.d)
     assert first[2] is tensors.c.grad_fn
@@ -36,7 +36,7 @@ def test_a_walk_goes_in_the_order_of_the_engine() -> None:
 
 def test_a_walk_from_several_roots_finds_what_is_below_any_of_them() -> None:
     one, other = scene(), scene()
-    assert len(graph.walk([one.e.grad_fn, other.e.grad_fn, one.c.grad_fn])) == 10
+    assert len(graph.reachable_nodes([one.e.grad_fn, other.e.grad_fn, one.c.grad_fn])) == 10
 
 
 def test_a_walk_needs_no_recursion() -> None:
@@ -44,7 +44,7 @@ def test_a_walk_needs_no_recursion() -> None:
     y = x
     for _ in range(sys.getrecursionlimit() * 2):
         y = y + 1
-    nodes = graph.walk([y.grad_fn])
+    nodes = graph.reachable_nodes([y.grad_fn])
     assert len(nodes) == sys.getrecursionlimit() * 2 + 1
     graph.release(nodes)
     assert nodes == []
@@ -52,22 +52,22 @@ def test_a_walk_needs_no_recursion() -> None:
 
 @pytest.mark.parametrize(("length", "deep"), [(19, False), (20, True)])
 def test_a_walk_stops_where_a_graph_is_too_deep(length: int, deep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "DEEPEST", 20)
+    monkeypatch.setattr(graph, "MAX_DEPTH", 20)
     x = leaf(1.0)
     y = x
     for _ in range(length):
         y = y + 1
     if deep:
         with pytest.raises(graph.TooDeep):
-            graph.walk([y.grad_fn])
+            graph.reachable_nodes([y.grad_fn])
     else:
-        assert len(graph.walk([y.grad_fn])) == 20
+        assert len(graph.reachable_nodes([y.grad_fn])) == 20
 
 
 def test_a_wide_graph_is_not_a_deep_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "DEEPEST", 20)
+    monkeypatch.setattr(graph, "MAX_DEPTH", 20)
     x = leaf(1.0)
-    assert len(graph.walk([torch.stack([x * i for i in range(100)]).grad_fn])) == 102
+    assert len(graph.reachable_nodes([torch.stack([x * i for i in range(100)]).grad_fn])) == 102
 
 
 def test_the_edge_of_a_tensor_is_where_its_gradient_goes() -> None:
@@ -109,7 +109,7 @@ def test_a_leaf_keeps_its_number_though_torch_makes_its_node_anew() -> None:
 
 def pairs(numbering: NodeNumbers, root: torch.Tensor) -> list[tuple[str, int]]:
     seen = GraphSnapshot(numbering.trace, numbering)
-    seen.take([root], {})
+    seen.capture([root], {})
     found = [(graph.op_of(node), seen.numbers[id(node)]) for node in seen.nodes]
     seen.release()
     return found
@@ -190,7 +190,7 @@ everywhere = torch.ones(1)
 
 
 def names_here(**_: Any) -> dict[str, torch.Tensor]:
-    return graph.variables(sys._getframe(1))
+    return graph.tensor_variables(sys._getframe(1))
 
 
 def test_names_are_those_of_the_frame_and_then_of_its_globals() -> None:
@@ -237,7 +237,7 @@ def test_parameters_are_named_by_their_path() -> None:
 def test_looking_at_a_frame_keeps_no_tensor_alive() -> None:
     def inner() -> weakref.ref[torch.Tensor]:
         local = torch.ones(1)
-        assert "local" in graph.variables(sys._getframe())
+        assert "local" in graph.tensor_variables(sys._getframe())
         gone = weakref.ref(local)
         del local
         assert gone() is None
@@ -249,7 +249,7 @@ def test_looking_at_a_frame_keeps_no_tensor_alive() -> None:
 def test_the_caller_is_the_code_that_a_person_wrote() -> None:
     frames = []
     x = leaf(2.0)
-    x.register_hook(lambda grad: frames.append(graph.caller()) and None)
+    x.register_hook(lambda grad: frames.append(graph.caller_frame()) and None)
     (x * 2).backward()
     assert frames[0].f_code.co_filename == __file__
 
@@ -260,7 +260,7 @@ def test_the_caller_is_the_code_that_a_person_wrote() -> None:
 @pytest.mark.parametrize("name", ["loss", "损失", "a b", "<b>", 'say "hi"', "\\", "1", "a" * 200])
 def test_any_text_may_be_a_name(name: str) -> None:
     x = torch.ones(1)
-    assert graph.checked_names({name: x}) == {name: x}
+    assert graph.validate_names({name: x}) == {name: x}
 
 
 @pytest.mark.parametrize(("thing", "words"), [([], "a list"), (1, "an int"), (None, "a NoneType"), ("", "a str")])
@@ -270,7 +270,7 @@ def test_a_kind_is_told_with_its_article(thing: object, words: str) -> None:
 
 def test_asking_for_a_variables_name_keeps_nothing_of_the_caller_alive() -> None:
     thing = torch.nn.Linear(1, 1)
-    assert graph.variable_of(thing, graph.caller()) == "thing"
+    assert graph.variable_name(thing, graph.caller_frame()) == "thing"
     alive = weakref.ref(thing)
     del thing
     gc.collect()

@@ -204,7 +204,7 @@ class Switched(Work):
 
     def shown(self) -> list[int]:
         """What ``change`` changes."""
-        return [id(found) for found in (self.both.values, self.both._signs, self.both._runs, self.both.notes)]
+        return [id(found) for found in (self.both.values, self.both._hook_ids, self.both._runs, self.both.notes)]
 
 
 @pytest.mark.parametrize(("within", "points"), [("", POINTS // 8), ("what_if", POINTS // 2)], ids=["all", "switches"])

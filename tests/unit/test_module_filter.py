@@ -201,17 +201,17 @@ def test_nothing_outside_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     from hookviz.recorder import argument_probe, gradient_probe
 
     read: list[Any] = []
-    measured, append = argument_probe.measured, gradient_probe.append_value
+    measure_or_defer, append = argument_probe.measure_or_defer, gradient_probe.append_value
 
     def in_call(tensor: Any, *which: Any) -> Any:
         read.append(tensor.shape)
-        return measured(tensor, *which)
+        return measure_or_defer(tensor, *which)
 
     def in_pass(rows: list[Any], tensor: Any, which: Any) -> int:
         read.append(tensor.shape)
         return append(rows, tensor, which)
 
-    monkeypatch.setattr(argument_probe, "measured", in_call)
+    monkeypatch.setattr(argument_probe, "measure_or_defer", in_call)
     monkeypatch.setattr(gradient_probe, "append_value", in_pass)
     recorded("layers.2.*")
     chosen = len(read)

@@ -311,7 +311,7 @@ def test_an_empty_trace_makes_no_widget() -> None:
 
 
 def test_a_trace_of_which_nothing_was_observed_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.autograd.graph.DEEPEST", 3)
+    monkeypatch.setattr("hookviz.autograd.graph.MAX_DEPTH", 3)
     x = leaf(1.0)
     y = (x + 1 + 1 + 1 + 1).sin()
     with pytest.warns(hv.HookvizWarning), hv.record() as trace:

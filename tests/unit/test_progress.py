@@ -13,7 +13,7 @@ from hookviz.player.widget import Player
 from hookviz.support import progress as room
 from hookviz.support.progress import progress, show_progress_with
 from hookviz.what_if import whatif
-from hookviz.what_if.slider_panel import sliders
+from hookviz.what_if.slider_panel import make_sliders
 from tests.unit.test_whatif import a_to_e
 from tests.waiting import PATIENCE
 
@@ -140,7 +140,7 @@ def test_of_what_is_small_nothing_is_shown(at_once: None, tmp_path: Path) -> Non
 
 def test_a_slider_shows_it_beside_itself(at_once: None) -> None:
     both, lines = whatif(a_to_e, a=(-3, 3)), list[str]()
-    (slider,) = sliders(both, Player.showing(both.content()), lines.append)
+    (slider,) = make_sliders(both, Player.showing(both.content()), lines.append)
     slider.value = 1.5
     assert counted(lines)[:15] == COUNTED[:15]
     assert counted(lines)[15:] == [f"Preparing the player: {n} of 32" for n in range(1, 33)]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hookviz import Trace, record
-from hookviz.autograd.tensor_statistics import _MANY, measure
+from hookviz.autograd.tensor_statistics import _COUNT_PACKED, measure
 from hookviz.recorder import gradient_probe, pass_observer
 from hookviz.recorder.fingerprint import fingerprint_of
 
@@ -127,11 +127,11 @@ def test_a_view_that_negates_is_not_taken_for_the_other() -> None:
 @pytest.mark.parametrize("extra", [-1, 0, 1, 255 * 8 - 1, 255 * 8])
 @pytest.mark.parametrize("every", [1, 2, 7])
 def test_zeros_are_counted_exactly_however_many_there_are(extra: int, every: int) -> None:
-    tensor = torch.ones(_MANY + extra)
+    tensor = torch.ones(_COUNT_PACKED + extra)
     tensor[::every] = 0
     tensor[-1] = -0.0
     assert measure(tensor)[4][6] == int((tensor == 0).sum())
-    assert measure(torch.ones(_MANY + extra) * torch.tensor(-1.0))[4][6] == 0
+    assert measure(torch.ones(_COUNT_PACKED + extra) * torch.tensor(-1.0))[4][6] == 0
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))

@@ -215,7 +215,7 @@ def wide_graph() -> tuple[torch.Tensor, list[Any]]:
     p, q = x * y, x + y
     r = p * q
     s = (r.exp() + p).sin() * q
-    return s, graph.walk([s.grad_fn])
+    return s, graph.reachable_nodes([s.grad_fn])
 
 
 def test_nodes_compute_in_the_order_in_which_the_engine_runs_them() -> None:
@@ -914,7 +914,7 @@ def chain(length: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def test_a_graph_that_is_too_deep_runs_unobserved_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "DEEPEST", 20)
+    monkeypatch.setattr(graph, "MAX_DEPTH", 20)
     x, y = chain(30)
     with pytest.warns(hv.HookvizWarning, match="more than 20 nodes in a row"), hv.record() as trace:
         y.backward()
@@ -936,7 +936,7 @@ def test_a_fault_of_the_recorder_never_reaches_the_pass(monkeypatch: pytest.Monk
 
 
 def test_a_warning_that_is_turned_into_an_error_does_not_stop_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "DEEPEST", 20)
+    monkeypatch.setattr(graph, "MAX_DEPTH", 20)
     x, y = chain(30)
     with hv.record() as trace:  # pytest's filter makes every warning an error
         y.backward()

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
 from hookviz.autograd import deferred_values, tensor_statistics
-from hookviz.autograd.tensor_statistics import fetch_pending, measured
+from hookviz.autograd.tensor_statistics import fetch_pending, measure_or_defer
 from hookviz.storage.integrity import find_fault
 
 NOTE = 'record(statistics="norm") read only the norm, and whether NaN or Inf is among them'
@@ -41,7 +41,7 @@ TENSORS = {
 
 @pytest.mark.parametrize("tensor", TENSORS.values(), ids=TENSORS)
 def test_the_norm_is_that_of_all_statistics_and_the_rest_is_none(tensor: torch.Tensor) -> None:
-    full, norm = hv.Value(*measured(tensor)), hv.Value(*measured(tensor, "norm"))
+    full, norm = hv.Value(*measure_or_defer(tensor)), hv.Value(*measure_or_defer(tensor, "norm"))
     assert norm.statistics == (None, None, None, full.norm, 0, 0, None)
     assert (norm.min, norm.max, norm.mean, norm.zero) == (None, None, None, None)
     assert (norm.shape, norm.dtype, norm.text()) == (full.shape, full.dtype, full.text())
@@ -52,11 +52,11 @@ def test_the_norm_is_that_of_all_statistics_and_the_rest_is_none(tensor: torch.T
 def test_a_tensor_that_is_not_finite_is_read_in_full(strange: list[float]) -> None:
     tensor = torch.ones(100)
     tensor[: len(strange)] = torch.tensor(strange)
-    assert repr(measured(tensor, "norm")) == repr(measured(tensor))
+    assert repr(measure_or_defer(tensor, "norm")) == repr(measure_or_defer(tensor))
 
 
 def test_few_numbers_are_kept_all_the_same() -> None:
-    assert measured(torch.ones(8, 8), "norm") == measured(torch.ones(8, 8))
+    assert measure_or_defer(torch.ones(8, 8), "norm") == measure_or_defer(torch.ones(8, 8))
 
 
 def test_norms_of_numbers_whose_squares_are_too_small_are_not_lost() -> None:
@@ -200,8 +200,8 @@ def test_on_a_device_what_nobody_counted_is_none(
     tensor: torch.Tensor, counts: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There the tensor may be gone when it turns out not to be finite."""
-    monkeypatch.setattr(tensor_statistics, "is_deferred", lambda tensor: True)
-    values = [measured(tensor, "norm")]
+    monkeypatch.setattr(tensor_statistics, "reading_waits", lambda tensor: True)
+    values = [measure_or_defer(tensor, "norm")]
     fetch_pending(values, 0)
     value = hv.Value(*values[0])
     assert (value.nan, value.inf) == counts
@@ -211,7 +211,7 @@ def test_on_a_device_what_nobody_counted_is_none(
 
 @pytest.mark.parametrize("strange", [math.nan, math.inf])
 def test_on_a_device_troubles_are_found_all_the_same(strange: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensor_statistics, "is_deferred", lambda tensor: True)
+    monkeypatch.setattr(tensor_statistics, "reading_waits", lambda tensor: True)
     x = leaf(1.0)
     with hv.record(statistics="norm") as trace:
         (x * torch.full((100,), strange)).sum().backward()

@@ -274,7 +274,7 @@ def test_a_call_given_what_a_call_in_another_thread_made_owns_its_own_nodes_only
 
 
 def test_marks_of_graphs_that_are_gone_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_marks, "_MANY", 8)
+    monkeypatch.setattr(node_marks, "_FIRST_SWEEP", 8)
     net, recording = Doubled(), node_owners.NodeOwners(marks_threads=True)
     kept = [net(leaf(1.0)) for _ in range(20)]
     for out in kept:

@@ -16,7 +16,7 @@ from hookviz.player.payload import Content
 from hookviz.player.several_runs import LONGEST, Variant, several_runs
 from hookviz.player.widget import Player
 from hookviz.what_if import WhatIf, slider_panel, whatif
-from hookviz.what_if.slider_panel import show, sliders
+from hookviz.what_if.slider_panel import make_sliders, show
 from tests.unit.test_whatif import a_to_e
 
 
@@ -125,7 +125,7 @@ def test_a_value_that_no_variant_changes_is_part_of_the_picture_and_not_of_the_f
 def test_sliders_record_afresh_and_tell_the_player() -> None:
     both = whatif(a_to_e, a=(-3, 3), d=(0, 10))
     player = both.player()
-    first, second = sliders(both, player)
+    first, second = make_sliders(both, player)
     assert (first.min, first.max, first.step, first.value) == (-3, 3, 0.06, 2.0)
     assert (second.description, second.value) == ("d", 4.0)
     player.step = 12

@@ -21,7 +21,7 @@ from torch.optim import optimizer as torch_optimizer
 from hookviz import Trace
 from hookviz.what_if import slider_panel, whatif
 from hookviz.what_if.runs import subsets
-from hookviz.what_if.slider_panel import sliders
+from hookviz.what_if.slider_panel import make_sliders
 from hookviz.what_if.switches import Switches, _replacements
 
 
@@ -485,7 +485,7 @@ def test_other_values_with_which_there_are_other_hooks() -> None:
 
     both = whatif(run, x=(0, 3))
     player = both.player()
-    (slider,) = sliders(both, player)
+    (slider,) = make_sliders(both, player)
     player.shown, player.breakpoints = 3, [1]
     slider.value = 1.5
     assert (len(player.content["runs"]), player.shown, player.breakpoints) == (8, 3, [1])
@@ -503,7 +503,7 @@ def test_what_a_drag_changed_is_compared_with_where_it_began(
         (torch.tensor(x, requires_grad=True) * 2).backward()
 
     slid = whatif(run, x=(0, 10))
-    (slider,) = sliders(slid, slid.player())
+    (slider,) = make_sliders(slid, slid.player())
     slider.value = 6.0
     slider.value = 7.0
     [run_before] = slid.before.values()

@@ -21,7 +21,7 @@ from hookviz.analysis.formulas import derivatives
 from hookviz.analysis.formulas.reasons import Reason
 from hookviz.autograd.formulas.evaluation import evaluate
 from hookviz.autograd.formulas.functions import FUNCTIONS
-from hookviz.autograd.formulas.verification import ROUNDINGS
+from hookviz.autograd.formulas.verification import ROUNDING_FACTOR
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.recorder.saved_tensors import MAX_SAVED_NUMBERS, SavedTensors
 from hookviz.trace import SavedRow
@@ -253,7 +253,11 @@ def test_only_rounding_may_lie_between(dtype: torch.dtype) -> None:
     x, y = (torch.tensor(n, dtype=dtype, requires_grad=True) for n in (1.0, 3.0))
     trace = passed(x * y)
     index, eps = next(row for row in trace.rows if row.kind == "compute").after[0], torch.finfo(dtype).eps
-    for roundings, verdict in ((0, "explained"), (ROUNDINGS, "explained"), (ROUNDINGS + 1, "not explained")):
+    for roundings, verdict in (
+        (0, "explained"),
+        (ROUNDING_FACTOR, "explained"),
+        (ROUNDING_FACTOR + 1, "not explained"),
+    ):
         trace.values[index] = measure(torch.tensor(3 * (1 + roundings * eps), dtype=dtype))
         assert trace.why(1)[0].verdict == verdict
 
@@ -325,7 +329,7 @@ def test_what_is_kept_for_formulas_takes_little_memory_however_much_is_recorded(
 
     held()  # what is made once for all
     with_formulas = held()
-    monkeypatch.setattr(SavedTensors, "capture", lambda self, snapshot: snapshot.tensors.pass_begins())
+    monkeypatch.setattr(SavedTensors, "capture", lambda self, snapshot: snapshot.tensors.forget_values())
     assert 1_000 < with_formulas - held() < MAX_SAVED_NUMBERS * BYTES_A_NUMBER
 
 

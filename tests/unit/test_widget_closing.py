@@ -82,7 +82,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel()
     monkeypatch.setattr(slider_panel, "get_ipython", lambda: made)
     monkeypatch.setattr(slider_panel, "display", lambda *_, **__: None)
-    monkeypatch.setattr(slider_panel, "_shown", {})
+    monkeypatch.setattr(slider_panel, "_shown_by_cell", {})
     return made
 
 

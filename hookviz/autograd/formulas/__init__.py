@@ -1,1 +1,1 @@
-"""A formula computed with torch, and compared with the gradient that was recorded."""
+"""Compute formulas with torch, and compare the results with recorded gradients."""

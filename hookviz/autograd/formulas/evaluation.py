@@ -1,4 +1,4 @@
-"""A formula computed from tensors, with a bound on what rounding may have done to each number."""
+"""Compute formulas from tensors, with a bound on the rounding error of each number."""
 
 import ast
 from collections.abc import Callable, Mapping
@@ -8,8 +8,8 @@ import torch
 
 from hookviz.analysis.formulas.evaluation import Evaluator
 from hookviz.autograd.formulas import bounded_values
-from hookviz.autograd.formulas.bounded_values import BoundedValue, term
-from hookviz.autograd.formulas.functions import FUNCTIONS, ROOM, TooLarge, bounded
+from hookviz.autograd.formulas.bounded_values import BoundedValue, as_bounded
+from hookviz.autograd.formulas.functions import FUNCTIONS, ROOM, TooLarge, check_room
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], BoundedValue]] = {
     ast.Add: bounded_values.add,
@@ -24,35 +24,35 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], BoundedValue]] = {
 
 
 class TensorEvaluator(Evaluator):
-    """Computes what expressions come to, given what their names stand for: a ``BoundedValue``, or a plain value.
+    """Evaluates expressions whose names stand for a ``BoundedValue`` or a plain value.
 
     Raises:
-        TooLarge: a step would give more numbers than anybody could look at.
-        Exception: as ``Evaluator``; and torch cannot compute with such values.
+        TooLarge: a step would give more numbers than ``ROOM``.
+        Exception: as ``Evaluator``, or torch cannot compute with such values.
     """
 
     functions = FUNCTIONS
 
     def negated(self, x: Any) -> Any:
-        """The opposite of a value."""
+        """Negate a value."""
         return BoundedValue(-x.value, x.error) if isinstance(x, BoundedValue) else super().negated(x)
 
     def combined(self, op: type[ast.operator], a: Any, b: Any) -> Any:
-        """Two values added, multiplied, …"""
+        """Apply a binary operator to two values."""
         if not isinstance(a, BoundedValue) and not isinstance(b, BoundedValue):
             return super().combined(op, a, b)
-        _make_room(op, a, b)
-        return _BINARY[op](term(a), term(b))
+        _check_result_size(op, a, b)
+        return _BINARY[op](as_bounded(a), as_bounded(b))
 
     def compared(self, compare: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """Whether ``compare`` holds of two values, number by number."""
+        """Compare two values elementwise with ``compare``."""
         if not isinstance(a, BoundedValue) and not isinstance(b, BoundedValue):
             return super().compared(compare, a, b)
-        return BoundedValue(compare(term(a).value, term(b).value), 0.0)
+        return BoundedValue(compare(as_bounded(a).value, as_bounded(b).value), 0.0)
 
 
 def evaluate(tree: ast.expr, names: Mapping[str, Any]) -> Any:
-    """What an expression comes to.
+    """Evaluate an expression whose names are given.
 
     >>> from hookviz.analysis.formulas.derivatives import parse_formula
     >>> evaluate(parse_formula("exp(a)"), {"a": BoundedValue(torch.tensor(0.0), 0.0)}).value
@@ -61,13 +61,13 @@ def evaluate(tree: ast.expr, names: Mapping[str, Any]) -> Any:
     return TensorEvaluator(names).value(tree)
 
 
-def _make_room(op: type[ast.operator], a: Any, b: Any) -> None:
-    """Refuse to combine two values into one of too many numbers: each of one may meet each of the other."""
-    one, other = (x.value if isinstance(x, BoundedValue) else x for x in (a, b))
-    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+def _check_result_size(op: type[ast.operator], a: Any, b: Any) -> None:
+    """Raise ``TooLarge`` if broadcasting two values would give too many numbers."""
+    first, second = (x.value if isinstance(x, BoundedValue) else x for x in (a, b))
+    if not isinstance(first, torch.Tensor) or not isinstance(second, torch.Tensor):
         return
-    if one.numel() * other.numel() <= ROOM:
+    if first.numel() * second.numel() <= ROOM:
         return
     if op is ast.MatMult:
         raise TooLarge
-    bounded(torch.broadcast_shapes(one.shape, other.shape))  # type: ignore[no-untyped-call]
+    check_room(torch.broadcast_shapes(first.shape, second.shape))  # type: ignore[no-untyped-call]

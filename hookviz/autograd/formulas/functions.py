@@ -1,4 +1,4 @@
-"""The functions that a formula may use: a closed set, each by the name under which it is read."""
+"""The functions that formulas may use: a closed set, by name."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,26 +8,33 @@ import torch
 import torch.nn.functional as F
 
 from hookviz.analysis.formulas.evaluation import PLAIN_FUNCTIONS, Dims
-from hookviz.autograd.formulas.bounded_values import BoundedValue, conjugate, linear, rounded, smooth, term
+from hookviz.autograd.formulas.bounded_values import (
+    BoundedValue,
+    as_bounded,
+    conjugate,
+    elementwise,
+    linear,
+    rounding_error,
+)
 
 aten: Any = torch.ops.aten
 
 ROOM = 4_096
-"""No step of a formula gives more numbers than this: as many as two values that are kept number by number make when
-each number of one meets each of the other. A shape comes from a file or from a node, and may ask for any number."""
+"""No step of a formula gives more numbers than this: an outer product of two values that a trace keeps in
+full has at most as many. A shape comes from a file or from a node, and may be of any size."""
 
 
 class TooLarge(Exception):
     """A formula would give more numbers than ``ROOM``."""
 
 
-def bounded(shape: Sequence[int]) -> Sequence[int]:
-    """``shape``, for a tensor that has room.
+def check_room(shape: Sequence[int]) -> Sequence[int]:
+    """Return ``shape`` if such a tensor has at most ``ROOM`` numbers.
 
     Raises:
-        TooLarge: it would have more numbers than ``ROOM``.
+        TooLarge: it has more.
 
-    >>> bounded((2, 3))
+    >>> check_room((2, 3))
     (2, 3)
     """
     if math.prod(shape) > ROOM:
@@ -35,121 +42,122 @@ def bounded(shape: Sequence[int]) -> Sequence[int]:
     return shape
 
 
-def _onto(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """One of torch's backward functions: it puts its first argument into zeros of the shape that is the second."""
-    return lambda x, shape, *where: function(x, bounded(shape), *where)
+def _check_shape_first(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """Wrap a backward function of torch that writes its first argument into zeros of the shape in its second."""
+    return lambda x, shape, *position: function(x, check_room(shape), *position)
 
 
-def _dims(x: torch.Tensor, dim: Dims) -> list[int]:
-    """The dimensions that are meant: all of them for None or none at all."""
-    several = [dim] if isinstance(dim, int) else list(dim or ())
-    return sorted(d % max(x.dim(), 1) for d in several) if several else list(range(x.dim()))
+def _dimensions(x: torch.Tensor, dim: Dims) -> list[int]:
+    """The sorted dimensions in ``dim``; all dimensions for None or an empty list."""
+    given = [dim] if isinstance(dim, int) else list(dim or ())
+    return sorted(d % max(x.dim(), 1) for d in given) if given else list(range(x.dim()))
 
 
 def _sum(x: torch.Tensor, dim: Dims = None) -> torch.Tensor:
-    return x.sum(_dims(x, dim), keepdim=dim is not None) if x.dim() else x.sum()
+    return x.sum(_dimensions(x, dim), keepdim=dim is not None) if x.dim() else x.sum()
 
 
 def _mean(x: torch.Tensor, dim: Dims = None) -> torch.Tensor:
-    return x.mean(_dims(x, dim), keepdim=True) if x.dim() else x
+    return x.mean(_dimensions(x, dim), keepdim=True) if x.dim() else x
 
 
 def _unsqueeze(x: torch.Tensor, dim: Dims, keepdim: bool = False) -> torch.Tensor:
-    """Put dimensions back that a reduction has taken away; where all were reduced, nothing is left to put back."""
+    """Restore the dimensions that a reduction removed; after a reduction over all of them, return ``x`` unchanged."""
     if keepdim or dim is None or (isinstance(dim, tuple) and not dim) or (not x.dim() and dim in (0, -1)):
         return x
-    several = [dim] if isinstance(dim, int) else list(dim)
-    total = x.dim() + len(several)
-    for d in sorted(d % total for d in several):
+    reduced = [dim] if isinstance(dim, int) else list(dim)
+    total = x.dim() + len(reduced)
+    for d in sorted(d % total for d in reduced):
         x = x.unsqueeze(d)
     return x
 
 
 def _expand(x: torch.Tensor, shape: Sequence[int], dim: Dims = None, keepdim: bool = True) -> torch.Tensor:
-    return (_unsqueeze(x, dim, keepdim) if shape else x).expand(tuple(bounded(shape)))
+    return (_unsqueeze(x, dim, keepdim) if shape else x).expand(tuple(check_room(shape)))
 
 
 def _scatter(
     x: torch.Tensor, dim: int, index: torch.Tensor, shape: Sequence[int], keepdim: bool = True
 ) -> torch.Tensor:
-    """Zeros, and in them each number of ``x`` where it was taken from."""
+    """Write each number of ``x`` into zeros at the position from which a reduction took it."""
     if not shape:
         return x
-    return x.new_zeros(bounded(shape)).scatter(dim, _unsqueeze(index, dim, keepdim), _unsqueeze(x, dim, keepdim))
+    return x.new_zeros(check_room(shape)).scatter(dim, _unsqueeze(index, dim, keepdim), _unsqueeze(x, dim, keepdim))
 
 
 def _product_of_others(x: torch.Tensor, dim: int | None = None) -> torch.Tensor:
-    """For each number the product of all others, along ``dim`` or of all."""
+    """For each number, the product of all other numbers, along ``dim`` if given."""
     if not x.dim():
         return torch.ones_like(x)
     rows = x.reshape(-1) if dim is None else x.movedim(dim, -1)
     count = rows.shape[-1]
-    own = torch.eye(count, dtype=torch.bool)
-    products = rows.unsqueeze(-2).expand(*rows.shape, count).masked_fill(own, 1).prod(-1)
+    is_self = torch.eye(count, dtype=torch.bool)
+    products = rows.unsqueeze(-2).expand(*rows.shape, count).masked_fill(is_self, 1).prod(-1)
     return products.reshape(x.shape) if dim is None else products.movedim(-1, dim)
 
 
-def _product(x: Any, dim: int | None = None) -> BoundedValue:
-    value = _product_of_others(term(x).tensor, dim)
-    return BoundedValue(value, rounded(value) * term(x).tensor.numel())
+def _bounded_product_of_others(x: Any, dim: int | None = None) -> BoundedValue:
+    value = _product_of_others(as_bounded(x).tensor, dim)
+    return BoundedValue(value, rounding_error(value) * as_bounded(x).tensor.numel())
 
 
 def _sum_of_repeats(x: torch.Tensor, repeats: Sequence[int], shape: Sequence[int]) -> torch.Tensor:
-    """The sum of the copies that ``repeat`` made of a tensor with this shape."""
-    whole = tuple(shape)
-    padded = (1,) * (len(repeats) - len(whole)) + whole
+    """Add up the copies that ``repeat`` made of a tensor with this shape."""
+    original = tuple(shape)
+    padded = (1,) * (len(repeats) - len(original)) + original
     pairs = [n for pair in zip(repeats, padded, strict=True) for n in pair]
-    return x.reshape(pairs).sum(list(range(0, len(pairs), 2))).reshape(whole) if pairs else x
+    return x.reshape(pairs).sum(list(range(0, len(pairs), 2))).reshape(original) if pairs else x
 
 
 def _narrow(x: torch.Tensor, dim: int, start: int, length: int) -> torch.Tensor:
     return x.narrow(dim, start, length)
 
 
-def _slice_backward(x: torch.Tensor, shape: Sequence[int], *which: Any) -> torch.Tensor:
-    return torch.slice_scatter(x.new_zeros(bounded(shape)), x, *which)
+def _slice_backward(x: torch.Tensor, shape: Sequence[int], *slicing: Any) -> torch.Tensor:
+    return torch.slice_scatter(x.new_zeros(check_room(shape)), x, *slicing)
 
 
 def _pad(x: torch.Tensor, widths: Sequence[int], *value: Any) -> torch.Tensor:
-    """As ``aten.constant_pad_nd``: ``widths`` has two for each dimension, those of the last dimension first."""
+    """As ``aten.constant_pad_nd``: ``widths`` has two numbers per dimension, beginning with the last dimension."""
     pairs = list(zip(widths[::2], widths[1::2], strict=False))[::-1]
-    bounded([max(length + sum(pair), 0) for length, pair in zip(x.shape[-len(pairs) :], pairs, strict=False)])
+    check_room([max(length + sum(pair), 0) for length, pair in zip(x.shape[-len(pairs) :], pairs, strict=False)])
     return aten.constant_pad_nd(x, widths, *value)  # type: ignore[no-any-return]
 
 
-def _transposed(x: torch.Tensor) -> torch.Tensor:
+def _transpose(x: torch.Tensor) -> torch.Tensor:
     return x.mT if x.dim() > 1 else x
 
 
 def _index_backward(x: torch.Tensor, shape: Sequence[int], indices: Sequence[BoundedValue | None]) -> torch.Tensor:
-    places = [None if index is None else index.value for index in indices]
-    return aten.index_put(x.new_zeros(bounded(shape)), places, x, True)  # type: ignore[no-any-return]
+    positions = [None if index is None else index.value for index in indices]
+    return aten.index_put(x.new_zeros(check_room(shape)), positions, x, True)  # type: ignore[no-any-return]
 
 
-def _gather_backward(x: torch.Tensor, of: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
-    return x.new_zeros(of.shape).scatter_add(dim, index, x)
+def _gather_backward(x: torch.Tensor, source: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
+    return x.new_zeros(source.shape).scatter_add(dim, index, x)
 
 
-def _masked_select_backward(x: torch.Tensor, of: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    return torch.zeros_like(torch.where(mask, x.new_zeros(()), of)).masked_scatter(mask, x)
+def _masked_select_backward(x: torch.Tensor, source: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(torch.where(mask, x.new_zeros(()), source)).masked_scatter(mask, x)
 
 
 def _embedding_backward(x: torch.Tensor, indices: torch.Tensor, rows: int, padding: int) -> torch.Tensor:
-    bounded((rows, x.shape[-1]))
+    check_room((rows, x.shape[-1]))
     return aten.embedding_dense_backward(x, indices, rows, padding, False)  # type: ignore[no-any-return]
 
 
 def _one_hot(target: BoundedValue, like: BoundedValue, ignored: int) -> BoundedValue:
-    """1 in the class that is the target, 0 elsewhere and in a row that is ignored."""
+    """One-hot rows in the shape of ``like``: 1 at the target class; all 0 if the target is the ignored one."""
     index = target.tensor.unsqueeze(-1 if like.tensor.dim() < 3 else 1)
     marks = torch.zeros_like(like.tensor).scatter(1 if like.tensor.dim() > 1 else 0, index.clamp(min=0), 1)
     return BoundedValue(marks.masked_fill(index == ignored, 0), 0.0)
 
 
-def where(condition: Any, one: Any, other: Any) -> BoundedValue:
-    """``one`` where the condition holds, else ``other``."""
-    one, other, chosen = term(one), term(other), term(condition).value
-    return BoundedValue(*(torch.where(chosen, a, b) for a, b in zip(one, other, strict=True)))
+def _choose(condition: Any, first: Any, second: Any) -> BoundedValue:
+    """Take the numbers and errors of ``first`` where the condition holds, else of ``second``."""
+    mask = as_bounded(condition).value
+    pairs = zip(as_bounded(first), as_bounded(second), strict=True)
+    return BoundedValue(*(torch.where(mask, a, b) for a, b in pairs))
 
 
 def _clamp(x: BoundedValue, low: float, high: float) -> BoundedValue:
@@ -157,29 +165,31 @@ def _clamp(x: BoundedValue, low: float, high: float) -> BoundedValue:
 
 
 def _stack(grads: Sequence[BoundedValue | None], dim: int) -> BoundedValue:
-    """The gradients of all parts; those of parts that nobody used are zeros."""
+    """Stack the gradients of all parts; None, for a part that was not used, becomes zeros."""
     like = next(grad.tensor for grad in grads if grad is not None)
-    parts = [torch.zeros_like(like) if grad is None else grad.tensor for grad in grads]
-    return BoundedValue(torch.stack(parts, dim), 0.0)
+    tensors = [torch.zeros_like(like) if grad is None else grad.tensor for grad in grads]
+    return BoundedValue(torch.stack(tensors, dim), 0.0)
 
 
 def _cat(grads: Sequence[BoundedValue | None], dim: int, sizes: Any, shape: Sequence[int]) -> BoundedValue:
-    """As ``_stack``, for parts one behind the other; ``sizes`` says how long they are, all of them but the last."""
-    dim %= len(bounded(shape))
+    """Concatenate gradients as ``_stack`` does; ``sizes`` has the lengths of all parts but the last."""
+    dim %= len(check_room(shape))
     lengths = [sizes] * len(grads) if isinstance(sizes, int) else list(sizes)
     lengths[-1] = shape[dim] - sum(lengths[:-1])
     like = next(grad.tensor for grad in grads if grad is not None)
-    parts = [
+    tensors = [
         like.new_zeros((*shape[:dim], length, *shape[dim + 1 :])) if grad is None else grad.tensor
         for grad, length in zip(grads, lengths, strict=True)
     ]
-    return BoundedValue(torch.cat(parts, dim), 0.0)
+    return BoundedValue(torch.cat(tensors, dim), 0.0)
 
 
-_SMOOTH = {name: smooth(getattr(torch, name)) for name in ("exp", "log", "sqrt", "rsqrt", "sin", "cos", "sinh", "cosh")}
-_SMOOTH |= {name: smooth(getattr(torch, name)) for name in ("tanh", "sigmoid", "erf", "sgn")}
-_MOVES: dict[str, Callable[..., torch.Tensor]] = {
-    "t": _transposed,
+_ELEMENTWISE = {
+    name: elementwise(getattr(torch, name)) for name in ("exp", "log", "sqrt", "rsqrt", "sin", "cos", "sinh", "cosh")
+}
+_ELEMENTWISE |= {name: elementwise(getattr(torch, name)) for name in ("tanh", "sigmoid", "erf", "sgn")}
+_REARRANGING: dict[str, Callable[..., torch.Tensor]] = {
+    "t": _transpose,
     "transpose": torch.transpose,
     "permute": torch.permute,
     "reshape": torch.reshape,
@@ -195,20 +205,20 @@ _MOVES: dict[str, Callable[..., torch.Tensor]] = {
     "narrow": _narrow,
     "diagonal": torch.diagonal,
     "scatter": _scatter,
-    "select_backward": _onto(aten.select_backward),
+    "select_backward": _check_shape_first(aten.select_backward),
     "slice_backward": _slice_backward,
-    "diagonal_backward": _onto(aten.diagonal_backward),
-    "trace_backward": _onto(aten.trace_backward),
+    "diagonal_backward": _check_shape_first(aten.diagonal_backward),
+    "trace_backward": _check_shape_first(aten.trace_backward),
     "masked_select_backward": _masked_select_backward,
 }
-_SUMS: dict[str, Callable[..., torch.Tensor]] = {
+_SUMMING: dict[str, Callable[..., torch.Tensor]] = {
     "sum": _sum,
     "mean": _mean,
     "cumsum": torch.cumsum,
     "sum_to": lambda x, shape: x.sum_to_size(shape),
     "sum_of_repeats": _sum_of_repeats,
     "index_backward": _index_backward,
-    "index_select_backward": _onto(aten.index_select_backward),
+    "index_select_backward": _check_shape_first(aten.index_select_backward),
     "gather_backward": _gather_backward,
     "embedding_backward": _embedding_backward,
 }
@@ -216,22 +226,22 @@ _SUMS: dict[str, Callable[..., torch.Tensor]] = {
 
 def _outer(a: Any, b: Any) -> BoundedValue:
     value = torch.outer(a.tensor, b.tensor)
-    return BoundedValue(value, rounded(value))
+    return BoundedValue(value, rounding_error(value))
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **PLAIN_FUNCTIONS,
-    **_SMOOTH,
-    **{name: linear(function) for name, function in _MOVES.items()},
-    **{name: linear(function, sums=True) for name, function in _SUMS.items()},
+    **_ELEMENTWISE,
+    **{name: linear(function) for name, function in _REARRANGING.items()},
+    **{name: linear(function, sums=True) for name, function in _SUMMING.items()},
     "conj": conjugate,
-    "softplus": smooth(F.softplus),
+    "softplus": elementwise(F.softplus),
     "outer": _outer,
-    "product_of_others": _product,
+    "product_of_others": _bounded_product_of_others,
     "one_hot": _one_hot,
-    "where": where,
+    "where": _choose,
     "clamp": _clamp,
     "stack": _stack,
     "cat": _cat,
 }
-"""By name, all functions that a formula may use."""
+"""Name in formulas → function."""

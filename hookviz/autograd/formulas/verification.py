@@ -1,90 +1,94 @@
-"""Whether a formula comes to the gradient that was recorded, and how close that has to be."""
+"""Decide whether the result of a formula matches a recorded gradient, up to rounding."""
 
 from typing import Any
 
 import torch
 
 from hookviz.analysis.formulas.evaluation import NotRecorded
-from hookviz.autograd.formulas.bounded_values import BoundedValue, rounded, size_of, term
+from hookviz.autograd.formulas.bounded_values import BoundedValue, as_bounded, magnitude, rounding_error
 from hookviz.trace.notes import Note
 from hookviz.trace.values import Value
 
-ROUNDINGS = 4
-"""Torch may round elsewhere than the formula does, as its kernels take several operations at once: so many times what
-rounding can do to the formula itself is allowed between the two."""
+ROUNDING_FACTOR = 4
+"""The allowed difference in units of the formula's own rounding error: torch may round at other points than the formula
+does, since its kernels fuse operations."""
 
 
-def rebuilt(thing: Any) -> Any:
-    """A recorded value as an exact term, in the dtype that it had, on the CPU; anything else as it is.
+def rebuild(recorded: Any) -> Any:
+    """Make an exact tensor on the CPU of a recorded value, in its dtype; return anything else unchanged.
 
-    >>> rebuilt(Value.of(torch.tensor([1.0, 2.0]))).value
+    >>> rebuild(Value.of(torch.tensor([1.0, 2.0]))).value
     tensor([1., 2.])
     """
-    if isinstance(thing, list):
-        return [rebuilt(part) for part in thing]
-    if not isinstance(thing, Value):
-        return thing
+    if isinstance(recorded, list):
+        return [rebuild(item) for item in recorded]
+    if not isinstance(recorded, Value):
+        return recorded
     try:
-        numbers = torch.tensor(thing.tolist(), dtype=_dtype(thing.dtype), device="cpu")
-    except (RuntimeError, TypeError):  # of some dtypes torch makes no tensor, and a dtype of another release is unknown
+        numbers = torch.tensor(recorded.tolist(), dtype=_dtype(recorded.dtype), device="cpu")
+    except (RuntimeError, TypeError):  # torch makes no tensor of some dtypes, and may lack a dtype of another release
         return NotRecorded("hidden")
-    return BoundedValue(numbers if numbers.shape == thing.shape else numbers.reshape(thing.shape), 0.0)
+    return BoundedValue(numbers if numbers.shape == recorded.shape else numbers.reshape(recorded.shape), 0.0)
 
 
 def _dtype(name: str) -> torch.dtype:
-    """The dtype that a value says it had; nothing else of torch goes by that name."""
-    found = getattr(torch, name, None)
-    if not isinstance(found, torch.dtype):
-        raise TypeError(name)
-    return found
+    """Return the dtype of torch with this name.
 
-
-def agrees(found: Any, recorded: torch.Tensor) -> tuple[Note, ...] | None:
-    """Whether ``found``, made as the engine would make it, is ``recorded``: what was done to it, or None.
-
-    The engine takes the real part of what goes to a real tensor, sums up what was broadcast, and casts. Beyond that
-    no more than rounding may lie between the two.
+    Raises:
+        TypeError: torch has no such dtype.
     """
-    reached = term(found)
-    value, notes, summed = reached.tensor, list[Note](), False
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
+        raise TypeError(name)
+    return dtype
+
+
+def match_recorded(computed: Any, recorded: torch.Tensor) -> tuple[Note, ...] | None:
+    """Notes on how the engine makes ``recorded`` of ``computed``; None if the two do not match.
+
+    The engine takes the real part of a gradient for a real tensor, sums over broadcast dimensions, and casts. Beyond
+    that, the two may differ by rounding only.
+    """
+    result = as_bounded(computed)
+    value, notes, summed = result.tensor, list[Note](), False
     if value.is_complex() and not recorded.is_complex():
         value, notes = value.real, [Note.of("why.real")]
-    if not isinstance(reached.value, torch.Tensor):
+    if not isinstance(result.value, torch.Tensor):
         value = value.expand(recorded.shape)
     elif value.shape != recorded.shape:
-        dims = summed_over(tuple(value.shape), tuple(recorded.shape))
+        dims = summed_dimensions(tuple(value.shape), tuple(recorded.shape))
         if dims is None:
             return None
         notes.append(Note.of("why.summed", dims=", ".join(map(str, dims))))
         summed = True
     total = value.sum_to_size(recorded.shape) if summed else value
-    if torch.equal(total.to(recorded.dtype), recorded):  # nearly always
+    if torch.equal(total.to(recorded.dtype), recorded):  # mostly: no need for the error
         return tuple(notes)
-    error = torch.as_tensor(reached.error)
+    error = torch.as_tensor(result.error)
     if summed:
-        error = (error + rounded(value)).expand(value.shape).sum_to_size(recorded.shape)
+        error = (error + rounding_error(value)).expand(value.shape).sum_to_size(recorded.shape)
     return tuple(notes) if _is_near(total, error, recorded) else None
 
 
 def _is_near(value: torch.Tensor, error: torch.Tensor, recorded: torch.Tensor) -> bool:
-    """Whether no more than rounding lies between the numbers of ``value`` and those recorded; NaN is like NaN."""
+    """Whether ``value`` and ``recorded`` differ by rounding only; NaN equals NaN."""
     limits = torch.finfo(recorded.dtype)
-    # A number without dimensions may be a Python number, with which torch computes in the dtype of the others.
+    # A value without dimensions may stem from a Python number: torch computes with it in the dtype of the tensors.
     error = error * max(1.0, limits.eps / torch.finfo(value.dtype).eps)
     value = value.to(recorded.dtype)
-    allowed = ROUNDINGS * (error + limits.smallest_normal * limits.eps)
-    alike = (value == recorded) | (value.isnan() & recorded.isnan()) | (size_of(value - recorded) <= allowed)
-    return bool(alike.all())
+    allowed = ROUNDING_FACTOR * (error + limits.smallest_normal * limits.eps)
+    is_near = (value == recorded) | (value.isnan() & recorded.isnan()) | (magnitude(value - recorded) <= allowed)
+    return bool(is_near.all())
 
 
-def summed_over(shape: tuple[int, ...], into: tuple[int, ...]) -> list[int] | None:
-    """The dimensions over which ``shape`` has to be summed to become ``into``; None where that is impossible.
+def summed_dimensions(shape: tuple[int, ...], into: tuple[int, ...]) -> list[int] | None:
+    """The dimensions over which to sum ``shape`` to get ``into``; None if that is impossible.
 
-    >>> summed_over((2, 3), (3,)), summed_over((2, 3), (2, 1)), summed_over((2,), (3,))
+    >>> summed_dimensions((2, 3), (3,)), summed_dimensions((2, 3), (2, 1)), summed_dimensions((2,), (3,))
     ([0], [1], None)
     """
-    more = len(shape) - len(into)
-    padded = (1,) * more + into
-    if more < 0 or any(have != want != 1 for have, want in zip(shape, padded, strict=True)):
+    extra = len(shape) - len(into)
+    padded = (1,) * extra + into
+    if extra < 0 or any(have != want != 1 for have, want in zip(shape, padded, strict=True)):
         return None
-    return [i for i, (have, want) in enumerate(zip(shape, padded, strict=True)) if i < more or have != want]
+    return [i for i, (have, want) in enumerate(zip(shape, padded, strict=True)) if i < extra or have != want]

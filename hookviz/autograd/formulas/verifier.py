@@ -1,4 +1,4 @@
-"""Formulas computed from the values of a trace, and compared with the gradients that were recorded."""
+"""Verify the formulas of a trace: compute them from its values, and compare with its gradients."""
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from hookviz.analysis.formulas.formula_inputs import known_or_missing
 from hookviz.autograd.formulas.bounded_values import BoundedValue, add
 from hookviz.autograd.formulas.evaluation import evaluate
 from hookviz.autograd.formulas.functions import TooLarge
-from hookviz.autograd.formulas.verification import agrees, rebuilt
+from hookviz.autograd.formulas.verification import match_recorded, rebuild
 from hookviz.autograd.torch_internals import DisableTorchFunction, disable_dispatch_modes
 from hookviz.trace import Note
 from hookviz.trace.reason_rows import EXPLAINED, SYMBOLS, UNEXPLAINED, ReasonRow
@@ -22,63 +22,63 @@ from hookviz.trace.values import Value, Values
 
 
 class TorchVerifier:
-    """Finds out with torch which formulas come to what was recorded: the ``Verifier`` of recorded traces."""
+    """The ``Verifier`` of recorded traces: computes formulas with torch."""
 
     @contextmanager
     def modes_paused(self) -> Iterator[None]:
-        """Within this, torch computes as if nobody were watching, whatever modes are in force."""
-        plainly = (torch.no_grad(), DisableTorchFunction(), disable_dispatch_modes())
-        with plainly[0], plainly[1], plainly[2], torch.autocast("cpu", enabled=False):
+        """Compute within this context without grad mode, autocast, and the user's function and dispatch modes."""
+        with torch.no_grad(), DisableTorchFunction(), disable_dispatch_modes(), torch.autocast("cpu", enabled=False):
             yield
 
     def check_sent(self, op: str, slot: int, names: Mapping[str, Any], value: Value) -> ReasonRow:
-        """About ``value``, which a node of the kind ``op`` sent to its input ``slot``."""
-        known = find_formulas(op, slot)
-        goal = rebuilt(known_or_missing(value))
-        rows = [_verify(found, _quote(found, known[0]), names, goal) for found in known]
-        # A trace may come from another release of torch than the installed one: what was recorded decides.
+        """Give the reason of ``value``, which a node of the kind ``op`` sent along its edge ``slot``."""
+        candidates = find_formulas(op, slot)
+        goal = rebuild(known_or_missing(value))
+        rows = [_verify(formula, _quote(formula, candidates[0]), names, goal) for formula in candidates]
+        # The trace may be from another release of torch: the formula that matches the recorded gradient is right.
         return next((row for row in rows if row.verdict == EXPLAINED), rows[0])
 
     def check_sum(self, terms: Sequence[Values], value: Values) -> ReasonRow:
-        """About ``value``, which is the sum of ``terms``, in the order in which they come."""
+        """Give the reason of ``value``, the sum of ``terms`` in this order."""
         row = ReasonRow("", None, UNEXPLAINED)
-        goal, *parts = (rebuilt(known_or_missing(part)) for part in (value, *terms))
-        if not all(isinstance(part, BoundedValue) for part in (goal, *parts)):
+        goal, *addends = (rebuild(known_or_missing(recorded)) for recorded in (value, *terms))
+        if not all(isinstance(number, BoundedValue) for number in (goal, *addends)):
             return row._replace(verdict=SYMBOLS, notes=(Note.of("why.large"),))
         try:
-            # What rounding may have done is found out only if it matters: there may be thousands of terms.
-            exact, recorded = reduce(operator.add, (part.value for part in parts)), goal.tensor
-            same = agrees(exact, recorded) is not None or agrees(reduce(add, parts), recorded) is not None
-        except Exception as error:  # torch cannot add up such values: they are of an 8-bit dtype, or of other shapes
+            total = reduce(operator.add, (addend.value for addend in addends))
+            is_sum = match_recorded(total, goal.tensor) is not None
+            # The rounding error is computed only if it matters: there may be thousands of terms.
+            is_sum = is_sum or match_recorded(reduce(add, addends), goal.tensor) is not None
+        except Exception as error:  # torch cannot add such values: 8-bit dtypes, or different shapes
             return row._replace(notes=(Note.of("why.failed", error=type(error).__name__),))
-        return row._replace(verdict=EXPLAINED) if same else row._replace(notes=(Note("why.differs"),))
+        return row._replace(verdict=EXPLAINED) if is_sum else row._replace(notes=(Note("why.differs"),))
 
 
-def _quote(found: Formula, first: Formula) -> ReasonRow:
-    """A formula with PyTorch's own text; that of another release, where ``first``, the installed one's, is not it."""
-    if found is not first:
-        return ReasonRow(found.text, found.wordings[0], SYMBOLS, (Note.of("why.other_release"),))
-    if found.entry is None or found.source is not None:
-        return ReasonRow(found.text, found.source, SYMBOLS)
-    return ReasonRow(found.text, None, SYMBOLS, (Note.of("why.no_text" if load_derivatives() else "why.no_file"),))
+def _quote(formula: Formula, installed: Formula) -> ReasonRow:
+    """Quote a formula with PyTorch's own text; with a note if the ``installed`` release has another one."""
+    if formula is not installed:
+        return ReasonRow(formula.text, formula.wordings[0], SYMBOLS, (Note.of("why.other_release"),))
+    if formula.entry is None or formula.source is not None:
+        return ReasonRow(formula.text, formula.source, SYMBOLS)
+    return ReasonRow(formula.text, None, SYMBOLS, (Note.of("why.no_text" if load_derivatives() else "why.no_file"),))
 
 
-def _verify(found: Formula, about: ReasonRow, names: Mapping[str, Any], goal: Any) -> ReasonRow:
-    """Whether a formula comes to ``goal``, the gradient that was recorded."""
-    terms = {name: rebuilt(names[name]) for name in names_of(found.text) if name in names}
+def _verify(formula: Formula, quote: ReasonRow, names: Mapping[str, Any], goal: Any) -> ReasonRow:
+    """Compute a formula and compare it with ``goal``, the recorded gradient; return ``quote`` with the verdict."""
+    terms = {name: rebuild(names[name]) for name in names_of(formula.text) if name in names}
     try:
-        computed = evaluate(found.tree, terms)
+        computed = evaluate(formula.tree, terms)
         if isinstance(goal, NotRecorded):
             raise Missing(goal.why)
-        done = agrees(computed, goal.tensor)
+        conversions = match_recorded(computed, goal.tensor)
     except Missing as missing:
-        return about._replace(notes=(Note.of(f"why.{missing}"),))
+        return quote._replace(notes=(Note.of(f"why.{missing}"),))
     except TooLarge:
-        return about._replace(notes=(Note.of("why.large"),))
+        return quote._replace(notes=(Note.of("why.large"),))
     except NoReading:
-        return about._replace(verdict=UNEXPLAINED, notes=(Note.of("why.case"),))
+        return quote._replace(verdict=UNEXPLAINED, notes=(Note.of("why.case"),))
     except Exception as error:  # torch cannot compute with such values
-        return about._replace(verdict=UNEXPLAINED, notes=(Note.of("why.failed", error=type(error).__name__),))
-    if done is None:
-        return about._replace(verdict=UNEXPLAINED, notes=(Note("why.differs"),))
-    return about._replace(verdict=EXPLAINED, notes=(*about.notes, *done))
+        return quote._replace(verdict=UNEXPLAINED, notes=(Note.of("why.failed", error=type(error).__name__),))
+    if conversions is None:
+        return quote._replace(verdict=UNEXPLAINED, notes=(Note("why.differs"),))
+    return quote._replace(verdict=EXPLAINED, notes=(*quote.notes, *conversions))

@@ -1,4 +1,4 @@
-"""The work that every peer is given, from six scalars to a node with ten thousand inputs."""
+"""The workloads of the comparison, from six scalars to a node with ten thousand inputs."""
 
 from collections.abc import Callable
 
@@ -25,4 +25,4 @@ WORKS: dict[str, Callable[[], Case]] = {
     "chain": lambda: Case("chain of 5,000 ops", _chain, scalar(), part="neg"),
     "fan": lambda: Case("fan of 10,000 ops into one", _fan, scalar(), part="stack"),
 }
-"""Short name → what makes the work anew; "scalars" are the a to e of the lessons."""
+"""Short name → function that makes the case; "scalars" is the graph a to e of the lessons."""

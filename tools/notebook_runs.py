@@ -1,4 +1,4 @@
-"""Notebooks with their outputs, each run in a fresh kernel; what nothing has changed since is not run again."""
+"""Run notebooks, each in a fresh kernel, and cache the results until the notebook or the package changes."""
 
 import asyncio
 import fcntl
@@ -14,59 +14,59 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
-KEPT = ROOT / "build" / "run"
+CACHE = ROOT / "build" / "run"
 QUIET = ["--IPKernelApp.log_level=ERROR"]
 
 
-def run_all(paths: Iterable[Path], kept: Path = KEPT) -> dict[Path, Any]:
-    """The notebooks with their outputs, two at a time.
+def run_all(paths: Iterable[Path], cache: Path = CACHE) -> dict[Path, Any]:
+    """Run notebooks two at a time, unless their results are in ``cache``; return each with its outputs.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell raised.
     """
-    kept.mkdir(parents=True, exist_ok=True)
+    cache.mkdir(parents=True, exist_ok=True)
     paths = list(paths)
     with ThreadPoolExecutor(2) as pool:
-        return dict(zip(paths, pool.map(lambda path: _ran(path, kept), paths), strict=True))
+        return dict(zip(paths, pool.map(lambda path: _run_cached(path, cache), paths), strict=True))
 
 
-def _ran(path: Path, kept: Path) -> Any:
-    copy = kept / f"{path.stem}-{_fingerprint(path)}.ipynb"
-    with _alone(kept / f"{path.stem}.lock"):
-        return _read_or_run(path, kept, copy)
+def _run_cached(path: Path, cache: Path) -> Any:
+    copy = cache / f"{path.stem}-{_fingerprint(path)}.ipynb"
+    with _exclusive(cache / f"{path.stem}.lock"):
+        return _read_or_run(path, cache, copy)
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Keep other processes from this notebook: where site and slides are made at once, one of them runs it."""
+def _exclusive(lock: Path) -> Iterator[None]:
+    """Lock a notebook, so that only one process runs it when site and slides are made at the same time."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def _read_or_run(path: Path, kept: Path, copy: Path) -> Any:
+def _read_or_run(path: Path, cache: Path, copy: Path) -> Any:
     if not copy.exists():
-        notebook = run(nbformat.read(path, as_version=4), path.parent)  # type: ignore[no-untyped-call]
-        for old in kept.glob(f"{path.stem}-*.ipynb"):
+        notebook = run_cells(nbformat.read(path, as_version=4), path.parent)  # type: ignore[no-untyped-call]
+        for old in cache.glob(f"{path.stem}-*.ipynb"):
             old.unlink()
         nbformat.write(notebook, copy)  # type: ignore[no-untyped-call]
     return nbformat.read(copy, as_version=4)  # type: ignore[no-untyped-call]
 
 
-def run(notebook: Any, folder: Path) -> Any:
-    """The notebook itself, after each of its cells ran in ``folder``."""
+def run_cells(notebook: Any, folder: Path) -> Any:
+    """Run all cells of ``notebook`` in ``folder``; return the same notebook with its outputs."""
     resources = {"metadata": {"path": str(folder)}}
     client = NotebookClient(notebook, timeout=120, resources=resources, extra_arguments=QUIET)
-    # A thread has no event loop; this one is closed in the end.
+    # A thread has no event loop; asyncio.run makes one and closes it.
     asyncio.run(client.async_execute())
     for cell in notebook.cells:
-        # A bar that showed how far something was leaves an output with nothing in it.
+        # A progress bar leaves an empty output behind.
         cell.get("outputs", [])[:] = [output for output in cell.get("outputs", []) if output.get("data") != {}]
     return notebook
 
 
 def _fingerprint(path: Path) -> str:
-    """Of all that decides what a notebook shows: itself, the package, and the packages that are installed."""
+    """Hash everything that a notebook's outputs depend on: itself, the package, and the installed packages."""
     package = [file for file in sorted((ROOT / "hookviz").rglob("*")) if file.suffix in (".py", ".js", ".css", ".json")]
     texts = [file.read_bytes() for file in (path, ROOT / "constraints.txt", *package)]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]

@@ -1,0 +1,117 @@
+"""Make a page of a lesson, without a kernel: questions stand in boxes, and nothing waits for an answer."""
+
+import copy
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import nbformat
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+PARAGRAPH = r"(?P<text>.+?)(?=\n\n|\Z)"
+PREDICT = re.compile(rf"^\*\*Predict\.\*\* {PARAGRAPH}", re.MULTILINE | re.DOTALL)
+EXERCISE = re.compile(rf"^\*\*(?P<number>\d\d\.\d)\*\* {PARAGRAPH}", re.MULTILINE | re.DOTALL)
+MAP = re.compile(r"\n\n\[The course\]\(README\.md\): (.+)$", re.MULTILINE)
+"""The links to all lessons: the site has a menu instead, and slides show one lesson only."""
+STEP = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<step>#step-\d+)\)")
+EXPLAIN = "<summary><b>Explain</b></summary>"
+FOLDED = re.compile(r"<details>\n<summary>(?P<title>.*?)</summary>\n\n(?P<text>.*?)\n\n</details>", re.DOTALL)
+"""A folded text, and its title, which always shows."""
+FACTS = (
+    r"^# Lesson (\d\d) · (.+?) \*\*",
+    r"\*\*The question: (.+?)\*\*",
+    r"\babout (\d+) minutes\b",
+    r"\bYou need (.+?)\.(?: |$)",
+)
+CELL = re.compile(r"\[(?P<text>(?:`[^`]*`|[^\]`])+)\]\((?:(?P<page>\w+)\.ipynb)?#cell-id=(?P<cell>[\w-]+)\)")
+"""A link to a cell, in the form that JupyterLab supports."""
+NUMBER = '<p class="in" id="cell-id={}">In [{}]</p>'
+NOTE = """\
+```{{note}}
+Everything on this page has run already. The players play and their switches switch, without a network, and nothing is
+computed. To answer a question and be told why it is wrong, to move a slider, or to change the code, take the notebook:
+{{download}}`{name} </files/{name}>`.
+```"""
+
+
+@dataclass(frozen=True)
+class LessonFacts:
+    """The facts about a lesson in its first cell."""
+
+    title: str
+    question: str
+    minutes: int
+    needs: str
+
+
+def read_facts(notebook: Any) -> LessonFacts:
+    """Read the facts about a lesson from its first cell.
+
+    Raises:
+        ValueError: the cell lacks the title, the question, the time or the requirements.
+    """
+    first = " ".join(notebook.cells[0].source.split())
+    matches = [re.search(pattern, first) for pattern in FACTS]
+    if not all(matches):
+        raise ValueError(
+            f"a lesson begins with its title, its question, its time and what one needs, not with: {first}"
+        )
+    number, title, question, minutes, needs = (group for match in matches if match for group in match.groups())
+    return LessonFacts(f"{number} {title}", question[0].upper() + question[1:], int(minutes), needs)
+
+
+def make_page(notebook: Any, name: str) -> Any:
+    """Make the page of a notebook that ran; ``name`` is the file that the page offers for download."""
+    page = copy.deepcopy(notebook)
+    if any(is_check(cell) for cell in page.cells):
+        page.cells.insert(1, markdown_cell(NOTE.format(name=name)))
+    page.cells = [cell for cell in page.cells if not is_check(cell)]
+    page.metadata.pop("widgets", None)
+    page.metadata["hide-toc"] = True
+    page.cells = [page_cell for cell in page.cells for page_cell in _page_cells(cell)]
+    return page
+
+
+def _page_cells(cell: Any) -> list[Any]:
+    """Make the cells of a page from one cell: prose with boxes, or code below its number, which players mention."""
+    if cell.cell_type == "markdown":
+        anchor = "" if cell.source.startswith("# ") else f'<span id="cell-id={cell.id}"></span>\n\n'
+        return [markdown_cell(anchor + link_cells(_box_questions(MAP.sub("", cell.source))))]
+    cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
+    return [markdown_cell(NUMBER.format(cell.id, cell.execution_count)), cell]
+
+
+def link_cells(text: str) -> str:
+    """Replace links to cells by HTML, since Sphinx cannot link to a cell."""
+    return CELL.sub(
+        lambda link: (
+            f'<a href="{link["page"] + ".html" if link["page"] else ""}#cell-id={link["cell"]}">{link["text"]}</a>'
+        ),
+        text,
+    )
+
+
+def markdown_cell(text: str) -> Any:
+    """Make a cell of markdown."""
+    return nbformat.v4.new_markdown_cell(text)  # type: ignore[no-untyped-call]
+
+
+def is_open(cell: Any) -> bool:
+    """Whether the source of a cell is shown: checks with the answer to a question are collapsed."""
+    return not cell.metadata.get("jupyter", {}).get("source_hidden", False)
+
+
+def is_check(cell: Any) -> bool:
+    """Whether a cell checks an answer of the student."""
+    return cell.cell_type == "code" and "hv.check(" in cell.source
+
+
+def _box_questions(text: str) -> str:
+    text = PREDICT.sub(lambda match: _box("Predict", match["text"]), text)
+    text = EXERCISE.sub(lambda match: _box(f"Exercise {match['number']}", match["text"]), text)
+    # As HTML, since Sphinx would look for a heading with that name.
+    return STEP.sub(r'<a href="\g<step>">\g<text></a>', text)
+
+
+def _box(title: str, text: str) -> str:
+    return f"````{{admonition}} {title}\n:class: question\n\n{text}\n````"
