@@ -8,7 +8,7 @@ from typing import Any
 import graphviz
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.inline_svg import shown
+from hookviz.picture.inline_svg import prepare_for_notebook
 from hookviz.picture.layout import NoPictureError, draw_source, sentence_svg
 from hookviz.support.atomic_files import path_of, write_atomically
 from hookviz.support.messages import say
@@ -31,13 +31,13 @@ class Rendered(graphviz.Digraph):
             ValueError: there is no such format, or Graphviz cannot read the graph.
             NoPictureError: Graphviz crashed on the graph, however it was drawn, or cannot run here.
         """
-        drawn = draw_source(self.source, format or self.format, engine or self.engine)
+        picture = draw_source(self.source, format or self.format, engine or self.engine)
         if (format or self.format) == "svg":
-            drawn = self.finish(drawn)
-        return drawn.decode(encoding) if encoding else drawn
+            picture = self.finish(picture)
+        return picture.decode(encoding) if encoding else picture
 
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, bytes | str]:
-        return {"image/svg+xml": shown(self.svg()), "text/plain": repr(self)}
+        return {"image/svg+xml": prepare_for_notebook(self.svg()), "text/plain": repr(self)}
 
     def svg(self) -> str:
         """The picture for a page or a notebook; where Graphviz fails, a sentence in its place that says so."""
@@ -70,12 +70,12 @@ class Rendered(graphviz.Digraph):
         """
         name = path_of(outfile or filename or self.name or "hookviz")
         path = path_of(path_of(directory or "") / name)
-        kind = format or path.suffix[1:] or self.format
-        if path.suffix[1:] != kind:
-            path = path.with_name(f"{path.name}.{kind}")
-        drawn = self.pipe(kind, engine=engine)
+        suffix = format or path.suffix[1:] or self.format
+        if path.suffix[1:] != suffix:
+            path = path.with_name(f"{path.name}.{suffix}")
+        picture = self.pipe(suffix, engine=engine)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(drawn, path)
+        write_atomically(picture, path)
         return str(path)
 
 
@@ -99,7 +99,7 @@ def render(drawing: graphviz.Digraph) -> Rendered:
     return rendered
 
 
-def tidy(svg: bytes) -> bytes:
+def tidy_svg(svg: bytes) -> bytes:
     """Graphviz's SVG with our ids and classes: links and titles become plain groups, colours can come from CSS.
 
     Graphviz gives a table cell an id only when it is a link; so every cell is one, and here stops being one.
@@ -107,16 +107,16 @@ def tidy(svg: bytes) -> bytes:
     ET.register_namespace("", _SVG)
     root = ET.fromstring(svg)
     root.set("class", "hv-svg")
-    _drop(root, "title")
+    _drop_elements(root, "title")
     for group in list(root.iter(f"{{{_SVG}}}g")):
-        _unlink(group)
+        _unwrap_link(group)
     _raise_plates(root)
     for group in root.iter(f"{{{_SVG}}}g"):
-        _merge(group)
-        _classify(group)
-    _drop(root, "text", fill="transparent")
+        _merge_equal_paths(group)
+        _set_classes(group)
+    _drop_elements(root, "text", fill="transparent")
     for text in root.iter(f"{{{_SVG}}}text"):
-        _shorten(text)
+        _drop_default_attributes(text)
         text.text = (text.text or "").rstrip()
     root.set("font-family", FONT)
     for element in root.iter():
@@ -129,7 +129,7 @@ def tidy(svg: bytes) -> bytes:
     return ET.tostring(root, encoding="unicode").encode()
 
 
-def _shorten(text: ET.Element) -> None:
+def _drop_default_attributes(text: ET.Element) -> None:
     """Leave out what goes without saying: there are many texts, and each is in every page."""
     for name in ("font-family", _SPACE):
         text.attrib.pop(name, None)
@@ -138,14 +138,14 @@ def _shorten(text: ET.Element) -> None:
     text.set("font-size", text.get("font-size", "14").removesuffix(".00"))
 
 
-def _drop(root: ET.Element, tag: str, **attributes: str) -> None:
+def _drop_elements(root: ET.Element, tag: str, **attributes: str) -> None:
     for parent in root.iter():
         for child in parent.findall(f"{{{_SVG}}}{tag}"):
             if attributes.items() <= child.attrib.items():
                 parent.remove(child)
 
 
-def _unlink(group: ET.Element) -> None:
+def _unwrap_link(group: ET.Element) -> None:
     """``<g id="a_n3-p0"><a>…</a></g>`` becomes ``<g id="n3-p0">…</g>``."""
     name = group.get("id", "")
     link = group.find(f"{{{_SVG}}}a")
@@ -168,7 +168,7 @@ def _raise_plates(root: ET.Element) -> None:
             drawing.remove(group)
 
 
-def _merge(group: ET.Element) -> None:
+def _merge_equal_paths(group: ET.Element) -> None:
     """A filled and outlined cell is drawn twice, under and over what is in it; once is enough."""
     first: dict[str | None, ET.Element] = {}
     for path in group.findall(f"{{{_SVG}}}path"):
@@ -178,28 +178,28 @@ def _merge(group: ET.Element) -> None:
             group.remove(path)
 
 
-def _classify(group: ET.Element) -> None:
+def _set_classes(group: ET.Element) -> None:
     name = group.get("id", "")
     if ids.ARROW.fullmatch(name):
-        _name(group.find(f"{{{_SVG}}}path"), "hv-line")
-        _name(group.find(f"{{{_SVG}}}polygon"), "hv-head")
+        _set_class(group.find(f"{{{_SVG}}}path"), "hv-line")
+        _set_class(group.find(f"{{{_SVG}}}polygon"), "hv-head")
     elif ids.BOX.fullmatch(name):
-        _name(group.find(f"{{{_SVG}}}path"), "hv-box")
+        _set_class(group.find(f"{{{_SVG}}}path"), "hv-box")
     elif ids.PLATE.fullmatch(name):
         group.set("class", "hv-plate")
-        _name(group.find(f"{{{_SVG}}}path"), "hv-plate-box")
+        _set_class(group.find(f"{{{_SVG}}}path"), "hv-plate-box")
     elif ids.PIN.fullmatch(name):
-        retain = " hv-retain" if ids.is_retained(name) else ""
+        retain = " hv-retain" if ids.is_retain_pin(name) else ""
         group.set("class", f"hv-pin{retain}")
-        _name(group.find(f"{{{_SVG}}}path"), "hv-pin-box")
-        _name(group.find(f"{{{_SVG}}}polygon"), "hv-pin-box")
-    elif ids.is_fact(name):
+        _set_class(group.find(f"{{{_SVG}}}path"), "hv-pin-box")
+        _set_class(group.find(f"{{{_SVG}}}polygon"), "hv-pin-box")
+    elif ids.is_tensor_fact(name):
         group.set("class", "hv-fact")
     else:
-        _classify_texts(group, name)
+        _set_text_classes(group, name)
 
 
-def _classify_texts(group: ET.Element, name: str) -> None:
+def _set_text_classes(group: ET.Element, name: str) -> None:
     """The texts of a cell get the class of their kind; those that steps write keep an id."""
     kind = ids.text_kind(name)
     if kind is None:
@@ -210,11 +210,11 @@ def _classify_texts(group: ET.Element, name: str) -> None:
         text.set("class", kind.css_class)
     if kind.css_class == "hv-name" and len(texts) > 1:  # what a tensor holds stands behind its name
         texts[1].set("class", "hv-data")
-        texts[1].set("id", ids.held_by(name))
-    if texts and kind.written:
+        texts[1].set("id", ids.tensor_value_id_beside(name))
+    if texts and kind.has_id:
         texts[0].set("id", name)
 
 
-def _name(element: ET.Element | None, kind: str) -> None:
+def _set_class(element: ET.Element | None, css_class: str) -> None:
     if element is not None:
-        element.set("class", kind)
+        element.set("class", css_class)

@@ -23,7 +23,7 @@ from hookviz.picture.graphviz_worker import receive, send
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 
-SECONDS = 60.0
+LAYOUT_SECONDS = 60.0
 """A layout that takes longer is given up."""
 GRACE_SECONDS = 5.0
 """The worker ends itself when its time is up; one that does not, since it was stopped, is killed after so much more."""
@@ -33,16 +33,16 @@ IDLE_SECONDS = 60.0
 It is short because the worker is a child of the program: a program that calls ``os.wait()`` until it has no child left
 waits for the worker, too.
 """
-MOST_PICTURES = 500
+MAX_PICTURES = 500
 """Layouts are never freed, some 25 to 200 KB each: after so many pictures another worker takes over."""
-MOST_STARTS = 5
+MAX_STARTS = 5
 """A worker that somebody kills while it starts is started again, at most so often in all."""
-MOST_IDLE = 2
+MAX_IDLE = 2
 """Threads that draw at the same time have a worker each; when they are done, no more than this stay."""
 
 _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 """Writing to a worker that is gone raises, even where a program has chosen to die of it (SIGPIPE)."""
-_HOME = os.environ.get("PYTHONHOME")
+_PYTHON_HOME = os.environ.get("PYTHONHOME")
 """Where this Python was told to find its library: the worker's Python is the same one."""
 
 
@@ -89,22 +89,22 @@ class _KilledAtStartError(NoWorkerError):
     """Another try may succeed."""
 
 
-def draw(job: Job) -> Answer:
+def draw_in_worker(job: Job) -> Answer:
     """What a worker makes of ``job``.
 
     Raises:
         WorkerDiedError: it died of this job, or took too long.
         NoWorkerError: there is none.
     """
-    worker = _take()
-    used = worker.pictures
+    worker = _take_worker()
+    has_drawn = worker.pictures
     try:
-        return _ask(worker, job)
+        return _ask_worker(worker, job)
     except WorkerDiedError as died:
         # A picture before this one may have damaged that worker, or somebody has killed it: a new one tells.
-        if died.cause == "time" or not (used or died.cause == "killed"):
+        if died.cause == "time" or not (has_drawn or died.cause == "killed"):
             raise
-    return _ask(_new_worker(), job)
+    return _ask_worker(_new_worker(), job)
 
 
 def current_folder() -> str:
@@ -121,7 +121,7 @@ def worker_pid() -> int | None:
     return ready[-1].pid if ready else None
 
 
-def close() -> None:
+def end_workers() -> None:
     """End all workers; the next picture starts another."""
     _idle.clear()
     for worker in list(_workers):
@@ -138,7 +138,7 @@ class _Worker:
         _workers.add(self)
         try:
             self._start()
-            self._greet()
+            self._receive_greeting()
         except BaseException:
             self.end()
             raise
@@ -157,7 +157,7 @@ class _Worker:
 
     def is_ready(self) -> bool:
         """Whether it lives, and the socket is still ours: a program may close all descriptors and use them anew."""
-        return self._owns(self.channel) and self._process is not None and self._process.poll() is None
+        return self._is_our_socket(self.channel) and self._process is not None and self._process.poll() is None
 
     def ask(self, job: Job) -> Answer:
         """The answer to ``job``; if there is none, the worker cannot be used any more.
@@ -180,67 +180,67 @@ class _Worker:
             _workers.discard(self)
             if self._process is not None:
                 self._process.kill()
-            self.let_go()
+            self.close_socket()
             if self._process is not None:
                 with suppress(subprocess.TimeoutExpired):
                     self._process.wait(GRACE_SECONDS)
 
-    def let_go(self) -> None:
+    def close_socket(self) -> None:
         """Close the socket: a worker that waits for a job ends then."""
-        if self._channel is not None and self._owns(self._channel):
+        if self._channel is not None and self._is_our_socket(self._channel):
             self._channel.close()
         elif self._channel is not None:
             self._channel.detach()
 
     def disown(self) -> None:
         """After a fork, the process is the parent's: it cannot be waited for here."""
-        self.let_go()
+        self.close_socket()
         if self._process is not None:
             self._process.returncode = 0
 
     def _start(self) -> None:
         try:
-            with Uninterrupted(), _standard_descriptors_taken():
+            with Uninterrupted(), _reserve_standard_descriptors():
                 self._channel, theirs = socket.socketpair()
                 self._identity = os.fstat(self._channel.fileno())
                 with theirs:
-                    self._process = _popen(theirs)
+                    self._process = _start_process(theirs)
         except OSError as error:  # too many files are open, for one
             raise NoWorkerError(say("error.graphviz.start", why=error)) from None
 
-    def _greet(self) -> None:
-        self.channel.settimeout(SECONDS + GRACE_SECONDS)
+    def _receive_greeting(self) -> None:
+        self.channel.settimeout(LAYOUT_SECONDS + GRACE_SECONDS)
         try:
-            said = receive(self.channel)
+            greeting = receive(self.channel)
         except OSError:
             if self._cause_of_death(0.0) == "killed":
                 raise _KilledAtStartError(say("error.graphviz.silent")) from None
-            said = {"error": "silent"}
-        if said["error"]:
-            raise NoWorkerError(say(f"error.graphviz.{said['error']}", why=said.get("why", "")))
+            greeting = {"error": "silent"}
+        if greeting["error"]:
+            raise NoWorkerError(say(f"error.graphviz.{greeting['error']}", why=greeting.get("why", "")))
 
-    def _owns(self, channel: socket.socket) -> bool:
+    def _is_our_socket(self, channel: socket.socket) -> bool:
         try:
             return os.path.samestat(os.fstat(channel.fileno()), self._identity)
         except OSError:
             return False
 
     def _cause_of_death(self, seconds: float) -> Literal["crash", "time", "killed"]:
-        if seconds >= SECONDS:
+        if seconds >= LAYOUT_SECONDS:
             return "time"
         assert self._process is not None  # it was asked
         try:
             status = self._process.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             return "crash"
-        return "killed" if -status in _FROM_OUTSIDE else "crash"
+        return "killed" if -status in _EXTERNAL_SIGNALS else "crash"
 
 
 _idle: deque[_Worker] = deque()
 """Workers that wait for a job. One that has a job is not in here: if something goes wrong, nobody else gets it."""
 _workers: set[_Worker] = set()
 """All workers that were started and not ended."""
-_FROM_OUTSIDE = {
+_EXTERNAL_SIGNALS = {
     int(getattr(signal, name))
     for name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
     if hasattr(signal, name)
@@ -248,7 +248,7 @@ _FROM_OUTSIDE = {
 """What ends a worker that has done nothing wrong; the system also kills (SIGKILL) what uses too much memory."""
 
 
-def _take() -> _Worker:
+def _take_worker() -> _Worker:
     """A worker that waits, or a new one."""
     while _idle:
         with suppress(IndexError):  # another thread may be quicker
@@ -261,33 +261,33 @@ def _take() -> _Worker:
 
 def _new_worker() -> _Worker:
     """A new worker. Before it has left the program's process group, Ctrl-C in a terminal reaches it, too: try again."""
-    for _ in range(MOST_STARTS - 1):
+    for _ in range(MAX_STARTS - 1):
         with suppress(_KilledAtStartError):
             return _Worker()
     return _Worker()
 
 
-def _ask(worker: _Worker, job: Job) -> Answer:
+def _ask_worker(worker: _Worker, job: Job) -> Answer:
     try:
         answer = worker.ask(job)
     except BaseException:
         worker.end()
         raise
-    if worker.pictures < MOST_PICTURES and len(_idle) < MOST_IDLE:
+    if worker.pictures < MAX_PICTURES and len(_idle) < MAX_IDLE:
         _idle.append(worker)
     else:
         worker.end()
     return answer
 
 
-def _popen(theirs: socket.socket) -> "subprocess.Popen[bytes]":
+def _start_process(theirs: socket.socket) -> "subprocess.Popen[bytes]":
     if sys.platform == "win32":  # a socket cannot be a standard stream there
         process = subprocess.Popen(
-            _command(),
+            _build_command(),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=_environment(),
+            env=_clean_environment(),
             creationflags=subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP,
         )
         assert process.stdin is not None  # it is a pipe
@@ -295,16 +295,16 @@ def _popen(theirs: socket.socket) -> "subprocess.Popen[bytes]":
             pipe.write(theirs.share(process.pid))
         return process
     return subprocess.Popen(
-        _command(),
+        _build_command(),
         stdin=theirs.fileno(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=_environment(),
+        env=_clean_environment(),
         process_group=0,  # Ctrl-C and Ctrl-Z in a terminal are for the program
     )
 
 
-def _command() -> list[str]:
+def _build_command() -> list[str]:
     """How a worker is started: without ``site``, which it does not need.
 
     Raises:
@@ -319,18 +319,18 @@ def _command() -> list[str]:
     if found is None or found.origin is None:
         raise NoWorkerError(say("error.graphviz.missing"))
     package_folder = str(Path(found.origin).resolve().parents[1])
-    arguments = [graphviz_worker.__file__, package_folder, str(SECONDS), str(IDLE_SECONDS)]
+    arguments = [graphviz_worker.__file__, package_folder, str(LAYOUT_SECONDS), str(IDLE_SECONDS)]
     return [sys.executable, "-S", "-P", "-W", "ignore", *arguments]
 
 
-def _environment() -> dict[str, str]:
+def _clean_environment() -> dict[str, str]:
     """The environment without what a person may have set for other Pythons since this one was started."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    return kept if _HOME is None else {**kept, "PYTHONHOME": _HOME}
+    return kept if _PYTHON_HOME is None else {**kept, "PYTHONHOME": _PYTHON_HOME}
 
 
 @contextmanager
-def _standard_descriptors_taken() -> Iterator[None]:
+def _reserve_standard_descriptors() -> Iterator[None]:
     """Where standard streams are closed, a socket must not get their numbers: what is printed would go into it."""
     taken = [os.open(os.devnull, os.O_RDWR)]
     while taken[-1] <= 2:
@@ -350,6 +350,6 @@ def _disown_workers() -> None:
     _idle.clear()
 
 
-atexit.register(close)
+atexit.register(end_workers)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_disown_workers)

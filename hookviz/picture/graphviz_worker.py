@@ -86,7 +86,7 @@ def main(package_folder: str, seconds: str, idle_seconds: str) -> None:
     _end_after(float(seconds), void)
     _limit_resources()
     try:
-        library = _load(package_folder)
+        library = _load_library(package_folder)
     except Exception as error:
         send(channel, {"error": "import", "why": str(error)})
         return
@@ -95,7 +95,7 @@ def main(package_folder: str, seconds: str, idle_seconds: str) -> None:
         _end_after(float(idle_seconds), void)
         job = receive(channel)
         _end_after(float(seconds), void)
-        send(channel, answer(job, library))
+        send(channel, answer_job(job, library))
 
 
 def _take_streams() -> tuple[Channel, int]:
@@ -136,7 +136,7 @@ def _limit_resources() -> None:
             continue
 
 
-def _load(package_folder: str) -> Any:
+def _load_library(package_folder: str) -> Any:
     """The functions of the Graphviz library, without the rest of pygraphviz, which takes most of the time."""
     sys.path.append(package_folder)
     if sys.platform != "win32":  # where it finds the library
@@ -148,40 +148,42 @@ def _load(package_folder: str) -> Any:
     return graphviz
 
 
-def answer(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
+def answer_job(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
     """What is wrong with a job, ``""`` for nothing; and the picture, or a sentence about what is wrong."""
     try:
         os.chdir(job["folder"].encode("latin-1"))
     except OSError:  # one that nobody can enter again; it matters to images in a graph only
         os.chdir(os.sep)
     try:
-        return draw(job, library)
+        return draw_job(job, library)
     except Exception as error:  # out of memory, for one; it says nothing about the graph
         return "system", f"{type(error).__name__}: {error}".encode(errors="replace")
     finally:
         os.chdir(os.sep)  # nobody should find their folder in use
 
 
-def draw(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
+def draw_job(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
     """Draw a picture, and return what ``answer`` returns.
 
     The layout is never freed: ``gvFreeLayout`` crashes on some graphs. The parent replaces the process now and then.
     """
     try:
-        encoding = _encoding(job["source"])
+        encoding = _find_encoding(job["source"])
         source = job["source"].encode(encoding)
     except (UnicodeError, LookupError) as error:
         return "read", str(error).encode(errors="replace")
     try:
-        graph = _read(source, library)
+        graph = _read_graph(source, library)
     except ValueError:
         return "read", b"its DOT is not valid"
     if job["drop_invisible_edges"]:
         _drop_invisible_edges(graph, library)
     for name, value in job["attributes"].items():
-        _set(graph, library, name, value.encode())
+        _set_attribute(graph, library, name, value.encode())
     if job["note"]:
-        _set(graph, library, "label", _with_note(graph, library, job["note"].encode(encoding, errors="replace")))
+        _set_attribute(
+            graph, library, "label", _add_note_to_label(graph, library, job["note"].encode(encoding, errors="replace"))
+        )
     context = library.gvContextWithBuiltins()
     if library.gvLayout(context, graph, job["engine"].encode()):
         return "engine", b""
@@ -189,17 +191,17 @@ def draw(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
     return ("format", b"") if failed else ("", picture)
 
 
-def _encoding(source: str) -> str:
+def _find_encoding(source: str) -> str:
     """How Graphviz will take the letters of ``source``."""
     if "charset" not in source:
         return "utf-8"
     import re
 
-    named = re.search(r'charset\s*=\s*"([^"]+)"', source)
-    return named[1] if named else "utf-8"
+    match = re.search(r'charset\s*=\s*"([^"]+)"', source)
+    return match[1] if match else "utf-8"
 
 
-def _read(source: bytes, library: Any) -> Any:
+def _read_graph(source: bytes, library: Any) -> Any:
     with _open_file() as file:
         file.write(source)
         file.seek(0)
@@ -215,12 +217,12 @@ def _open_file() -> Any:
     return tempfile.TemporaryFile()
 
 
-def _set(graph: Any, library: Any, name: str, value: bytes) -> None:
+def _set_attribute(graph: Any, library: Any, name: str, value: bytes) -> None:
     """Set an attribute of the graph alone: what is set for all is inherited by its clusters."""
     library.agsafeset_label(graph, graph, name.encode(), value, b"")
 
 
-def _with_note(graph: Any, library: Any, note: bytes) -> bytes:
+def _add_note_to_label(graph: Any, library: Any, note: bytes) -> bytes:
     """The label of the graph with ``note`` in lines below it."""
     label = library.agget(graph, b"label") or b""
     if b"<" in label and _is_markup(graph, library, label):
@@ -239,24 +241,24 @@ def _is_markup(graph: Any, library: Any, label: bytes) -> bool:
 
 def _drop_invisible_edges(graph: Any, library: Any) -> None:
     edges = []
-    for node in _walk(lambda: library.agfstnode(graph), lambda last: library.agnxtnode(graph, last)):
-        edges += _walk(lambda: library.agfstout(graph, node), lambda last: library.agnxtout(graph, last))  # noqa: B023
+    for node in _collect_items(lambda: library.agfstnode(graph), lambda last: library.agnxtnode(graph, last)):
+        edges += _collect_items(lambda: library.agfstout(graph, node), lambda last: library.agnxtout(graph, last))  # noqa: B023
     for edge in edges:
         if library.agget(edge, b"style") == b"invis":
             library.agdeledge(graph, edge)
 
 
-def _walk(first: Callable[[], Any], following: Callable[[Any], Any]) -> list[Any]:
+def _collect_items(first_item: Callable[[], Any], next_item: Callable[[Any], Any]) -> list[Any]:
     """What the library hands out one by one."""
-    found = []
+    items = []
     try:
-        at = first()
-        while at is not None:
-            found.append(at)
-            at = following(at)
+        item = first_item()
+        while item is not None:
+            items.append(item)
+            item = next_item(item)
     except StopIteration:
         pass
-    return found
+    return items
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from hookviz.support.printable import truncate
 from hookviz.trace import TensorRow, Values
 from hookviz.trace.values import Value
 
-NAME_ROOM, LABEL_ROOM, VALUE_ROOM = 28, 24, 16
+MAX_NAME, MAX_LABEL, MAX_VALUE = 28, 24, 16
 SPACE = "\N{NO-BREAK SPACE}"
 DIGITS = 4
 """Significant digits of a number in a picture, where room is dear."""
@@ -20,9 +20,9 @@ class Pin:
 
     id: str
     label: str
-    full: str
+    hook_name: str
     hook: int | None
-    final: str = ""
+    longest_text: str = ""
     """The longest text it ever shows, for which the layout keeps room."""
 
 
@@ -38,7 +38,7 @@ class Box:
     names: list[tuple[str, str]]
     """(name, value) of each named tensor."""
     pins: list[Pin] = field(default_factory=list)
-    final: str = ""
+    longest_text: str = ""
     """The longest text of its gradient line."""
 
 
@@ -49,36 +49,36 @@ class Arrow:
     id: str
     start: str
     end: str
-    final: str = ""
+    longest_text: str = ""
 
 
 class Mark(NamedTuple):
     """What a step is about (ids, the box first) and the texts that it writes (id → text)."""
 
-    on: list[str]
+    elements: list[str]
     texts: dict[str, str]
-    near: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
     """What it concerns as well: the nodes that a call makes."""
 
 
-def tiny(values: Values, room: int = VALUE_ROOM) -> str:
+def format_values(values: Values, max_chars: int = MAX_VALUE) -> str:
     """A gradient in a few characters: its numbers if they fit, else its norm."""
     if values is None:
         return say("name.none")
     if isinstance(values, Value):
-        return values.text(room, shape=False, digits=DIGITS)
-    if len(values) > room:
+        return values.text(max_chars, shape=False, digits=DIGITS)
+    if len(values) > max_chars:
         return say("value.several", count=f"{len(values):,}")
-    items = (tiny(value, room // max(len(values), 1)) for value in values)
+    items = (format_values(value, max_chars // max(len(values), 1)) for value in values)
     return say("value.tuple", items=join("join.list", items))
 
 
-def change(before: Values, after: Values) -> str:
+def format_change(before: Values, after: Values) -> str:
     """What a hook was given and what it made, in a few characters."""
-    return say("value.change", before=tiny(before), after=tiny(after))
+    return say("value.change", before=format_values(before), after=format_values(after))
 
 
-def held(data: str) -> str:
+def format_tensor_value(data: str) -> str:
     """What stands behind a tensor's name: the value that it holds, or its shape, which is no value.
 
     >>> held("4"), held("(2, 3)"), held("")
@@ -87,30 +87,32 @@ def held(data: str) -> str:
     return data and (f"{SPACE}{data}" if data.startswith("(") else f"{SPACE}= {data}")
 
 
-def short(text: str, room: int) -> str:
+def fit_on_line(text: str, max_chars: int) -> str:
     """``text`` on one line, cut to ``room`` characters; what is cut shows as an ellipsis.
 
     >>> short("a_very_long_name", 8)
     'a_very_…'
     """
-    return truncate(" ".join(text.split()), room)
+    return truncate(" ".join(text.split()), max_chars)
 
 
-def within(name: str, around: str) -> str:
+def relative_name(name: str, module: str) -> str:
     """A module's or parameter's name inside the module ``around``.
 
     >>> within("layers.0.linear1", "layers.0"), within("layers.10", "layers.1")
     ('linear1', 'layers.10')
     """
-    return short(name.removeprefix(f"{around}.") if around else name, NAME_ROOM)
+    return fit_on_line(name.removeprefix(f"{module}.") if module else name, MAX_NAME)
 
 
-def both(old: str, new: str) -> str:
+def join_variants(old: str, new: str) -> str:
     """Two texts beside each other, as the player shows what a switch has changed: what they begin with is said once.
 
     >>> both("gradient 10", "gradient 8"), both("8 → 10", "9 → 9")
     ('gradient 10 8', '8 → 10 9 → 9')
     """
-    words, others = old.split(" "), new.split(" ")
-    alike = next((i for i, pair in enumerate(zip(words, others, strict=False)) if len(set(pair)) > 1), len(words))
-    return " ".join([*words, *others[alike:]])
+    old_words, new_words = old.split(" "), new.split(" ")
+    common = next(
+        (i for i, pair in enumerate(zip(old_words, new_words, strict=False)) if len(set(pair)) > 1), len(old_words)
+    )
+    return " ".join([*old_words, *new_words[common:]])

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-_OWN = re.compile(r'(?<=\sid=")[^"]*|(?<=>)[^<>]+(?=</text>)')
+_ID_OR_TEXT = re.compile(r'(?<=\sid=")[^"]*|(?<=>)[^<>]+(?=</text>)')
 """An id or a text in a picture: each has its own, though boxes and arrows stand in the same places."""
 
 
@@ -16,7 +16,7 @@ class Template(NamedTuple):
     """The parts of the SVG that all share, and between them the place of what fills a hole."""
 
 
-class Shared(NamedTuple):
+class FilledTemplate(NamedTuple):
     """A picture that is given by its template, and by what fills the holes in it."""
 
     template: Template
@@ -32,9 +32,9 @@ class Templates:
     """The templates of the pictures that were seen."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, ...], Template] = {}
+        self._by_pieces: dict[tuple[str, ...], Template] = {}
 
-    def shared(self, svg: str, name: str) -> Shared:
+    def fill_template(self, svg: str, name: str) -> FilledTemplate:
         """The picture called ``name`` in its template, which is new where no picture before had the same shape.
 
         >>> templates = Templates()
@@ -42,13 +42,13 @@ class Templates:
         >>> one.template == other.template, other.template.name, other.fill
         (True, 'n1', ['n2', 'n2'])
         """
-        between = tuple(_OWN.split(svg))
-        if between not in self._known:
-            pieces: list[str | int] = [between[0]]
-            for place, text in enumerate(between[1:]):
-                pieces += [place, text]
-            self._known[between] = Template(name, pieces)
-        return Shared(self._known[between], _OWN.findall(svg))
+        pieces_between = tuple(_ID_OR_TEXT.split(svg))
+        if pieces_between not in self._by_pieces:
+            pieces: list[str | int] = [pieces_between[0]]
+            for index, text in enumerate(pieces_between[1:]):
+                pieces += [index, text]
+            self._by_pieces[pieces_between] = Template(name, pieces)
+        return FilledTemplate(self._by_pieces[pieces_between], _ID_OR_TEXT.findall(svg))
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._by_pieces)

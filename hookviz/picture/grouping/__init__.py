@@ -1,6 +1,6 @@
 """Which boxes a person sees: modules collapsed, runs and fans folded, and what is inside each of them."""
 
-from hookviz.picture.grouping.tree import MANY, Group, Member, Tree, label_of
+from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, Group, Member, Tree, kind_label
 from hookviz.picture.grouping.views import View, Views
 
-__all__ = ["MANY", "Group", "Member", "Tree", "View", "Views", "label_of"]
+__all__ = ["MAX_VISIBLE_BOXES", "Group", "Member", "Tree", "View", "Views", "kind_label"]

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from hookviz.picture.grouping.collapsing import collapse
-from hookviz.picture.grouping.tree import MANY, Group, Member, Tree
+from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, Group, Member, Tree
 from hookviz.trace import TraceData
 
-FEW = 6
+MAX_BOXES_BESIDE_MODEL = 6
 """Up to so many boxes beside a model that fills the picture alone do no harm."""
 
 
@@ -16,7 +16,7 @@ class View:
     """One picture: a box, and what is seen of its inside."""
 
     tree: Tree
-    fold: Group
+    group: Group
     nodes: list[int] = field(default_factory=list)
     opened: list[Group] = field(default_factory=list)
     """The calls around whose inside a frame is drawn, the outermost first; with the box itself, if it is one."""
@@ -24,35 +24,39 @@ class View:
     """The boxes that can be entered."""
 
     def __post_init__(self) -> None:
-        if self.fold.call >= 0:
-            self.opened.append(self.fold)
-        level: list[Member] = list(self.fold.inside)
-        shown = len(level) + len(self.opened)
+        if self.group.call >= 0:
+            self.opened.append(self.group)
+        level: list[Member] = list(self.group.members)
+        box_count = len(level) + len(self.opened)
         while level:
             self.nodes += [member for member in level if isinstance(member, int)]
-            folds = [member for member in level if not isinstance(member, int)]
+            groups = [member for member in level if not isinstance(member, int)]
             # There is nothing to enter in a call that made no node and no call, such as dropout's in evaluation.
-            self.opened += [fold for fold in folds if not fold.inside]
-            folds = [fold for fold in folds if fold.inside]
-            calls = [fold for fold in folds if fold.call >= 0]
-            inside = [member for call in calls for member in call.inside]
+            self.opened += [group for group in groups if not group.members]
+            groups = [group for group in groups if group.members]
+            calls = [group for group in groups if group.call >= 0]
+            members_of_calls = [member for call in calls for member in call.members]
             # All calls of a level are opened, or none: some that look other than their like would puzzle. A model with
             # hardly anything around it is opened anyway, since it is what one wants to see.
-            fit = shown + len(inside) <= (MANY + FEW if shown <= FEW and len(folds) == 1 else MANY)
-            self.closed += [fold for fold in folds if not (fit and fold.call >= 0)]
-            self.opened += calls if fit else []
-            level, shown = (inside, shown + len(inside)) if fit else ([], shown)
+            fits = box_count + len(members_of_calls) <= (
+                MAX_VISIBLE_BOXES + MAX_BOXES_BESIDE_MODEL
+                if box_count <= MAX_BOXES_BESIDE_MODEL and len(groups) == 1
+                else MAX_VISIBLE_BOXES
+            )
+            self.closed += [group for group in groups if not (fits and group.call >= 0)]
+            self.opened += calls if fits else []
+            level, box_count = (members_of_calls, box_count + len(members_of_calls)) if fits else ([], box_count)
 
     @property
     def module(self) -> str:
         """The module that is around all that is seen; empty where there is none."""
-        call = next((fold.call for fold in self.fold.chain() if fold.call >= 0), -1)
+        call = next((group.call for group in self.group.chain_outwards() if group.call >= 0), -1)
         return self.tree.trace.call(call) if call >= 0 else ""
 
     @cached_property
-    def shown(self) -> dict[int, Member]:
+    def members_by_node(self) -> dict[int, Member]:
         """Node anywhere in the box → itself, or the closed box that holds it."""
-        return {node: node for node in self.nodes} | {node: fold for fold in self.closed for node in fold.nodes}
+        return {node: node for node in self.nodes} | {node: group for group in self.closed for node in group.nodes}
 
 
 class Views:
@@ -62,35 +66,35 @@ class Views:
         self.tree = Tree(trace, pass_id)
         collapse(self.tree)
         self._views: dict[Group, View] = {}
-        self._tops: dict[Group, Group] = {self.tree.root: self.tree.root}
+        self._view_groups: dict[Group, Group] = {self.tree.root: self.tree.root}
 
-    def of(self, fold: Group) -> View:
+    def view_of(self, group: Group) -> View:
         """What is seen on entering ``fold``."""
-        if fold not in self._views:
-            self._views[fold] = View(self.tree, fold)
-        return self._views[fold]
+        if group not in self._views:
+            self._views[group] = View(self.tree, group)
+        return self._views[group]
 
-    def top(self, fold: Group) -> Group:
+    def find_view_group(self, group: Group) -> Group:
         """The box that one enters to see what lies directly in ``fold``: it, or one in which it is opened."""
         waiting: list[Group] = []
-        for at in fold.chain():
-            if at in self._tops:
+        for outer in group.chain_outwards():
+            if outer in self._view_groups:
                 break
-            waiting.append(at)
-        for at in reversed(waiting):  # from the outermost on
-            assert at.parent is not None  # the root is known
-            around = self._tops[at.parent]
-            self._tops[at] = around if at in self.of(around).opened else at
-        return self._tops[fold]
+            waiting.append(outer)
+        for outer in reversed(waiting):  # from the outermost on
+            assert outer.parent is not None  # the root is known
+            around = self._view_groups[outer.parent]
+            self._view_groups[outer] = around if outer in self.view_of(around).opened else outer
+        return self._view_groups[group]
 
-    def name(self, member: Member) -> str:
+    def view_name(self, member: Member) -> str:
         """What the picture is called in which one sees a node for itself, or the inside of a box: ``0/m3``."""
-        fold = self.tree.around[member] if isinstance(member, int) else member
-        return f"{self.tree.pass_id}/{self.top(fold).id}"
+        group = self.tree.innermost_groups[member] if isinstance(member, int) else member
+        return f"{self.tree.pass_id}/{self.find_view_group(group).id}"
 
-    def all(self) -> list[View]:
+    def list_views(self) -> list[View]:
         """Every view that somebody can enter, the outermost first."""
-        found = [self.of(self.tree.root)]
-        for view in found:  # grows while it is read
-            found.extend(self.of(fold) for fold in view.closed)
-        return found
+        views = [self.view_of(self.tree.root)]
+        for view in views:  # grows while it is read
+            views.extend(self.view_of(group) for group in view.closed)
+        return views
