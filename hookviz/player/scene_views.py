@@ -100,7 +100,7 @@ def layers(scenes: Iterable[Scene]) -> Packed:
     drawn = list(scenes)
     if sum(scene.box_count for scene in drawn) > LARGEST:
         return ""
-    both = [{"nodes": True}, {"tensors": True}]
+    both = [{"pre_hooks": True}, {"tensors": True}]
     return pack([[build_figure(scene, None, for_player=True, **layer).svg() for scene in drawn] for layer in both])
 
 

@@ -151,7 +151,7 @@ def figures(trace: hv.Trace, most: int = 12) -> Iterator[Figure]:
         if scene.box_count <= 60:
             yield from (
                 build_figure(scene, None, for_player=True, **layer)
-                for layer in ({}, {"tensors": True}, {"nodes": True})
+                for layer in ({}, {"tensors": True}, {"pre_hooks": True})
             )
         yield build_figure(scene, max(scene.marks, default=0))
 

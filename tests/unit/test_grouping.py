@@ -11,7 +11,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Group, Views
-from hookviz.picture.grouping.activity import Arrival, PassActivity, list_norm_ranges, merge_consecutive
+from hookviz.picture.grouping.activity import Arrival, BoxActivity, PassActivity, list_norm_ranges, merge_consecutive
 from hookviz.picture.grouping.collapsing import part_size
 from hookviz.picture.grouping.views import MAX_BOXES_BESIDE_MODEL, View
 
@@ -181,7 +181,7 @@ def test_a_part_is_a_round_number_of_things() -> None:
 # -- what happened inside
 
 
-def inside(found: Views, fold: Group) -> Any:
+def inside(found: Views, fold: Group) -> BoxActivity:
     return PassActivity(found.tree).merge_group(fold)
 
 
@@ -192,7 +192,7 @@ def test_what_happened_inside_the_whole_is_what_happened() -> None:
     found = Views(trace)
     of = inside(found, found.tree.root)
     assert of.steps == list(range(len(trace.rows)))
-    assert len(of.arrived) == sum(row.kind in ("arrive", "seed") for row in trace.rows)
+    assert len(of.arrivals) == sum(row.kind in ("arrive", "seed") for row in trace.rows)
 
 
 def test_hooks_inside_are_counted_whether_or_not_they_fired() -> None:
@@ -206,7 +206,7 @@ def test_hooks_inside_are_counted_whether_or_not_they_fired() -> None:
     found = Views(trace)
     of = inside(found, found.tree.root)
     assert len(of.hooks) == 61
-    assert {hook for _, hook in of.fired} == of.hooks
+    assert {hook for _, hook in of.firings} == of.hooks
 
 
 def test_steps_in_a_row_are_told_by_their_ends() -> None:
