@@ -1,4 +1,4 @@
-"""Boxes to DOT to SVG and PNG."""
+"""Pictures of a trace: scenes of boxes and arrows, their DOT source, and Graphviz's SVG or PNG of it."""
 
 from hookviz.picture.dot_source import Figure, build_figure
 from hookviz.picture.graphviz import render
@@ -9,7 +9,7 @@ __all__ = ["Figure", "build_trace_figure", "render"]
 
 
 def build_trace_figure(trace: TraceData, step: int | None, *, tensors: bool = False) -> Figure:
-    """The picture of ``trace`` at ``step``; at the end of its last pass if None."""
+    """Build the picture of ``trace`` at ``step``, or at the end of its last pass if ``step`` is None."""
     if step is None:
         return build_figure(Scene.from_trace(trace, trace.rows[-1].pass_id if trace.rows else 0), None, tensors=tensors)
     return build_figure(Scene.from_trace(trace, trace.rows[step].pass_id), step, tensors=tensors)

@@ -1,4 +1,4 @@
-"""Module calls as DOT: a cluster around what is inside, a plate at each of the two sides where its hooks act."""
+"""Module calls as DOT: a cluster with one plate for the hooks at its output and one for the hooks at its inputs."""
 
 from collections.abc import Callable
 from html import escape
@@ -24,14 +24,14 @@ from hookviz.picture.scene import Scene
 
 DONE_COLOR, PLATE_FILL, CALL_FILL = "#475569", "#e9eef5", "#f8fafc"
 CLUSTER_DEFAULTS = {"peripheries": "0", "style": "", "label": "", "id": "", "class": "", "bgcolor": "transparent"}
-"""A cluster takes over what the one around it says; these undo it."""
+"""A cluster inherits the attributes of the cluster around it; these values reset them."""
 
 DrawBox = Callable[[graphviz.Digraph, str], None]
-"""Adds the box with an id to a (sub)graph."""
+"""Adds the box with the given id to a graph or subgraph."""
 
 
 def draw_calls(figure: graphviz.Digraph, scene: Scene, style: Style, draw: DrawBox) -> None:
-    """Draw all calls, those inside others within them, and in each the nodes that it made."""
+    """Draw all module calls, nested as they were made, and in each the boxes directly in it."""
     outermost = [box for box in scene.calls.values() if box.parent not in scene.calls]
     for box in outermost:
         _draw_call(figure, box, scene, style, draw)
@@ -42,7 +42,7 @@ def draw_calls(figure: graphviz.Digraph, scene: Scene, style: Style, draw: DrawB
 
 
 def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, style: Style, draw: DrawBox) -> None:
-    """Two clusters, since each has one label only: the outer with the plate below, the inner with that above."""
+    """Draw a call as two clusters, since a cluster has only one label: the outer one has the lower plate."""
     lower_plate = _make_lower_plate(box, scene, style)
     with around.subgraph(name=f"cluster_{box.id}") as outer:
         outer.attr(**CLUSTER_DEFAULTS)
@@ -70,7 +70,7 @@ def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, style: Styl
 
 
 def _push_inputs_below(figure: graphviz.Digraph, box: CallBox, scene: Scene) -> None:
-    """What a module was given stands below its box, so that the way there leads past the hooks at its inputs."""
+    """Place a module's inputs below its box, so that arrows to them pass the hooks at its inputs."""
     inside = set(_list_drawn_ids(box))
     arrows = [arrow for arrow in scene.all_arrows if arrow.start in inside]
     not_lowest = {arrow.start for arrow in arrows if arrow.end in inside}
@@ -81,7 +81,7 @@ def _push_inputs_below(figure: graphviz.Digraph, box: CallBox, scene: Scene) -> 
 
 
 def _keep_call_order(figure: graphviz.Digraph, boxes: list[CallBox]) -> None:
-    """Where no arrow holds two calls in their order, as without a graph, the later one stands on the earlier."""
+    """Place each call above the earlier one if one of them is empty, since then no arrow keeps their order."""
     for earlier, later in pairwise(boxes):
         (*_, lowest), (highest, *_) = _list_drawn_ids(later), _list_drawn_ids(earlier)
         if lowest.endswith("-e") or highest.endswith("-e"):
@@ -89,7 +89,7 @@ def _keep_call_order(figure: graphviz.Digraph, boxes: list[CallBox]) -> None:
 
 
 def _list_drawn_ids(box: CallBox) -> list[str]:
-    """The ids of what is drawn in a box, as from the roots down: its own nodes, or those of the calls inside it."""
+    """List the ids of the boxes in a call from the roots down, or its filler if it is empty."""
     inside = [drawn_id for child in reversed(box.children) for drawn_id in _list_drawn_ids(child)]
     return [*box.box_ids, *inside] or [ids.filler_id(box.id)]
 
@@ -102,7 +102,7 @@ def _outline_attributes(box: CallBox, style: Style) -> dict[str, str]:
 
 
 def _make_upper_plate(box: CallBox, scene: Scene, style: Style) -> str:
-    """The name, what the module returns, and the hooks at its output."""
+    """Make the plate with the module's name, its output, and the hooks there."""
     name = f"<B>{format_text(box.name, point_size=16)}</B>" + format_small(f"  {box.kind}")
     head = make_row(
         make_cell(ids.name_id(box.id), name),
@@ -112,14 +112,16 @@ def _make_upper_plate(box: CallBox, scene: Scene, style: Style) -> str:
 
 
 def _make_lower_plate(box: CallBox, scene: Scene, style: Style) -> str:
-    """The hooks at the inputs, and what the module is given; nothing where there is no such hook."""
+    """Make the plate with the hooks at the inputs, and the input; an empty text if there is no such hook."""
     pins = _make_pin_rows(box, scene, style, output=False)
-    given = make_value_cell(ids.input_id(box.id), box.longest_input, style, INK)
-    return _make_plate(ids.lower_plate_id(box.id), pins + (make_row(given) if given else "")) if pins else ""
+    if not pins:
+        return ""
+    input_cell = make_value_cell(ids.input_id(box.id), box.longest_input, style, INK)
+    return _make_plate(ids.lower_plate_id(box.id), pins + (make_row(input_cell) if input_cell else ""))
 
 
 def _make_pin_rows(box: CallBox, scene: Scene, style: Style, *, output: bool) -> str:
-    return "".join(make_row(make_pin_cell(shown, style)) for shown in box.pins_at(scene.trace, output=output))
+    return "".join(make_row(make_pin_cell(hook_pin, style)) for hook_pin in box.pins_at(scene.trace, output=output))
 
 
 def _make_plate(plate_id: str, rows: str) -> str:

@@ -1,4 +1,4 @@
-"""A scene as DOT: rounded boxes with pins, and arrows between them."""
+"""The DOT source of a scene: rounded boxes with pins, and arrows between them."""
 
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
@@ -34,13 +34,13 @@ from hookviz.picture.tensor_layer import make_pre_hooks_cell, make_tensors_label
 from hookviz.support.messages import say
 
 LAYOUT_FONT = "DejaVu Sans,Verdana,sans-serif"
-"""The font the layout measures with: wider than those that show it, so that every label has room."""
+"""The font with which Graphviz measures labels: wider than the fonts that show them, so that every label fits."""
 
 MAX_SHARED_ROW = 210
-"""Points: how wide a box may become for its gradient to stand beside its name, where no pin makes it wider."""
+"""Points: a gradient shares a row with the name if that row is no wider than this, or than the widest pin."""
 
 MAX_SPANNED_RANKS = 1_000
-"""Places between the ends of all arrows: with more, a layout with bent arrows takes seconds, and soon minutes."""
+"""Ranks between the ends of all arrows: with more of them, a layout with bent arrows takes seconds to minutes."""
 
 
 class Figure(Rendered):
@@ -54,12 +54,17 @@ class Figure(Rendered):
 def build_figure(
     scene: Scene, step: int | None, *, tensors: bool = False, pre_hooks: bool = False, for_player: bool = False
 ) -> Figure:
-    """The figure of ``scene`` at ``step``; with ``final``, every text is laid out at its longest (for the player).
+    """Build the figure of ``scene`` at ``step``.
 
-    ``tensors`` adds the layer of tensors, and ``nodes`` the nodes' lists of pre-hooks, which that layer has anyway.
+    Args:
+        scene: boxes, arrows and marks of a pass.
+        step: highlight this step, and show the texts up to it; None shows the texts of all steps.
+        tensors: add the layer of tensors.
+        pre_hooks: add the nodes' lists of pre-hooks, which the layer of tensors has in any case.
+        for_player: lay out every text at its longest; the player writes the texts of each step into the SVG.
     """
     style = Style(scene, step, for_player)
-    # A label takes a rank of its own, and so twice the distance.
+    # Graphviz gives the labels of arrows ranks of their own, which doubles the distance.
     figure = empty_figure(ranksep="0.2" if any(arrow.longest_text for arrow in scene.arrows.values()) else "0.4")
     closed_groups = {group.id: group for group in scene.group_boxes}
 
@@ -68,14 +73,13 @@ def build_figure(
             draw_group(graph, closed_groups[box_id], style)
             return
         box = scene.boxes[int(box_id[1:])]
-        rows = (
-            [*_make_box_rows(box, style), make_row(make_pre_hooks_cell(scene, box))]
-            if pre_hooks
-            else _make_box_rows(box, style)
-        )
-        label = (
-            make_tensors_label(scene, box, style, _make_frame) if tensors else _make_frame(box, style, "".join(rows))
-        )
+        if tensors:
+            label = make_tensors_label(scene, box, style, _make_frame)
+        else:
+            rows = _make_box_rows(box, style)
+            if pre_hooks:
+                rows.append(make_row(make_pre_hooks_cell(scene, box)))
+            label = _make_frame(box, style, "".join(rows))
         graph.node(box.id, f"<{label}>", id=box.id, **{"class": "hv-node hv-leaf" if box.leaf else "hv-node"})
 
     draw_calls(figure, scene, style, draw_box)
@@ -85,10 +89,10 @@ def build_figure(
         _draw_arrow(figure, arrow, style)
     for port in scene.ports:
         figure.node(port.id, f"<{format_small(port.label)}>", id=port.id, **{"class": "hv-port"})
-    notes = [say("picture.large", boxes=scene.total_boxes, shown=scene.box_count)] * (
-        scene.total_boxes > scene.box_count
-    )
-    if passed((arrow.start, arrow.end) for arrow in scene.all_arrows) > MAX_SPANNED_RANKS:
+    notes = []
+    if scene.total_boxes > scene.box_count:
+        notes.append(say("picture.large", boxes=scene.total_boxes, shown=scene.box_count))
+    if count_spanned_ranks((arrow.start, arrow.end) for arrow in scene.all_arrows) > MAX_SPANNED_RANKS:
         figure.attr("graph", splines="line", nslimit="1", mclimit="0.1")
         notes.append(say("picture.straight"))
     if notes:
@@ -97,7 +101,7 @@ def build_figure(
 
 
 def empty_figure(*, ranksep: str, nodesep: str = "0.35") -> Figure:
-    """A figure in which nothing is drawn yet; ``ranksep`` inches lie between its rows, ``nodesep`` between boxes."""
+    """Make a figure without boxes; ``ranksep`` and ``nodesep`` are inches between ranks and between boxes of a rank."""
     figure: Figure = Figure("hookviz", format="svg")
     figure.attr(
         "graph", rankdir="TB", nodesep=nodesep, ranksep=ranksep, pad="0.1", bgcolor="white", fontname=LAYOUT_FONT
@@ -108,7 +112,7 @@ def empty_figure(*, ranksep: str, nodesep: str = "0.35") -> Figure:
 
 
 def draw_group(graph: graphviz.Digraph, box: GroupBox, style: Style) -> None:
-    """A box that can be entered: its name, what is in it, and what is known of that."""
+    """Draw a box that can be entered: its name, its description, and the texts that steps write on it."""
     rows = make_row(make_cell(ids.name_id(box.id), f"<B>{format_text(box.name, point_size=16)}</B>"))
     rows += make_row(make_cell(ids.op_id(box.id), format_small(box.description)))
     for text_id, color in ((ids.gradient_id(box.id), PURPLE), (ids.fired_count_id(box.id), INK)):
@@ -121,17 +125,20 @@ def draw_group(graph: graphviz.Digraph, box: GroupBox, style: Style) -> None:
 
 
 def _make_frame(box: Box, style: Style, rows: str) -> str:
-    """The outline of a node around its rows; twice around a leaf's. The player draws what changes by itself."""
+    """Make the outline of a node around its rows: one line, or two for a leaf, and a halo if it is highlighted.
+
+    The player draws halos and the second line of a leaf by itself.
+    """
     color, fill = style.outline_color(box.id), LEAF_FILL if box.leaf else BOX_FILL
     spacing = 'CELLBORDER="0" CELLSPACING="2" CELLPADDING="2"'
     if style.for_player:
-        border = 5 if box.leaf else 2  # the player draws both lines of a leaf's outline in this one
+        border = 5 if box.leaf else 2  # 5 points have room for both lines of a leaf
         return f'<TABLE BORDER="{border}" COLOR="{color}" BGCOLOR="{fill}" STYLE="ROUNDED" {spacing}>{rows}</TABLE>'
     border = 1 if box.leaf else 2
     table = f'<TABLE BORDER="{border}" COLOR="{color}" BGCOLOR="{fill}" STYLE="ROUNDED" {spacing}>{rows}</TABLE>'
     if box.leaf:
         table = _wrap_in_table(table, color, 1, 2)
-    halo = CURRENT_FILL if box.id in style.current else HIDDEN  # always there, so that no step moves anything
+    halo = CURRENT_FILL if box.id in style.current else HIDDEN  # every box has one, so that no step moves anything
     return _wrap_in_table(table, halo, 4, 0)
 
 
@@ -141,23 +148,21 @@ def _wrap_in_table(table: str, color: str, border: int, padding: int) -> str:
 
 
 def _make_box_rows(box: Box, style: Style) -> list[str]:
-    """Name, value and gradient in one row where they have room; then the op, and the pins."""
+    """Make the rows of a node's box: names with values, the op, the pins, and the gradient.
+
+    The gradient is in the first row if it fits there, else in the last.
+    """
     heads = [
         (
             ids.name_id(box.id, index),
-            make_title(name, style.reserved_texts.get(ids.tensor_value_id(box.id, index), hook_pin)),
+            make_title(name, style.reserved_texts.get(ids.tensor_value_id(box.id, index), value)),
         )
-        for index, (name, hook_pin) in enumerate(box.names)
+        for index, (name, value) in enumerate(box.names)
     ]
     heads.append((ids.op_id(box.id), format_small(say("picture.leaf", op=box.op) if box.leaf else box.op)))
-    shares_row = _gradient_fits_beside_name(box)
-    gradient = make_value_cell(
-        ids.gradient_id(box.id),
-        box.longest_text,
-        style,
-        PURPLE,
-        **({"align": "RIGHT"} if shares_row else {"colspan": 2}),
-    )
+    shares_row = _gradient_fits_in_first_row(box)
+    attributes = {"align": "RIGHT"} if shares_row else {"colspan": 2}
+    gradient = make_value_cell(ids.gradient_id(box.id), box.longest_text, style, PURPLE, **attributes)
     rows = [make_row(make_cell(*head, colspan=2)) for head in heads]
     if shares_row:
         rows[0] = make_row(make_cell(*heads[0]), gradient)
@@ -165,41 +170,43 @@ def _make_box_rows(box: Box, style: Style) -> list[str]:
     return rows if shares_row or not gradient else [*rows, make_row(gradient)]
 
 
-def _gradient_fits_beside_name(box: Box) -> bool:
-    """Whether the gradient can stand beside the first line without making the box much wider."""
+def _gradient_fits_in_first_row(box: Box) -> bool:
+    """Whether the gradient can be in the first row without making the box much wider."""
     if not box.longest_text:
         return False
-    first = "".join(box.names[0]) if box.names else box.op
-    pins = [text_width(pin.label) + text_width(pin.longest_text) for pin in box.pins]
+    first_row = "".join(box.names[0]) if box.names else box.op
+    pin_widths = [text_width(pin.label) + text_width(pin.longest_text) for pin in box.pins]
     size = 1.3 if box.names else 0.9  # a name is in larger type than an op
-    return size * text_width(first) + text_width(box.longest_text) <= max(MAX_SHARED_ROW, *pins, 0)
+    return size * text_width(first_row) + text_width(box.longest_text) <= max(MAX_SHARED_ROW, *pin_widths, 0)
 
 
 def _draw_arrow(figure: Figure, arrow: Arrow, style: Style) -> None:
-    done = style.for_player or arrow.id in style.done
+    is_done = style.for_player or arrow.id in style.done
     color = PURPLE if style.for_player else style.outline_color(arrow.id)
-    shown = make_value_cell(ids.value_id(arrow.id), arrow.longest_text, style, PURPLE, ARROW_FONT_SIZE)
+    value_cell = make_value_cell(ids.value_id(arrow.id), arrow.longest_text, style, PURPLE, ARROW_FONT_SIZE)
     label = {}
-    if shown:
-        label["label"] = f'<<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="3"><TR>{shown}</TR></TABLE>>'
-    drawn = {"id": arrow.id, "color": color, "style": "solid" if done else "dashed", "penwidth": "2.2"}
-    figure.edge(arrow.start, arrow.end, **drawn, **label, **{"class": "hv-edge"})
+    if value_cell:
+        label["label"] = f'<<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="3"><TR>{value_cell}</TR></TABLE>>'
+    attributes = {"id": arrow.id, "color": color, "style": "solid" if is_done else "dashed", "penwidth": "2.2"}
+    figure.edge(arrow.start, arrow.end, **attributes, **label, **{"class": "hv-edge"})
 
 
-def passed(ways: Iterable[tuple[str, str]]) -> int:
-    """How many places arrows pass between their ends; a layout has to find room in each of them.
+def count_spanned_ranks(arrows: Iterable[tuple[str, str]]) -> int:
+    """Count the ranks between the two ends of each arrow; the layout needs room for the arrow in each of them.
 
-    >>> passed([("e", "c"), ("c", "a"), ("e", "a")]), passed([("a", "b"), ("b", "a")])
+    It is 0 for a graph with a cycle.
+
+    >>> count_spanned_ranks([("e", "c"), ("c", "a"), ("e", "a")]), count_spanned_ranks([("a", "b"), ("b", "a")])
     (1, 0)
     """
-    ways = list(ways)
+    arrows = list(arrows)
     above: dict[str, set[str]] = {}
-    for start, end in ways:
+    for start, end in arrows:
         above.setdefault(end, set()).add(start)
     rank: dict[str, int] = {}
     try:
         for box in TopologicalSorter(above).static_order():
             rank[box] = 1 + max((rank[start] for start in above.get(box, ())), default=-1)
-    except CycleError:  # boxes that hold parts of each other are few
+    except CycleError:  # only few boxes can form one: groups with edges in both directions
         return 0
-    return sum(rank[end] - rank[start] - 1 for start, end in ways)
+    return sum(rank[end] - rank[start] - 1 for start, end in arrows)

@@ -1,4 +1,4 @@
-"""The parts of a box: cells, rows and texts of Graphviz's HTML-like labels, coloured as they stand at one step."""
+"""Cells, rows and texts of Graphviz's HTML-like labels, in the colours that they have at one step."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -21,21 +21,22 @@ INK, GREY, PURPLE, AMBER, LIGHT_GREY, LEAF_FILL, BOX_FILL = (
     "white",
 )
 HIDDEN = "transparent"
-"""A text in this colour only keeps its room; ``engine.tidy`` leaves it out of the SVG."""
+"""The colour of a text that only reserves room; ``graphviz.tidy_svg`` drops such texts."""
 CURRENT_FILL, PIN_FILL, DONE_FILL = "#fde68a", "#f8fafc", "#faf5ff"
 SMALL_FONT_SIZE, FONT_SIZE, ARROW_FONT_SIZE = 13, 14, 15
+"""Points."""
 MAX_LABEL_TEXT = 1_000
-"""Characters of a text in a label; beyond, nobody reads it."""
+"""Characters of a text in a label; longer texts are cut."""
 WIDTH_STEP = 105
-"""Points: the room for a number in a picture of a large trace is a multiple of this. Twice it holds any norm."""
+"""Points: in a picture of a large trace the width for a number is a multiple of this. Two of them hold any norm."""
 _CHARS_BY_WIDTH = {0.4: " .,:;'|()[]ijl-", 0.5: "rtf", 0.72: "0123456789abcdeghknopqsuvxyz_"}
-"""Parts of the type's size → the characters that are no wider; others are a little wider."""
+"""Width as a fraction of the font size → the characters that are at most so wide."""
 
 
 class Style:
-    """How things stand at one step: which are now, which are done, and the texts shown.
+    """The state of a picture at one step: highlighted elements, elements of earlier steps, and texts.
 
-    With ``final`` every text is laid out at its longest, as the player needs it.
+    With ``for_player`` every text is laid out at its longest, since the player writes all texts into one picture.
     """
 
     def __init__(self, scene: Scene, step: int | None, for_player: bool) -> None:
@@ -47,19 +48,22 @@ class Style:
         self.rounds_widths = bool(scene.group_boxes or scene.ports)
 
     def width_of(self, text: str, size: int) -> int:
-        """How many points wide ``text`` can be: in a large trace a round number, so that equal layers look alike."""
+        """Return how many points wide ``text`` can be.
+
+        In a picture of a large trace this is rounded up, so that equal layers get equal pictures.
+        """
         width = text_width(text, size)
         return ceil(width / WIDTH_STEP) * WIDTH_STEP if self.rounds_widths else width
 
     def outline_color(self, element_id: str) -> str:
-        """The colour around a box or a pin."""
+        """Return the colour of the outline of a box, a pin or an arrow."""
         return AMBER if element_id in self.current else PURPLE if element_id in self.done else LIGHT_GREY
 
 
 def format_text(text: str, **font: Any) -> str:
-    """User text, escaped for Graphviz's HTML-like labels; control characters, which XML forbids, are shown.
+    """Escape user text for Graphviz's HTML-like labels; control characters, which XML forbids, become �.
 
-    Graphviz cannot read a label with a text of 20,000 bytes: what is very long is cut.
+    Very long texts are cut: Graphviz cannot read a label with a text of 20,000 bytes.
     """
     printable = "".join(
         c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in truncate(text, MAX_LABEL_TEXT)
@@ -69,7 +73,7 @@ def format_text(text: str, **font: Any) -> str:
 
 
 def _format_attributes(attributes: Mapping[str, Any]) -> str:
-    """Attributes of an element; nothing that is given can end one, or the element."""
+    """Format the attributes of an element; values are escaped, so that none can end the attribute or the element."""
     return "".join(
         f' {key.replace("_", "-").upper()}="{value if isinstance(value, int) else escape(value)}"'
         for key, value in attributes.items()
@@ -77,31 +81,35 @@ def _format_attributes(attributes: Mapping[str, Any]) -> str:
 
 
 def format_small(text: str) -> str:
-    """Text in small type, for what is said beside the name.
+    """Format text in small type, for facts next to a name.
 
-    The layout rounds the widths of small letters down; a space behind makes up for it, which ``engine.tidy`` takes off.
+    The layout rounds the widths of small letters down. A trailing space makes up for it, and ``graphviz.tidy_svg``
+    strips it.
     """
     return format_text(text + SPACE, point_size=SMALL_FONT_SIZE, color=GREY)
 
 
 def make_cell(element_id: str, content: str, **attributes: Any) -> str:
-    """A cell with an id: Graphviz keeps an id only for a link (``engine.tidy`` takes the link out again)."""
+    """Make a cell with an id.
+
+    It is a link, since Graphviz keeps a cell's id only if it is one; ``graphviz.tidy_svg`` unwraps the link.
+    """
     given = {"id": element_id, "href": "#", "tooltip": " ", "align": "LEFT", **attributes}
     return f"<TD{_format_attributes(given)}>{content}</TD>"
 
 
 def make_row(*cells: str) -> str:
-    """A row of cells."""
+    """Make a row of cells."""
     return f"<TR>{''.join(cells)}</TR>"
 
 
 def make_title(name: str, value: str) -> str:
-    """A tensor's name, and what it holds."""
+    """Make the title of a box: a tensor's name and its value."""
     return f"<B>{format_text(name, point_size=19)}</B>" + (format_text(value, point_size=16) if value else "")
 
 
 def make_pin_cell(hook_pin: Pin, style: Style) -> str:
-    """A hook's cell: its number and label, and what it did."""
+    """Make the cell of a pin: the hook's number and label, and what the hook did."""
     value_id = ids.value_id(hook_pin.id)
     fill = CURRENT_FILL if hook_pin.id in style.current else DONE_FILL if hook_pin.id in style.done else PIN_FILL
     value_cell = make_value_cell(value_id, hook_pin.longest_text, style, INK, align="RIGHT")
@@ -120,7 +128,10 @@ def make_pin_cell(hook_pin: Pin, style: Style) -> str:
 def make_value_cell(
     text_id: str, longest: str, style: Style, color: str, size: int = FONT_SIZE, **attributes: Any
 ) -> str:
-    """A cell for a text that may not be shown yet; it keeps room for the longest, so that no step moves anything."""
+    """Make the cell of a text that steps write, or nothing if ``longest`` is empty.
+
+    The cell has the width of the longest text at every step, so that no step moves anything.
+    """
     if not longest:
         return ""
     shown = longest if style.for_player else style.texts.get(text_id, "")
@@ -130,9 +141,9 @@ def make_value_cell(
 
 
 def text_width(text: str, size: int = FONT_SIZE) -> int:
-    """How many points wide ``text`` can be in the widest of the fonts that show it, in bold.
+    """Return how many points wide ``text`` can be in bold, in the widest of the fonts that show it.
 
-    >>> room_for("8 → 10"), room_for("8 → 10", 2 * SIZE)
+    >>> text_width("8 → 10"), text_width("8 → 10", 2 * FONT_SIZE)
     (57, 111)
     """
     return 4 + round(size * sum(_char_width(char) for char in text))
@@ -140,6 +151,7 @@ def text_width(text: str, size: int = FONT_SIZE) -> int:
 
 @cache
 def _char_width(char: str) -> float:
+    """Return the width of a character as a fraction of the font size."""
     if ord(char) > 0x2E7F:  # Chinese, Japanese and Korean characters are squares
         return 1.1
     return next((width for width, chars in _CHARS_BY_WIDTH.items() if char in chars), 0.85)

@@ -1,4 +1,4 @@
-"""Module calls in a picture: a box around the nodes that each made, and its hooks at the sides where they act."""
+"""Module calls in a picture: a box around the nodes that a call created, with its hooks at its output and inputs."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,53 +19,56 @@ from hookviz.trace import MODULE_HOOK_KINDS, Step, TraceData
 from hookviz.trace.sentences import numeral
 
 OUTPUT_SIDE_KINDS = ("forward_hook", "full_backward_pre_hook", "backward_hook")
-"""Kinds that act where a module's output leaves and its gradient comes in; the others act at the inputs.
+"""The kinds of module hooks that act on the output or its gradient; the others act at the inputs.
 
-A legacy hook sits on the node of the module's first output tensor.
+``backward_hook`` is among them: torch puts a legacy hook on the node of the module's first output tensor.
 """
 
 MAX_CALL_LABEL = 16
-"""Characters of a hook's label, beside which its kind must be told, too."""
+"""Characters of a module hook's label, which has the hook's kind in front of it."""
 
 
 @dataclass
 class CallBox:
-    """One call of a module."""
+    """The box of one module call."""
 
     id: str
     call: int
+    """The call's number in the trace."""
     name: str
     kind: str
+    """The module's class."""
     parent: int | None
+    """The call in which it was made."""
     nodes: list[int] = field(default_factory=list)
-    """Those that it made itself, not through a module inside it, and its parameters' AccumulateGrads."""
+    """The nodes that it created itself, not through a module inside it, and its parameters' AccumulateGrads."""
     created_nodes: list[int] = field(default_factory=list)
-    """Of these, the ones that the call brought about."""
+    """``nodes`` without the AccumulateGrads."""
     children: list["CallBox"] = field(default_factory=list)
     group_ids: list[str] = field(default_factory=list)
     """The ids of the closed boxes in it."""
     pins: list[Pin] = field(default_factory=list)
     longest_text: str = ""
-    """The longest text of what it returns."""
+    """The longest text of its output."""
     longest_input: str = ""
-    """The longest text of what it is given."""
+    """The longest text of its input."""
 
     @property
     def box_ids(self) -> list[str]:
-        """The ids of the boxes that stand in it, outside of other calls."""
+        """The ids of the boxes directly in it, not in a call inside it."""
         return [*(ids.node_id(node) for node in self.nodes), *self.group_ids]
 
     def pins_at(self, trace: TraceData, *, output: bool) -> list[Pin]:
-        """Its hooks at one of its two sides."""
+        """Return the pins at its output, or those at its inputs."""
         return [pin for pin in self.pins if (trace.hook_rows[pin.hook or 0].kind in OUTPUT_SIDE_KINDS) == output]
 
 
 def make_call_boxes(
     trace: TraceData, pass_id: int, calls: Iterable[int], calls_of_nodes: Mapping[int, int], module: str = ""
 ) -> dict[int, CallBox]:
-    """The boxes of ``calls``, each with the nodes that belong in it (node → call), and with its hooks.
+    """Make the boxes of ``calls``, each with its nodes (``calls_of_nodes``: node → call) and its hooks.
 
-    Inside the module ``around`` others go by their names there.
+    Names of modules inside ``module`` are relative to it.
     """
     boxes = {call: _make_call_box(trace, call, module) for call in sorted(calls)}
     for box in boxes.values():
@@ -89,7 +92,7 @@ def _make_call_box(trace: TraceData, call: int, module: str) -> CallBox:
 
 
 def _list_call_hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:
-    """(call, hook), each pair once: hooks that ran in a call, and those that were there and did not."""
+    """List (call, hook) in the order of the pins: hooks that ran in a call, and registered hooks that did not."""
     ran = {(call, hook) for call in boxes for hook in trace.lookup.fired.get((pass_id, call), ())}
     registered = trace.lookup.hooks(pass_id).of_module
     modules = ((call, trace.calls[call].module) for call in boxes)
@@ -99,7 +102,7 @@ def _list_call_hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) 
 
 
 def _hook_sort_key(trace: TraceData, hook: int) -> tuple[int, bool, int]:
-    """Hooks of one kind stand together, global ones first, as they fire."""
+    """Sort hooks as they fire: by kind, global ones first, then by their number."""
     row = trace.hook_rows[hook]
     return MODULE_HOOK_KINDS.index(row.kind), "global" not in row.flags, hook
 
@@ -112,7 +115,7 @@ def _make_call_pin(trace: TraceData, call: int, index: int) -> Pin:
 
 
 def mark_call(box: CallBox, step: Step, drawn_nodes: Container[int], arrows: Mapping[tuple[int, int], Arrow]) -> Mark:
-    """What a step about a module call marks and writes."""
+    """Make the mark of a step about a module call."""
     elements, texts = [box.id], {}
     pin = ids.pin_id(box.id, step.row.hook)
     if step.hook is not None:
@@ -132,7 +135,10 @@ def mark_call(box: CallBox, step: Step, drawn_nodes: Container[int], arrows: Map
 
 
 def _list_replaced_texts(step: Step, arrows: Mapping[tuple[int, int], Arrow]) -> Iterator[tuple[str, str]]:
-    """Torch's node passes on as many gradients as the module has tensors there: its arrows carry what the hook made."""
+    """Yield (id, text) for the arrows of the node through which torch calls a full hook that replaced gradients.
+
+    That node passes on as many gradients as the module has tensors there.
+    """
     before, after = ((values if isinstance(values, tuple) else (values,)) for values in (step.before, step.after))
     slots = [slot for slot, _ in step.trace.lookup.following.get(step.node, ())]
     if len(slots) == len(before) == len(after):

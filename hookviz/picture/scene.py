@@ -1,4 +1,4 @@
-"""What a picture of one pass shows: boxes with pins, arrows between them, and what each step writes on them."""
+"""The scene of one pass: boxes with pins, arrows between them, and the texts that each step writes on them."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,15 +32,19 @@ from hookviz.trace.traversal import below, called, chain, makers
 from hookviz.trace.values import Value
 
 MAX_BOXES = 300
-"""No more boxes than this are ever laid out: beyond, Graphviz takes seconds and nobody can read the picture."""
+"""A picture has at most so many boxes: with more, Graphviz takes seconds and nobody can read the result."""
 
 _LABEL_PREFIXES = {
     "node_pre_hook": "picture.pre",
     "node_post_hook": "picture.post",
     "post_accumulate_hook": "picture.after",
 }
+"""Kind of a hook → the key of the text before its label."""
 FEW_BOXES = 12
-"""In a picture of more boxes an arrow that alone leads to a box does not say what the box says as well."""
+"""In a picture of more boxes, an arrow shows its gradient only if other arrows lead to the same box.
+
+If it is the only arrow there, the box shows the same gradient.
+"""
 
 NODE_PIN_KINDS = (
     "tensor_hook",
@@ -50,7 +54,7 @@ NODE_PIN_KINDS = (
     "post_accumulate_hook",
     "node_post_hook",
 )
-"""What stands on the box of a node, in the order in which it fires."""
+"""The kinds of hooks that have a pin on the box of a node, in the order in which they fire."""
 
 
 @dataclass
@@ -60,32 +64,35 @@ class Scene:
     trace: TraceData
     pass_id: int
     boxes: dict[int, Box]
+    """Node → its box."""
     arrows: dict[tuple[int, int], Arrow]
+    """(node, input) → the arrow of that edge."""
     calls: dict[int, CallBox]
+    """Module call → its box."""
     total_boxes: int
-    """How many boxes the whole picture would have."""
+    """How many boxes the picture would have without ``MAX_BOXES``."""
     marks: dict[int, Mark] = field(default_factory=dict)
     """Step's index → its mark."""
     group_boxes: list[GroupBox] = field(default_factory=list)
     """The boxes that can be entered."""
     bundles: list[Arrow] = field(default_factory=list)
-    """The arrows from and to such boxes."""
+    """The arrows from and to boxes that can be entered; each stands for several edges."""
     ports: list[Port] = field(default_factory=list)
-    """What lies outside, where ways lead there."""
+    """The ends of arrows from and to boxes outside the view."""
     bundle_steps: dict[str, int] = field(default_factory=dict)
-    """Id of a bundle → the step at which something goes along it for the first time."""
+    """Id of a bundle → the first step at which a gradient is sent along it."""
     arrow_counts: Counter[str] = field(default_factory=Counter)
     """Id of a box → how many arrows lead to it."""
     latest_gradients: dict[int, dict[int, str]] = field(default_factory=dict)
-    """Node → for each of its outputs, the gradient that arrived there last."""
+    """Node → output → the gradient that arrived there last, as text."""
     reserved_texts: dict[str, str] = field(default_factory=dict)
-    """Id of a text that is not the same in every variant, though no step changes it → what to keep room for."""
+    """Id of a text that no step changes, but that differs between variants → the text to reserve room for."""
     _text_owners: dict[str, Pin | Box | Arrow | CallBox] = field(default_factory=dict)
-    """Id of a text → what it stands on."""
+    """Id of a text → the element on which it stands."""
 
     @classmethod
     def from_trace(cls, trace: TraceData, pass_id: int = 0, max_boxes: int = MAX_BOXES) -> "Scene":
-        """The scene of one pass of ``trace``, at most ``most`` boxes of it, those nearest to the roots."""
+        """Build the scene of one pass of ``trace``, with the ``max_boxes`` boxes that are nearest to the roots."""
         below_roots = below(trace, pass_id)
         calls_of_nodes = makers(trace, below_roots)
         nodes, calls = _select_boxes(trace, below_roots, called(trace, pass_id), calls_of_nodes, max_boxes)
@@ -103,7 +110,7 @@ class Scene:
         return scene.write_steps(steps, max(steps, default=0))
 
     def write_steps(self, steps: Iterable[int], last_step: int) -> "Scene":
-        """With the marks of ``steps``; what has not fired by step ``last`` did not fire."""
+        """Add the marks of ``steps``, and return the scene. Hooks that have not fired by ``last_step`` say so there."""
         self.arrow_counts.update(arrow.end for arrow in self.arrows.values())
         text_ids = (ids.value_id, ids.gradient_id, ids.output_id, ids.input_id)
         self._text_owners = {make_id(owner.id): owner for owner in self._list_text_owners() for make_id in text_ids}
@@ -120,21 +127,21 @@ class Scene:
 
     @cached_property
     def layout_key(self) -> tuple[Any, ...]:
-        """Which boxes, pins and arrows of which pass there are: two scenes of one shape have the same ids."""
+        """The boxes, pins and arrows of the scene: two scenes with equal keys have the same ids."""
         boxes = sorted((box.id, box.op, *(pin.id for pin in box.pins)) for box in self.boxes.values())
         calls = sorted((box.id, *(pin.id for pin in box.pins), *box.nodes) for box in self.calls.values())
         return self.pass_id, tuple(boxes), tuple(calls), tuple(sorted(arrow.id for arrow in self.arrows.values()))
 
     @cached_property
     def appearance(self) -> tuple[Any, ...]:
-        """Shape and names: two scenes that look alike can be shown in one picture."""
+        """The layout key and all names: two scenes of equal appearance can share one picture."""
         return (
             *self.layout_key,
             tuple((node, *(name for name, _ in box.names)) for node, box in sorted(self.boxes.items())),
         )
 
     def reserve_room(self, scenes: "Sequence[Scene]") -> None:
-        """Keep room for the texts of ``scenes``, other variants of this pass, and for two beside each other."""
+        """Reserve room for the texts of ``scenes``, the variants of this pass, and for two of them side by side."""
         texts_by_scene = [scene.collect_texts() for scene in scenes]
         for text_id in {text_id for scene_texts in texts_by_scene for text_id in scene_texts}:
             texts = [scene_texts.get(text_id, {}) for scene_texts in texts_by_scene]
@@ -147,11 +154,11 @@ class Scene:
                 self.reserved_texts[text_id] = reserved
 
     def list_tensor_values(self) -> dict[str, str]:
-        """What the named tensors hold: id of a text behind a name, or of one among a tensor's facts → the text."""
+        """List the values of the named tensors: id of the text behind a name, or of a tensor's fact → the value."""
         after_names = {
-            ids.tensor_value_id(box.id, k): shown
+            ids.tensor_value_id(box.id, index): value
             for box in self.boxes.values()
-            for k, (_, shown) in enumerate(box.names)
+            for index, (_, value) in enumerate(box.names)
         }
         rows = [(box.id, row) for box in self.boxes.values() for row in box.tensors if row.name]
         return after_names | {
@@ -159,13 +166,13 @@ class Scene:
         }
 
     def write_on_first_step(self, texts: Mapping[str, str]) -> None:
-        """Let the first step write these texts."""
+        """Let the first step write ``texts`` as well; its own texts win."""
         if self.marks:
             first = min(self.marks)
             self.marks[first] = self.marks[first]._replace(texts={**texts, **self.marks[first].texts})
 
     def collect_texts(self) -> dict[str, dict[int, str]]:
-        """Id of a text → step's index → what it writes there."""
+        """Collect the texts of all steps: id of a text → step's index → text."""
         texts: dict[str, dict[int, str]] = {}
         for index, mark in self.marks.items():
             for text_id, text in mark.texts.items():
@@ -179,18 +186,18 @@ class Scene:
 
     @property
     def boxes_outside_calls(self) -> list[str]:
-        """The ids of the boxes that stand in no call."""
+        """The ids of the boxes that are not inside a module call."""
         in_calls = {box_id for box in self.calls.values() for box_id in box.box_ids}
         all_ids = [*(box.id for box in self.boxes.values()), *(group.id for group in self.group_boxes)]
         return [box_id for box_id in all_ids if box_id not in in_calls]
 
     @property
     def all_arrows(self) -> list[Arrow]:
-        """Every arrow."""
+        """The arrows of single edges and the bundles."""
         return [*self.arrows.values(), *self.bundles]
 
     def pins(self) -> Iterator[Pin]:
-        """Every pin in the picture."""
+        """Yield every pin in the picture."""
         holders: list[Box | CallBox] = [*self.boxes.values(), *self.calls.values()]
         for holder in holders:
             yield from holder.pins
@@ -202,7 +209,7 @@ class Scene:
         yield from self.pins()
 
     def replace_silent_texts(self, hooks: Collection[int], text: str) -> None:
-        """Write ``text`` on the pins of ``hooks`` instead of that they did not fire."""
+        """Replace "did not fire" on the pins of ``hooks`` by ``text``."""
         silent = say("picture.silent")
         text_ids = {ids.value_id(pin.id) for pin in self.pins() if pin.hook in hooks}
         for index, mark in self.marks.items():
@@ -212,7 +219,7 @@ class Scene:
                 self._text_owners[text_id].longest_text = text
 
     def _add_mark(self, index: int, mark: Mark) -> None:
-        """Note what a step marks, and keep room for its texts, so that no step moves anything."""
+        """Add the mark of a step, and reserve room for its texts, so that no step moves anything."""
         self.marks[index] = mark
         for text_id, text in mark.texts.items():
             owner = self._text_owners.get(text_id)
@@ -220,13 +227,13 @@ class Scene:
                 self._reserve_text(text_id, owner, text)
 
     def _reserve_text(self, text_id: str, owner: Pin | Box | Arrow | CallBox, text: str) -> None:
-        """Keep room for a text."""
+        """Reserve room for a text on the element ``owner``."""
         field_name = "longest_input" if text_id == ids.input_id(owner.id) else "longest_text"
         if len(text) > len(getattr(owner, field_name)):
             setattr(owner, field_name, text)
 
     def _write_silent_hooks(self, last_step: int) -> None:
-        """At the end of a pass, a hook that did not fire says so."""
+        """Let the last step write on the pins of hooks that have not fired that they did not fire."""
         if not self.marks:
             return
         last_mark = self.marks.get(last_step, Mark([], {}))
@@ -239,7 +246,7 @@ class Scene:
 def _select_boxes(
     trace: TraceData, candidates: list[int], other_calls: list[int], calls_of_nodes: dict[int, int], max_boxes: int
 ) -> tuple[list[int], list[int]]:
-    """The nodes and the calls for which there is room: nodes with the calls around them, then other calls."""
+    """Select at most ``max_boxes`` nodes and calls: first nodes with the calls around them, then other calls."""
     nodes: list[int] = []
     calls: dict[int, None] = {}
     for node in candidates:
@@ -257,7 +264,7 @@ def _select_boxes(
 
 
 def make_node_box(trace: TraceData, pass_id: int, node: int, module: str = "") -> Box:
-    """The box of a node; inside the module ``around`` its tensors go by their names there."""
+    """Make the box of a node; names of tensors inside ``module`` are relative to it."""
     tensors = trace.lookup.tensors(pass_id, node)
     names = [
         (relative_name(row.name, module), format_tensor_value(_format_data(trace, row))) for row in tensors if row.name
@@ -268,7 +275,7 @@ def make_node_box(trace: TraceData, pass_id: int, node: int, module: str = "") -
 
 
 def _format_data(trace: TraceData, row: TensorRow) -> str:
-    """A tensor's numbers where they fit, else its shape."""
+    """Format a tensor's numbers if they fit, else its shape."""
     value = trace.value(row.data)
     if not isinstance(value, Value):
         return ""
@@ -277,7 +284,7 @@ def _format_data(trace: TraceData, row: TensorRow) -> str:
 
 
 def _make_node_pins(trace: TraceData, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
-    """Pins in the order in which they fire."""
+    """Make the pins of a node's box, in the order in which the hooks fire."""
     hooks, box_id = trace.lookup.hooks(pass_id).of_node.get(node, ()), ids.node_id(node)
     for kind in NODE_PIN_KINDS:
         if kind == "retain_grad":
@@ -294,6 +301,7 @@ def _make_node_pins(trace: TraceData, pass_id: int, node: int, tensors: list[Ten
 
 
 def _mark_node(scene: Scene, box: Box, step: Step) -> Mark:
+    """Make the mark of a step about a node."""
     elements, texts = [box.id], {}
     gradient = ids.gradient_id(box.id)
     if step.kind in HOOK_KINDS:
@@ -326,11 +334,11 @@ def _mark_node(scene: Scene, box: Box, step: Step) -> Mark:
 
 
 def _format_gradient(scene: Scene, step: Step) -> str:
-    """The gradient of a box, or of all its outputs so far where it has several; of many, that of this one."""
+    """Format the gradient of a node: of all its outputs so far, or, if they are many, of the step's output only."""
     outputs, value = scene.trace.outputs(step.node), format_values(step.after)
     if len(outputs) < 2:
         return value
-    if len(outputs) > SEVERAL:  # a text of all at each of them would take gigabytes for some ten thousand
+    if len(outputs) > SEVERAL:  # with ten thousand outputs, a text of all at each arrival would take gigabytes
         return say("picture.gradient.of", value=value, output=f"{step.output:,}", count=f"{len(outputs):,}")
     latest = scene.latest_gradients.setdefault(step.node, dict.fromkeys(outputs, "–"))
     latest[step.output] = value
@@ -338,7 +346,7 @@ def _format_gradient(scene: Scene, step: Step) -> str:
 
 
 def _mark_changed_arrow(scene: Scene, step: Step, elements: list[str], texts: dict[str, str]) -> None:
-    """A gradient changed on its way: its arrow carries another value now, and the hook that did it is marked, too."""
+    """Write a gradient that changed between two nodes on its arrow, and highlight the hook that changed it."""
     end = (step.node, step.output)
     for (start, slot), arrow in scene.arrows.items():
         if scene.trace.edges[start, slot] == end:
@@ -350,7 +358,7 @@ def _mark_changed_arrow(scene: Scene, step: Step, elements: list[str], texts: di
 
 
 def _mark_sent_gradients(scene: Scene, step: Step, elements: list[str], texts: dict[str, str]) -> None:
-    """A node computes: its arrows carry what it sends."""
+    """Write the gradients that a node sends on its arrows."""
     sent = step.after if isinstance(step.after, tuple) else (step.after,)
     for slot, value in enumerate(sent):
         arrow = scene.arrows.get((step.node, slot))

@@ -1,4 +1,4 @@
-"""The layer of Python tensors: each stands on top of its node, and every hook stands where it is kept."""
+"""The layer of Python tensors: each tensor stands above its node, and each hook on the object that stores it."""
 
 from collections.abc import Callable, Mapping
 
@@ -21,11 +21,14 @@ from hookviz.support.messages.text import Text
 from hookviz.trace import TensorRow
 
 KEPT_ON_LEAF = ("tensor_hook", "post_accumulate_hook")
-"""Kinds that a leaf keeps on the tensor; those of an intermediate tensor are handed to its node."""
+"""The kinds of hooks that a leaf tensor stores itself; an intermediate tensor hands its hooks to its node."""
 
 
 def make_tensors_label(scene: Scene, box: Box, style: Style, frame: Callable[[Box, Style, str], str]) -> str:
-    """The tensors of a node one below the other, and the node under them; the gradient meets them in this order."""
+    """Make the label of a box: the named tensors of a node, and below them the node in ``frame``.
+
+    The gradient reaches them in this order.
+    """
     shown = [tensor for tensor in box.tensors if tensor.name]
     pins_by_output = {
         tensor.output: [pin for pin in box.pins if box.leaf and _is_on_tensor(scene, pin, tensor)] for tensor in shown
@@ -43,14 +46,17 @@ def _is_on_tensor(scene: Scene, pin: Pin, tensor: TensorRow) -> bool:
 
 
 def _make_node_rows(scene: Scene, box: Box, pins: list[Pin], style: Style) -> str:
-    """The node's op, its list of pre-hooks, and the hooks that it calls."""
+    """Make the rows of a node: its op, its list of pre-hooks, and the pins of the hooks that it calls."""
     rows = [make_row(make_cell(ids.op_id(box.id), format_small(say("picture.node", op=box.op)), colspan=2))]
     rows.append(make_row(make_pre_hooks_cell(scene, box)))
     return "".join([*rows, *(make_row(make_pin_cell(hook_pin, style)) for hook_pin in pins)])
 
 
 def make_pre_hooks_cell(scene: Scene, box: Box) -> str:
-    """The node's list of pre-hooks: the dict of an intermediate tensor's hooks is one of them, a leaf's is not."""
+    """Make the cell with a node's list of pre-hooks.
+
+    The dict with the hooks of an intermediate tensor is one of them; the dict of a leaf is not.
+    """
     hooks = [hook for hook in scene.trace.hook_rows if hook.node == box.node]
     owners = {
         fit_on_line(scene.trace.name(hook.node, hook.output), MAX_NAME) for hook in hooks if hook.kind == "tensor_hook"
@@ -62,17 +68,17 @@ def make_pre_hooks_cell(scene: Scene, box: Box) -> str:
 
 
 def _make_tensor_table(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], style: Style) -> str:
-    """A tensor's facts, two a row, and below them the hooks that hang on it."""
-    before = say("name.none") if tensor.grad is None else format_values(scene.trace.value(tensor.grad))
+    """Make the table of a tensor: its facts, two in a row, and below them the hooks that it stores."""
+    first_grad = say("name.none") if tensor.grad is None else format_values(scene.trace.value(tensor.grad))
     width = text_width(
-        max([before, *(_extract_grad(final) or "" for _, final in _list_grad_texts(box, tensor))], key=len)
+        max([first_grad, *(_extract_grad(text) or "" for _, text in _list_grad_texts(box, tensor))], key=len)
     )
     facts = [
         _make_fact_cell("data", *_describe_data(scene, box, tensor)),
         # The player begins with the first value, and writes the others by itself.
-        _make_fact_cell("grad", before, width, ids.grad_id(box.id, tensor.output))
+        _make_fact_cell("grad", first_grad, width, ids.grad_id(box.id, tensor.output))
         if style.for_player
-        else _make_fact_cell("grad", _find_current_grad(box, tensor, style) or before, width),
+        else _make_fact_cell("grad", _find_current_grad(box, tensor, style) or first_grad, width),
         _make_fact_cell("grad_fn", say("name.none") if tensor.leaf else box.op),
         _make_fact_cell("is_leaf", str(tensor.leaf)),
         _make_fact_cell("requires_grad", "True"),
@@ -86,15 +92,18 @@ def _make_tensor_table(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin
 
 
 def _describe_data(scene: Scene, box: Box, tensor: TensorRow) -> tuple[str, int, str]:
-    """What a tensor holds. Where that is other in another variant, the player writes it, and needs room for both."""
-    text, data_id = format_values(scene.trace.value(tensor.data)), ids.data_id(box.id, tensor.output)
-    return (
-        (text, text_width(scene.reserved_texts[data_id]), data_id) if data_id in scene.reserved_texts else (text, 0, "")
-    )
+    """Return a tensor's value, the width to reserve for it, and its id.
+
+    Width and id are empty unless the value differs between variants: only then the player writes it.
+    """
+    value, data_id = format_values(scene.trace.value(tensor.data)), ids.data_id(box.id, tensor.output)
+    if data_id not in scene.reserved_texts:
+        return value, 0, ""
+    return value, text_width(scene.reserved_texts[data_id]), data_id
 
 
 def _make_fact_cell(name: str, value: str, value_width: int = 0, element_id: str = "") -> str:
-    """A cell ``name value``, with room for a value that may grow."""
+    """Make a cell ``name value`` with room for a value of ``value_width`` points."""
     width = text_width(name) + value_width if value_width else 0
     text = f"{format_small(name + SPACE)}{format_text(value + 3 * SPACE, point_size=SMALL_FONT_SIZE)}"
     return make_cell(element_id, text, width=width) if element_id else f'<TD ALIGN="LEFT" WIDTH="{width}">{text}</TD>'
@@ -108,30 +117,30 @@ def _count_tensor_hooks(scene: Scene, tensor: TensorRow) -> str:
 
 
 def _find_current_grad(box: Box, tensor: TensorRow, style: Style) -> str | None:
-    """The tensor's ``.grad`` as it was written last, if it was by this step."""
+    """Return the tensor's ``.grad`` at the step of ``style``, or None if no step has written it by then."""
     values = (_extract_grad(style.texts.get(text_id, "")) for text_id, _ in _list_grad_texts(box, tensor))
     return next((text for text in values if text), None)
 
 
 def _list_grad_texts(box: Box, tensor: TensorRow) -> list[tuple[str, str]]:
-    """The spots that tell of a tensor's ``.grad``, each with the longest text that it shows."""
+    """List the texts that show a tensor's ``.grad`` as (id, longest text)."""
     pin_id = ids.retain_pin_id(box.id, tensor.output)
     retained = [(ids.value_id(pin_id), pin.longest_text) for pin in box.pins if pin.id == pin_id]
     return [*retained, (ids.gradient_id(box.id), box.longest_text)] if box.leaf else retained
 
 
 def extract_grads(texts: Mapping[str, str]) -> dict[str, str]:
-    """What the texts of a step say of ``.grad``: id of the tensor's fact → its value from now on.
+    """Extract new values of ``.grad`` from the texts of a step: id of the tensor's fact → value.
 
-    >>> grads({"n1-r0-v": say("picture.grad", value="10"), "n1-p0-v": "8 → 10"})
+    >>> extract_grads({"n1-r0-v": say("picture.grad", value="10"), "n1-p0-v": "8 → 10"})
     {'n1-f0': '10'}
     """
     values = ((ids.grad_id_for(text_id), _extract_grad(text)) for text_id, text in texts.items())
-    return {text_id: value for text_id, value in values if value is not None}
+    return {grad_id: value for grad_id, value in values if value is not None}
 
 
 def _extract_grad(text: str) -> str | None:
-    """The value that a text gives to ``.grad``; None where it speaks of something else."""
+    """Return the value of ``.grad`` in a text, or None if the text is about something else."""
     if isinstance(text, Text) and text.key == "picture.grad" and isinstance(text.arguments, Mapping):
         return text.arguments["value"]
     return None

@@ -308,7 +308,7 @@ def test_each_pass_has_its_own_ids_and_texts_in_the_picture_that_it_shares() -> 
     large = TraceContent(kept(trained, COUNTS[0]))
     for pass_id in (0, 1, 44):
         own = large._pictures._pass(pass_id)
-        alone = build_figure(own.scene(own.views.of(own.groups[""])), None, for_player=True).svg()
+        alone = build_figure(own.scene(own.views.view_of(own.groups[""])), None, for_player=True).svg()
         assert written(picture(large, f"{pass_id}/")) == written(alone)
 
 
