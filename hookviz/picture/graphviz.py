@@ -1,4 +1,4 @@
-"""Drawings that draw themselves through the Graphviz library that pygraphviz carries: no ``dot`` program is needed."""
+"""``graphviz.Digraph`` that draws itself with the Graphviz library of pygraphviz: no ``dot`` program is needed."""
 
 import xml.etree.ElementTree as ET
 from contextlib import suppress
@@ -18,18 +18,18 @@ _SVG = "http://www.w3.org/2000/svg"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 FONT = "Helvetica, Arial, 'Noto Sans', 'Noto Sans CJK SC', sans-serif"
-"""Shown in SVG; the layout measures with a wider one (``dot.py``), so that labels have room in any of these."""
+"""The fonts in an SVG; the layout measures with a wider one (``dot_source.LAYOUT_FONT``), so that all labels fit."""
 
 
 class Rendered(graphviz.Digraph):
     """A ``graphviz.Digraph`` that draws itself without a system Graphviz: in Jupyter, to bytes and to files."""
 
     def pipe(self, format: str | None = None, *, engine: str | None = None, encoding: str | None = None) -> Any:  # type: ignore[override]
-        """The picture as bytes, or as text when ``encoding`` is given.
+        """Return the picture as bytes, or as text if ``encoding`` is given.
 
         Raises:
-            ValueError: there is no such format, or Graphviz cannot read the graph.
-            NoPictureError: Graphviz crashed on the graph, however it was drawn, or cannot run here.
+            ValueError: the format does not exist, or Graphviz cannot read the graph.
+            NoPictureError: Graphviz crashed on the graph with every method, or cannot run here.
         """
         picture = draw_source(self.source, format or self.format, engine or self.engine)
         if (format or self.format) == "svg":
@@ -40,14 +40,14 @@ class Rendered(graphviz.Digraph):
         return {"image/svg+xml": prepare_for_notebook(self.svg()), "text/plain": repr(self)}
 
     def svg(self) -> str:
-        """The picture for a page or a notebook; where Graphviz fails, a sentence in its place that says so."""
+        """Return the picture for a page or a notebook; if Graphviz fails, an SVG with a sentence that says so."""
         try:
             return str(self.pipe("svg", encoding="utf-8"))
         except NoPictureError as error:
             return sentence_svg(str(error))
 
     def finish(self, svg: bytes) -> bytes:
-        """A last touch to the SVG that Graphviz made."""
+        """Return Graphviz's SVG with final changes; none here."""
         return svg
 
     def render(
@@ -61,12 +61,12 @@ class Rendered(graphviz.Digraph):
     ) -> str:
         """Write the picture to a file and return its name: ``render("c.png")`` or ``render("c", format="svg")``.
 
-        A file that is there stays as it is if this fails.
+        An existing file stays unchanged if this fails.
 
         Raises:
             OSError: the file cannot be written; the message says why.
-            ValueError: there is no such format, Graphviz cannot read the graph, or the name contains a null character.
-            NoPictureError: Graphviz crashed on the graph, however it was drawn, or cannot run here.
+            ValueError: the format does not exist, Graphviz cannot read the graph, or the name has a null character.
+            NoPictureError: Graphviz crashed on the graph with every method, or cannot run here.
         """
         name = path_of(outfile or filename or self.name or "hookviz")
         path = path_of(path_of(directory or "") / name)
@@ -80,10 +80,10 @@ class Rendered(graphviz.Digraph):
 
 
 def render(drawing: graphviz.Digraph) -> Rendered:
-    """Any ``graphviz.Digraph``, such as ``torchviz.make_dot`` gives, made to draw itself without a system Graphviz.
+    """Convert a ``graphviz.Digraph``, such as that of ``torchviz.make_dot``, so that it needs no system Graphviz.
 
     Raises:
-        TypeError: ``drawing`` is no ``graphviz.Digraph``.
+        TypeError: ``drawing`` is not a ``graphviz.Digraph``.
 
     >>> drawing = graphviz.Digraph()
     >>> drawing.edge("loss", "weight")
@@ -100,9 +100,9 @@ def render(drawing: graphviz.Digraph) -> Rendered:
 
 
 def tidy_svg(svg: bytes) -> bytes:
-    """Graphviz's SVG with our ids and classes: links and titles become plain groups, colours can come from CSS.
+    """Return Graphviz's SVG with our ids and CSS classes, and without titles, links and hidden texts.
 
-    Graphviz gives a table cell an id only when it is a link; so every cell is one, and here stops being one.
+    Graphviz gives a table cell an id only if it is a link. So every cell is a link, which is unwrapped here.
     """
     ET.register_namespace("", _SVG)
     root = ET.fromstring(svg)
@@ -120,7 +120,7 @@ def tidy_svg(svg: bytes) -> bytes:
         text.text = (text.text or "").rstrip()
     root.set("font-family", FONT)
     for element in root.iter():
-        element.tail = None  # nothing but line ends
+        element.tail = None  # it contains only line ends
     background = root.find(f"{{{_SVG}}}g/{{{_SVG}}}polygon")
     if background is not None:
         background.set("class", "hv-background")
@@ -130,7 +130,7 @@ def tidy_svg(svg: bytes) -> bytes:
 
 
 def _drop_default_attributes(text: ET.Element) -> None:
-    """Leave out what goes without saying: there are many texts, and each is in every page."""
+    """Drop attributes that have their default value: a page has many texts, so that these would add up."""
     for name in ("font-family", _SPACE):
         text.attrib.pop(name, None)
     if text.get("text-anchor") == "start":
@@ -139,6 +139,7 @@ def _drop_default_attributes(text: ET.Element) -> None:
 
 
 def _drop_elements(root: ET.Element, tag: str, **attributes: str) -> None:
+    """Remove all elements with this tag and these attributes."""
     for parent in root.iter():
         for child in parent.findall(f"{{{_SVG}}}{tag}"):
             if attributes.items() <= child.attrib.items():
@@ -146,7 +147,7 @@ def _drop_elements(root: ET.Element, tag: str, **attributes: str) -> None:
 
 
 def _unwrap_link(group: ET.Element) -> None:
-    """``<g id="a_n3-p0"><a>…</a></g>`` becomes ``<g id="n3-p0">…</g>``."""
+    """Replace ``<g id="a_n3-p0"><a>…</a></g>`` by ``<g id="n3-p0">…</g>``."""
     name = group.get("id", "")
     link = group.find(f"{{{_SVG}}}a")
     if name.startswith("a_") and link is not None:
@@ -156,7 +157,7 @@ def _unwrap_link(group: ET.Element) -> None:
 
 
 def _raise_plates(root: ET.Element) -> None:
-    """The plates of module calls lie above the arrows, which pass behind them as through a gate."""
+    """Move the plates of module calls above the arrows, which pass behind them as through a gate."""
     drawing = root.find(f"{{{_SVG}}}g")
     if drawing is None:
         return
@@ -169,7 +170,7 @@ def _raise_plates(root: ET.Element) -> None:
 
 
 def _merge_equal_paths(group: ET.Element) -> None:
-    """A filled and outlined cell is drawn twice, under and over what is in it; once is enough."""
+    """Merge the two paths of a filled and outlined cell, which Graphviz draws below and above its content."""
     first: dict[str | None, ET.Element] = {}
     for path in group.findall(f"{{{_SVG}}}path"):
         under = first.setdefault(path.get("d"), path)
@@ -179,6 +180,7 @@ def _merge_equal_paths(group: ET.Element) -> None:
 
 
 def _set_classes(group: ET.Element) -> None:
+    """Set the CSS classes of an element of the picture according to its id."""
     name = group.get("id", "")
     if ids.ARROW.fullmatch(name):
         _set_class(group.find(f"{{{_SVG}}}path"), "hv-line")
@@ -200,7 +202,7 @@ def _set_classes(group: ET.Element) -> None:
 
 
 def _set_text_classes(group: ET.Element, name: str) -> None:
-    """The texts of a cell get the class of their kind; those that steps write keep an id."""
+    """Set the CSS classes of the texts of a cell, and move its id to its text if steps write that."""
     kind = ids.text_kind(name)
     if kind is None:
         return
@@ -208,7 +210,7 @@ def _set_text_classes(group: ET.Element, name: str) -> None:
     texts = group.findall(f"{{{_SVG}}}text")
     for text in texts:
         text.set("class", kind.css_class)
-    if kind.css_class == "hv-name" and len(texts) > 1:  # what a tensor holds stands behind its name
+    if kind.css_class == "hv-name" and len(texts) > 1:  # the second text is the tensor's value
         texts[1].set("class", "hv-data")
         texts[1].set("id", ids.tensor_value_id_beside(name))
     if texts and kind.has_id:

@@ -1,6 +1,6 @@
-"""The worker processes that run Graphviz for this one: started when a picture is drawn, kept, replaced when they die.
+"""The worker processes that run Graphviz: started when a picture is drawn, reused, and replaced when they die.
 
-Only Linux was tried. Windows and macOS have no limit on a worker's memory, and a frozen program gets no pictures.
+Only Linux was tried. On Windows and macOS a worker's memory is unlimited, and a frozen program gets no pictures.
 """
 
 import atexit
@@ -24,57 +24,57 @@ from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 
 LAYOUT_SECONDS = 60.0
-"""A layout that takes longer is given up."""
+"""A layout is stopped after this time."""
 GRACE_SECONDS = 5.0
-"""The worker ends itself when its time is up; one that does not, since it was stopped, is killed after so much more."""
+"""A worker ends itself when its time is up; a suspended one cannot do so, and is killed so much later."""
 IDLE_SECONDS = 60.0
-"""Without a job for so long a worker ends; the next picture starts another.
+"""A worker ends after so long without a job; the next picture starts another.
 
-It is short because the worker is a child of the program: a program that calls ``os.wait()`` until it has no child left
-waits for the worker, too.
+This is short because the worker is a child of the program: a program that calls ``os.wait()`` until it has no more
+children waits for the worker, too.
 """
 MAX_PICTURES = 500
-"""Layouts are never freed, some 25 to 200 KB each: after so many pictures another worker takes over."""
+"""A worker is replaced after so many pictures, since it never frees their layouts, of 25 to 200 KB each."""
 MAX_STARTS = 5
-"""A worker that somebody kills while it starts is started again, at most so often in all."""
+"""If workers are killed while they start, at most so many are started for one picture."""
 MAX_IDLE = 2
-"""Threads that draw at the same time have a worker each; when they are done, no more than this stay."""
+"""Threads that draw at the same time have a worker each; afterwards at most so many workers stay."""
 
 _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
-"""Writing to a worker that is gone raises, even where a program has chosen to die of it (SIGPIPE)."""
+"""With this flag, writing to a worker that is gone raises, even in a program that lets SIGPIPE kill it."""
 _PYTHON_HOME = os.environ.get("PYTHONHOME")
-"""Where this Python was told to find its library: the worker's Python is the same one."""
+"""The library folder of this Python, which the worker uses, too: it runs the same Python."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker shall draw, and what it shall do about the graph before that."""
+    """A picture to be drawn by a worker, with changes to the graph before that."""
 
     source: str
     """The graph as DOT."""
     format: str
     engine: str
     folder: str = ""
-    """From where relative paths of images in the graph lead, as ``current_folder`` writes it."""
+    """The folder for relative paths of images in the graph, in the format of ``current_folder``."""
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Attributes of the whole graph that overrule those in ``source``."""
     drop_invisible_edges: bool = False
     note: str = ""
-    """Lines to stand below the picture."""
+    """Lines below the picture."""
 
 
 class Answer(NamedTuple):
-    """What the worker says: the picture, or what is wrong."""
+    """The answer of a worker: a picture, or an error."""
 
     error: str
-    """``""``; ``"read"`` (DOT that nobody can read), ``"engine"`` or ``"format"`` (there is none of that name); or
-    ``"system"`` (nothing is wrong with the job: the disk is full, for one)."""
+    """``""`` for none; ``"read"`` for invalid DOT; ``"engine"`` or ``"format"`` if it does not exist; ``"system"`` if
+    nothing is wrong with the job, but the disk is full, for example."""
     content: bytes
-    """The picture; after ``"read"`` and ``"system"`` a sentence."""
+    """The picture; for ``"read"`` and ``"system"`` a sentence about the error."""
 
 
 class WorkerDiedError(Exception):
-    """The worker died of a job: it crashed, took too long, or was killed from outside, perhaps for its memory."""
+    """The worker died during a job: it crashed, took too long, or was killed, perhaps for its use of memory."""
 
     def __init__(self, cause: Literal["crash", "time", "killed"]) -> None:
         super().__init__(cause)
@@ -86,29 +86,29 @@ class NoWorkerError(Exception):
 
 
 class _KilledAtStartError(NoWorkerError):
-    """Another try may succeed."""
+    """A worker was killed while it started; another try may succeed."""
 
 
 def draw_in_worker(job: Job) -> Answer:
-    """What a worker makes of ``job``.
+    """Let a worker draw ``job``, and return its answer.
 
     Raises:
-        WorkerDiedError: it died of this job, or took too long.
-        NoWorkerError: there is none.
+        WorkerDiedError: the worker died of this job, or took too long.
+        NoWorkerError: no worker can be started.
     """
     worker = _take_worker()
-    has_drawn = worker.pictures
+    has_drawn = worker.pictures > 0
     try:
         return _ask_worker(worker, job)
     except WorkerDiedError as died:
-        # A picture before this one may have damaged that worker, or somebody has killed it: a new one tells.
+        # An earlier picture may have damaged that worker, or somebody killed it: a new worker will show.
         if died.cause == "time" or not (has_drawn or died.cause == "killed"):
             raise
     return _ask_worker(_new_worker(), job)
 
 
 def current_folder() -> str:
-    """The current folder, each byte of its name as a character; empty where it was deleted."""
+    """Return the current folder with each byte of its name as one character; empty if it was deleted."""
     try:
         return os.fsencode(os.getcwd()).decode("latin-1")
     except OSError:
@@ -116,9 +116,9 @@ def current_folder() -> str:
 
 
 def worker_pid() -> int | None:
-    """The process id of the worker that draws the next picture; None where one must be started."""
-    ready = [worker for worker in _idle if worker.is_ready()]
-    return ready[-1].pid if ready else None
+    """Return the process id of the worker that will draw the next picture; None if one must be started."""
+    ready_workers = [worker for worker in _idle if worker.is_ready()]
+    return ready_workers[-1].pid if ready_workers else None
 
 
 def end_workers() -> None:
@@ -129,7 +129,7 @@ def end_workers() -> None:
 
 
 class _Worker:
-    """A process that draws pictures, one at a time."""
+    """A process that draws pictures, one at a time, and the socket to it."""
 
     def __init__(self) -> None:
         self.pictures = 0
@@ -146,36 +146,36 @@ class _Worker:
     @property
     def pid(self) -> int:
         """Its process id."""
-        assert self._process is not None  # it has one from the start on
+        assert self._process is not None  # set when the worker was started
         return self._process.pid
 
     @property
     def channel(self) -> socket.socket:
         """The socket to it."""
-        assert self._channel is not None  # it has one from the start on
+        assert self._channel is not None  # set when the worker was started
         return self._channel
 
     def is_ready(self) -> bool:
-        """Whether it lives, and the socket is still ours: a program may close all descriptors and use them anew."""
+        """Whether it runs, and the socket is still ours: a program may close all descriptors and reuse the numbers."""
         return self._is_our_socket(self.channel) and self._process is not None and self._process.poll() is None
 
     def ask(self, job: Job) -> Answer:
-        """The answer to ``job``; if there is none, the worker cannot be used any more.
+        """Return the answer to ``job``; after an exception, the worker cannot be used any more.
 
         Raises:
-            WorkerDiedError: it died meanwhile, or is not done in time.
+            WorkerDiedError: the worker died meanwhile, or took too long.
         """
-        began = time.monotonic()
+        start_time = time.monotonic()
         try:
             send(self.channel, asdict(job), _NO_SIGNAL)
             error, content = receive(self.channel)
         except OSError:
-            raise WorkerDiedError(self._cause_of_death(time.monotonic() - began)) from None
+            raise WorkerDiedError(self._find_cause_of_death(time.monotonic() - start_time)) from None
         self.pictures += 1
         return Answer(error, content)
 
     def end(self) -> None:
-        """Kill it, whatever it does, and leave nothing of it behind."""
+        """Kill the process, even while it draws, close the socket, and wait until the process has ended."""
         with Uninterrupted():
             _workers.discard(self)
             if self._process is not None:
@@ -186,14 +186,14 @@ class _Worker:
                     self._process.wait(GRACE_SECONDS)
 
     def close_socket(self) -> None:
-        """Close the socket: a worker that waits for a job ends then."""
+        """Close the socket; a worker that waits for a job ends then."""
         if self._channel is not None and self._is_our_socket(self._channel):
             self._channel.close()
         elif self._channel is not None:
             self._channel.detach()
 
     def disown(self) -> None:
-        """After a fork, the process is the parent's: it cannot be waited for here."""
+        """Forget the process after a fork: it is a child of the parent, and this process cannot wait for it."""
         self.close_socket()
         if self._process is not None:
             self._process.returncode = 0
@@ -205,7 +205,7 @@ class _Worker:
                 self._identity = os.fstat(self._channel.fileno())
                 with theirs:
                     self._process = _start_process(theirs)
-        except OSError as error:  # too many files are open, for one
+        except OSError as error:  # such as too many open files
             raise NoWorkerError(say("error.graphviz.start", why=error)) from None
 
     def _receive_greeting(self) -> None:
@@ -213,7 +213,7 @@ class _Worker:
         try:
             greeting = receive(self.channel)
         except OSError:
-            if self._cause_of_death(0.0) == "killed":
+            if self._find_cause_of_death(0.0) == "killed":
                 raise _KilledAtStartError(say("error.graphviz.silent")) from None
             greeting = {"error": "silent"}
         if greeting["error"]:
@@ -225,10 +225,11 @@ class _Worker:
         except OSError:
             return False
 
-    def _cause_of_death(self, seconds: float) -> Literal["crash", "time", "killed"]:
+    def _find_cause_of_death(self, seconds: float) -> Literal["crash", "time", "killed"]:
+        """Find out why the worker did not answer within ``seconds``."""
         if seconds >= LAYOUT_SECONDS:
             return "time"
-        assert self._process is not None  # it was asked
+        assert self._process is not None  # set when the worker was started
         try:
             status = self._process.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:
@@ -237,21 +238,21 @@ class _Worker:
 
 
 _idle: deque[_Worker] = deque()
-"""Workers that wait for a job. One that has a job is not in here: if something goes wrong, nobody else gets it."""
+"""Workers that wait for a job. A worker with a job is not among them, so that after an error nobody else gets it."""
 _workers: set[_Worker] = set()
-"""All workers that were started and not ended."""
+"""All workers that were started and have not been ended."""
 _EXTERNAL_SIGNALS = {
     int(getattr(signal, name))
     for name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
     if hasattr(signal, name)
 }
-"""What ends a worker that has done nothing wrong; the system also kills (SIGKILL) what uses too much memory."""
+"""Signals from outside that end a worker; the system sends SIGKILL to processes that use too much memory."""
 
 
 def _take_worker() -> _Worker:
-    """A worker that waits, or a new one."""
+    """Take an idle worker, or start a new one."""
     while _idle:
-        with suppress(IndexError):  # another thread may be quicker
+        with suppress(IndexError):  # another thread may take the last one first
             worker = _idle.pop()
             if worker.is_ready():
                 return worker
@@ -260,7 +261,10 @@ def _take_worker() -> _Worker:
 
 
 def _new_worker() -> _Worker:
-    """A new worker. Before it has left the program's process group, Ctrl-C in a terminal reaches it, too: try again."""
+    """Start a new worker; try again if it is killed while it starts.
+
+    Ctrl-C in a terminal reaches it until it has left the program's process group.
+    """
     for _ in range(MAX_STARTS - 1):
         with suppress(_KilledAtStartError):
             return _Worker()
@@ -268,6 +272,7 @@ def _new_worker() -> _Worker:
 
 
 def _ask_worker(worker: _Worker, job: Job) -> Answer:
+    """Return the answer of ``worker``, and make it idle again, or end it."""
     try:
         answer = worker.ask(job)
     except BaseException:
@@ -281,6 +286,7 @@ def _ask_worker(worker: _Worker, job: Job) -> Answer:
 
 
 def _start_process(theirs: socket.socket) -> "subprocess.Popen[bytes]":
+    """Start a worker process with the socket ``theirs`` as its standard input."""
     if sys.platform == "win32":  # a socket cannot be a standard stream there
         process = subprocess.Popen(
             _build_command(),
@@ -305,45 +311,45 @@ def _start_process(theirs: socket.socket) -> "subprocess.Popen[bytes]":
 
 
 def _build_command() -> list[str]:
-    """How a worker is started: without ``site``, which it does not need.
+    """Build the command that starts a worker, without ``site``, which it does not need.
 
     Raises:
-        NoWorkerError: there is no Python to start it with, or no pygraphviz.
+        NoWorkerError: there is no Python to run it, or no pygraphviz.
     """
     if getattr(sys, "frozen", False) or not sys.executable:
         raise NoWorkerError(say("error.graphviz.frozen"))
     try:
-        found = importlib.util.find_spec("pygraphviz")
-    except ValueError:  # something else has taken its place
-        found = None
-    if found is None or found.origin is None:
+        package = importlib.util.find_spec("pygraphviz")
+    except ValueError:  # ``sys.modules`` has a module of that name without a spec
+        package = None
+    if package is None or package.origin is None:
         raise NoWorkerError(say("error.graphviz.missing"))
-    package_folder = str(Path(found.origin).resolve().parents[1])
+    package_folder = str(Path(package.origin).resolve().parents[1])
     arguments = [graphviz_worker.__file__, package_folder, str(LAYOUT_SECONDS), str(IDLE_SECONDS)]
     return [sys.executable, "-S", "-P", "-W", "ignore", *arguments]
 
 
 def _clean_environment() -> dict[str, str]:
-    """The environment without what a person may have set for other Pythons since this one was started."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    return kept if _PYTHON_HOME is None else {**kept, "PYTHONHOME": _PYTHON_HOME}
+    """Return the environment without Python's variables, which may be for other Pythons; ``PYTHONHOME`` is ours."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return environment if _PYTHON_HOME is None else {**environment, "PYTHONHOME": _PYTHON_HOME}
 
 
 @contextmanager
 def _reserve_standard_descriptors() -> Iterator[None]:
-    """Where standard streams are closed, a socket must not get their numbers: what is printed would go into it."""
-    taken = [os.open(os.devnull, os.O_RDWR)]
-    while taken[-1] <= 2:
-        taken.append(os.open(os.devnull, os.O_RDWR))
+    """Reserve the descriptors of closed standard streams, so that no socket gets them: prints would go into it."""
+    descriptors = [os.open(os.devnull, os.O_RDWR)]
+    while descriptors[-1] <= 2:
+        descriptors.append(os.open(os.devnull, os.O_RDWR))
     try:
         yield
     finally:
-        for descriptor in taken:
+        for descriptor in descriptors:
             os.close(descriptor)
 
 
 def _disown_workers() -> None:
-    """After a fork the workers are the parent's: the child starts its own when it needs one."""
+    """Forget all workers in a forked child: they belong to the parent, and the child starts its own."""
     for worker in list(_workers):
         worker.disown()
     _workers.clear()

@@ -1,8 +1,8 @@
-"""Graphviz in a process of its own: the library can crash, and a crash must not take a notebook along.
+"""The process that runs Graphviz: the library can crash, and a crash must not end the notebook's process.
 
-``graphviz_client`` starts this file by its path and talks to it through a socket: a job comes in, a picture goes out.
-The file imports neither torch nor hookviz. Its start is a part of every first picture: modules that only some jobs need
-are imported where they are needed.
+``graphviz_client`` starts this file by its path and talks to it through a socket: it sends a job and gets a picture.
+The file imports neither torch nor hookviz. Every first picture waits for its start: modules that only some jobs need
+are imported where they are used.
 """
 
 import faulthandler
@@ -14,33 +14,33 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 MEMORY_BYTES = 2 * 1024**3
-"""Address space that the worker may use, where the system lets a process limit itself (not on Windows, nor macOS)."""
+"""Address space that the worker may use, if the system lets a process limit itself (Windows and macOS do not)."""
 
 _LENGTH = struct.Struct("!Q")
 
 
 class Channel(Protocol):
-    """What the two processes talk through: a socket."""
+    """The socket between the two processes."""
 
     def recv(self, count: int, /) -> bytes:
-        """At most ``count`` bytes; none if the other side is gone."""
+        """Receive at most ``count`` bytes; none if the other side is gone."""
 
     def sendall(self, content: bytes, flags: int, /) -> None:
         """Send all of ``content``."""
 
 
 def send(channel: Channel, content: Any, flags: int = 0) -> None:
-    """Send plain data.
+    """Send plain data: numbers, texts, bytes, and containers of them.
 
     Raises:
-        OSError: the other side is gone, or did not take it in time.
+        OSError: the other side is gone, or did not accept the data in time.
     """
     packed = marshal.dumps(content)
     channel.sendall(_LENGTH.pack(len(packed)) + packed, flags)
 
 
 def receive(channel: Channel) -> Any:
-    """What ``send`` has sent on the other side.
+    """Receive the data that the other side has sent with ``send``.
 
     Raises:
         OSError: the other side is gone, or sent nothing in time.
@@ -60,7 +60,7 @@ def _receive_exactly(channel: Channel, count: int) -> bytes:
 
 
 class _Descriptor:
-    """A socket by its number: the module ``socket`` takes long to load."""
+    """A socket given by its descriptor, without the module ``socket``, which takes long to load."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -75,12 +75,12 @@ class _Descriptor:
 
 
 def main(package_folder: str, seconds: str, idle_seconds: str) -> None:
-    """Answer jobs until nobody is there to ask.
+    """Answer jobs until the parent process is gone.
 
     Args:
-        package_folder: where the parent process finds pygraphviz.
-        seconds: what takes longer, loading Graphviz or one picture, ends this process.
-        idle_seconds: and so does waiting for a job for so long.
+        package_folder: the folder in which the parent process finds pygraphviz.
+        seconds: this process ends if loading Graphviz or drawing one picture takes longer.
+        idle_seconds: it also ends if it waits longer for a job.
     """
     channel, void = _take_streams()
     _end_after(float(seconds), void)
@@ -99,9 +99,9 @@ def main(package_folder: str, seconds: str, idle_seconds: str) -> None:
 
 
 def _take_streams() -> tuple[Channel, int]:
-    """The socket to the parent, and a file that takes what Graphviz and Fontconfig print."""
+    """Return the socket to the parent, and a file for everything that Graphviz and Fontconfig print."""
     channel: Channel
-    if sys.platform == "win32":  # sockets are handed over in another way there
+    if sys.platform == "win32":  # the parent writes the socket's description to standard input there
         import socket
 
         channel = socket.fromshare(sys.stdin.buffer.read())
@@ -114,15 +114,15 @@ def _take_streams() -> tuple[Channel, int]:
 
 
 def _end_after(seconds: float, void: int) -> None:
-    """Let a timer end this process, which needs no interpreter for it: Graphviz holds that while it works.
+    """End this process after ``seconds``, by a timer that runs without the interpreter, which Graphviz blocks.
 
-    So a picture without end is ended even where the parent was killed meanwhile.
+    So an endless layout ends even if the parent was killed meanwhile.
     """
     faulthandler.dump_traceback_later(seconds, exit=True, file=void)
 
 
 def _limit_resources() -> None:
-    """Limit the memory, and leave no core file in a person's folder after a crash."""
+    """Limit the memory of this process, and prevent core files in the user's folder after a crash."""
     try:
         import resource
     except ImportError:  # Windows
@@ -132,14 +132,14 @@ def _limit_resources() -> None:
         lowest = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         try:
             resource.setrlimit(limit, (lowest, hard))
-        except (ValueError, OSError):  # macOS refuses some
+        except (ValueError, OSError):  # macOS refuses some limits
             continue
 
 
 def _load_library(package_folder: str) -> Any:
-    """The functions of the Graphviz library, without the rest of pygraphviz, which takes most of the time."""
+    """Load the functions of the Graphviz library, without the rest of pygraphviz, which takes most of the time."""
     sys.path.append(package_folder)
-    if sys.platform != "win32":  # where it finds the library
+    if sys.platform != "win32":  # on Windows, pygraphviz's own ``__init__`` finds the library
         package: Any = type(sys)("pygraphviz")
         package.__path__ = [os.path.join(package_folder, "pygraphviz")]
         sys.modules["pygraphviz"] = package
@@ -149,23 +149,24 @@ def _load_library(package_folder: str) -> Any:
 
 
 def answer_job(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
-    """What is wrong with a job, ``""`` for nothing; and the picture, or a sentence about what is wrong."""
+    """Draw a job, and return (error, content): ``""`` and the picture, or the kind of error and a sentence about it."""
     try:
         os.chdir(job["folder"].encode("latin-1"))
-    except OSError:  # one that nobody can enter again; it matters to images in a graph only
+    except OSError:  # the folder cannot be entered; only images in a graph need it
         os.chdir(os.sep)
     try:
         return draw_job(job, library)
-    except Exception as error:  # out of memory, for one; it says nothing about the graph
+    except Exception as error:  # such as a lack of memory, which says nothing about the graph
         return "system", f"{type(error).__name__}: {error}".encode(errors="replace")
     finally:
-        os.chdir(os.sep)  # nobody should find their folder in use
+        os.chdir(os.sep)  # so that the user's folder is not in use and can be removed
 
 
 def draw_job(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
-    """Draw a picture, and return what ``answer`` returns.
+    """Draw a job, and return what ``answer_job`` returns.
 
-    The layout is never freed: ``gvFreeLayout`` crashes on some graphs. The parent replaces the process now and then.
+    The layout is never freed, since ``gvFreeLayout`` crashes on some graphs; the parent replaces this process now and
+    then.
     """
     try:
         encoding = _find_encoding(job["source"])
@@ -192,7 +193,7 @@ def draw_job(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
 
 
 def _find_encoding(source: str) -> str:
-    """How Graphviz will take the letters of ``source``."""
+    """Return the encoding with which Graphviz will read ``source``: its ``charset``, or UTF-8."""
     if "charset" not in source:
         return "utf-8"
     import re
@@ -209,7 +210,7 @@ def _read_graph(source: bytes, library: Any) -> Any:
 
 
 def _open_file() -> Any:
-    """A file for the library, which reads and writes nothing else; it is in memory, where the system has such."""
+    """Open a file for the library, which can only read and write files; it is in memory if the system supports that."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("graph"), "w+b")
     import tempfile
@@ -218,12 +219,12 @@ def _open_file() -> Any:
 
 
 def _set_attribute(graph: Any, library: Any, name: str, value: bytes) -> None:
-    """Set an attribute of the graph alone: what is set for all is inherited by its clusters."""
+    """Set an attribute of the graph only, so that its clusters do not inherit it."""
     library.agsafeset_label(graph, graph, name.encode(), value, b"")
 
 
 def _add_note_to_label(graph: Any, library: Any, note: bytes) -> bytes:
-    """The label of the graph with ``note`` in lines below it."""
+    """Return the label of the graph with the lines of ``note`` below it."""
     label = library.agget(graph, b"label") or b""
     if b"<" in label and _is_markup(graph, library, label):
         lines = note.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b"\n", b"<BR/>")
@@ -232,7 +233,7 @@ def _add_note_to_label(graph: Any, library: Any, note: bytes) -> bytes:
 
 
 def _is_markup(graph: Any, library: Any, label: bytes) -> bool:
-    """Whether a label stands between ``<`` and ``>`` rather than between quotes, which only the written graph tells."""
+    """Whether a label is markup, between ``<`` and ``>`` rather than quotes; only the written graph shows that."""
     with _open_file() as file:
         library.agwrite(graph, file)
         file.seek(0)
@@ -249,7 +250,7 @@ def _drop_invisible_edges(graph: Any, library: Any) -> None:
 
 
 def _collect_items(first_item: Callable[[], Any], next_item: Callable[[Any], Any]) -> list[Any]:
-    """What the library hands out one by one."""
+    """Collect the items that the library returns one by one."""
     items = []
     try:
         item = first_item()

@@ -1,4 +1,4 @@
-"""The scene of a large pass as one sees it on entering a box."""
+"""The scene of one view of a large pass, in which groups are closed boxes."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from hookviz.picture.scene import Scene, make_node_box
 
 
 def build_group_scene(view: View, activity: PassActivity, steps: Sequence[int]) -> Scene:
-    """The scene of one view of a pass; ``steps`` are those that are told in it."""
+    """Build the scene of one view of a pass; ``steps`` are the steps that mark something in it."""
     tree, arrows = view.tree, connect_view(view)
     boxes = {node: make_node_box(tree.trace, tree.pass_id, node, view.module) for node in view.nodes}
     enclosing_calls = {node: tree.innermost_groups[node].call for node in view.nodes}
@@ -25,9 +25,9 @@ def build_group_scene(view: View, activity: PassActivity, steps: Sequence[int]) 
     scene.group_boxes = [make_group_box(tree.trace, group, activity, view.module) for group in view.closed]
     scene.bundles, scene.ports = [*arrows.bundles.values()], arrows.ports
     scene.bundle_steps = {
-        name: first
-        for name, starts in arrows.starts.items()
-        if (first := _find_sending_step(activity, starts)) is not None
+        arrow_id: step
+        for arrow_id, starts in arrows.starts.items()
+        if (step := _find_sending_step(activity, starts)) is not None
     }
     for group in view.closed:
         if group.parent is not None and group.parent.call in calls:
@@ -36,6 +36,6 @@ def build_group_scene(view: View, activity: PassActivity, steps: Sequence[int]) 
 
 
 def _find_sending_step(activity: PassActivity, starts: set[int]) -> int | None:
-    """The step at which the first of these nodes has sent what it sends."""
+    """Return the step at which the first of the nodes ``starts`` sends its gradients, or None if none does."""
     steps_of_nodes = (activity.nodes[node].steps for node in starts if node in activity.nodes)
     return min((steps[-1] for steps in steps_of_nodes if steps), default=None)

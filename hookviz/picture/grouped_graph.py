@@ -1,4 +1,4 @@
-"""Boxes that hold others: what stands on them, and where the ways from and to the outside end."""
+"""The boxes of groups and what steps write on them, and the arrows and ports of a view with such boxes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,54 +12,52 @@ from hookviz.trace import TraceData
 from hookviz.trace.values import number
 
 MAX_PORTS = 3
-"""On one side of a box no more neighbours than this are named."""
+"""Each side of a view has at most so many ports; with more neighbours, one port stands for all."""
 
 
 @dataclass
 class GroupBox:
-    """A box that can be entered."""
+    """The closed box of a group or a pass, which can be entered."""
 
     id: str
     name: str
     description: str
-    """What kind of thing it is, and how much is in it."""
+    """The kind of its members, and how many nodes it has."""
     texts: dict[str, dict[int, str]]
-    """Id of a text on it → step → what it says from then on."""
+    """Id of a text on it → step → the text from that step on."""
     steps: list[int]
-    """Those that are about what is in it."""
+    """The steps about what is in it."""
 
     def longest_text(self, text_id: str) -> str:
-        """The longest text in one of its places."""
+        """Return the longest text that any step writes in one place; empty if none does."""
         return max(self.texts.get(text_id, {}).values(), key=len, default="")
 
 
 @dataclass
 class Port:
-    """What lies outside the box that one has entered, where a way leads there."""
+    """The end of arrows that lead from or to boxes outside the view."""
 
     id: str
     label: str
     is_source: bool
-    """Whether gradients come from there."""
+    """Whether gradients come from there, rather than go there."""
     member: Member | None = None
-    """What lies there; None where that is more than one thing."""
+    """The node or group outside; None if there are several."""
 
 
 def make_group_box(trace: TraceData, group: Group, activity: PassActivity, module: str) -> GroupBox:
-    """The closed box of ``fold`` within the module ``around``."""
+    """Make the closed box of ``group``; names inside ``module`` are relative to it."""
     return make_activity_box(
         group.id, *describe_group(trace, group, module), activity.merge_group(group), activity.first
     )
 
 
 def make_activity_box(id: str, name: str, description: str, activity: BoxActivity, first_step: int) -> GroupBox:
-    """A closed box in which ``of`` happened; from step ``first`` on it tells how many of its hooks have fired."""
-    texts = {
-        ids.gradient_id(id): {range_.step: _format_range(range_) for range_ in list_norm_ranges(activity.arrivals)}
-    }
+    """Make a closed box with ``activity`` in it; from ``first_step`` on it shows how many of its hooks have fired."""
+    texts = {ids.gradient_id(id): {norms.step: _format_range(norms) for norms in list_norm_ranges(activity.arrivals)}}
     if activity.hooks:
-        firings = {hook: step for step, hook in reversed(activity.firings)}
-        steps = sorted(firings.values())
+        first_firings = {hook: step for step, hook in reversed(activity.firings)}
+        steps = sorted(first_firings.values())
         counts = {step: _format_fired(count, len(activity.hooks)) for count, step in enumerate(steps, 1)}
         texts[ids.fired_count_id(id)] = {first_step: _format_fired(0, len(activity.hooks)), **counts}
     return GroupBox(id, name, description, texts, activity.steps)
@@ -78,7 +76,7 @@ def _format_range(norms: NormRange) -> str:
 
 
 def describe_group(trace: TraceData, group: Group, module: str = "") -> tuple[str, str]:
-    """What a box is called, inside the module ``around``, and what it is."""
+    """Return the name and the description of a group; names inside ``module`` are relative to it."""
     nodes = format_count("node", len(group.nodes))
     if group.call >= 0:
         kind = trace.modules[trace.calls[group.call].module].kind
@@ -96,18 +94,18 @@ def describe_group(trace: TraceData, group: Group, module: str = "") -> tuple[st
 
 
 def _name_call(trace: TraceData, member: Member, module: str) -> str:
-    """A name for one end of a part; a node's op is none, since most are alike."""
+    """Return the relative name of a call, or an empty text for a node, since the ops of most nodes are alike."""
     call = -1 if isinstance(member, int) else member.call
     return relative_name(trace.call(call), module) if call >= 0 else ""
 
 
 def format_count(kind: str, count: int) -> str:
-    """``1 node``, ``2 nodes``."""
+    """Format a count with its noun: ``1 node``, ``2 nodes``."""
     return say(f"fold.{kind}" if count == 1 else f"fold.{kind}s", count=f"{count:,}")
 
 
 def box_id(member: Member) -> str:
-    """The id of a node's box, or of a closed one."""
+    """Return the id of the box of a node or a group."""
     return ids.node_id(member) if isinstance(member, int) else member.id
 
 
@@ -116,41 +114,45 @@ class ViewArrows:
     """The arrows of a view: one for each edge between two nodes, one for all edges between two other boxes."""
 
     single: dict[tuple[int, int], Arrow]
+    """(node, input) → the arrow of that edge."""
     bundles: dict[str, Arrow]
+    """Id of an arrow that stands for several edges → the arrow."""
     ports: list[Port]
     starts: dict[str, set[int]]
-    """Id of an arrow for several edges → the nodes from which they lead."""
+    """Id of such an arrow → the nodes at which its edges start."""
 
 
 def connect_view(view: View) -> ViewArrows:
-    """How the boxes of ``view`` hang together, and with what lies outside."""
+    """Make the arrows between the boxes of ``view``, and its ports with the arrows from and to them."""
     arrows = ViewArrows({}, {}, [], {})
-    outside: dict[tuple[bool, str], dict[str, set[int]]] = {}
+    outside: dict[tuple[bool, str], dict[str, set[int]]] = {}  # (is a source, label) → box inside → nodes at the start
     members: dict[str, Member] = {}
     for (start, slot), end in _list_edges(view):
         near_start, near_end = view.members_by_node.get(start), view.members_by_node.get(end)
         if near_start is not None and near_end is not None:
             _add_arrow(arrows, (start, slot, end), near_start, near_end)
         elif near_start is not None or near_end is not None:
-            above, near = near_start is None, near_end if near_start is None else near_start
+            is_source, near = near_start is None, near_end if near_start is None else near_start
             assert near is not None
-            far = _find_outside_member(view, start if above else end)
+            far = _find_outside_member(view, start if is_source else end)
             label = _label_outside_member(view.tree.trace, far)
             members.setdefault(label, far)
-            outside.setdefault((above, label), {}).setdefault(box_id(near), set()).add(start)
+            outside.setdefault((is_source, label), {}).setdefault(box_id(near), set()).add(start)
     _add_ports(arrows, outside, members)
     return arrows
 
 
 def _list_edges(view: View) -> Iterator[tuple[tuple[int, int], int]]:
-    """Those from and to what is seen; a leaf may be used in other passes, too."""
+    """Yield ((node, input), node) for each edge of this pass from or to a node in the view.
+
+    An edge from another pass can end at a leaf of this one; it is left out.
+    """
     tree, inside = view.tree, view.members_by_node
     for node in inside:
         yield from (((node, slot), end) for slot, end in tree.edges_out.get(node, ()))
-        before = tree.edges_in.get(node, ())
-        yield from (
-            ((start, slot), node) for start, slot in before if start in tree.innermost_groups and start not in inside
-        )
+        for start, slot in tree.edges_in.get(node, ()):
+            if start in tree.innermost_groups and start not in inside:
+                yield (start, slot), node
 
 
 def _add_arrow(arrows: ViewArrows, edge: tuple[int, int, int], start_member: Member, end_member: Member) -> None:
@@ -168,7 +170,7 @@ def _add_to_bundle(arrows: ViewArrows, start: str, end: str, starts: set[int]) -
 
 
 def _find_outside_member(view: View, node: int) -> Member:
-    """What a node outside is to be seen as: the nearest box around it that is not around the view as well."""
+    """Return the outermost group around a node outside that is not around the view as well, or else the node."""
     enclosing = set(view.group.chain_outwards())
     member: Member = node
     group: Group | None = view.tree.innermost_groups[node]
@@ -178,7 +180,7 @@ def _find_outside_member(view: View, node: int) -> Member:
 
 
 def _label_outside_member(trace: TraceData, member: Member) -> str:
-    """What it is called."""
+    """Return the label of a port to a node or group outside."""
     return fit_on_line(trace.name(member, 0) if isinstance(member, int) else describe_group(trace, member)[0], MAX_NAME)
 
 

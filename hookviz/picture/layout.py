@@ -1,4 +1,4 @@
-"""DOT source to a picture; where Graphviz dies of it, in a simpler way, and the picture says so."""
+"""Drawing DOT source: if Graphviz dies of a graph, it is drawn by a simpler method, and the picture says so."""
 
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -11,25 +11,26 @@ from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDi
 from hookviz.support.messages import say
 
 FORMATS = ("svg", "png", "dot", "gif", "jpg", "json", "plain", "xdot")
-"""What the carried library can write."""
+"""The formats that the Graphviz library of pygraphviz can write."""
 
 MAX_LINE = 44
-"""A sentence in a picture has lines of at most so many characters: they are read on a phone, too."""
+"""Characters of a line of a sentence in a picture; it must be readable on a phone, too."""
 
 
 class NoPictureError(RuntimeError):
-    """Graphviz could draw this graph in no way, or cannot run here at all; the text says why."""
+    """Graphviz cannot draw this graph by any method, or cannot run here at all; the text says why."""
 
 
 class DrawingMethod(NamedTuple):
-    """How a graph is drawn."""
+    """A method to draw a graph."""
 
     lost_message: str = ""
     """The key of the text that says what the picture lacks."""
     attributes: Mapping[str, str] = {}
+    """Attributes of the whole graph that overrule its own."""
     drop_invisible_edges: bool = False
     is_quick: bool = False
-    """Whether it is worth trying after another way took too long."""
+    """Whether it is worth trying after another method took too long."""
 
 
 USUAL_METHOD = DrawingMethod()
@@ -42,27 +43,27 @@ SIMPLER_METHODS = (
         "picture.lost.frames", {**_STRAIGHT_LINES, "clusterrank": "none"}, drop_invisible_edges=True, is_quick=True
     ),
 )
-"""From what loses least to what loses most; each cures graphs on which those before it die."""
+"""Fallbacks, from the one that loses least to the one that loses most; each draws graphs on which the others crash."""
 
 
 class _Outcome(NamedTuple):
-    """What came of a source."""
+    """The result of drawing a source: a picture, or an error."""
 
     picture: bytes = b""
     source_error: str = ""
     """What is wrong with the source."""
     failure: str = ""
-    """Why there is no picture though nothing is wrong with the source."""
+    """Why there is no picture although nothing is wrong with the source."""
     can_be_cached: bool = True
-    """Whether the next try would come to the same: a worker that was killed from outside says nothing of the graph."""
+    """Whether another try would give the same; not if the worker was killed, which says nothing about the graph."""
 
 
 def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
-    """DOT source drawn as ``format``.
+    """Draw DOT source, and return the picture in the given format.
 
     Raises:
-        ValueError: there is no such format, or Graphviz cannot read the source.
-        NoPictureError: Graphviz died of the source, however it was drawn, or cannot run here.
+        ValueError: the format does not exist, or Graphviz cannot read the source.
+        NoPictureError: Graphviz died of the source with every method, or cannot run here.
     """
     if format not in FORMATS:
         raise ValueError(say("error.render.format", format=format, formats=", ".join(FORMATS)))
@@ -78,7 +79,7 @@ def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
 
 
 _outcomes: dict[Job, _Outcome] = {}
-"""What was drawn last: a picture is often shown and then saved. Failures are kept as well, since they take long."""
+"""The latest outcomes: a picture is often shown and then saved. Failures are cached as well, since they take long."""
 MAX_OUTCOMES = 32
 
 
@@ -89,7 +90,7 @@ def _cache_outcome(job: Job, outcome: _Outcome) -> None:
 
 
 def _draw_by_any_method(job: Job) -> _Outcome:
-    """Draw in the usual way; if the worker dies of it, in simpler ways."""
+    """Draw by the usual method; if the worker dies of that, by simpler ones."""
     reason, timed_out, can_be_cached = "", False, True
     for method in (USUAL_METHOD, *SIMPLER_METHODS):
         if timed_out and not method.is_quick:
@@ -112,6 +113,7 @@ def _draw_by_any_method(job: Job) -> _Outcome:
 
 
 def _read_answer(job: Job, answer: Answer, *, can_be_cached: bool) -> _Outcome:
+    """Turn the worker's answer into an outcome with sentences for its errors."""
     message = answer.content.decode(errors="replace") if answer.error else ""
     match answer.error:
         case "":
@@ -127,7 +129,7 @@ def _read_answer(job: Job, answer: Answer, *, can_be_cached: bool) -> _Outcome:
 
 
 def sentence_svg(sentence: str) -> str:
-    """A picture that shows ``sentence`` where there is no other.
+    """Make an SVG that shows ``sentence``, in place of a picture that cannot be drawn.
 
     >>> sentence_svg("No <picture>.")[-37:]
     '>No &lt;picture&gt;.</text></g></svg>'

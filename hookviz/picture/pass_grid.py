@@ -1,4 +1,4 @@
-"""Boxes that no arrows join, in rows: the passes of a long recording."""
+"""The picture of the passes of a long recording: boxes in rows, without arrows."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,32 +11,30 @@ from hookviz.picture.scene import Scene
 from hookviz.trace import TraceData
 
 MAX_WIDTH = 960
-"""Points: no wider, if two boxes fit beside each other: what a laptop's screen leaves beside the panel."""
+"""Points: the room for a picture next to the panel on a laptop. A row of two boxes may be wider."""
 BOX_DISTANCE = 20
-"""Points from a box to the next, with their edges."""
+"""Points between two boxes, with their outlines."""
 
 
 class _EqualWidthStyle(Style):
-    """A look in which all boxes are as wide as the widest, so that they stand in columns."""
+    """A style in which all boxes are as wide as the widest, so that they stand in columns."""
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene, None, for_player=True)
-        self.width = max(
-            text_width(text, FONT_SIZE) for fold in scene.group_boxes for text in _list_longest_texts(fold)
-        )
-        self.width = max(self.width, *(text_width(fold.name, 16) for fold in scene.group_boxes))
+        self.width = max(text_width(text, FONT_SIZE) for box in scene.group_boxes for text in _list_longest_texts(box))
+        self.width = max(self.width, *(text_width(box.name, 16) for box in scene.group_boxes))
 
     def width_of(self, text: str, size: int) -> int:
         return self.width
 
 
 def _list_longest_texts(box: GroupBox) -> tuple[str, str]:
-    """The longest texts in the two places where steps write on a box."""
+    """Return the longest of the texts with the gradient and with the count of fired hooks."""
     return box.longest_text(ids.gradient_id(box.id)), box.longest_text(ids.fired_count_id(box.id))
 
 
 def draw_pass_grid(trace: TraceData, boxes: Sequence[GroupBox]) -> Figure:
-    """The picture of ``boxes``, read as a page is: row by row."""
+    """Draw ``boxes`` in rows, in reading order."""
     scene = Scene(trace, -1, {}, {}, {}, len(boxes))
     scene.group_boxes = list(boxes)
     style, figure = _EqualWidthStyle(scene), empty_figure(ranksep="0.25", nodesep="0.15")
@@ -48,7 +46,7 @@ def draw_pass_grid(trace: TraceData, boxes: Sequence[GroupBox]) -> Figure:
             for box in row:
                 draw_group(level, box, style)
     neighbours = [pair for row in rows for pair in pairwise(row)]
-    below = [(row[0], following[0]) for row, following in pairwise(rows)]
-    for first, second in (*neighbours, *below):
+    first_in_rows = [(row[0], next_row[0]) for row, next_row in pairwise(rows)]
+    for first, second in (*neighbours, *first_in_rows):
         figure.edge(first.id, second.id, style="invis")
     return figure

@@ -1,4 +1,4 @@
-"""Which boxes a person sees: modules collapsed, runs and fans folded, and what is inside each of them."""
+"""Groups of a large pass: module calls, and runs, fans and parts of too many boxes; and the views on entering them."""
 
 from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, Group, Member, Tree, kind_label
 from hookviz.picture.grouping.views import View, Views

@@ -1,4 +1,4 @@
-"""What happened inside a box: at which steps, how large the gradients were that arrived, and which hooks ran."""
+"""The activity inside a box: its steps, the norms of the gradients that arrived, and the hooks that ran."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -11,31 +11,33 @@ from hookviz.trace.values import size_of
 
 
 class Arrival(NamedTuple):
-    """A gradient that arrived: at which step, its 2-norm, and how many of its numbers are NaN or infinite."""
+    """The arrival of a gradient at a node."""
 
     step: int
     norm: float
+    """The gradient's 2-norm."""
     nonfinite_count: int
+    """How many of its numbers are NaN or infinite."""
 
     @property
     def display_norm(self) -> float | str:
-        """The norm in four digits, as pictures and sentences have it, or in words where it is no number."""
+        """The norm with four digits, as in pictures and sentences; ``"nan"`` or ``"inf"`` if it is not finite."""
         return float(f"{self.norm:.4g}") if math.isfinite(self.norm) else str(self.norm)
 
 
 @dataclass
 class BoxActivity:
-    """What happened at one node, or in one call."""
+    """The activity of one node or call, or of several together."""
 
     steps: list[int] = field(default_factory=list)
     arrivals: list[Arrival] = field(default_factory=list)
     firings: list[tuple[int, int]] = field(default_factory=list)
-    """(step, hook)"""
+    """(step, hook) of each hook that ran."""
     hooks: set[int] = field(default_factory=set)
-    """Those that were registered, whether or not they fired."""
+    """The hooks that were registered, whether or not they fired."""
 
     def add_step(self, trace: TraceData, index: int) -> None:
-        """A step was about this."""
+        """Add the step ``index``, which is about this node or call."""
         row = trace.rows[index]
         self.steps.append(index)
         if row.kind in ("seed", "arrive") and isinstance(row.after, int):
@@ -46,7 +48,7 @@ class BoxActivity:
 
 
 class PassActivity:
-    """What happened in one pass, node by node and call by call; and in the boxes of its tree."""
+    """The activity of one pass, by node and by module call."""
 
     def __init__(self, tree: Tree) -> None:
         trace, self._tree = tree.trace, tree
@@ -58,13 +60,12 @@ class PassActivity:
         for index in steps:
             row = trace.rows[index]
             box = self._find_box(row.node, row.call)
-            if box is None:
-                continue
-            box.add_step(trace, index)
+            if box is not None:
+                box.add_step(trace, index)
         self._add_registered_hooks()
 
     def _find_box(self, node: int, call: int) -> BoxActivity | None:
-        """A step about a call belongs to its box, even where it marks a node as well."""
+        """Return the activity to which a step belongs: the call's, even if the step names a node as well."""
         if call >= 0:
             return self.calls.setdefault(call, BoxActivity())
         return self.nodes.setdefault(node, BoxActivity()) if node >= 0 else None
@@ -78,7 +79,7 @@ class PassActivity:
             self.calls.setdefault(call, BoxActivity()).hooks.update(hooks.of_module.get(trace.calls[call].module, ()))
 
     def merge_group(self, group: Group) -> BoxActivity:
-        """What happened in ``fold``, however deep."""
+        """Merge the activity of all nodes and calls in ``group``, at any depth."""
         return merge_activities(self._list_group_activity(group))
 
     def _list_group_activity(self, group: Group) -> Iterator[BoxActivity]:
@@ -87,7 +88,7 @@ class PassActivity:
 
 
 def collect_pass_activity(trace: TraceData, pass_id: int) -> BoxActivity:
-    """What happened in a whole pass."""
+    """Collect the activity of a whole pass."""
     activity = BoxActivity()
     for index in trace.lookup.steps(pass_id):
         activity.add_step(trace, index)
@@ -96,7 +97,7 @@ def collect_pass_activity(trace: TraceData, pass_id: int) -> BoxActivity:
 
 
 def merge_activities(activities: Iterable[BoxActivity]) -> BoxActivity:
-    """What happened in all of ``parts``, in order."""
+    """Merge ``activities`` into one, with steps, arrivals and firings in order."""
     total = BoxActivity()
     for activity in activities:
         total.steps += activity.steps
@@ -109,9 +110,9 @@ def merge_activities(activities: Iterable[BoxActivity]) -> BoxActivity:
 
 
 def merge_consecutive(steps: list[int]) -> list[tuple[int, int]]:
-    """Steps in order as (first, last) of each unbroken row of them.
+    """Merge sorted steps into spans (first, last) of consecutive steps.
 
-    >>> spans([2, 3, 4, 9])
+    >>> merge_consecutive([2, 3, 4, 9])
     [(2, 4), (9, 9)]
     """
     spans: list[tuple[int, int]] = []
@@ -124,17 +125,17 @@ def merge_consecutive(steps: list[int]) -> list[tuple[int, int]]:
 
 
 class NormRange(NamedTuple):
-    """How large the gradients were that have arrived so far."""
+    """The range of the norms of all gradients that have arrived by a step."""
 
     step: int
     low: float
     high: float
     nonfinite_count: int
-    """How many of them hold a NaN or an infinite number."""
+    """How many of the gradients contain a NaN or an infinite number."""
 
 
 def list_norm_ranges(arrivals: list[Arrival]) -> Iterator[NormRange]:
-    """Each time that the range of norms has changed so much that one can see it."""
+    """Yield the range of norms each time that it has changed visibly."""
     low, high, nonfinite_count = math.inf, -math.inf, 0
     last: NormRange | None = None
     for step, norm, nonfinite in arrivals:

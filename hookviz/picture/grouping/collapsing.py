@@ -1,4 +1,4 @@
-"""Folding a level that has too many boxes: fans, then runs, then, of whatever is left, parts of one length."""
+"""Grouping a level with too many boxes: first into fans, then into runs, then the rest into parts of equal length."""
 
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -9,18 +9,18 @@ from hookviz.picture import element_ids as ids
 from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, Group, Member, Tree, index_nodes, kind_label
 
 MIN_GROUP_SIZE = 3
-"""Fewer than this of a kind are not worth a box of their own."""
+"""Fewer members than this do not become a group."""
 
 MakeGroup = Callable[[str, list[Member]], Group]
-"""Makes a fold of a kind around members."""
+"""Makes a group of a kind (``run``, ``fan``, ``part``) with the given members."""
 
 
 def collapse(tree: Tree) -> None:
-    """Fold each level of ``tree`` until it has at most ``MANY`` boxes."""
+    """Group each level of ``tree`` until it has at most ``MAX_VISIBLE_BOXES`` boxes."""
     numbers = count()
 
-    def make_group(kind: str, inside: list[Member]) -> Group:
-        group = Group(ids.group_id(next(numbers)), kind, inside)
+    def make_group(kind: str, members: list[Member]) -> Group:
+        group = Group(ids.group_id(next(numbers)), kind, members)
         tree.groups.append(group)
         return group
 
@@ -31,19 +31,19 @@ def collapse(tree: Tree) -> None:
 
 
 def _collapse_members(tree: Tree, members: list[Member], make_group: MakeGroup) -> list[Member]:
-    for fold in (_fold_fans, _fold_runs):
+    for group_members in (_group_fans, _group_runs):
         if len(members) > MAX_VISIBLE_BOXES:
-            members = _unfold_what_fits(fold(tree, members, make_group), tree, make_group)
+            members = _dissolve_small_groups(group_members(tree, members, make_group), tree, make_group)
     return split_into_parts(members, make_group)
 
 
-def _unfold_what_fits(members: list[Member], tree: Tree, make_group: MakeGroup) -> list[Member]:
-    """Where there is room for what is in a fold, the smallest first, it stands there instead; of a run, its parts."""
+def _dissolve_small_groups(members: list[Member], tree: Tree, make_group: MakeGroup) -> list[Member]:
+    """Replace groups by their members (a long run by its parts) as long as the level has room, the smallest first."""
     groups = [group for group in members if isinstance(group, Group) and group.kind in ("run", "fan")]
     for group in sorted(groups, key=lambda group: len(group.members)):
-        can_unfold = len(group.members) <= MAX_VISIBLE_BOXES or group.kind == "run"
+        can_dissolve = len(group.members) <= MAX_VISIBLE_BOXES or group.kind == "run"
         group.members = split_into_parts(group.members, make_group)
-        if can_unfold and len(members) - 1 + len(group.members) <= MAX_VISIBLE_BOXES:
+        if can_dissolve and len(members) - 1 + len(group.members) <= MAX_VISIBLE_BOXES:
             index = members.index(group)
             members = [*members[:index], *group.members, *members[index + 1 :]]
             tree.groups.remove(group)
@@ -51,7 +51,10 @@ def _unfold_what_fits(members: list[Member], tree: Tree, make_group: MakeGroup) 
 
 
 def _find_neighbours(tree: Tree, members: list[Member]) -> tuple[list[set[int]], list[set[int]]]:
-    """For each member, the places of those before it and of those behind it; -1 - node for a node elsewhere."""
+    """Return for each member the indices of the members before it and of those after it.
+
+    A node after it that is in none of the members counts as -1 - node.
+    """
     index_of = {node: index for index, node in index_nodes(members)}
     before: list[set[int]] = [set() for _ in members]
     after: list[set[int]] = [set() for _ in members]
@@ -65,10 +68,10 @@ def _find_neighbours(tree: Tree, members: list[Member]) -> tuple[list[set[int]],
     return before, after
 
 
-def _fold_fans(tree: Tree, members: list[Member], make_group: MakeGroup) -> list[Member]:
-    """Fold what is of one kind and lies between the same neighbours."""
+def _group_fans(tree: Tree, members: list[Member], make_group: MakeGroup) -> list[Member]:
+    """Group members of one kind that have the same neighbours."""
     before, after = _find_neighbours(tree, members)
-    candidates: dict[Any, list[int]] = {}
+    candidates: dict[Any, list[int]] = {}  # by a key that is quick to compute
     for index, (above, below) in enumerate(zip(before, after, strict=True)):
         key = len(above), len(below), min(above, default=None), min(below, default=None)
         candidates.setdefault(key, []).append(index)
@@ -80,8 +83,8 @@ def _fold_fans(tree: Tree, members: list[Member], make_group: MakeGroup) -> list
     return _replace_with_groups(members, groups.values(), "fan", make_group)
 
 
-def _fold_runs(tree: Tree, members: list[Member], make_group: MakeGroup) -> list[Member]:
-    """Fold what is of one kind and follows one upon the other, with no way in or out between."""
+def _group_runs(tree: Tree, members: list[Member], make_group: MakeGroup) -> list[Member]:
+    """Group members of one kind that follow one another, with no other edge in or out between them."""
     before, after = _find_neighbours(tree, members)
     labels = [kind_label(tree.trace, member) for member in members]
 
@@ -101,13 +104,16 @@ def _follow_run(index: int | None, next_in_run: Callable[[int], int | None]) -> 
 
 
 def _replace_with_groups(members: list[Member], index_groups: Any, kind: str, make_group: MakeGroup) -> list[Member]:
-    """``members`` with a fold in the place of the first of each group that is worth one."""
+    """Return ``members`` with a group in the place of the first of its members.
+
+    ``index_groups`` are lists of indices; those shorter than ``MIN_GROUP_SIZE`` stay ungrouped.
+    """
     new_groups: dict[int, Member] = {}
     grouped: set[int] = set()
-    for group in index_groups:
-        if len(group) >= MIN_GROUP_SIZE:
-            new_groups[group[0]] = make_group(kind, [members[index] for index in group])
-            grouped.update(group)
+    for indices in index_groups:
+        if len(indices) >= MIN_GROUP_SIZE:
+            new_groups[indices[0]] = make_group(kind, [members[index] for index in indices])
+            grouped.update(indices)
     return [
         new_groups.get(index, member)
         for index, member in enumerate(members)
@@ -116,7 +122,7 @@ def _replace_with_groups(members: list[Member], index_groups: Any, kind: str, ma
 
 
 def split_into_parts(members: list[Member], make_group: MakeGroup) -> list[Member]:
-    """``members`` in parts of one length, and those in parts again, until no more than ``MANY`` are seen at once."""
+    """Split ``members`` into parts of equal length, and these again, until no level has too many boxes."""
     if len(members) <= MAX_VISIBLE_BOXES:
         return members
     size = part_size(len(members))
@@ -129,7 +135,8 @@ def split_into_parts(members: list[Member], make_group: MakeGroup) -> list[Membe
 
 
 def part_size(count: int) -> int:
-    """How many there are in a part of ``count``: a round number, near the root, so that few levels do.
+    """Return the size of the parts of ``count`` members: a round number near the square root, for few levels.
+
 
     >>> part_size(48), part_size(1000), part_size(10_000)
     (10, 40, 250)

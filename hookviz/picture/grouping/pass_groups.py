@@ -1,4 +1,4 @@
-"""The passes of a recording in groups: more of them than can be seen at once are folded, as modules are."""
+"""Groups of passes: a recording with more than ``MAX_VISIBLE_BOXES`` passes shows them in groups."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -11,22 +11,22 @@ from hookviz.trace import TraceData
 
 
 def needs_pass_groups(trace: TraceData) -> bool:
-    """Whether ``trace`` has more passes than can be seen at once."""
+    """Whether ``trace`` has so many passes that they are shown in groups."""
     return len(trace.lookup.passes) > MAX_VISIBLE_BOXES
 
 
 class PassTree:
-    """The passes of a recording as a tree of boxes: groups in which are groups or passes, and passes."""
+    """The passes of a recording as a tree of boxes: the root and its groups contain groups or passes."""
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self.boxes: dict[str, Group] = {}
-        """Id of a box → it; the whole recording is the empty one."""
+        """Id → box; the id of the root is empty."""
         self._activities: dict[str, BoxActivity] = {}
         numbers = count()
 
-        def make_group(kind: str, inside: list[Member]) -> Group:
-            group = Group(ids.group_id(next(numbers)), kind, inside)
+        def make_group(kind: str, members: list[Member]) -> Group:
+            group = Group(ids.group_id(next(numbers)), kind, members)
             self.boxes[group.id] = group
             return group
 
@@ -41,23 +41,23 @@ class PassTree:
 
     @property
     def groups(self) -> list[Group]:
-        """The boxes in which are groups or passes, the outermost first."""
+        """The root and all groups, the outermost first."""
         groups = [self.root]
         for group in groups:  # grows while it is read
             groups.extend(box for box in self.children(group) if box.kind != "pass")
         return groups
 
     def children(self, group: Group) -> Iterator[Group]:
-        """The boxes that one sees in a group."""
+        """Return the boxes directly in a group."""
         return (member for member in group.members if isinstance(member, Group))
 
     def list_groups_around(self, pass_id: int) -> list[Group]:
-        """The groups around a pass, the outermost first."""
+        """List the groups around a pass, the outermost first."""
         group = self._parents[pass_id]
         return [] if group is None else list(group.chain_outwards())[::-1]
 
     def activity_of(self, box: Group) -> BoxActivity:
-        """What happened in a pass, or in all passes of a group."""
+        """Return the activity of a pass, or of all passes of a group."""
         if box.id not in self._activities:
             if box.kind == "pass":
                 self._activities[box.id] = collect_pass_activity(self.trace, box.nodes[0])

@@ -1,4 +1,4 @@
-"""What is seen on entering a box: which calls are opened in their place, and which boxes stay closed."""
+"""The views of a pass: on entering a group, module calls in it may be opened at once; other groups stay closed."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,20 +8,20 @@ from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, Group, Member, Tree
 from hookviz.trace import TraceData
 
 MAX_BOXES_BESIDE_MODEL = 6
-"""Up to so many boxes beside a model that fills the picture alone do no harm."""
+"""A model whose boxes fill the picture is opened if there are at most so many boxes beside it."""
 
 
 @dataclass(eq=False)
 class View:
-    """One picture: a box, and what is seen of its inside."""
+    """The inside of a group as one picture shows it."""
 
     tree: Tree
     group: Group
     nodes: list[int] = field(default_factory=list)
     opened: list[Group] = field(default_factory=list)
-    """The calls around whose inside a frame is drawn, the outermost first; with the box itself, if it is one."""
+    """The calls that are drawn as frames around their members, the outermost first; with the group if it is a call."""
     closed: list[Group] = field(default_factory=list)
-    """The boxes that can be entered."""
+    """The groups that are drawn as closed boxes, which can be entered."""
 
     def __post_init__(self) -> None:
         if self.group.call >= 0:
@@ -31,13 +31,13 @@ class View:
         while level:
             self.nodes += [member for member in level if isinstance(member, int)]
             groups = [member for member in level if not isinstance(member, int)]
-            # There is nothing to enter in a call that made no node and no call, such as dropout's in evaluation.
+            # A call without nodes and calls, such as that of dropout in evaluation, is empty: nobody needs to enter it.
             self.opened += [group for group in groups if not group.members]
             groups = [group for group in groups if group.members]
             calls = [group for group in groups if group.call >= 0]
             members_of_calls = [member for call in calls for member in call.members]
-            # All calls of a level are opened, or none: some that look other than their like would puzzle. A model with
-            # hardly anything around it is opened anyway, since it is what one wants to see.
+            # Either all calls of a level are opened or none, so that calls of one kind look alike. A model with hardly
+            # anything around it is opened in any case, since it is what one wants to see.
             fits = box_count + len(members_of_calls) <= (
                 MAX_VISIBLE_BOXES + MAX_BOXES_BESIDE_MODEL
                 if box_count <= MAX_BOXES_BESIDE_MODEL and len(groups) == 1
@@ -49,18 +49,18 @@ class View:
 
     @property
     def module(self) -> str:
-        """The module that is around all that is seen; empty where there is none."""
+        """The innermost module around the whole view; empty if there is none."""
         call = next((group.call for group in self.group.chain_outwards() if group.call >= 0), -1)
         return self.tree.trace.call(call) if call >= 0 else ""
 
     @cached_property
     def members_by_node(self) -> dict[int, Member]:
-        """Node anywhere in the box → itself, or the closed box that holds it."""
+        """Each node in the group at any depth → itself, or the closed group that contains it."""
         return {node: node for node in self.nodes} | {node: group for group in self.closed for node in group.nodes}
 
 
 class Views:
-    """All views of one pass, each made when it is asked for."""
+    """All views of one pass; each is made when it is first needed."""
 
     def __init__(self, trace: TraceData, pass_id: int = 0) -> None:
         self.tree = Tree(trace, pass_id)
@@ -69,31 +69,31 @@ class Views:
         self._view_groups: dict[Group, Group] = {self.tree.root: self.tree.root}
 
     def view_of(self, group: Group) -> View:
-        """What is seen on entering ``fold``."""
+        """Return the view on entering ``group``."""
         if group not in self._views:
             self._views[group] = View(self.tree, group)
         return self._views[group]
 
     def find_view_group(self, group: Group) -> Group:
-        """The box that one enters to see what lies directly in ``fold``: it, or one in which it is opened."""
+        """Return the group to enter to see the members of ``group``: itself, or one in whose view it is opened."""
         waiting: list[Group] = []
         for outer in group.chain_outwards():
             if outer in self._view_groups:
                 break
             waiting.append(outer)
-        for outer in reversed(waiting):  # from the outermost on
-            assert outer.parent is not None  # the root is known
+        for outer in reversed(waiting):  # the outermost first
+            assert outer.parent is not None  # the root is in ``_view_groups`` from the start
             around = self._view_groups[outer.parent]
             self._view_groups[outer] = around if outer in self.view_of(around).opened else outer
         return self._view_groups[group]
 
     def view_name(self, member: Member) -> str:
-        """What the picture is called in which one sees a node for itself, or the inside of a box: ``0/m3``."""
+        """Return the name of the picture that shows a node itself, or the members of a group: ``0/m3``."""
         group = self.tree.innermost_groups[member] if isinstance(member, int) else member
         return f"{self.tree.pass_id}/{self.find_view_group(group).id}"
 
     def list_views(self) -> list[View]:
-        """Every view that somebody can enter, the outermost first."""
+        """List every view that can be entered, the outermost first."""
         views = [self.view_of(self.tree.root)]
         for view in views:  # grows while it is read
             views.extend(self.view_of(group) for group in view.closed)
