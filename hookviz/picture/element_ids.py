@@ -1,7 +1,7 @@
 """The ids of the elements of a picture: functions that make an id, and functions that read one.
 
 A box is ``n12`` (a node), ``m3`` (a module call), ``g5`` (a group) or ``o1`` (a port to the outside). The id of an
-element on a box is the box's id, a hyphen, a letter for the kind of element, and a number where there are several:
+element on a box is the box's id, a hyphen, a letter for the kind of element, and a number if a box can have several:
 ``n12-p0`` is the pin of hook 0, and ``n12-p0-v`` the text that says what that hook did. An arrow is ``e12-0-15`` (from
 input 0 of node 12 to node 15) or ``en12-m3``.
 """
@@ -76,7 +76,7 @@ def fired_count_id(owner: str) -> str:
 
 
 def name_id(owner: str, index: int | str = "") -> str:
-    """Return the id of a name on a box; ``index`` counts the names where there can be several."""
+    """Return the id of a name on a box; ``index`` counts the names if there can be several."""
     return f"{owner}-t{index}"
 
 

@@ -26,19 +26,19 @@ from hookviz.support.messages import say
 LAYOUT_SECONDS = 60.0
 """A layout is stopped after this time."""
 GRACE_SECONDS = 5.0
-"""A worker ends itself when its time is up; a suspended one cannot do so, and is killed so much later."""
+"""A worker ends itself when its time is up; a suspended one cannot do so, and is killed after this extra time."""
 IDLE_SECONDS = 60.0
-"""A worker ends after so long without a job; the next picture starts another.
+"""A worker ends after this time without a job; the next picture starts another.
 
 This is short because the worker is a child of the program: a program that calls ``os.wait()`` until it has no more
 children waits for the worker, too.
 """
 MAX_PICTURES = 500
-"""A worker is replaced after so many pictures, since it never frees their layouts, of 25 to 200 KB each."""
+"""A worker is replaced after this number of pictures: it never frees their layouts, of 25 to 200 KB each."""
 MAX_STARTS = 5
-"""If workers are killed while they start, at most so many are started for one picture."""
+"""The maximum number of workers that are started for one picture, if somebody kills them while they start."""
 MAX_IDLE = 2
-"""Threads that draw at the same time have a worker each; afterwards at most so many workers stay."""
+"""The maximum number of idle workers. Threads that draw at the same time have a worker each; the others end then."""
 
 _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 """With this flag, writing to a worker that is gone raises, even in a program that lets SIGPIPE kill it."""

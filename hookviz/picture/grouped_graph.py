@@ -12,7 +12,7 @@ from hookviz.trace import TraceData
 from hookviz.trace.values import number
 
 MAX_PORTS = 3
-"""Each side of a view has at most so many ports; with more neighbours, one port stands for all."""
+"""The maximum number of ports on one side of a view; if there are more neighbours, one port stands for all of them."""
 
 
 @dataclass

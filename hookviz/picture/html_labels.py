@@ -30,7 +30,7 @@ MAX_LABEL_TEXT = 1_000
 WIDTH_STEP = 105
 """Points: in a picture of a large trace the width for a number is a multiple of this. Two of them hold any norm."""
 _CHARS_BY_WIDTH = {0.4: " .,:;'|()[]ijl-", 0.5: "rtf", 0.72: "0123456789abcdeghknopqsuvxyz_"}
-"""Width as a fraction of the font size → the characters that are at most so wide."""
+"""Width as a fraction of the font size → the characters that are no wider."""
 
 
 class Style:

@@ -59,7 +59,7 @@ class CallBox:
         return [*(ids.node_id(node) for node in self.nodes), *self.group_ids]
 
     def pins_at(self, trace: TraceData, *, output: bool) -> list[Pin]:
-        """Return the pins at its output, or those at its inputs."""
+        """Return the pins at its output, or the pins at its inputs."""
         return [pin for pin in self.pins if (trace.hook_rows[pin.hook or 0].kind in OUTPUT_SIDE_KINDS) == output]
 
 

@@ -32,7 +32,7 @@ from hookviz.trace.traversal import below, called, chain, makers
 from hookviz.trace.values import Value
 
 MAX_BOXES = 300
-"""A picture has at most so many boxes: with more, Graphviz takes seconds and nobody can read the result."""
+"""The maximum number of boxes in a picture: with more, Graphviz takes seconds and nobody can read the result."""
 
 _LABEL_PREFIXES = {
     "node_pre_hook": "picture.pre",
@@ -270,7 +270,7 @@ def make_node_box(trace: TraceData, pass_id: int, node: int, module: str = "") -
         (relative_name(row.name, module), format_tensor_value(_format_data(trace, row))) for row in tensors if row.name
     ]
     leaf = trace.ops[node] == "AccumulateGrad"
-    op = trace.ops[node] if names or leaf else trace.name(node)  # with a number, where there are several
+    op = trace.ops[node] if names or leaf else trace.name(node)  # the name has a number if several nodes have this op
     return Box(ids.node_id(node), node, op, leaf, tensors, names, list(_make_node_pins(trace, pass_id, node, tensors)))
 
 

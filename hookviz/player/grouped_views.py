@@ -44,7 +44,7 @@ class PassPictures:
 class GroupedViews:
     """The pictures of a trace, by name.
 
-    ``0/`` is the whole of pass 0, and ``0/m3`` the inside of its box ``m3``. Of more than ``MANY`` passes there are
+    ``0/`` is the whole of pass 0, and ``0/m3`` the inside of its box ``m3``. Of more than ``MAX_VISIBLE_BOXES`` passes there are
     also ``passes/``, ``passes/g3`` …, the pictures of the groups in which they are.
     """
 

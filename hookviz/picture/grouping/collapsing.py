@@ -51,7 +51,7 @@ def _dissolve_small_groups(members: list[Member], tree: Tree, make_group: MakeGr
 
 
 def _find_neighbours(tree: Tree, members: list[Member]) -> tuple[list[set[int]], list[set[int]]]:
-    """Return for each member the indices of the members before it and of those after it.
+    """Return for each member the indices of the members before it and of the members after it.
 
     A node after it that is in none of the members counts as -1 - node.
     """
@@ -106,7 +106,7 @@ def _follow_run(index: int | None, next_in_run: Callable[[int], int | None]) -> 
 def _replace_with_groups(members: list[Member], index_groups: Any, kind: str, make_group: MakeGroup) -> list[Member]:
     """Return ``members`` with a group in the place of the first of its members.
 
-    ``index_groups`` are lists of indices; those shorter than ``MIN_GROUP_SIZE`` stay ungrouped.
+    ``index_groups`` are lists of indices; lists shorter than ``MIN_GROUP_SIZE`` stay ungrouped.
     """
     new_groups: dict[int, Member] = {}
     grouped: set[int] = set()

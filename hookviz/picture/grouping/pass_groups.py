@@ -11,7 +11,7 @@ from hookviz.trace import TraceData
 
 
 def needs_pass_groups(trace: TraceData) -> bool:
-    """Whether ``trace`` has so many passes that they are shown in groups."""
+    """Whether ``trace`` has too many passes to show them all at once."""
     return len(trace.lookup.passes) > MAX_VISIBLE_BOXES
 
 

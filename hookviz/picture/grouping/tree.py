@@ -10,7 +10,7 @@ from hookviz.trace import TraceData
 from hookviz.trace.traversal import called, chain, is_cut, makers, pictured
 
 MAX_VISIBLE_BOXES = 40
-"""About as many boxes as a person can take in at once; a level with more of them is grouped."""
+"""The maximum number of boxes that a person can take in at once; a level with more of them is grouped."""
 
 
 @dataclass(eq=False)

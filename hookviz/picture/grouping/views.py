@@ -8,7 +8,7 @@ from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, Group, Member, Tree
 from hookviz.trace import TraceData
 
 MAX_BOXES_BESIDE_MODEL = 6
-"""A model whose boxes fill the picture is opened if there are at most so many boxes beside it."""
+"""A model is opened even if its boxes alone fill the picture, unless it has more boxes than this around it."""
 
 
 @dataclass(eq=False)
