@@ -22,7 +22,7 @@ from hookviz.picture.html_labels import (
 from hookviz.picture.module_boxes import CallBox
 from hookviz.picture.scene import Scene
 
-DONE_COLOR, PLATE_FILL, CALL_FILL = "#475569", "#e9eef5", "#f8fafc"
+MARKED_COLOR, PLATE_FILL, CALL_FILL = "#475569", "#e9eef5", "#f8fafc"
 CLUSTER_DEFAULTS = {"peripheries": "0", "style": "", "label": "", "id": "", "class": "", "bgcolor": "transparent"}
 """A cluster inherits the attributes of the cluster around it; these values reset them."""
 
@@ -30,21 +30,21 @@ DrawBox = Callable[[graphviz.Digraph, str], None]
 """Adds the box with the given id to a graph or subgraph."""
 
 
-def draw_calls(figure: graphviz.Digraph, scene: Scene, style: Style, draw: DrawBox) -> None:
+def draw_calls(figure: graphviz.Digraph, scene: Scene, style: Style, draw_box: DrawBox) -> None:
     """Draw all module calls, nested as they were made, and in each the boxes directly in it."""
     outermost = [box for box in scene.calls.values() if box.parent not in scene.calls]
     for box in outermost:
-        _draw_call(figure, box, scene, style, draw)
+        _draw_call(figure, box, scene, style, draw_box)
     _keep_call_order(figure, outermost)
     for box in scene.calls.values():
         if box.pins_at(scene.trace, output=False):
             _push_inputs_below(figure, box, scene)
 
 
-def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, style: Style, draw: DrawBox) -> None:
+def _draw_call(parent: graphviz.Digraph, box: CallBox, scene: Scene, style: Style, draw_box: DrawBox) -> None:
     """Draw a call as two clusters, since a cluster has only one label: the outer one has the lower plate."""
     lower_plate = _make_lower_plate(box, scene, style)
-    with around.subgraph(name=f"cluster_{box.id}") as outer:
+    with parent.subgraph(name=f"cluster_{box.id}") as outer:
         outer.attr(**CLUSTER_DEFAULTS)
         outer.attr(
             **_outline_attributes(box, style),
@@ -61,9 +61,9 @@ def _draw_call(around: graphviz.Digraph, box: CallBox, scene: Scene, style: Styl
                 margin="5",
             )
             for box_id in box.box_ids:
-                draw(inner, box_id)
+                draw_box(inner, box_id)
             for child in box.children:
-                _draw_call(inner, child, scene, style, draw)
+                _draw_call(inner, child, scene, style, draw_box)
             _keep_call_order(inner, box.children)
             if not box.box_ids and not box.children:
                 inner.node(ids.filler_id(box.id), label="", style="invis", width="0.9", height="0.1")
@@ -95,8 +95,8 @@ def _list_drawn_ids(box: CallBox) -> list[str]:
 
 
 def _outline_attributes(box: CallBox, style: Style) -> dict[str, str]:
-    is_current, is_done = box.id in style.current, box.id in style.done
-    color = AMBER if is_current else DONE_COLOR if is_done else LIGHT_GREY
+    is_current, is_marked = box.id in style.current_elements, box.id in style.marked_elements
+    color = AMBER if is_current else MARKED_COLOR if is_marked else LIGHT_GREY
     attributes = {"id": box.id, "class": "hv-module", "style": "rounded,filled", "color": color, "fillcolor": CALL_FILL}
     return {**attributes, "penwidth": "3" if is_current else "1.5", "peripheries": "1", "margin": "8"}
 

@@ -65,7 +65,7 @@ def build_figure(
     """
     style = Style(scene, step, for_player)
     # Graphviz gives the labels of arrows ranks of their own, which doubles the distance.
-    figure = empty_figure(ranksep="0.2" if any(arrow.longest_text for arrow in scene.arrows.values()) else "0.4")
+    figure = make_empty_figure(ranksep="0.2" if any(arrow.longest_text for arrow in scene.arrows.values()) else "0.4")
     closed_groups = {group.id: group for group in scene.group_boxes}
 
     def draw_box(graph: graphviz.Digraph, box_id: str) -> None:
@@ -100,7 +100,7 @@ def build_figure(
     return figure
 
 
-def empty_figure(*, ranksep: str, nodesep: str = "0.35") -> Figure:
+def make_empty_figure(*, ranksep: str, nodesep: str = "0.35") -> Figure:
     """Make a figure without boxes; ``ranksep`` and ``nodesep`` are inches between ranks and between boxes of a rank."""
     figure: Figure = Figure("hookviz", format="svg")
     figure.attr(
@@ -138,7 +138,9 @@ def _make_frame(box: Box, style: Style, rows: str) -> str:
     table = f'<TABLE BORDER="{border}" COLOR="{color}" BGCOLOR="{fill}" STYLE="ROUNDED" {spacing}>{rows}</TABLE>'
     if box.leaf:
         table = _wrap_in_table(table, color, 1, 2)
-    halo = CURRENT_FILL if box.id in style.current else HIDDEN  # every box has one, so that no step moves anything
+    halo = (
+        CURRENT_FILL if box.id in style.current_elements else HIDDEN
+    )  # every box has one, so that no step moves anything
     return _wrap_in_table(table, halo, 4, 0)
 
 
@@ -181,13 +183,13 @@ def _gradient_fits_in_first_row(box: Box) -> bool:
 
 
 def _draw_arrow(figure: Figure, arrow: Arrow, style: Style) -> None:
-    is_done = style.for_player or arrow.id in style.done
+    is_marked = style.for_player or arrow.id in style.marked_elements
     color = PURPLE if style.for_player else style.outline_color(arrow.id)
     value_cell = make_value_cell(ids.value_id(arrow.id), arrow.longest_text, style, PURPLE, ARROW_FONT_SIZE)
     label = {}
     if value_cell:
         label["label"] = f'<<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="3"><TR>{value_cell}</TR></TABLE>>'
-    attributes = {"id": arrow.id, "color": color, "style": "solid" if is_done else "dashed", "penwidth": "2.2"}
+    attributes = {"id": arrow.id, "color": color, "style": "solid" if is_marked else "dashed", "penwidth": "2.2"}
     figure.edge(arrow.start, arrow.end, **attributes, **label, **{"class": "hv-edge"})
 
 

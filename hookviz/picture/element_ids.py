@@ -127,10 +127,10 @@ def filler_id(owner: str) -> str:
 
 # -- reading an id
 
-ARROW = re.compile(r"e\d+-\d+-\d+|e[nmgo]\d+-[nmgo]\d+")
-BOX = re.compile(r"[nmg]\d+")
-PLATE = re.compile(r"m\d+-[hf]")
-PIN = re.compile(r"[nm]\d+-[pr]\d+")
+ARROW_ID = re.compile(r"e\d+-\d+-\d+|e[nmgo]\d+-[nmgo]\d+")
+BOX_ID = re.compile(r"[nmg]\d+")
+PLATE_ID = re.compile(r"m\d+-[hf]")
+PIN_ID = re.compile(r"[nm]\d+-[pr]\d+")
 _ON_BOX = re.compile(r"[nmge].*-(?P<letter>[a-z])\d*")
 
 

@@ -9,7 +9,7 @@ import graphviz
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.inline_svg import prepare_for_notebook
-from hookviz.picture.layout import NoPictureError, draw_source, sentence_svg
+from hookviz.picture.layout import NoPictureError, draw_source, make_sentence_svg
 from hookviz.support.atomic_files import path_of, write_atomically
 from hookviz.support.messages import say
 from hookviz.support.printable import kind_of
@@ -44,7 +44,7 @@ class Rendered(graphviz.Digraph):
         try:
             return str(self.pipe("svg", encoding="utf-8"))
         except NoPictureError as error:
-            return sentence_svg(str(error))
+            return make_sentence_svg(str(error))
 
     def finish(self, svg: bytes) -> bytes:
         """Return Graphviz's SVG with final changes; none here."""
@@ -162,7 +162,7 @@ def _raise_plates(root: ET.Element) -> None:
     if drawing is None:
         return
     for group in drawing.findall(f"{{{_SVG}}}g"):
-        for plate in [part for part in group if ids.PLATE.fullmatch(part.get("id", ""))]:
+        for plate in [part for part in group if ids.PLATE_ID.fullmatch(part.get("id", ""))]:
             group.remove(plate)
             drawing.append(plate)
         if not len(group):
@@ -182,15 +182,15 @@ def _merge_equal_paths(group: ET.Element) -> None:
 def _set_classes(group: ET.Element) -> None:
     """Set the CSS classes of an element of the picture according to its id."""
     name = group.get("id", "")
-    if ids.ARROW.fullmatch(name):
+    if ids.ARROW_ID.fullmatch(name):
         _set_class(group.find(f"{{{_SVG}}}path"), "hv-line")
         _set_class(group.find(f"{{{_SVG}}}polygon"), "hv-head")
-    elif ids.BOX.fullmatch(name):
+    elif ids.BOX_ID.fullmatch(name):
         _set_class(group.find(f"{{{_SVG}}}path"), "hv-box")
-    elif ids.PLATE.fullmatch(name):
+    elif ids.PLATE_ID.fullmatch(name):
         group.set("class", "hv-plate")
         _set_class(group.find(f"{{{_SVG}}}path"), "hv-plate-box")
-    elif ids.PIN.fullmatch(name):
+    elif ids.PIN_ID.fullmatch(name):
         retain = " hv-retain" if ids.is_retain_pin(name) else ""
         group.set("class", f"hv-pin{retain}")
         _set_class(group.find(f"{{{_SVG}}}path"), "hv-pin-box")

@@ -117,13 +117,13 @@ def current_folder() -> str:
 
 def worker_pid() -> int | None:
     """Return the process id of the worker that will draw the next picture; None if one must be started."""
-    ready_workers = [worker for worker in _idle if worker.is_ready()]
+    ready_workers = [worker for worker in _idle_workers if worker.is_ready()]
     return ready_workers[-1].pid if ready_workers else None
 
 
 def end_workers() -> None:
     """End all workers; the next picture starts another."""
-    _idle.clear()
+    _idle_workers.clear()
     for worker in list(_workers):
         worker.end()
 
@@ -201,10 +201,10 @@ class _Worker:
     def _start(self) -> None:
         try:
             with Uninterrupted(), _reserve_standard_descriptors():
-                self._channel, theirs = socket.socketpair()
+                self._channel, worker_socket = socket.socketpair()
                 self._identity = os.fstat(self._channel.fileno())
-                with theirs:
-                    self._process = _start_process(theirs)
+                with worker_socket:
+                    self._process = _start_process(worker_socket)
         except OSError as error:  # such as too many open files
             raise NoWorkerError(say("error.graphviz.start", why=error)) from None
 
@@ -237,7 +237,7 @@ class _Worker:
         return "killed" if -status in _EXTERNAL_SIGNALS else "crash"
 
 
-_idle: deque[_Worker] = deque()
+_idle_workers: deque[_Worker] = deque()
 """Workers that wait for a job. A worker with a job is not among them, so that after an error nobody else gets it."""
 _workers: set[_Worker] = set()
 """All workers that were started and have not been ended."""
@@ -251,9 +251,9 @@ _EXTERNAL_SIGNALS = {
 
 def _take_worker() -> _Worker:
     """Take an idle worker, or start a new one."""
-    while _idle:
+    while _idle_workers:
         with suppress(IndexError):  # another thread may take the last one first
-            worker = _idle.pop()
+            worker = _idle_workers.pop()
             if worker.is_ready():
                 return worker
             worker.end()
@@ -278,15 +278,15 @@ def _ask_worker(worker: _Worker, job: Job) -> Answer:
     except BaseException:
         worker.end()
         raise
-    if worker.pictures < MAX_PICTURES and len(_idle) < MAX_IDLE:
-        _idle.append(worker)
+    if worker.pictures < MAX_PICTURES and len(_idle_workers) < MAX_IDLE:
+        _idle_workers.append(worker)
     else:
         worker.end()
     return answer
 
 
-def _start_process(theirs: socket.socket) -> "subprocess.Popen[bytes]":
-    """Start a worker process with the socket ``theirs`` as its standard input."""
+def _start_process(worker_socket: socket.socket) -> "subprocess.Popen[bytes]":
+    """Start a worker process with the socket ``worker_socket`` as its standard input."""
     if sys.platform == "win32":  # a socket cannot be a standard stream there
         process = subprocess.Popen(
             _build_command(),
@@ -298,11 +298,11 @@ def _start_process(theirs: socket.socket) -> "subprocess.Popen[bytes]":
         )
         assert process.stdin is not None  # it is a pipe
         with process.stdin as pipe:
-            pipe.write(theirs.share(process.pid))
+            pipe.write(worker_socket.share(process.pid))
         return process
     return subprocess.Popen(
         _build_command(),
-        stdin=theirs.fileno(),
+        stdin=worker_socket.fileno(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=_clean_environment(),
@@ -353,7 +353,7 @@ def _disown_workers() -> None:
     for worker in list(_workers):
         worker.disown()
     _workers.clear()
-    _idle.clear()
+    _idle_workers.clear()
 
 
 atexit.register(end_workers)

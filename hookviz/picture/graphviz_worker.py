@@ -59,7 +59,7 @@ def _receive_exactly(channel: Channel, count: int) -> bytes:
     return b"".join(parts)
 
 
-class _Descriptor:
+class _DescriptorChannel:
     """A socket given by its descriptor, without the module ``socket``, which takes long to load."""
 
     def __init__(self, number: int) -> None:
@@ -82,8 +82,8 @@ def main(package_folder: str, seconds: str, idle_seconds: str) -> None:
         seconds: this process ends if loading Graphviz or drawing one picture takes longer.
         idle_seconds: it also ends if it waits longer for a job.
     """
-    channel, void = _take_streams()
-    _end_after(float(seconds), void)
+    channel, null_device = _take_streams()
+    _end_after(float(seconds), null_device)
     _limit_resources()
     try:
         library = _load_library(package_folder)
@@ -92,9 +92,9 @@ def main(package_folder: str, seconds: str, idle_seconds: str) -> None:
         return
     send(channel, {"error": ""})
     while True:
-        _end_after(float(idle_seconds), void)
+        _end_after(float(idle_seconds), null_device)
         job = receive(channel)
-        _end_after(float(seconds), void)
+        _end_after(float(seconds), null_device)
         send(channel, answer_job(job, library))
 
 
@@ -106,19 +106,19 @@ def _take_streams() -> tuple[Channel, int]:
 
         channel = socket.fromshare(sys.stdin.buffer.read())
     else:
-        channel = _Descriptor(os.dup(0))
-    void = os.open(os.devnull, os.O_RDWR)
+        channel = _DescriptorChannel(os.dup(0))
+    null_device = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
-        os.dup2(void, standard)
-    return channel, void
+        os.dup2(null_device, standard)
+    return channel, null_device
 
 
-def _end_after(seconds: float, void: int) -> None:
+def _end_after(seconds: float, null_device: int) -> None:
     """End this process after ``seconds``, by a timer that runs without the interpreter, which Graphviz blocks.
 
     So an endless layout ends even if the parent was killed meanwhile.
     """
-    faulthandler.dump_traceback_later(seconds, exit=True, file=void)
+    faulthandler.dump_traceback_later(seconds, exit=True, file=null_device)
 
 
 def _limit_resources() -> None:

@@ -15,21 +15,21 @@ def build_group_scene(view: View, activity: PassActivity, steps: Sequence[int]) 
     boxes = {node: make_node_box(tree.trace, tree.pass_id, node, view.module) for node in view.nodes}
     enclosing_calls = {node: tree.innermost_groups[node].call for node in view.nodes}
     calls_of_nodes = {
-        node: call for node, call in enclosing_calls.items() if call >= 0 and tree.calls[call] in view.opened
+        node: call for node, call in enclosing_calls.items() if call >= 0 and tree.calls[call] in view.opened_calls
     }
     calls = make_call_boxes(
-        tree.trace, tree.pass_id, [group.call for group in view.opened], calls_of_nodes, view.module
+        tree.trace, tree.pass_id, [group.call for group in view.opened_calls], calls_of_nodes, view.module
     )
-    box_count = len(boxes) + len(calls) + len(view.closed)
+    box_count = len(boxes) + len(calls) + len(view.closed_groups)
     scene = Scene(tree.trace, tree.pass_id, boxes, arrows.single, calls, box_count)
-    scene.group_boxes = [make_group_box(tree.trace, group, activity, view.module) for group in view.closed]
+    scene.group_boxes = [make_group_box(tree.trace, group, activity, view.module) for group in view.closed_groups]
     scene.bundles, scene.ports = [*arrows.bundles.values()], arrows.ports
     scene.bundle_steps = {
         arrow_id: step
         for arrow_id, starts in arrows.starts.items()
         if (step := _find_sending_step(activity, starts)) is not None
     }
-    for group in view.closed:
+    for group in view.closed_groups:
         if group.parent is not None and group.parent.call in calls:
             calls[group.parent.call].group_ids.append(group.id)
     return scene.write_steps(steps, activity.last)

@@ -132,12 +132,12 @@ def connect_view(view: View) -> ViewArrows:
         if near_start is not None and near_end is not None:
             _add_arrow(arrows, (start, slot, end), near_start, near_end)
         elif near_start is not None or near_end is not None:
-            is_source, near = near_start is None, near_end if near_start is None else near_start
-            assert near is not None
-            far = _find_outside_member(view, start if is_source else end)
-            label = _label_outside_member(view.tree.trace, far)
-            members.setdefault(label, far)
-            outside.setdefault((is_source, label), {}).setdefault(box_id(near), set()).add(start)
+            is_source, inner = near_start is None, near_end if near_start is None else near_start
+            assert inner is not None
+            neighbour = _find_outside_member(view, start if is_source else end)
+            label = _label_outside_member(view.tree.trace, neighbour)
+            members.setdefault(label, neighbour)
+            outside.setdefault((is_source, label), {}).setdefault(box_id(inner), set()).add(start)
     _add_ports(arrows, outside, members)
     return arrows
 

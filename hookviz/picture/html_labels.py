@@ -22,7 +22,7 @@ INK, GREY, PURPLE, AMBER, LIGHT_GREY, LEAF_FILL, BOX_FILL = (
 )
 HIDDEN = "transparent"
 """The colour of a text that only reserves room; ``graphviz.tidy_svg`` drops such texts."""
-CURRENT_FILL, PIN_FILL, DONE_FILL = "#fde68a", "#f8fafc", "#faf5ff"
+CURRENT_FILL, PIN_FILL, MARKED_FILL = "#fde68a", "#f8fafc", "#faf5ff"
 SMALL_FONT_SIZE, FONT_SIZE, ARROW_FONT_SIZE = 13, 14, 15
 """Points."""
 MAX_LABEL_TEXT = 1_000
@@ -42,8 +42,8 @@ class Style:
     def __init__(self, scene: Scene, step: int | None, for_player: bool) -> None:
         marks = [(index, mark) for index, mark in sorted(scene.marks.items()) if step is None or index <= step]
         self.texts = {element_id: text for _, mark in marks for element_id, text in mark.texts.items()}
-        self.done = {element_id for _, mark in marks for element_id in mark.elements}
-        self.current = {*marks[-1][1].elements, *marks[-1][1].related} if marks and step is not None else set()
+        self.marked_elements = {element_id for _, mark in marks for element_id in mark.elements}
+        self.current_elements = {*marks[-1][1].elements, *marks[-1][1].related} if marks and step is not None else set()
         self.for_player, self.reserved_texts = for_player, scene.reserved_texts
         self.rounds_widths = bool(scene.group_boxes or scene.ports)
 
@@ -57,7 +57,13 @@ class Style:
 
     def outline_color(self, element_id: str) -> str:
         """Return the colour of the outline of a box, a pin or an arrow."""
-        return AMBER if element_id in self.current else PURPLE if element_id in self.done else LIGHT_GREY
+        return (
+            AMBER
+            if element_id in self.current_elements
+            else PURPLE
+            if element_id in self.marked_elements
+            else LIGHT_GREY
+        )
 
 
 def format_text(text: str, **font: Any) -> str:
@@ -111,7 +117,13 @@ def make_title(name: str, value: str) -> str:
 def make_pin_cell(hook_pin: Pin, style: Style) -> str:
     """Make the cell of a pin: the hook's number and label, and what the hook did."""
     value_id = ids.value_id(hook_pin.id)
-    fill = CURRENT_FILL if hook_pin.id in style.current else DONE_FILL if hook_pin.id in style.done else PIN_FILL
+    fill = (
+        CURRENT_FILL
+        if hook_pin.id in style.current_elements
+        else MARKED_FILL
+        if hook_pin.id in style.marked_elements
+        else PIN_FILL
+    )
     value_cell = make_value_cell(value_id, hook_pin.longest_text, style, INK, align="RIGHT")
     label_cell = make_cell(ids.label_id(hook_pin.id), format_text(hook_pin.label, point_size=FONT_SIZE))
     table = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2"><TR>{label_cell}<TD WIDTH="14"></TD>'
@@ -134,8 +146,8 @@ def make_value_cell(
     """
     if not longest:
         return ""
-    shown = longest if style.for_player else style.texts.get(text_id, "")
-    text = format_text(shown, color=color) if shown else format_text(longest, color=HIDDEN)
+    visible_text = longest if style.for_player else style.texts.get(text_id, "")
+    text = format_text(visible_text, color=color) if visible_text else format_text(longest, color=HIDDEN)
     content = f"<B>{text}</B>" if color == INK else text
     return make_cell(text_id, content, width=style.width_of(longest, size), **attributes)
 

@@ -95,7 +95,7 @@ def _draw_by_any_method(job: Job) -> _Outcome:
     for method in (USUAL_METHOD, *SIMPLER_METHODS):
         if timed_out and not method.is_quick:
             continue
-        note = "\n".join(_wrap(f"{reason} {say(method.lost_message)}")) if reason else ""
+        note = "\n".join(_wrap_lines(f"{reason} {say(method.lost_message)}")) if reason else ""
         simpler = replace(
             job, attributes=method.attributes, drop_invisible_edges=method.drop_invisible_edges, note=note
         )
@@ -128,23 +128,23 @@ def _read_answer(job: Job, answer: Answer, *, can_be_cached: bool) -> _Outcome:
             return _Outcome(failure=say("error.graphviz.system", why=message), can_be_cached=False)
 
 
-def sentence_svg(sentence: str) -> str:
+def make_sentence_svg(sentence: str) -> str:
     """Make an SVG that shows ``sentence``, in place of a picture that cannot be drawn.
 
     >>> sentence_svg("No <picture>.")[-37:]
     '>No &lt;picture&gt;.</text></g></svg>'
     """
     texts = "".join(_make_text_lines(sentence))
-    height = 20 * len(_wrap(sentence)) + 20
+    height = 20 * len(_wrap_lines(sentence)) + 20
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 360 {height}" class="hv-svg"'
     style = 'fill="currentColor" font-family="Helvetica, Arial, sans-serif" font-size="14"'
     return f"{head}><g {style}>{texts}</g></svg>"
 
 
 def _make_text_lines(sentence: str) -> Iterator[str]:
-    for number, line in enumerate(_wrap(sentence)):
+    for number, line in enumerate(_wrap_lines(sentence)):
         yield f'<text x="12" y="{24 + 20 * number}">{escape(line, quote=False)}</text>'
 
 
-def _wrap(sentence: str) -> list[str]:
+def _wrap_lines(sentence: str) -> list[str]:
     return textwrap.wrap(sentence, MAX_LINE)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.dot_source import Figure, draw_group, empty_figure
+from hookviz.picture.dot_source import Figure, draw_group, make_empty_figure
 from hookviz.picture.grouped_graph import GroupBox
 from hookviz.picture.html_labels import FONT_SIZE, Style, text_width
 from hookviz.picture.scene import Scene
@@ -37,7 +37,7 @@ def draw_pass_grid(trace: TraceData, boxes: Sequence[GroupBox]) -> Figure:
     """Draw ``boxes`` in rows, in reading order."""
     scene = Scene(trace, -1, {}, {}, {}, len(boxes))
     scene.group_boxes = list(boxes)
-    style, figure = _EqualWidthStyle(scene), empty_figure(ranksep="0.25", nodesep="0.15")
+    style, figure = _EqualWidthStyle(scene), make_empty_figure(ranksep="0.25", nodesep="0.15")
     columns = max(2, MAX_WIDTH // (style.width + BOX_DISTANCE))
     rows = [boxes[start : start + columns] for start in range(0, len(boxes), columns)]
     for row in rows:

@@ -196,7 +196,7 @@ class Scene:
         """The arrows of single edges and the bundles."""
         return [*self.arrows.values(), *self.bundles]
 
-    def pins(self) -> Iterator[Pin]:
+    def list_pins(self) -> Iterator[Pin]:
         """Yield every pin in the picture."""
         holders: list[Box | CallBox] = [*self.boxes.values(), *self.calls.values()]
         for holder in holders:
@@ -206,12 +206,12 @@ class Scene:
         yield from self.arrows.values()
         yield from self.boxes.values()
         yield from self.calls.values()
-        yield from self.pins()
+        yield from self.list_pins()
 
     def replace_silent_texts(self, hooks: Collection[int], text: str) -> None:
         """Replace "did not fire" on the pins of ``hooks`` by ``text``."""
         silent = say("picture.silent")
-        text_ids = {ids.value_id(pin.id) for pin in self.pins() if pin.hook in hooks}
+        text_ids = {ids.value_id(pin.id) for pin in self.list_pins() if pin.hook in hooks}
         for index, mark in self.marks.items():
             changed = {text_id for text_id, written in mark.texts.items() if written == silent and text_id in text_ids}
             self.marks[index] = mark._replace(texts=mark.texts | dict.fromkeys(changed, text))
@@ -238,7 +238,7 @@ class Scene:
             return
         last_mark = self.marks.get(last_step, Mark([], {}))
         written = {text_id for mark in self.marks.values() for text_id in mark.texts}
-        silent = [ids.value_id(pin.id) for pin in self.pins() if ids.value_id(pin.id) not in written]
+        silent = [ids.value_id(pin.id) for pin in self.list_pins() if ids.value_id(pin.id) not in written]
         texts = {**last_mark.texts, **dict.fromkeys(silent, say("picture.silent"))}
         self._add_mark(last_step, last_mark._replace(texts=texts))
 

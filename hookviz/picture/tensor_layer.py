@@ -29,12 +29,12 @@ def make_tensors_label(scene: Scene, box: Box, style: Style, frame: Callable[[Bo
 
     The gradient reaches them in this order.
     """
-    shown = [tensor for tensor in box.tensors if tensor.name]
+    tensors = [tensor for tensor in box.tensors if tensor.name]
     pins_by_output = {
-        tensor.output: [pin for pin in box.pins if box.leaf and _is_on_tensor(scene, pin, tensor)] for tensor in shown
+        tensor.output: [pin for pin in box.pins if box.leaf and _is_on_tensor(scene, pin, tensor)] for tensor in tensors
     }
     on_tensors = {pin.id for pins in pins_by_output.values() for pin in pins}
-    tables = [_make_tensor_table(scene, box, tensor, pins_by_output[tensor.output], style) for tensor in shown]
+    tables = [_make_tensor_table(scene, box, tensor, pins_by_output[tensor.output], style) for tensor in tensors]
     node = frame(box, style, _make_node_rows(scene, box, [pin for pin in box.pins if pin.id not in on_tensors], style))
     plain = 'BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="0"'
     return f"<TABLE {plain}>{''.join(f'<TR><TD>{table}</TD></TR>' for table in [*tables, node])}</TABLE>"

@@ -32,7 +32,9 @@ class PassPictures:
     def scene(self, level: Level) -> Scene:
         """The picture of one level, with the steps that are about what is seen in it."""
         nodes = (self.happened.nodes[node].steps for node in level.nodes if node in self.happened.nodes)
-        calls = (self.happened.calls[fold.call].steps for fold in level.opened if fold.call in self.happened.calls)
+        calls = (
+            self.happened.calls[fold.call].steps for fold in level.opened_calls if fold.call in self.happened.calls
+        )
         return build_group_scene(level, self.happened, sorted(chain.from_iterable([*nodes, *calls])))
 
     @cached_property
@@ -44,8 +46,9 @@ class PassPictures:
 class GroupedViews:
     """The pictures of a trace, by name.
 
-    ``0/`` is the whole of pass 0, and ``0/m3`` the inside of its box ``m3``. Of more than ``MAX_VISIBLE_BOXES`` passes there are
-    also ``passes/``, ``passes/g3`` …, the pictures of the groups in which they are.
+    ``0/`` is the whole of pass 0, and ``0/m3`` the inside of its box ``m3``. Of more than
+    ``MAX_VISIBLE_BOXES`` passes there are also ``passes/``, ``passes/g3`` …, the pictures of the groups in which they
+    are.
     """
 
     layers: Packed = ""

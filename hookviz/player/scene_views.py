@@ -35,7 +35,7 @@ def view_of(scene: Scene, svg: int | str | SharedPicture, hooks: Mapping[int, in
         "clicks": _clicks(scene, texts, steps),
         "texts": sent_texts(texts, wording),
         "near": {str(index): [*mark.related] for index, mark in scene.marks.items() if mark.related},
-        "pins": {pin.id: _pin(pin.id, pin.hook, hooks) for pin in scene.pins()},
+        "pins": {pin.id: _pin(pin.id, pin.hook, hooks) for pin in scene.list_pins()},
         "spans": {box.id: merge_consecutive(box.steps) for box in scene.group_boxes},
         "doors": {},
         "own": merge_consecutive(sorted(scene.marks)),

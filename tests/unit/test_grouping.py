@@ -80,7 +80,10 @@ def checked(found: Views) -> list[View]:
     every = found.list_views()
     assert sorted(node for view in every for node in view.nodes) == sorted(found.tree.nodes)
     for view in every:
-        assert len(view.nodes) + len(view.opened) + len(view.closed) <= MAX_VISIBLE_BOXES + MAX_BOXES_BESIDE_MODEL
+        assert (
+            len(view.nodes) + len(view.opened_calls) + len(view.closed_groups)
+            <= MAX_VISIBLE_BOXES + MAX_BOXES_BESIDE_MODEL
+        )
         for node in view.nodes:
             assert found.find_view_group(found.tree.innermost_groups[node]) is view.group
     return every
@@ -95,10 +98,10 @@ def test_a_chain_of_any_length_has_levels_of_at_most_forty_boxes(count: int, ops
 @pytest.mark.parametrize("count", [5, 41, 2000])
 def test_a_fan_is_one_box(count: int) -> None:
     top, *others = checked(views(fan(count)))
-    assert [fold.kind for fold in top.closed] == (["fan"] if count > MAX_VISIBLE_BOXES else [])
+    assert [fold.kind for fold in top.closed_groups] == (["fan"] if count > MAX_VISIBLE_BOXES else [])
     assert bool(others) is (count > MAX_VISIBLE_BOXES)
     if count > MAX_VISIBLE_BOXES:
-        assert len(top.closed[0].unsplit_members) == count
+        assert len(top.closed_groups[0].unsplit_members) == count
 
 
 def test_ops_of_one_kind_in_a_row_are_one_box() -> None:
@@ -108,7 +111,7 @@ def test_ops_of_one_kind_in_a_row_are_one_box() -> None:
             x = function(x)
     top, *_ = checked(views(x))
     # Two of the three: then there is room for the third.
-    assert [(fold.kind, len(fold.unsplit_members)) for fold in top.closed] == [("run", 30)] * 2
+    assert [(fold.kind, len(fold.unsplit_members)) for fold in top.closed_groups] == [("run", 30)] * 2
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -120,22 +123,22 @@ def test_a_tangle_is_parted(count: int, seed: int) -> None:
 def test_a_small_graph_is_not_folded() -> None:
     found = of_model(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)), torch.ones(1, 2))
     (view,) = checked(found)
-    assert view.closed == [] and len(view.opened) == 4  # the whole and its three layers
+    assert view.closed_groups == [] and len(view.opened_calls) == 4  # the whole and its three layers
 
 
 def test_equal_layers_are_seen_as_boxes_of_their_own_as_long_as_there_is_room() -> None:
     found = of_model(nn.Sequential(*(nn.Linear(2, 2) for _ in range(12))), torch.ones(1, 2))
     top = found.view_of(found.tree.root)
-    assert [fold.call >= 0 for fold in top.closed] == [True] * 12
+    assert [fold.call >= 0 for fold in top.closed_groups] == [True] * 12
     checked(found)
 
 
 def test_many_equal_layers_are_a_run_in_parts() -> None:
     found = of_model(nn.Sequential(*(nn.Linear(2, 2) for _ in range(120))), torch.ones(1, 2))
     top = found.view_of(found.tree.root)
-    assert {fold.kind for fold in top.closed} == {"part"}
-    assert sum(len(fold.unsplit_members) for fold in top.closed) == 120
-    assert [fold.offset for fold in top.closed] == [20 * k for k in range(6)]
+    assert {fold.kind for fold in top.closed_groups} == {"part"}
+    assert sum(len(fold.unsplit_members) for fold in top.closed_groups) == 120
+    assert [fold.offset for fold in top.closed_groups] == [20 * k for k in range(6)]
     checked(found)
 
 
@@ -157,7 +160,9 @@ def test_a_forward_without_a_backward_has_its_calls() -> None:
     with hv.record(model) as trace:
         model(torch.ones(2))
     found = Views(trace)
-    shown = [fold.call for view in found.list_views() for fold in [*view.opened, *view.closed] if fold.call >= 0]
+    shown = [
+        fold.call for view in found.list_views() for fold in [*view.opened_calls, *view.closed_groups] if fold.call >= 0
+    ]
     assert sorted(set(shown)) == list(range(61))
 
 

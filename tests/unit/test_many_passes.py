@@ -18,7 +18,7 @@ from torch import nn
 import hookviz as hv
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.picture.dot_source import build_figure
-from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Tree
+from hookviz.picture.grouping import MAX_VISIBLE_BOXES, BoxTree
 from hookviz.player.html_page import page
 from hookviz.player.pass_views import PREFIX
 from hookviz.player.trace_content import TraceContent, is_large
@@ -220,8 +220,8 @@ def peak(work: Callable[[], object]) -> int:
 
 def test_a_page_makes_the_tree_of_each_pass_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    grow = Tree._nest_calls
-    monkeypatch.setattr(Tree, "_nest_calls", lambda self: (made.append(self.pass_id), grow(self))[1])
+    grow = BoxTree._nest_calls
+    monkeypatch.setattr(BoxTree, "_nest_calls", lambda self: (made.append(self.pass_id), grow(self))[1])
     page(kept(over_one_graph, COUNTS[0]))
     assert made == list(range(COUNTS[0]))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hookviz.picture.grouping.tree import Group, Tree
+from hookviz.picture.grouping.tree import BoxTree, Group
 from hookviz.trace import HOOK_KINDS, TraceData
 from hookviz.trace.values import size_of
 
@@ -50,7 +50,7 @@ class BoxActivity:
 class PassActivity:
     """The activity of one pass, by node and by module call."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: BoxTree) -> None:
         trace, self._tree = tree.trace, tree
         self.nodes: dict[int, BoxActivity] = {}
         self.calls: dict[int, BoxActivity] = {}

@@ -6,7 +6,7 @@ from math import ceil, sqrt
 from typing import Any
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, Group, Member, Tree, index_nodes, kind_label
+from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member, index_nodes, kind_label
 
 MIN_GROUP_SIZE = 3
 """Fewer members than this do not become a group."""
@@ -15,7 +15,7 @@ MakeGroup = Callable[[str, list[Member]], Group]
 """Makes a group of a kind (``run``, ``fan``, ``part``) with the given members."""
 
 
-def collapse(tree: Tree) -> None:
+def collapse(tree: BoxTree) -> None:
     """Group each level of ``tree`` until it has at most ``MAX_VISIBLE_BOXES`` boxes."""
     numbers = count()
 
@@ -30,14 +30,14 @@ def collapse(tree: Tree) -> None:
     tree.link_parents()
 
 
-def _collapse_members(tree: Tree, members: list[Member], make_group: MakeGroup) -> list[Member]:
+def _collapse_members(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> list[Member]:
     for group_members in (_group_fans, _group_runs):
         if len(members) > MAX_VISIBLE_BOXES:
             members = _dissolve_small_groups(group_members(tree, members, make_group), tree, make_group)
     return split_into_parts(members, make_group)
 
 
-def _dissolve_small_groups(members: list[Member], tree: Tree, make_group: MakeGroup) -> list[Member]:
+def _dissolve_small_groups(members: list[Member], tree: BoxTree, make_group: MakeGroup) -> list[Member]:
     """Replace groups by their members (a long run by its parts) as long as the level has room, the smallest first."""
     groups = [group for group in members if isinstance(group, Group) and group.kind in ("run", "fan")]
     for group in sorted(groups, key=lambda group: len(group.members)):
@@ -50,7 +50,7 @@ def _dissolve_small_groups(members: list[Member], tree: Tree, make_group: MakeGr
     return members
 
 
-def _find_neighbours(tree: Tree, members: list[Member]) -> tuple[list[set[int]], list[set[int]]]:
+def _find_neighbours(tree: BoxTree, members: list[Member]) -> tuple[list[set[int]], list[set[int]]]:
     """Return for each member the indices of the members before it and of the members after it.
 
     A node after it that is in none of the members counts as -1 - node.
@@ -68,7 +68,7 @@ def _find_neighbours(tree: Tree, members: list[Member]) -> tuple[list[set[int]],
     return before, after
 
 
-def _group_fans(tree: Tree, members: list[Member], make_group: MakeGroup) -> list[Member]:
+def _group_fans(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> list[Member]:
     """Group members of one kind that have the same neighbours."""
     before, after = _find_neighbours(tree, members)
     candidates: dict[Any, list[int]] = {}  # by a key that is quick to compute
@@ -83,7 +83,7 @@ def _group_fans(tree: Tree, members: list[Member], make_group: MakeGroup) -> lis
     return _replace_with_groups(members, groups.values(), "fan", make_group)
 
 
-def _group_runs(tree: Tree, members: list[Member], make_group: MakeGroup) -> list[Member]:
+def _group_runs(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> list[Member]:
     """Group members of one kind that follow one another, with no other edge in or out between them."""
     before, after = _find_neighbours(tree, members)
     labels = [kind_label(tree.trace, member) for member in members]

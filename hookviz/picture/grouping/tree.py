@@ -40,12 +40,12 @@ class Group:
         return [member.call for member in self._walk_members() if not isinstance(member, int) and member.call >= 0]
 
     def _walk_members(self) -> "Iterator[Member]":
-        waiting: list[Member] = [self]
-        while waiting:  # no recursion: models may be nested deeper than Python's stack
-            member = waiting.pop()
+        pending: list[Member] = [self]
+        while pending:  # no recursion: models may be nested deeper than Python's stack
+            member = pending.pop()
             yield member
             if not isinstance(member, int):
-                waiting.extend(reversed(member.members))
+                pending.extend(reversed(member.members))
 
     def chain_outwards(self) -> "Iterator[Group]":
         """Yield this group and the groups around it, the innermost first."""
@@ -72,7 +72,7 @@ Member = int | Group
 """The number of a node, or a group."""
 
 
-class Tree:
+class BoxTree:
     """One pass of a trace as a tree of groups and nodes."""
 
     def __init__(self, trace: TraceData, pass_id: int = 0) -> None:

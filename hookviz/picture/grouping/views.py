@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from hookviz.picture.grouping.collapsing import collapse
-from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, Group, Member, Tree
+from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member
 from hookviz.trace import TraceData
 
 MAX_BOXES_BESIDE_MODEL = 6
@@ -15,24 +15,24 @@ MAX_BOXES_BESIDE_MODEL = 6
 class View:
     """The inside of a group as one picture shows it."""
 
-    tree: Tree
+    tree: BoxTree
     group: Group
     nodes: list[int] = field(default_factory=list)
-    opened: list[Group] = field(default_factory=list)
+    opened_calls: list[Group] = field(default_factory=list)
     """The calls that are drawn as frames around their members, the outermost first; with the group if it is a call."""
-    closed: list[Group] = field(default_factory=list)
+    closed_groups: list[Group] = field(default_factory=list)
     """The groups that are drawn as closed boxes, which can be entered."""
 
     def __post_init__(self) -> None:
         if self.group.call >= 0:
-            self.opened.append(self.group)
+            self.opened_calls.append(self.group)
         level: list[Member] = list(self.group.members)
-        box_count = len(level) + len(self.opened)
+        box_count = len(level) + len(self.opened_calls)
         while level:
             self.nodes += [member for member in level if isinstance(member, int)]
             groups = [member for member in level if not isinstance(member, int)]
             # A call without nodes and calls, such as that of dropout in evaluation, is empty: nobody needs to enter it.
-            self.opened += [group for group in groups if not group.members]
+            self.opened_calls += [group for group in groups if not group.members]
             groups = [group for group in groups if group.members]
             calls = [group for group in groups if group.call >= 0]
             members_of_calls = [member for call in calls for member in call.members]
@@ -43,8 +43,8 @@ class View:
                 if box_count <= MAX_BOXES_BESIDE_MODEL and len(groups) == 1
                 else MAX_VISIBLE_BOXES
             )
-            self.closed += [group for group in groups if not (fits and group.call >= 0)]
-            self.opened += calls if fits else []
+            self.closed_groups += [group for group in groups if not (fits and group.call >= 0)]
+            self.opened_calls += calls if fits else []
             level, box_count = (members_of_calls, box_count + len(members_of_calls)) if fits else ([], box_count)
 
     @property
@@ -56,14 +56,16 @@ class View:
     @cached_property
     def members_by_node(self) -> dict[int, Member]:
         """Each node in the group at any depth → itself, or the closed group that contains it."""
-        return {node: node for node in self.nodes} | {node: group for group in self.closed for node in group.nodes}
+        return {node: node for node in self.nodes} | {
+            node: group for group in self.closed_groups for node in group.nodes
+        }
 
 
 class Views:
     """All views of one pass; each is made when it is first needed."""
 
     def __init__(self, trace: TraceData, pass_id: int = 0) -> None:
-        self.tree = Tree(trace, pass_id)
+        self.tree = BoxTree(trace, pass_id)
         collapse(self.tree)
         self._views: dict[Group, View] = {}
         self._view_groups: dict[Group, Group] = {self.tree.root: self.tree.root}
@@ -76,15 +78,17 @@ class Views:
 
     def find_view_group(self, group: Group) -> Group:
         """Return the group to enter to see the members of ``group``: itself, or one in whose view it is opened."""
-        waiting: list[Group] = []
+        pending: list[Group] = []
         for outer in group.chain_outwards():
             if outer in self._view_groups:
                 break
-            waiting.append(outer)
-        for outer in reversed(waiting):  # the outermost first
+            pending.append(outer)
+        for outer in reversed(pending):  # the outermost first
             assert outer.parent is not None  # the root is in ``_view_groups`` from the start
-            around = self._view_groups[outer.parent]
-            self._view_groups[outer] = around if outer in self.view_of(around).opened else outer
+            outer_view_group = self._view_groups[outer.parent]
+            self._view_groups[outer] = (
+                outer_view_group if outer in self.view_of(outer_view_group).opened_calls else outer
+            )
         return self._view_groups[group]
 
     def view_name(self, member: Member) -> str:
@@ -96,5 +100,5 @@ class Views:
         """List every view that can be entered, the outermost first."""
         views = [self.view_of(self.tree.root)]
         for view in views:  # grows while it is read
-            views.extend(self.view_of(group) for group in view.closed)
+            views.extend(self.view_of(group) for group in view.closed_groups)
         return views
