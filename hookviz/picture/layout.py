@@ -131,7 +131,7 @@ def _read_answer(job: Job, answer: Answer, *, can_be_cached: bool) -> _Outcome:
 def make_sentence_svg(sentence: str) -> str:
     """Make an SVG that shows ``sentence``, in place of a picture that cannot be drawn.
 
-    >>> sentence_svg("No <picture>.")[-37:]
+    >>> make_sentence_svg("No <picture>.")[-37:]
     '>No &lt;picture&gt;.</text></g></svg>'
     """
     texts = "".join(_make_text_lines(sentence))
