@@ -138,9 +138,8 @@ def _make_frame(box: Box, style: Style, rows: str) -> str:
     table = f'<TABLE BORDER="{border}" COLOR="{color}" BGCOLOR="{fill}" STYLE="ROUNDED" {spacing}>{rows}</TABLE>'
     if box.leaf:
         table = _wrap_in_table(table, color, 1, 2)
-    halo = (
-        CURRENT_FILL if box.id in style.current_elements else HIDDEN
-    )  # every box has one, so that no step moves anything
+    # Every box has a halo, hidden or not, so that no step moves anything.
+    halo = CURRENT_FILL if box.id in style.current_elements else HIDDEN
     return _wrap_in_table(table, halo, 4, 0)
 
 

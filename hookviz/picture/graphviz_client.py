@@ -104,7 +104,7 @@ def draw_in_worker(job: Job) -> Answer:
         # An earlier picture may have damaged that worker, or somebody killed it: a new worker will show.
         if died.cause == "time" or not (has_drawn or died.cause == "killed"):
             raise
-    return _ask_worker(_new_worker(), job)
+    return _ask_worker(_start_worker(), job)
 
 
 def current_folder() -> str:
@@ -257,10 +257,10 @@ def _take_worker() -> _Worker:
             if worker.is_ready():
                 return worker
             worker.end()
-    return _new_worker()
+    return _start_worker()
 
 
-def _new_worker() -> _Worker:
+def _start_worker() -> _Worker:
     """Start a new worker; try again if it is killed while it starts.
 
     Ctrl-C in a terminal reaches it until it has left the program's process group.
