@@ -30,9 +30,9 @@ class Trace(TraceAnalyses, Displayable, TraceData):
         Raises:
             IndexError: the trace has no such step.
         """
-        from hookviz.picture import figure
+        from hookviz.picture import build_trace_figure
 
-        return figure(self, None if step is None else self.at(step), tensors=tensors)
+        return build_trace_figure(self, None if step is None else self.at(step), tensors=tensors)
 
     def content(self) -> "Content":
         """Everything that the player shows, as plain data."""

@@ -7,13 +7,13 @@ import torch
 from hookviz.autograd import graph
 from hookviz.autograd.torch_internals import require_internals
 from hookviz.hook_listing.graph_hooks import capture_with_hooks
-from hookviz.picture.dot_source import Figure, dot
-from hookviz.picture.scene import MOST, Scene
+from hookviz.picture.dot_source import Figure, build_figure
+from hookviz.picture.scene import MAX_BOXES, Scene
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type
 
 
-def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: Any = None) -> Figure:
+def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MAX_BOXES, names: Any = None) -> Figure:
     """Draw the autograd graph below ``root`` with every registered hook on it, before anything runs.
 
     If many arrows are long, as in an unrolled recurrent net, all are drawn straight, and the picture says so.
@@ -46,4 +46,4 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MOST, names: 
     for name, tensor in graph.tensor_variables(graph.caller_frame()).items():
         given.setdefault(name, tensor)
     trace = capture_with_hooks([root], given)
-    return dot(Scene.of(trace, most=min(most, MOST)), None, tensors=tensors)
+    return build_figure(Scene.from_trace(trace, max_boxes=min(most, MAX_BOXES)), None, tensors=tensors)

@@ -1,15 +1,15 @@
-"""Boxes to DOT to SVG and PNG."""
+"""Pictures of a trace: scenes of boxes and arrows, their DOT source, and Graphviz's SVG or PNG of it."""
 
-from hookviz.picture.dot_source import Figure, dot
+from hookviz.picture.dot_source import Figure, build_figure
 from hookviz.picture.graphviz import render
 from hookviz.picture.scene import Scene
 from hookviz.trace import TraceData
 
-__all__ = ["Figure", "figure", "render"]
+__all__ = ["Figure", "build_trace_figure", "render"]
 
 
-def figure(trace: TraceData, step: int | None, *, tensors: bool = False) -> Figure:
-    """The picture of ``trace`` at ``step``; at the end of its last pass if None."""
+def build_trace_figure(trace: TraceData, step: int | None, *, tensors: bool = False) -> Figure:
+    """Build the picture of ``trace`` at ``step``, or at the end of its last pass if ``step`` is None."""
     if step is None:
-        return dot(Scene.of(trace, trace.rows[-1].pass_id if trace.rows else 0), None, tensors=tensors)
-    return dot(Scene.of(trace, trace.rows[step].pass_id), step, tensors=tensors)
+        return build_figure(Scene.from_trace(trace, trace.rows[-1].pass_id if trace.rows else 0), None, tensors=tensors)
+    return build_figure(Scene.from_trace(trace, trace.rows[step].pass_id), step, tensors=tensors)

@@ -1,4 +1,4 @@
-"""A scene as DOT: rounded boxes with pins, and arrows between them."""
+"""The DOT source of a scene: rounded boxes with pins, and arrows between them."""
 
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
@@ -7,40 +7,40 @@ import graphviz
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.clusters import draw_calls
-from hookviz.picture.graphviz import Rendered, tidy
+from hookviz.picture.graphviz import Rendered, tidy_svg
 from hookviz.picture.grouped_graph import GroupBox
 from hookviz.picture.html_labels import (
-    GLOW,
+    ARROW_FONT_SIZE,
+    BOX_FILL,
+    CURRENT_FILL,
+    FONT_SIZE,
     HIDDEN,
     INK,
-    LEAF,
-    ON_ARROWS,
-    PAPER,
+    LEAF_FILL,
     PURPLE,
-    SIZE,
     Style,
-    cell,
-    kept,
-    pin,
-    room_for,
-    row,
-    small,
-    title,
-    words,
+    format_small,
+    format_text,
+    make_cell,
+    make_pin_cell,
+    make_row,
+    make_title,
+    make_value_cell,
+    text_width,
 )
 from hookviz.picture.primitives import Arrow, Box
 from hookviz.picture.scene import Scene
-from hookviz.picture.tensor_layer import pre_hooks, with_tensors
+from hookviz.picture.tensor_layer import make_pre_hooks_cell, make_tensors_label
 from hookviz.support.messages import say
 
-MEASURED = "DejaVu Sans,Verdana,sans-serif"
-"""The font the layout measures with: wider than those that show it, so that every label has room."""
+LAYOUT_FONT = "DejaVu Sans,Verdana,sans-serif"
+"""The font with which Graphviz measures labels: wider than the fonts that show them, so that every label fits."""
 
-BESIDE = 210
-"""Points: how wide a box may become for its gradient to stand beside its name, where no pin makes it wider."""
+MAX_SHARED_ROW = 210
+"""Points: a gradient shares a row with the name if that row is no wider than this, or than the widest pin."""
 
-FAR = 1_000
-"""Places between the ends of all arrows: with more, a layout with bent arrows takes seconds, and soon minutes."""
+MAX_SPANNED_RANKS = 1_000
+"""Ranks between the ends of all arrows: with more of them, a layout with bent arrows takes seconds to minutes."""
 
 
 class Figure(Rendered):
@@ -48,137 +48,166 @@ class Figure(Rendered):
 
     def finish(self, svg: bytes) -> bytes:
         """Give the SVG its ids and classes."""
-        return tidy(svg)
+        return tidy_svg(svg)
 
 
-def dot(scene: Scene, step: int | None, *, tensors: bool = False, nodes: bool = False, final: bool = False) -> Figure:
-    """The figure of ``scene`` at ``step``; with ``final``, every text is laid out at its longest (for the player).
+def build_figure(
+    scene: Scene, step: int | None, *, tensors: bool = False, pre_hooks: bool = False, for_player: bool = False
+) -> Figure:
+    """Build the figure of ``scene`` at ``step``.
 
-    ``tensors`` adds the layer of tensors, and ``nodes`` the nodes' lists of pre-hooks, which that layer has anyway.
+    Args:
+        scene: boxes, arrows and marks of a pass.
+        step: highlight this step, and show the texts up to it; None shows the texts of all steps.
+        tensors: add the layer of tensors.
+        pre_hooks: add the nodes' lists of pre-hooks, which the layer of tensors has in any case.
+        for_player: lay out every text at its longest; the player writes the texts of each step into the SVG.
     """
-    look = Style(scene, step, final)
-    # A label takes a rank of its own, and so twice the distance.
-    figure = empty_figure(ranksep="0.2" if any(arrow.final for arrow in scene.arrows.values()) else "0.4")
-    closed = {fold.id: fold for fold in scene.folds}
+    style = Style(scene, step, for_player)
+    # Graphviz gives the labels of arrows ranks of their own, which doubles the distance.
+    figure = make_empty_figure(ranksep="0.2" if any(arrow.longest_text for arrow in scene.arrows.values()) else "0.4")
+    closed_groups = {group.id: group for group in scene.group_boxes}
 
-    def draw(graph: graphviz.Digraph, spot: str) -> None:
-        if spot in closed:
-            draw_group(graph, closed[spot], look)
+    def draw_box(graph: graphviz.Digraph, box_id: str) -> None:
+        if box_id in closed_groups:
+            draw_group(graph, closed_groups[box_id], style)
             return
-        box = scene.boxes[int(spot[1:])]
-        plain = [*_rows(box, look), row(pre_hooks(scene, box))] if nodes else _rows(box, look)
-        label = with_tensors(scene, box, look, _frame) if tensors else _frame(box, look, "".join(plain))
+        box = scene.boxes[int(box_id[1:])]
+        if tensors:
+            label = make_tensors_label(scene, box, style, _make_frame)
+        else:
+            rows = _make_box_rows(box, style)
+            if pre_hooks:
+                rows.append(make_row(make_pre_hooks_cell(scene, box)))
+            label = _make_frame(box, style, "".join(rows))
         graph.node(box.id, f"<{label}>", id=box.id, **{"class": "hv-node hv-leaf" if box.leaf else "hv-node"})
 
-    draw_calls(figure, scene, look, draw)
-    for spot in scene.loose:
-        draw(figure, spot)
-    for arrow in scene.ways:
-        _draw_arrow(figure, arrow, look)
+    draw_calls(figure, scene, style, draw_box)
+    for box_id in scene.boxes_outside_calls:
+        draw_box(figure, box_id)
+    for arrow in scene.all_arrows:
+        _draw_arrow(figure, arrow, style)
     for port in scene.ports:
-        figure.node(port.id, f"<{small(port.label)}>", id=port.id, **{"class": "hv-port"})
-    said = [say("picture.large", boxes=scene.everything, shown=scene.shown)] * (scene.everything > scene.shown)
-    if passed((arrow.start, arrow.end) for arrow in scene.ways) > FAR:
+        figure.node(port.id, f"<{format_small(port.label)}>", id=port.id, **{"class": "hv-port"})
+    notes = []
+    if scene.total_boxes > scene.box_count:
+        notes.append(say("picture.large", boxes=scene.total_boxes, shown=scene.box_count))
+    if count_spanned_ranks((arrow.start, arrow.end) for arrow in scene.all_arrows) > MAX_SPANNED_RANKS:
         figure.attr("graph", splines="line", nslimit="1", mclimit="0.1")
-        said.append(say("picture.straight"))
-    if said:
-        figure.attr(label="\n".join(said))
+        notes.append(say("picture.straight"))
+    if notes:
+        figure.attr(label="\n".join(notes))
     return figure
 
 
-def empty_figure(*, ranksep: str, nodesep: str = "0.35") -> Figure:
-    """A figure in which nothing is drawn yet; ``ranksep`` inches lie between its rows, ``nodesep`` between boxes."""
+def make_empty_figure(*, ranksep: str, nodesep: str = "0.35") -> Figure:
+    """Make a figure without boxes; ``ranksep`` and ``nodesep`` are inches between ranks and between boxes of a rank."""
     figure: Figure = Figure("hookviz", format="svg")
-    figure.attr("graph", rankdir="TB", nodesep=nodesep, ranksep=ranksep, pad="0.1", bgcolor="white", fontname=MEASURED)
-    figure.attr("node", shape="plain", fontname=MEASURED, fontsize=str(SIZE), fontcolor=INK)
-    figure.attr("edge", fontname=MEASURED, fontsize=str(ON_ARROWS), fontcolor=PURPLE, arrowsize="0.9")
+    figure.attr(
+        "graph", rankdir="TB", nodesep=nodesep, ranksep=ranksep, pad="0.1", bgcolor="white", fontname=LAYOUT_FONT
+    )
+    figure.attr("node", shape="plain", fontname=LAYOUT_FONT, fontsize=str(FONT_SIZE), fontcolor=INK)
+    figure.attr("edge", fontname=LAYOUT_FONT, fontsize=str(ARROW_FONT_SIZE), fontcolor=PURPLE, arrowsize="0.9")
     return figure
 
 
-def draw_group(graph: graphviz.Digraph, box: GroupBox, look: Style) -> None:
-    """A box that can be entered: its name, what is in it, and what is known of that."""
-    rows = row(cell(ids.name(box.id), f"<B>{words(box.name, point_size=16)}</B>"))
-    rows += row(cell(ids.op(box.id), small(box.about)))
-    for spot, color in ((ids.gradient(box.id), PURPLE), (ids.fired(box.id), INK)):
-        longest = box.longest(spot)
-        rows += row(kept(spot, longest, look, color)) if longest else ""
-    inside = 'CELLBORDER="0" CELLSPACING="2" CELLPADDING="3"'
-    edge = look.outline(box.id)
-    label = f'<TABLE BORDER="2" COLOR="{edge}" BGCOLOR="{PAPER}" STYLE="ROUNDED" {inside}>{rows}</TABLE>'
+def draw_group(graph: graphviz.Digraph, box: GroupBox, style: Style) -> None:
+    """Draw a box that can be entered: its name, its description, and the texts that steps write on it."""
+    rows = make_row(make_cell(ids.name_id(box.id), f"<B>{format_text(box.name, point_size=16)}</B>"))
+    rows += make_row(make_cell(ids.op_id(box.id), format_small(box.description)))
+    for text_id, color in ((ids.gradient_id(box.id), PURPLE), (ids.fired_count_id(box.id), INK)):
+        longest = box.longest_text(text_id)
+        rows += make_row(make_value_cell(text_id, longest, style, color)) if longest else ""
+    spacing = 'CELLBORDER="0" CELLSPACING="2" CELLPADDING="3"'
+    color = style.outline_color(box.id)
+    label = f'<TABLE BORDER="2" COLOR="{color}" BGCOLOR="{BOX_FILL}" STYLE="ROUNDED" {spacing}>{rows}</TABLE>'
     graph.node(box.id, f"<{label}>", id=box.id, **{"class": "hv-fold"})
 
 
-def _frame(box: Box, look: Style, rows: str) -> str:
-    """The outline of a node around its rows; twice around a leaf's. The player draws what changes by itself."""
-    edge, fill = look.outline(box.id), LEAF if box.leaf else PAPER
-    inside = 'CELLBORDER="0" CELLSPACING="2" CELLPADDING="2"'
-    if look.final:
-        border = 5 if box.leaf else 2  # the player draws both lines of a leaf's outline in this one
-        return f'<TABLE BORDER="{border}" COLOR="{edge}" BGCOLOR="{fill}" STYLE="ROUNDED" {inside}>{rows}</TABLE>'
+def _make_frame(box: Box, style: Style, rows: str) -> str:
+    """Make the outline of a node around its rows: one line, or two for a leaf, and a halo if it is highlighted.
+
+    The player draws halos and the second line of a leaf by itself.
+    """
+    color, fill = style.outline_color(box.id), LEAF_FILL if box.leaf else BOX_FILL
+    spacing = 'CELLBORDER="0" CELLSPACING="2" CELLPADDING="2"'
+    if style.for_player:
+        border = 5 if box.leaf else 2  # 5 points have room for both lines of a leaf
+        return f'<TABLE BORDER="{border}" COLOR="{color}" BGCOLOR="{fill}" STYLE="ROUNDED" {spacing}>{rows}</TABLE>'
     border = 1 if box.leaf else 2
-    table = f'<TABLE BORDER="{border}" COLOR="{edge}" BGCOLOR="{fill}" STYLE="ROUNDED" {inside}>{rows}</TABLE>'
+    table = f'<TABLE BORDER="{border}" COLOR="{color}" BGCOLOR="{fill}" STYLE="ROUNDED" {spacing}>{rows}</TABLE>'
     if box.leaf:
-        table = _around(table, edge, 1, 2)
-    halo = GLOW if box.id in look.now else HIDDEN  # always there, so that no step moves anything
-    return _around(table, halo, 4, 0)
+        table = _wrap_in_table(table, color, 1, 2)
+    # Every box has a halo, hidden or not, so that no step moves anything.
+    halo = CURRENT_FILL if box.id in style.current_elements else HIDDEN
+    return _wrap_in_table(table, halo, 4, 0)
 
 
-def _around(table: str, color: str, border: int, padding: int) -> str:
+def _wrap_in_table(table: str, color: str, border: int, padding: int) -> str:
     frame = f'BORDER="{border}" COLOR="{color}" STYLE="ROUNDED" CELLBORDER="0" CELLSPACING="0"'
     return f'<TABLE {frame} CELLPADDING="{padding}"><TR><TD>{table}</TD></TR></TABLE>'
 
 
-def _rows(box: Box, look: Style) -> list[str]:
-    """Name, value and gradient in one row where they have room; then the op, and the pins."""
+def _make_box_rows(box: Box, style: Style) -> list[str]:
+    """Make the rows of a node's box: names with values, the op, the pins, and the gradient.
+
+    The gradient is in the first row if it fits there, else in the last.
+    """
     heads = [
-        (ids.name(box.id, k), title(name, look.wide.get(ids.held(box.id, k), shown)))
-        for k, (name, shown) in enumerate(box.names)
+        (
+            ids.name_id(box.id, index),
+            make_title(name, style.reserved_texts.get(ids.tensor_value_id(box.id, index), value)),
+        )
+        for index, (name, value) in enumerate(box.names)
     ]
-    heads.append((ids.op(box.id), small(say("picture.leaf", op=box.op) if box.leaf else box.op)))
-    beside = _has_room(box)
-    gradient = kept(ids.gradient(box.id), box.final, look, PURPLE, **({"align": "RIGHT"} if beside else {"colspan": 2}))
-    rows = [row(cell(*head, colspan=2)) for head in heads]
-    if beside:
-        rows[0] = row(cell(*heads[0]), gradient)
-    rows += [row(pin(shown, look)) for shown in box.pins]
-    return rows if beside or not gradient else [*rows, row(gradient)]
+    heads.append((ids.op_id(box.id), format_small(say("picture.leaf", op=box.op) if box.leaf else box.op)))
+    shares_row = _gradient_fits_in_first_row(box)
+    attributes = {"align": "RIGHT"} if shares_row else {"colspan": 2}
+    gradient = make_value_cell(ids.gradient_id(box.id), box.longest_text, style, PURPLE, **attributes)
+    rows = [make_row(make_cell(*head, colspan=2)) for head in heads]
+    if shares_row:
+        rows[0] = make_row(make_cell(*heads[0]), gradient)
+    rows += [make_row(make_pin_cell(hook_pin, style)) for hook_pin in box.pins]
+    return rows if shares_row or not gradient else [*rows, make_row(gradient)]
 
 
-def _has_room(box: Box) -> bool:
-    """Whether the gradient can stand beside the first line without making the box much wider."""
-    if not box.final:
+def _gradient_fits_in_first_row(box: Box) -> bool:
+    """Whether the gradient can be in the first row without making the box much wider."""
+    if not box.longest_text:
         return False
-    first = "".join(box.names[0]) if box.names else box.op
-    pins = [room_for(shown.label) + room_for(shown.final) for shown in box.pins]
+    first_row = "".join(box.names[0]) if box.names else box.op
+    pin_widths = [text_width(pin.label) + text_width(pin.longest_text) for pin in box.pins]
     size = 1.3 if box.names else 0.9  # a name is in larger type than an op
-    return size * room_for(first) + room_for(box.final) <= max(BESIDE, *pins, 0)
+    return size * text_width(first_row) + text_width(box.longest_text) <= max(MAX_SHARED_ROW, *pin_widths, 0)
 
 
-def _draw_arrow(figure: Figure, arrow: Arrow, look: Style) -> None:
-    done = look.final or arrow.id in look.done
-    color = PURPLE if look.final else look.outline(arrow.id)
-    shown = kept(ids.value(arrow.id), arrow.final, look, PURPLE, ON_ARROWS)
+def _draw_arrow(figure: Figure, arrow: Arrow, style: Style) -> None:
+    is_marked = style.for_player or arrow.id in style.marked_elements
+    color = PURPLE if style.for_player else style.outline_color(arrow.id)
+    value_cell = make_value_cell(ids.value_id(arrow.id), arrow.longest_text, style, PURPLE, ARROW_FONT_SIZE)
     label = {}
-    if shown:
-        label["label"] = f'<<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="3"><TR>{shown}</TR></TABLE>>'
-    drawn = {"id": arrow.id, "color": color, "style": "solid" if done else "dashed", "penwidth": "2.2"}
-    figure.edge(arrow.start, arrow.end, **drawn, **label, **{"class": "hv-edge"})
+    if value_cell:
+        label["label"] = f'<<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="3"><TR>{value_cell}</TR></TABLE>>'
+    attributes = {"id": arrow.id, "color": color, "style": "solid" if is_marked else "dashed", "penwidth": "2.2"}
+    figure.edge(arrow.start, arrow.end, **attributes, **label, **{"class": "hv-edge"})
 
 
-def passed(ways: Iterable[tuple[str, str]]) -> int:
-    """How many places arrows pass between their ends; a layout has to find room in each of them.
+def count_spanned_ranks(arrows: Iterable[tuple[str, str]]) -> int:
+    """Count the ranks between the two ends of each arrow; the layout needs room for the arrow in each of them.
 
-    >>> passed([("e", "c"), ("c", "a"), ("e", "a")]), passed([("a", "b"), ("b", "a")])
+    It is 0 for a graph with a cycle.
+
+    >>> count_spanned_ranks([("e", "c"), ("c", "a"), ("e", "a")]), count_spanned_ranks([("a", "b"), ("b", "a")])
     (1, 0)
     """
-    ways = list(ways)
+    arrows = list(arrows)
     above: dict[str, set[str]] = {}
-    for start, end in ways:
+    for start, end in arrows:
         above.setdefault(end, set()).add(start)
     rank: dict[str, int] = {}
     try:
         for box in TopologicalSorter(above).static_order():
             rank[box] = 1 + max((rank[start] for start in above.get(box, ())), default=-1)
-    except CycleError:  # boxes that hold parts of each other are few
+    except CycleError:  # only few boxes can form one: groups with edges in both directions
         return 0
-    return sum(rank[end] - rank[start] - 1 for start, end in ways)
+    return sum(rank[end] - rank[start] - 1 for start, end in arrows)

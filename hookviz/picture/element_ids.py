@@ -1,201 +1,204 @@
-"""The ids of what is in a picture: how they are made, and what they say of an element.
+"""The ids of the elements of a picture: functions that make an id, and functions that read one.
 
-A box is ``n12`` (a node), ``m3`` (a module call), ``g5`` (a group) or ``o1`` (what lies outside). Whatever stands on it
-has the box's id, a hyphen, a letter for its part, and a number where there are several: ``n12-p0`` is its hook 0, and
-``n12-p0-v`` what that hook did. An arrow is ``e12-0-15`` (from node 12, its input 0, to node 15) or ``en12-m3``.
+A box is ``n12`` (a node), ``m3`` (a module call), ``g5`` (a group) or ``o1`` (a port to the outside). The id of an
+element on a box is the box's id, a hyphen, a letter for the kind of element, and a number if a box can have several:
+``n12-p0`` is the pin of hook 0, and ``n12-p0-v`` the text that says what that hook did. An arrow is ``e12-0-15`` (from
+input 0 of node 12 to node 15) or ``en12-m3``.
 """
 
 import re
 from typing import NamedTuple
 
 
-def node(number: int) -> str:
-    """The box of a node."""
+def node_id(number: int) -> str:
+    """Return the id of a node's box."""
     return f"n{number}"
 
 
-def call(number: int) -> str:
-    """The frame of a module call."""
+def call_id(number: int) -> str:
+    """Return the id of the frame of a module call."""
     return f"m{number}"
 
 
-def group(number: int) -> str:
-    """A box of several things that were put together."""
+def group_id(number: int) -> str:
+    """Return the id of the box of a group."""
     return f"g{number}"
 
 
-def port(number: int) -> str:
-    """What lies outside."""
+def port_id(number: int) -> str:
+    """Return the id of a port: the end of arrows from or to boxes outside the view."""
     return f"o{number}"
 
 
-def edge(start: int, slot: int, end: int) -> str:
-    """The arrow of one edge of the graph."""
+def edge_id(start: int, slot: int, end: int) -> str:
+    """Return the id of the arrow of one edge: from input ``slot`` of node ``start`` to node ``end``."""
     return f"e{start}-{slot}-{end}"
 
 
-def bundle(start: str, end: str) -> str:
-    """The arrow for all edges from one box to another."""
+def bundle_id(start: str, end: str) -> str:
+    """Return the id of the arrow that stands for all edges between two boxes, given by their ids."""
     return f"e{start}-{end}"
 
 
-def pin(owner: str, hook: int | None) -> str:
-    """A hook on a box."""
+def pin_id(owner: str, hook: int | None) -> str:
+    """Return the id of the pin of a hook on the box ``owner``."""
     return f"{owner}-p{hook}"
 
 
-def retained(owner: str, output: int) -> str:
-    """The pin of retain_grad."""
+def retain_pin_id(owner: str, output: int) -> str:
+    """Return the id of the pin of ``retain_grad`` for one output."""
     return f"{owner}-r{output}"
 
 
-def value(owner: str) -> str:
-    """What a hook did, or what an arrow carries."""
+def value_id(owner: str) -> str:
+    """Return the id of the text that says what a hook did, or which gradient an arrow carries."""
     return f"{owner}-v"
 
 
-def gradient(owner: str) -> str:
-    """The gradient on a box."""
+def gradient_id(owner: str) -> str:
+    """Return the id of the gradient's text on a box."""
     return f"{owner}-g"
 
 
-def returned(owner: str) -> str:
-    """What a module call returns."""
+def output_id(owner: str) -> str:
+    """Return the id of the text with a module call's output."""
     return f"{owner}-a"
 
 
-def given(owner: str) -> str:
-    """What a module call is given."""
+def input_id(owner: str) -> str:
+    """Return the id of the text with a module call's input."""
     return f"{owner}-i"
 
 
-def fired(owner: str) -> str:
-    """How many of the hooks in a box have fired."""
+def fired_count_id(owner: str) -> str:
+    """Return the id of the text that counts the fired hooks in a group."""
     return f"{owner}-c"
 
 
-def name(owner: str, place: int | str = "") -> str:
-    """A name on a box."""
-    return f"{owner}-t{place}"
+def name_id(owner: str, index: int | str = "") -> str:
+    """Return the id of a name on a box; ``index`` counts the names if there can be several."""
+    return f"{owner}-t{index}"
 
 
-def held(owner: str, place: int) -> str:
-    """What the tensor of a name holds."""
-    return f"{owner}-d{place}"
+def tensor_value_id(owner: str, index: int) -> str:
+    """Return the id of the tensor's value behind the name with this ``index``."""
+    return f"{owner}-d{index}"
 
 
-def op(owner: str) -> str:
-    """The op of a node, or what is in a box."""
+def op_id(owner: str) -> str:
+    """Return the id of a node's op, or of the description of a group."""
     return f"{owner}-o"
 
 
-def label(owner: str) -> str:
-    """The label of a pin."""
+def label_id(owner: str) -> str:
+    """Return the id of a pin's label."""
     return f"{owner}-l"
 
 
-def pre_hooks(owner: str) -> str:
-    """A node's list of pre-hooks."""
+def pre_hooks_id(owner: str) -> str:
+    """Return the id of a node's list of pre-hooks."""
     return f"{owner}-x"
 
 
-def data(owner: str, output: int) -> str:
-    """What a tensor holds, in the layer of tensors."""
+def data_id(owner: str, output: int) -> str:
+    """Return the id of a tensor's ``data`` in the layer of tensors."""
     return f"{owner}-b{output}"
 
 
-def grad(owner: str, output: int) -> str:
-    """A tensor's ``.grad``, in the layer of tensors."""
+def grad_id(owner: str, output: int) -> str:
+    """Return the id of a tensor's ``.grad`` in the layer of tensors."""
     return f"{owner}-f{output}"
 
 
-def upper_plate(owner: str) -> str:
-    """The plate above a module call: its name, and the hooks at its output."""
+def upper_plate_id(owner: str) -> str:
+    """Return the id of the plate above a module call: its name and the hooks at its output."""
     return f"{owner}-h"
 
 
-def lower_plate(owner: str) -> str:
-    """The plate below a module call: the hooks at its inputs."""
+def lower_plate_id(owner: str) -> str:
+    """Return the id of the plate below a module call: the hooks at its inputs."""
     return f"{owner}-f"
 
 
-def filler(owner: str) -> str:
-    """What keeps a module call open in which nothing is drawn."""
+def filler_id(owner: str) -> str:
+    """Return the id of the invisible node that gives an empty module call its size."""
     return f"{owner}-e"
 
 
-# -- what an id says
+# -- reading an id
 
-ARROW = re.compile(r"e\d+-\d+-\d+|e[nmgo]\d+-[nmgo]\d+")
-BOX = re.compile(r"[nmg]\d+")
-PLATE = re.compile(r"m\d+-[hf]")
-PIN = re.compile(r"[nm]\d+-[pr]\d+")
-_PART = re.compile(r"[nmge].*-(?P<letter>[a-z])(?P<place>\d*)")
+ARROW_ID = re.compile(r"e\d+-\d+-\d+|e[nmgo]\d+-[nmgo]\d+")
+BOX_ID = re.compile(r"[nmg]\d+")
+PLATE_ID = re.compile(r"m\d+-[hf]")
+PIN_ID = re.compile(r"[nm]\d+-[pr]\d+")
+_ON_BOX = re.compile(r"[nmge].*-(?P<letter>[a-z])\d*")
 
 
 class TextKind(NamedTuple):
     """A kind of text in a picture."""
 
     css_class: str
-    written: bool = False
-    """Whether steps write it, so that it needs an id."""
+    has_id: bool = False
+    """Whether the text keeps its id in the SVG, because steps write it."""
 
 
-_TEXTS = {
+_TEXT_KINDS = {
     "t": TextKind("hv-name"),
     "o": TextKind("hv-op"),
-    "g": TextKind("hv-grad", written=True),
-    "v": TextKind("hv-pin-value", written=True),
+    "g": TextKind("hv-grad", has_id=True),
+    "v": TextKind("hv-pin-value", has_id=True),
     "l": TextKind("hv-pin-label"),
     "x": TextKind("hv-text"),
-    "a": TextKind("hv-activation", written=True),
-    "i": TextKind("hv-activation", written=True),
-    "c": TextKind("hv-hooked", written=True),
+    "a": TextKind("hv-activation", has_id=True),
+    "i": TextKind("hv-activation", has_id=True),
+    "c": TextKind("hv-hooked", has_id=True),
 }
-_ON_ARROW = TextKind("hv-edge-value", written=True)
+_ARROW_TEXT = TextKind("hv-edge-value", has_id=True)
 
 
-def text_kind(spot: str) -> TextKind | None:
-    """What kind of text has the id ``spot``; None where it is none.
+def text_kind(element_id: str) -> TextKind | None:
+    """Return the kind of the text with the id ``element_id``, or None if it is not the id of a text.
 
     >>> text_kind("n12-p0-v"), text_kind("e12-0-15-v").css_class, text_kind("n12-f0")
-    (TextKind(css_class='hv-pin-value', written=True), 'hv-edge-value', None)
+    (TextKind(css_class='hv-pin-value', has_id=True), 'hv-edge-value', None)
     """
-    found = _PART.fullmatch(spot)
-    kind = _TEXTS.get(found["letter"]) if found else None
-    return _ON_ARROW if kind is not None and spot.startswith("e") else kind
+    match = _ON_BOX.fullmatch(element_id)
+    kind = _TEXT_KINDS.get(match["letter"]) if match else None
+    return _ARROW_TEXT if kind is not None and element_id.startswith("e") else kind
 
 
-def held_by(name_spot: str) -> str:
-    """The id of what the tensor holds whose name has the id ``name_spot``.
+def tensor_value_id_beside(name_element_id: str) -> str:
+    """Return the id of the tensor's value behind the name with the id ``name_element_id``.
 
-    >>> held_by(name("n12", 1)) == held("n12", 1)
+    >>> tensor_value_id_beside(name_id("n12", 1)) == tensor_value_id("n12", 1)
     True
     """
-    owner, _, part = name_spot.rpartition("-")
-    return held(owner, int(part[1:] or 0))
+    owner, _, part = name_element_id.rpartition("-")
+    return tensor_value_id(owner, int(part[1:] or 0))
 
 
-def is_retained(spot: str) -> bool:
-    """Whether a pin is that of retain_grad."""
-    return spot.rpartition("-")[2].startswith("r")
+def is_retain_pin(element_id: str) -> bool:
+    """Whether a pin stands for ``retain_grad``."""
+    return element_id.rpartition("-")[2].startswith("r")
 
 
-def grad_of(spot: str) -> str:
-    """The id of a tensor's ``.grad``, of which the gradient on its box or its pin of retain_grad tells, too.
+def grad_id_for(text_id: str) -> str:
+    """Return the id of the ``.grad`` whose value the text ``text_id`` shows, too.
 
-    >>> grad_of(gradient("n1")), grad_of(value(retained("n1", 2)))
+    That text is the gradient on a box, or the value on a pin of ``retain_grad``.
+
+    >>> grad_id_for(gradient_id("n1")), grad_id_for(value_id(retain_pin_id("n1", 2)))
     ('n1-f0', 'n1-f2')
     """
-    owner, *_ = spot.split("-")
-    found = re.fullmatch(r"n\d+-r(\d+)-v", spot)
-    return grad(owner, int(found[1]) if found else 0)
+    owner, *_ = text_id.split("-")
+    match = re.fullmatch(r"n\d+-r(\d+)-v", text_id)
+    return grad_id(owner, int(match[1]) if match else 0)
 
 
-def is_fact(spot: str) -> bool:
-    """Whether an id is that of a fact about a tensor, whose last text is its value.
+def is_tensor_fact(element_id: str) -> bool:
+    """Whether an id belongs to a fact in the layer of tensors; the last text of that element is the fact's value.
 
-    >>> [*map(is_fact, (data("n1", 0), grad("n1", 0), lower_plate("m1"), gradient("n1")))]
+    >>> [*map(is_tensor_fact, (data_id("n1", 0), grad_id("n1", 0), lower_plate_id("m1"), gradient_id("n1")))]
     [True, True, False, False]
     """
-    return re.fullmatch(r"n\d+-[bf]\d+", spot) is not None
+    return re.fullmatch(r"n\d+-[bf]\d+", element_id) is not None

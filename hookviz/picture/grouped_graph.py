@@ -1,193 +1,203 @@
-"""Boxes that hold others: what stands on them, and where the ways from and to the outside end."""
+"""The boxes of groups and what steps write on them, and the arrows and ports of a view with such boxes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.grouping import Group, Member, View, label_of
-from hookviz.picture.grouping.activity import Activity, Of, Range, ranges
-from hookviz.picture.primitives import NAME_ROOM, Arrow, short, within
+from hookviz.picture.grouping import Group, Member, View, kind_label
+from hookviz.picture.grouping.activity import BoxActivity, NormRange, PassActivity, list_norm_ranges
+from hookviz.picture.primitives import MAX_NAME, Arrow, fit_on_line, relative_name
 from hookviz.support.messages import join, say
 from hookviz.trace import TraceData
 from hookviz.trace.values import format_number
 
-FEW_PORTS = 3
-"""On one side of a box no more neighbours than this are named."""
+MAX_PORTS = 3
+"""The maximum number of ports on one side of a view; if there are more neighbours, one port stands for all of them."""
 
 
 @dataclass
 class GroupBox:
-    """A box that can be entered."""
+    """The closed box of a group or a pass, which can be entered."""
 
     id: str
     name: str
-    about: str
-    """What kind of thing it is, and how much is in it."""
+    description: str
+    """The kind of its members, and how many nodes it has."""
     texts: dict[str, dict[int, str]]
-    """Id of a text on it → step → what it says from then on."""
+    """Id of a text on it → step → the text from that step on."""
     steps: list[int]
-    """Those that are about what is in it."""
+    """The steps about what is in it."""
 
-    def longest(self, spot: str) -> str:
-        """The longest text in one of its places."""
-        return max(self.texts.get(spot, {}).values(), key=len, default="")
+    def longest_text(self, text_id: str) -> str:
+        """Return the longest text that any step writes in one place; empty if none does."""
+        return max(self.texts.get(text_id, {}).values(), key=len, default="")
 
 
 @dataclass
 class Port:
-    """What lies outside the box that one has entered, where a way leads there."""
+    """The end of arrows that lead from or to boxes outside the view."""
 
     id: str
     label: str
-    above: bool
-    """Whether gradients come from there."""
-    far: Member | None = None
-    """What lies there; None where that is more than one thing."""
+    is_source: bool
+    """Whether gradients come from there, rather than go there."""
+    member: Member | None = None
+    """The node or group outside; None if there are several."""
 
 
-def group_box(trace: TraceData, fold: Group, happened: Activity, around: str) -> GroupBox:
-    """The closed box of ``fold`` within the module ``around``."""
-    return box_about(fold.id, *named(trace, fold, around), happened.inside(fold), happened.first)
+def make_group_box(trace: TraceData, group: Group, activity: PassActivity, module: str) -> GroupBox:
+    """Make the closed box of ``group``; names inside ``module`` are relative to it."""
+    return make_activity_box(
+        group.id, *describe_group(trace, group, module), activity.merge_group(group), activity.first
+    )
 
 
-def box_about(id: str, name: str, about: str, of: Of, first: int) -> GroupBox:
-    """A closed box in which ``of`` happened; from step ``first`` on it tells how many of its hooks have fired."""
-    texts = {ids.gradient(id): {found.step: _range(found) for found in ranges(of.arrived)}}
-    if of.hooks:
-        firings = {hook: step for step, hook in reversed(of.fired)}
-        steps = sorted(firings.values())
-        counts = {step: _fired(count, len(of.hooks)) for count, step in enumerate(steps, 1)}
-        texts[ids.fired(id)] = {first: _fired(0, len(of.hooks)), **counts}
-    return GroupBox(id, name, about, texts, of.steps)
+def make_activity_box(id: str, name: str, description: str, activity: BoxActivity, first_step: int) -> GroupBox:
+    """Make a closed box with ``activity`` in it; from ``first_step`` on it shows how many of its hooks have fired."""
+    texts = {ids.gradient_id(id): {norms.step: _format_range(norms) for norms in list_norm_ranges(activity.arrivals)}}
+    if activity.hooks:
+        first_firings = {hook: step for step, hook in reversed(activity.firings)}
+        steps = sorted(first_firings.values())
+        counts = {step: _format_fired(count, len(activity.hooks)) for count, step in enumerate(steps, 1)}
+        texts[ids.fired_count_id(id)] = {first_step: _format_fired(0, len(activity.hooks)), **counts}
+    return GroupBox(id, name, description, texts, activity.steps)
 
 
-def _fired(fired: int, count: int) -> str:
+def _format_fired(fired: int, count: int) -> str:
     return say("fold.hook" if count == 1 else "fold.hooks", fired=fired, count=count)
 
 
-def _range(found: Range) -> str:
-    low, high = format_number(found.low, 2), format_number(found.high, 2)
-    finite = found.low <= found.high
-    norms = (low if low == high else say("fold.range", low=low, high=high)) if finite else ""
-    bad = say("fold.bad", count=f"{found.bad:,}") if found.bad else ""
-    return say("fold.norms", norms=join("join.facts", (norms, bad)))
+def _format_range(norms: NormRange) -> str:
+    low, high = format_number(norms.low, 2), format_number(norms.high, 2)
+    has_finite = norms.low <= norms.high
+    text = (low if low == high else say("fold.range", low=low, high=high)) if has_finite else ""
+    nonfinite = say("fold.bad", count=f"{norms.nonfinite_count:,}") if norms.nonfinite_count else ""
+    return say("fold.norms", norms=join("join.facts", (text, nonfinite)))
 
 
-def named(trace: TraceData, fold: Group, around: str = "") -> tuple[str, str]:
-    """What a box is called, inside the module ``around``, and what it is."""
-    nodes = count_of("node", len(fold.nodes))
-    if fold.call >= 0:
-        kind = trace.modules[trace.calls[fold.call].module].kind
-        return within(trace.call(fold.call), around), say("fold.about", kind=kind, nodes=nodes)
-    members = fold.counted
-    many, like = f"{len(members):,}", {label_of(trace, member) for member in members}
-    if fold.kind != "part":
-        return say("fold.many", count=many, kind=like.pop()), say(f"fold.{fold.kind}", nodes=nodes)
-    ends = [_called(trace, member, around) for member in (members[0], members[-1])]
-    places = say("fold.part", first=f"{fold.place + 1:,}", last=f"{fold.place + len(members):,}")
-    kinds = ", ".join(sorted(like))
-    return say("fold.ends", first=ends[0], last=ends[1]) if all(ends) else places, say(
+def describe_group(trace: TraceData, group: Group, module: str = "") -> tuple[str, str]:
+    """Return the name and the description of a group; names inside ``module`` are relative to it."""
+    nodes = format_count("node", len(group.nodes))
+    if group.call >= 0:
+        kind = trace.modules[trace.calls[group.call].module].kind
+        return relative_name(trace.call(group.call), module), say("fold.about", kind=kind, nodes=nodes)
+    members = group.unsplit_members
+    count, labels = f"{len(members):,}", {kind_label(trace, member) for member in members}
+    if group.kind != "part":
+        return say("fold.many", count=count, kind=labels.pop()), say(f"fold.{group.kind}", nodes=nodes)
+    ends = [_name_call(trace, member, module) for member in (members[0], members[-1])]
+    range_text = say("fold.part", first=f"{group.offset + 1:,}", last=f"{group.offset + len(members):,}")
+    kinds = ", ".join(sorted(labels))
+    return say("fold.ends", first=ends[0], last=ends[1]) if all(ends) else range_text, say(
         "fold.about", kind=kinds, nodes=nodes
     )
 
 
-def _called(trace: TraceData, member: Member, around: str) -> str:
-    """A name for one end of a part; a node's op is none, since most are alike."""
+def _name_call(trace: TraceData, member: Member, module: str) -> str:
+    """Return the relative name of a call, or an empty text for a node, since the ops of most nodes are alike."""
     call = -1 if isinstance(member, int) else member.call
-    return within(trace.call(call), around) if call >= 0 else ""
+    return relative_name(trace.call(call), module) if call >= 0 else ""
 
 
-def count_of(kind: str, count: int) -> str:
-    """``1 node``, ``2 nodes``."""
+def format_count(kind: str, count: int) -> str:
+    """Format a count with its noun: ``1 node``, ``2 nodes``."""
     return say(f"fold.{kind}" if count == 1 else f"fold.{kind}s", count=f"{count:,}")
 
 
-def spot(member: Member) -> str:
-    """The id of a node's box, or of a closed one."""
-    return ids.node(member) if isinstance(member, int) else member.id
+def box_id(member: Member) -> str:
+    """Return the id of the box of a node or a group."""
+    return ids.node_id(member) if isinstance(member, int) else member.id
 
 
 @dataclass
-class Ways:
+class ViewArrows:
     """The arrows of a view: one for each edge between two nodes, one for all edges between two other boxes."""
 
     single: dict[tuple[int, int], Arrow]
+    """(node, input) → the arrow of that edge."""
     bundles: dict[str, Arrow]
+    """Id of an arrow that stands for several edges → the arrow."""
     ports: list[Port]
     starts: dict[str, set[int]]
-    """Id of an arrow for several edges → the nodes from which they lead."""
+    """Id of such an arrow → the nodes at which its edges start."""
 
 
-def ways(view: View) -> Ways:
-    """How the boxes of ``view`` hang together, and with what lies outside."""
-    found = Ways({}, {}, [], {})
-    outside: dict[tuple[bool, str], dict[str, set[int]]] = {}
-    places: dict[str, Member] = {}
-    for (start, slot), end in _edges(view):
-        at, to = view.shown.get(start), view.shown.get(end)
-        if at is not None and to is not None:
-            _join(found, (start, slot, end), at, to)
-        elif at is not None or to is not None:
-            above, near = at is None, to if at is None else at
-            assert near is not None
-            far = _far(view, start if above else end)
-            label = _outside(view.tree.trace, far)
-            places.setdefault(label, far)
-            outside.setdefault((above, label), {}).setdefault(spot(near), set()).add(start)
-    _open_ports(found, outside, places)
-    return found
+def connect_view(view: View) -> ViewArrows:
+    """Make the arrows between the boxes of ``view``, and its ports with the arrows from and to them."""
+    arrows = ViewArrows({}, {}, [], {})
+    outside: dict[tuple[bool, str], dict[str, set[int]]] = {}  # (is a source, label) → box inside → nodes at the start
+    members: dict[str, Member] = {}
+    for (start, slot), end in _list_edges(view):
+        near_start, near_end = view.members_by_node.get(start), view.members_by_node.get(end)
+        if near_start is not None and near_end is not None:
+            _add_arrow(arrows, (start, slot, end), near_start, near_end)
+        elif near_start is not None or near_end is not None:
+            is_source, inner = near_start is None, near_end if near_start is None else near_start
+            assert inner is not None
+            neighbour = _find_outside_member(view, start if is_source else end)
+            label = _label_outside_member(view.tree.trace, neighbour)
+            members.setdefault(label, neighbour)
+            outside.setdefault((is_source, label), {}).setdefault(box_id(inner), set()).add(start)
+    _add_ports(arrows, outside, members)
+    return arrows
 
 
-def _edges(view: View) -> Iterator[tuple[tuple[int, int], int]]:
-    """Those from and to what is seen; a leaf may be used in other passes, too."""
-    tree, mine = view.tree, view.shown
-    for node in mine:
-        yield from (((node, slot), end) for slot, end in tree.following.get(node, ()))
-        before = tree.before.get(node, ())
-        yield from (((start, slot), node) for start, slot in before if start in tree.around and start not in mine)
+def _list_edges(view: View) -> Iterator[tuple[tuple[int, int], int]]:
+    """Yield ((node, input), node) for each edge of this pass from or to a node in the view.
+
+    An edge from another pass can end at a leaf of this one; it is left out.
+    """
+    tree, inside = view.tree, view.members_by_node
+    for node in inside:
+        yield from (((node, slot), end) for slot, end in tree.edges_out.get(node, ()))
+        for start, slot in tree.edges_in.get(node, ()):
+            if start in tree.innermost_groups and start not in inside:
+                yield (start, slot), node
 
 
-def _join(found: Ways, edge: tuple[int, int, int], at: Member, to: Member) -> None:
+def _add_arrow(arrows: ViewArrows, edge: tuple[int, int, int], start_member: Member, end_member: Member) -> None:
     start, slot, end = edge
-    if isinstance(at, int) and isinstance(to, int):
-        found.single[start, slot] = Arrow(ids.edge(start, slot, end), ids.node(start), ids.node(end))
-    elif at is not to:
-        _bundle(found, spot(at), spot(to), {start})
+    if isinstance(start_member, int) and isinstance(end_member, int):
+        arrows.single[start, slot] = Arrow(ids.edge_id(start, slot, end), ids.node_id(start), ids.node_id(end))
+    elif start_member is not end_member:
+        _add_to_bundle(arrows, box_id(start_member), box_id(end_member), {start})
 
 
-def _bundle(found: Ways, start: str, end: str, starts: set[int]) -> None:
-    name = ids.bundle(start, end)
-    found.bundles.setdefault(name, Arrow(name, start, end))
-    found.starts.setdefault(name, set()).update(starts)
+def _add_to_bundle(arrows: ViewArrows, start: str, end: str, starts: set[int]) -> None:
+    arrow_id = ids.bundle_id(start, end)
+    arrows.bundles.setdefault(arrow_id, Arrow(arrow_id, start, end))
+    arrows.starts.setdefault(arrow_id, set()).update(starts)
 
 
-def _far(view: View, node: int) -> Member:
-    """What a node outside is to be seen as: the nearest box around it that is not around the view as well."""
-    mine = set(view.fold.chain())
-    at: Member = node
-    around: Group | None = view.tree.around[node]
-    while around is not None and around not in mine:
-        at, around = around, around.parent
-    return at
+def _find_outside_member(view: View, node: int) -> Member:
+    """Return the outermost group around a node outside that is not around the view as well, or else the node."""
+    enclosing = set(view.group.chain_outwards())
+    member: Member = node
+    group: Group | None = view.tree.innermost_groups[node]
+    while group is not None and group not in enclosing:
+        member, group = group, group.parent
+    return member
 
 
-def _outside(trace: TraceData, far: Member) -> str:
-    """What it is called."""
-    return short(trace.name(far, 0) if isinstance(far, int) else named(trace, far)[0], NAME_ROOM)
+def _label_outside_member(trace: TraceData, member: Member) -> str:
+    """Return the label of a port to a node or group outside."""
+    return fit_on_line(trace.name(member, 0) if isinstance(member, int) else describe_group(trace, member)[0], MAX_NAME)
 
 
-def _open_ports(found: Ways, outside: dict[tuple[bool, str], dict[str, set[int]]], far: dict[str, Member]) -> None:
-    for above in (True, False):
-        there = {label: near for (side, label), near in outside.items() if side is above}
-        if len(there) > FEW_PORTS:
+def _add_ports(
+    arrows: ViewArrows, outside: dict[tuple[bool, str], dict[str, set[int]]], members: dict[str, Member]
+) -> None:
+    for is_source in (True, False):
+        ports = {label: near for (side, label), near in outside.items() if side is is_source}
+        if len(ports) > MAX_PORTS:
             joined: dict[str, set[int]] = {}
-            for near in there.values():
-                for one, starts in near.items():
-                    joined.setdefault(one, set()).update(starts)
-            there = {count_of("place", len(there)): joined}
-        for label, near in there.items():
-            said = say("fold.from" if above else "fold.to", where=label)
-            port = Port(ids.port(len(found.ports)), said, above, far.get(label))
-            found.ports.append(port)
-            for one, starts in near.items():
-                _bundle(found, *((port.id, one) if above else (one, port.id)), starts)
+            for near in ports.values():
+                for box, starts in near.items():
+                    joined.setdefault(box, set()).update(starts)
+            ports = {format_count("place", len(ports)): joined}
+        for label, near in ports.items():
+            label_text = say("fold.from" if is_source else "fold.to", where=label)
+            port = Port(ids.port_id(len(arrows.ports)), label_text, is_source, members.get(label))
+            arrows.ports.append(port)
+            for box, starts in near.items():
+                _add_to_bundle(arrows, *((port.id, box) if is_source else (box, port.id)), starts)

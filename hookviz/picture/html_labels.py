@@ -1,4 +1,4 @@
-"""The parts of a box: cells, rows and texts of Graphviz's HTML-like labels, coloured as they stand at one step."""
+"""Cells, rows and texts of Graphviz's HTML-like labels, in the colours that they have at one step."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -11,7 +11,7 @@ from hookviz.picture.primitives import SPACE, Pin
 from hookviz.picture.scene import Scene
 from hookviz.support.printable import truncate
 
-INK, QUIET, PURPLE, AMBER, FAINT, LEAF, PAPER = (
+INK, GREY, PURPLE, AMBER, LIGHT_GREY, LEAF_FILL, BOX_FILL = (
     "#111827",
     "#475569",
     "#6d28d9",
@@ -21,116 +21,149 @@ INK, QUIET, PURPLE, AMBER, FAINT, LEAF, PAPER = (
     "white",
 )
 HIDDEN = "transparent"
-"""A text in this colour only keeps its room; ``engine.tidy`` leaves it out of the SVG."""
-GLOW, PIN, DONE = "#fde68a", "#f8fafc", "#faf5ff"
-SMALL, SIZE, ON_ARROWS = 13, 14, 15
-LONGEST = 1_000
-"""Characters of a text in a label; beyond, nobody reads it."""
-EVEN = 105
-"""Points: the room for a number in a picture of a large trace is a multiple of this. Twice it holds any norm."""
-_WIDTHS = {0.4: " .,:;'|()[]ijl-", 0.5: "rtf", 0.72: "0123456789abcdeghknopqsuvxyz_"}
-"""Parts of the type's size → the characters that are no wider; others are a little wider."""
+"""The colour of a text that only reserves room; ``graphviz.tidy_svg`` drops such texts."""
+CURRENT_FILL, PIN_FILL, MARKED_FILL = "#fde68a", "#f8fafc", "#faf5ff"
+SMALL_FONT_SIZE, FONT_SIZE, ARROW_FONT_SIZE = 13, 14, 15
+"""Points."""
+MAX_LABEL_TEXT = 1_000
+"""Characters of a text in a label; longer texts are cut."""
+WIDTH_STEP = 105
+"""Points: in a picture of a large trace the width for a number is a multiple of this. Two of them hold any norm."""
+_CHARS_BY_WIDTH = {0.4: " .,:;'|()[]ijl-", 0.5: "rtf", 0.72: "0123456789abcdeghknopqsuvxyz_"}
+"""Width as a fraction of the font size → the characters that are no wider."""
 
 
 class Style:
-    """How things stand at one step: which are now, which are done, and the texts shown.
+    """The state of a picture at one step: highlighted elements, elements of earlier steps, and texts.
 
-    With ``final`` every text is laid out at its longest, as the player needs it.
+    With ``for_player`` every text is laid out at its longest, since the player writes all texts into one picture.
     """
 
-    def __init__(self, scene: Scene, step: int | None, final: bool) -> None:
+    def __init__(self, scene: Scene, step: int | None, for_player: bool) -> None:
         marks = [(index, mark) for index, mark in sorted(scene.marks.items()) if step is None or index <= step]
-        self.texts = {spot: text for _, mark in marks for spot, text in mark.texts.items()}
-        self.done = {spot for _, mark in marks for spot in mark.on}
-        self.now = {*marks[-1][1].on, *marks[-1][1].near} if marks and step is not None else set()
-        self.final, self.wide = final, scene.wide
-        self.even = bool(scene.folds or scene.ports)
+        self.texts = {element_id: text for _, mark in marks for element_id, text in mark.texts.items()}
+        self.marked_elements = {element_id for _, mark in marks for element_id in mark.elements}
+        self.current_elements = {*marks[-1][1].elements, *marks[-1][1].related} if marks and step is not None else set()
+        self.for_player, self.reserved_texts = for_player, scene.reserved_texts
+        self.rounds_widths = bool(scene.group_boxes or scene.ports)
 
-    def room(self, text: str, size: int) -> int:
-        """How many points wide ``text`` can be: in a large trace a round number, so that equal layers look alike."""
-        width = room_for(text, size)
-        return ceil(width / EVEN) * EVEN if self.even else width
+    def width_of(self, text: str, size: int) -> int:
+        """Return how many points wide ``text`` can be.
 
-    def outline(self, spot: str) -> str:
-        """The colour around a box or a pin."""
-        return AMBER if spot in self.now else PURPLE if spot in self.done else FAINT
+        In a picture of a large trace this is rounded up, so that equal layers get equal pictures.
+        """
+        width = text_width(text, size)
+        return ceil(width / WIDTH_STEP) * WIDTH_STEP if self.rounds_widths else width
+
+    def outline_color(self, element_id: str) -> str:
+        """Return the colour of the outline of a box, a pin or an arrow."""
+        return (
+            AMBER
+            if element_id in self.current_elements
+            else PURPLE
+            if element_id in self.marked_elements
+            else LIGHT_GREY
+        )
 
 
-def words(text: str, **font: Any) -> str:
-    """User text, escaped for Graphviz's HTML-like labels; control characters, which XML forbids, are shown.
+def format_text(text: str, **font: Any) -> str:
+    """Escape user text for Graphviz's HTML-like labels; control characters, which XML forbids, become �.
 
-    Graphviz cannot read a label with a text of 20,000 bytes: what is very long is cut.
+    Very long texts are cut: Graphviz cannot read a label with a text of 20,000 bytes.
     """
-    clean = "".join(
-        c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in truncate(text, LONGEST)
+    printable = "".join(
+        c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in truncate(text, MAX_LABEL_TEXT)
     )
-    safe = escape(clean).replace("\\", "\\\\")  # Graphviz reads escapes such as \N in these labels too
-    return f"<FONT{_attributes(font)}>{safe}</FONT>"
+    escaped = escape(printable).replace("\\", "\\\\")  # Graphviz reads escapes such as \N in these labels too
+    return f"<FONT{_format_attributes(font)}>{escaped}</FONT>"
 
 
-def _attributes(given: Mapping[str, Any]) -> str:
-    """Attributes of an element; nothing that is given can end one, or the element."""
+def _format_attributes(attributes: Mapping[str, Any]) -> str:
+    """Format the attributes of an element; values are escaped, so that none can end the attribute or the element."""
     return "".join(
         f' {key.replace("_", "-").upper()}="{value if isinstance(value, int) else escape(value)}"'
-        for key, value in given.items()
+        for key, value in attributes.items()
     )
 
 
-def small(text: str) -> str:
-    """Text in small type, for what is said beside the name.
+def format_small(text: str) -> str:
+    """Format text in small type, for facts next to a name.
 
-    The layout rounds the widths of small letters down; a space behind makes up for it, which ``engine.tidy`` takes off.
+    The layout rounds the widths of small letters down. A trailing space makes up for it, and ``graphviz.tidy_svg``
+    strips it.
     """
-    return words(text + SPACE, point_size=SMALL, color=QUIET)
+    return format_text(text + SPACE, point_size=SMALL_FONT_SIZE, color=GREY)
 
 
-def cell(spot: str, inside: str, **attributes: Any) -> str:
-    """A cell with an id: Graphviz keeps an id only for a link (``engine.tidy`` takes the link out again)."""
-    return f"<TD{_attributes({'id': spot, 'href': '#', 'tooltip': ' ', 'align': 'LEFT', **attributes})}>{inside}</TD>"
+def make_cell(element_id: str, content: str, **attributes: Any) -> str:
+    """Make a cell with an id.
+
+    It is a link, since Graphviz keeps a cell's id only if it is one; ``graphviz.tidy_svg`` unwraps the link.
+    """
+    given = {"id": element_id, "href": "#", "tooltip": " ", "align": "LEFT", **attributes}
+    return f"<TD{_format_attributes(given)}>{content}</TD>"
 
 
-def row(*cells: str) -> str:
-    """A row of cells."""
+def make_row(*cells: str) -> str:
+    """Make a row of cells."""
     return f"<TR>{''.join(cells)}</TR>"
 
 
-def title(name: str, shown: str) -> str:
-    """A tensor's name, and what it holds."""
-    return f"<B>{words(name, point_size=19)}</B>" + (words(shown, point_size=16) if shown else "")
+def make_title(name: str, value: str) -> str:
+    """Make the title of a box: a tensor's name and its value."""
+    return f"<B>{format_text(name, point_size=19)}</B>" + (format_text(value, point_size=16) if value else "")
 
 
-def pin(shown: Pin, look: Style) -> str:
-    """A hook's cell: its number and label, and what it did."""
-    spot = ids.value(shown.id)
-    fill = GLOW if shown.id in look.now else DONE if shown.id in look.done else PIN
-    number = kept(spot, shown.final, look, INK, align="RIGHT")
-    label = cell(ids.label(shown.id), words(shown.label, point_size=SIZE))
-    inner = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2"><TR>{label}<TD WIDTH="14"></TD>'
-    style = {"border": 1, "color": look.outline(shown.id), "bgcolor": fill, "style": "ROUNDED", "colspan": 2}
-    return cell(shown.id, f"{inner}{number}</TR></TABLE>", **style)
+def make_pin_cell(hook_pin: Pin, style: Style) -> str:
+    """Make the cell of a pin: the hook's number and label, and what the hook did."""
+    value_id = ids.value_id(hook_pin.id)
+    fill = (
+        CURRENT_FILL
+        if hook_pin.id in style.current_elements
+        else MARKED_FILL
+        if hook_pin.id in style.marked_elements
+        else PIN_FILL
+    )
+    value_cell = make_value_cell(value_id, hook_pin.longest_text, style, INK, align="RIGHT")
+    label_cell = make_cell(ids.label_id(hook_pin.id), format_text(hook_pin.label, point_size=FONT_SIZE))
+    table = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2"><TR>{label_cell}<TD WIDTH="14"></TD>'
+    attributes = {
+        "border": 1,
+        "color": style.outline_color(hook_pin.id),
+        "bgcolor": fill,
+        "style": "ROUNDED",
+        "colspan": 2,
+    }
+    return make_cell(hook_pin.id, f"{table}{value_cell}</TR></TABLE>", **attributes)
 
 
-def kept(spot: str, longest: str, look: Style, color: str, size: int = SIZE, **attributes: Any) -> str:
-    """A cell for a text that may not be shown yet; it keeps room for the longest, so that no step moves anything."""
+def make_value_cell(
+    text_id: str, longest: str, style: Style, color: str, size: int = FONT_SIZE, **attributes: Any
+) -> str:
+    """Make the cell of a text that steps write, or nothing if ``longest`` is empty.
+
+    The cell has the width of the longest text at every step, so that no step moves anything.
+    """
     if not longest:
         return ""
-    shown = longest if look.final else look.texts.get(spot, "")
-    text = words(shown, color=color) if shown else words(longest, color=HIDDEN)
-    weight = f"<B>{text}</B>" if color == INK else text
-    return cell(spot, weight, width=look.room(longest, size), **attributes)
+    visible_text = longest if style.for_player else style.texts.get(text_id, "")
+    text = format_text(visible_text, color=color) if visible_text else format_text(longest, color=HIDDEN)
+    content = f"<B>{text}</B>" if color == INK else text
+    return make_cell(text_id, content, width=style.width_of(longest, size), **attributes)
 
 
-def room_for(text: str, size: int = SIZE) -> int:
-    """How many points wide ``text`` can be in the widest of the fonts that show it, in bold.
+def text_width(text: str, size: int = FONT_SIZE) -> int:
+    """Return how many points wide ``text`` can be in bold, in the widest of the fonts that show it.
 
-    >>> room_for("8 → 10"), room_for("8 → 10", 2 * SIZE)
+    >>> text_width("8 → 10"), text_width("8 → 10", 2 * FONT_SIZE)
     (57, 111)
     """
-    return 4 + round(size * sum(_ems(char) for char in text))
+    return 4 + round(size * sum(_char_width(char) for char in text))
 
 
 @cache
-def _ems(char: str) -> float:
+def _char_width(char: str) -> float:
+    """Return the width of a character as a fraction of the font size."""
     if ord(char) > 0x2E7F:  # Chinese, Japanese and Korean characters are squares
         return 1.1
-    return next((width for width, chars in _WIDTHS.items() if char in chars), 0.85)
+    return next((width for width, chars in _CHARS_BY_WIDTH.items() if char in chars), 0.85)

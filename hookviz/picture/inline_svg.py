@@ -1,4 +1,7 @@
-"""A picture as a notebook shows it: whole where it can be, never too small to read, dark where the page is dark."""
+"""SVG as part of a page or a notebook's output: its size, its colours in dark mode, and escaped texts.
+
+A picture is shown whole if its type stays large enough to read; otherwise it is scrolled.
+"""
 
 import re
 from collections.abc import Mapping
@@ -7,65 +10,69 @@ from typing import Any
 
 from hookviz.support.printable import make_printable
 
-ZOOM = 1.2
-"""Pixels per point: the smallest type, 13 points, becomes 15.6 pixels."""
-NARROW = 820
-"""Pixels: an output of JupyterLab on a screen 1280 wide with its side bar open."""
-READABLE = 11.5
-"""Pixels: type is not made smaller than this; a picture too large for that is scrolled."""
-DARK = "<style>@media (prefers-color-scheme: dark){svg{filter:invert(.933) hue-rotate(180deg)}}</style>"
-"""JupyterLab shows a picture in an ``img`` and tells it its theme: a browser hands that on as the preferred scheme."""
+PIXELS_PER_POINT = 1.2
+"""The smallest type, 13 points, becomes 15.6 pixels."""
+OUTPUT_WIDTH = 820
+"""Pixels: the width of an output in JupyterLab on a screen of 1280 pixels with the side bar open."""
+MIN_FONT_SIZE = 11.5
+"""Pixels: type is never made smaller than this; a picture that would need smaller type is scrolled."""
+DARK_MODE_STYLE = "<style>@media (prefers-color-scheme: dark){svg{filter:invert(.933) hue-rotate(180deg)}}</style>"
+"""JupyterLab shows a picture in an ``img`` that has its theme's colour scheme, which the SVG sees as preferred."""
 
 
-def shown(svg: str) -> str:
-    """``svg`` with a size for a notebook, and with its colours turned where the page is dark.
+def prepare_for_notebook(svg: str) -> str:
+    """Set the size of ``svg`` for a notebook, and invert its colours in dark mode.
 
-    >>> shown('<svg viewBox="0 0 500 200"><text font-size="13">loss</text></svg>')[:54]
+    >>> prepare_for_notebook('<svg viewBox="0 0 500 200"><text font-size="13">loss</text></svg>')[:54]
     '<svg width="600px" height="240px" viewBox="0 0 500 200'
     """
-    head, _, body = sized(svg).partition(">")
-    return f"{head}>{DARK}{body}"
+    head, _, body = set_size(svg).partition(">")
+    return f"{head}>{DARK_MODE_STYLE}{body}"
 
 
-def sized(svg: str) -> str:
-    """``svg`` with a size for a page or a notebook.
+def set_size(svg: str) -> str:
+    """Set the width and height of ``svg`` for a page or a notebook, and drop what precedes ``<svg``.
 
-    >>> sized('<svg viewBox="0 0 500 200"></svg>')
+    >>> set_size('<svg viewBox="0 0 500 200"></svg>')
     '<svg width="600px" height="240px" viewBox="0 0 500 200"></svg>'
     """
     head, _, body = svg[svg.index("<svg") :].partition(">")
     head = re.sub(r'\s(?:width|height)="[^"]*"', "", head)
     width, height = map(float, head.partition('viewBox="')[2].partition('"')[0].split()[2:])
     types = [float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)]
-    size = _size(width, height, min(types, default=READABLE))
+    size = _size_attributes(width, height, min(types, default=MIN_FONT_SIZE))
     return f"{head.replace('<svg', f'<svg {size}', 1)}>{body}"
 
 
-def _size(width: float, height: float, smallest: float) -> str:
-    """Fixed where it fits; as wide as the page where that leaves it readable; else fixed, and scrolled."""
-    if width * ZOOM > NARROW and smallest * NARROW >= READABLE * width:
+def _size_attributes(width: float, height: float, smallest: float) -> str:
+    """Return the width and height of a picture whose smallest type has ``smallest`` points.
+
+    The width is fixed if the picture fits, the page's width if the type stays readable then, and fixed otherwise, so
+    that the picture is scrolled.
+    """
+    if width * PIXELS_PER_POINT > OUTPUT_WIDTH and smallest * OUTPUT_WIDTH >= MIN_FONT_SIZE * width:
         return 'width="100%"'
-    zoom = ZOOM if width * ZOOM <= NARROW else READABLE / smallest
+    zoom = PIXELS_PER_POINT if width * PIXELS_PER_POINT <= OUTPUT_WIDTH else MIN_FONT_SIZE / smallest
     return f'width="{width * zoom:.0f}px" height="{height * zoom:.0f}px"'
 
 
-def finished(svg: str, texts: Mapping[str, str]) -> str:
-    """A picture made for the player, with ``texts`` (id → text) in their places.
+def fill_texts(svg: str, texts: Mapping[str, str]) -> str:
+    """Write ``texts`` (id → text) into a picture made for the player.
 
-    >>> finished('<text id="n1-g">gradient 10</text>', {"n1-g": "gradient 8"})
+    >>> fill_texts('<text id="n1-g">gradient 10</text>', {"n1-g": "gradient 8"})
     '<text id="n1-g">gradient 8</text>'
     """
     return re.sub(
         r'(<text\b[^>]*\sid="([^"]*)"[^>]*>)([^<]*)',
-        lambda found: found[1] + (text(texts[found[2]]) if found[2] in texts else found[3]),
+        lambda match: match[1] + (escape_text(texts[match[2]]) if match[2] in texts else match[3]),
         svg,
     )
 
 
-def text(shown: Any) -> str:
-    """User text for HTML: it stays text, and what cannot be seen or would turn the line around is shown as �.
+def escape_text(value: Any) -> str:
+    """Escape user text for HTML; characters that are invisible or change the writing direction become �.
 
-    >>> text("<b>\u202e")
+    >>> escape_text("<b>\u202e")
     '&lt;b&gt;\ufffd'
     """
-    return escape(make_printable(str(shown)))
+    return escape(make_printable(str(value)))

@@ -1,4 +1,4 @@
-"""DOT source to a picture; where Graphviz dies of it, in a simpler way, and the picture says so."""
+"""Drawing DOT source: if Graphviz dies of a graph, it is drawn by a simpler method, and the picture says so."""
 
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -11,132 +11,140 @@ from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDi
 from hookviz.support.messages import say
 
 FORMATS = ("svg", "png", "dot", "gif", "jpg", "json", "plain", "xdot")
-"""What the carried library can write."""
+"""The formats that the Graphviz library of pygraphviz can write."""
 
-LINE = 44
-"""A sentence in a picture has lines of at most so many characters: they are read on a phone, too."""
+MAX_LINE = 44
+"""Characters of a line of a sentence in a picture; it must be readable on a phone, too."""
 
 
 class NoPictureError(RuntimeError):
-    """Graphviz could draw this graph in no way, or cannot run here at all; the text says why."""
+    """Graphviz cannot draw this graph by any method, or cannot run here at all; the text says why."""
 
 
-class Way(NamedTuple):
-    """How a graph is drawn."""
+class DrawingMethod(NamedTuple):
+    """A method to draw a graph."""
 
-    lost: str = ""
+    lost_message: str = ""
     """The key of the text that says what the picture lacks."""
     attributes: Mapping[str, str] = {}
+    """Attributes of the whole graph that overrule its own."""
     drop_invisible_edges: bool = False
-    quick: bool = False
-    """Whether it is worth trying after another way took too long."""
+    is_quick: bool = False
+    """Whether it is worth trying after another method took too long."""
 
 
-USUAL = Way()
-_STRAIGHT = {"splines": "line", "nslimit": "1", "mclimit": "0.1"}
-SIMPLER = (
-    Way("picture.lost.nothing", {"newrank": "true"}),
-    Way("picture.lost.order", drop_invisible_edges=True),
-    Way("picture.lost.bends", _STRAIGHT, drop_invisible_edges=True, quick=True),
-    Way("picture.lost.frames", {**_STRAIGHT, "clusterrank": "none"}, drop_invisible_edges=True, quick=True),
+USUAL_METHOD = DrawingMethod()
+_STRAIGHT_LINES = {"splines": "line", "nslimit": "1", "mclimit": "0.1"}
+SIMPLER_METHODS = (
+    DrawingMethod("picture.lost.nothing", {"newrank": "true"}),
+    DrawingMethod("picture.lost.order", drop_invisible_edges=True),
+    DrawingMethod("picture.lost.bends", _STRAIGHT_LINES, drop_invisible_edges=True, is_quick=True),
+    DrawingMethod(
+        "picture.lost.frames", {**_STRAIGHT_LINES, "clusterrank": "none"}, drop_invisible_edges=True, is_quick=True
+    ),
 )
-"""From what loses least to what loses most; each cures graphs on which those before it die."""
+"""Fallbacks, from the one that loses least to the one that loses most; each draws graphs on which the others crash."""
 
 
-class _Drawn(NamedTuple):
-    """What came of a source."""
+class _Outcome(NamedTuple):
+    """The result of drawing a source: a picture, or an error."""
 
     picture: bytes = b""
-    unreadable: str = ""
+    source_error: str = ""
     """What is wrong with the source."""
-    failed: str = ""
-    """Why there is no picture though nothing is wrong with the source."""
-    lasting: bool = True
-    """Whether the next try would come to the same: a worker that was killed from outside says nothing of the graph."""
+    failure: str = ""
+    """Why there is no picture although nothing is wrong with the source."""
+    can_be_cached: bool = True
+    """Whether another try would give the same; not if the worker was killed, which says nothing about the graph."""
 
 
 def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
-    """DOT source drawn as ``format``.
+    """Draw DOT source, and return the picture in the given format.
 
     Raises:
-        ValueError: there is no such format, or Graphviz cannot read the source.
-        NoPictureError: Graphviz died of the source, however it was drawn, or cannot run here.
+        ValueError: the format does not exist, or Graphviz cannot read the source.
+        NoPictureError: Graphviz died of the source with every method, or cannot run here.
     """
     if format not in FORMATS:
         raise ValueError(say("error.render.format", format=format, formats=", ".join(FORMATS)))
     job = Job(source, format, engine, current_folder())
-    drawn = _kept.get(job) or _draw(job)
-    if drawn.lasting:
-        _keep(job, drawn)
-    if drawn.unreadable:
-        raise ValueError(drawn.unreadable)
-    if drawn.failed:
-        raise NoPictureError(drawn.failed)
-    return drawn.picture
+    outcome = _outcomes.get(job) or _draw_by_any_method(job)
+    if outcome.can_be_cached:
+        _cache_outcome(job, outcome)
+    if outcome.source_error:
+        raise ValueError(outcome.source_error)
+    if outcome.failure:
+        raise NoPictureError(outcome.failure)
+    return outcome.picture
 
 
-_kept: dict[Job, _Drawn] = {}
-"""What was drawn last: a picture is often shown and then saved. Failures are kept as well, since they take long."""
-MOST_KEPT = 32
+_outcomes: dict[Job, _Outcome] = {}
+"""The latest outcomes: a picture is often shown and then saved. Failures are cached as well, since they take long."""
+MAX_OUTCOMES = 32
 
 
-def _keep(job: Job, drawn: _Drawn) -> None:
-    _kept[job] = drawn
-    for oldest in list(_kept)[:-MOST_KEPT]:
-        _kept.pop(oldest, None)
+def _cache_outcome(job: Job, outcome: _Outcome) -> None:
+    _outcomes[job] = outcome
+    for oldest in list(_outcomes)[:-MAX_OUTCOMES]:
+        _outcomes.pop(oldest, None)
 
 
-def _draw(job: Job) -> _Drawn:
-    """Draw in the usual way; if the worker dies of it, in simpler ways."""
-    said, slow, lasting = "", False, True
-    for way in (USUAL, *SIMPLER):
-        if slow and not way.quick:
+def _draw_by_any_method(job: Job) -> _Outcome:
+    """Draw by the usual method; if the worker dies of that, by simpler ones."""
+    reason, timed_out, can_be_cached = "", False, True
+    for method in (USUAL_METHOD, *SIMPLER_METHODS):
+        if timed_out and not method.is_quick:
             continue
-        note = "\n".join(_lines(f"{said} {say(way.lost)}")) if said else ""
-        simpler = replace(job, attributes=way.attributes, drop_invisible_edges=way.drop_invisible_edges, note=note)
+        note = "\n".join(_wrap_lines(f"{reason} {say(method.lost_message)}")) if reason else ""
+        simpler = replace(
+            job, attributes=method.attributes, drop_invisible_edges=method.drop_invisible_edges, note=note
+        )
         try:
-            return _checked(job, graphviz_client.draw(simpler), lasting=lasting)
+            return _read_answer(job, graphviz_client.draw_in_worker(simpler), can_be_cached=can_be_cached)
         except NoWorkerError as error:
-            return _Drawn(failed=str(error), lasting=False)
+            return _Outcome(failure=str(error), can_be_cached=False)
         except WorkerDiedError as died:
-            slow = died.cause == "time"
-            lasting = lasting and died.cause != "killed"
-            said = said or say("picture.slow" if slow else "picture.crashed", seconds=f"{graphviz_client.SECONDS:g}")
-    return _Drawn(failed=say("error.render.died"), lasting=lasting)
+            timed_out = died.cause == "time"
+            can_be_cached = can_be_cached and died.cause != "killed"
+            reason = reason or say(
+                "picture.slow" if timed_out else "picture.crashed", seconds=f"{graphviz_client.LAYOUT_SECONDS:g}"
+            )
+    return _Outcome(failure=say("error.render.died"), can_be_cached=can_be_cached)
 
 
-def _checked(job: Job, answer: Answer, *, lasting: bool) -> _Drawn:
-    said = answer.content.decode(errors="replace") if answer.error else ""
+def _read_answer(job: Job, answer: Answer, *, can_be_cached: bool) -> _Outcome:
+    """Turn the worker's answer into an outcome with sentences for its errors."""
+    message = answer.content.decode(errors="replace") if answer.error else ""
     match answer.error:
         case "":
-            return _Drawn(answer.content, lasting=lasting)
+            return _Outcome(answer.content, can_be_cached=can_be_cached)
         case "read":
-            return _Drawn(unreadable=say("error.render.failed", why=said))
+            return _Outcome(source_error=say("error.render.failed", why=message))
         case "engine":
-            return _Drawn(unreadable=say("error.render.failed", why=say("error.render.layout", engine=job.engine)))
+            return _Outcome(source_error=say("error.render.failed", why=say("error.render.layout", engine=job.engine)))
         case "format":
-            return _Drawn(unreadable=say("error.render.format", format=job.format, formats=", ".join(FORMATS)))
+            return _Outcome(source_error=say("error.render.format", format=job.format, formats=", ".join(FORMATS)))
         case _:
-            return _Drawn(failed=say("error.graphviz.system", why=said), lasting=False)
+            return _Outcome(failure=say("error.graphviz.system", why=message), can_be_cached=False)
 
 
-def sentence_svg(sentence: str) -> str:
-    """A picture that shows ``sentence`` where there is no other.
+def make_sentence_svg(sentence: str) -> str:
+    """Make an SVG that shows ``sentence``, in place of a picture that cannot be drawn.
 
-    >>> sentence_svg("No <picture>.")[-37:]
+    >>> make_sentence_svg("No <picture>.")[-37:]
     '>No &lt;picture&gt;.</text></g></svg>'
     """
-    texts = "".join(_text_lines(sentence))
-    height = 20 * len(_lines(sentence)) + 20
+    texts = "".join(_make_text_lines(sentence))
+    height = 20 * len(_wrap_lines(sentence)) + 20
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 360 {height}" class="hv-svg"'
     style = 'fill="currentColor" font-family="Helvetica, Arial, sans-serif" font-size="14"'
     return f"{head}><g {style}>{texts}</g></svg>"
 
 
-def _text_lines(sentence: str) -> Iterator[str]:
-    for number, line in enumerate(_lines(sentence)):
+def _make_text_lines(sentence: str) -> Iterator[str]:
+    for number, line in enumerate(_wrap_lines(sentence)):
         yield f'<text x="12" y="{24 + 20 * number}">{escape(line, quote=False)}</text>'
 
 
-def _lines(sentence: str) -> list[str]:
-    return textwrap.wrap(sentence, LINE)
+def _wrap_lines(sentence: str) -> list[str]:
+    return textwrap.wrap(sentence, MAX_LINE)

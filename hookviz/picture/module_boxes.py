@@ -1,131 +1,148 @@
-"""Module calls in a picture: a box around the nodes that each made, and its hooks at the sides where they act."""
+"""Module calls in a picture: a box around the nodes that a call created, with its hooks at its output and inputs."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.primitives import NAME_ROOM, Arrow, Mark, Pin, change, short, tiny, within
+from hookviz.picture.primitives import (
+    MAX_NAME,
+    Arrow,
+    Mark,
+    Pin,
+    fit_on_line,
+    format_change,
+    format_values,
+    relative_name,
+)
 from hookviz.support.messages import say
 from hookviz.trace import MODULE_HOOK_KINDS, Step, TraceData
 from hookviz.trace.sentences import format_hook_position
 
-AT_OUTPUT = ("forward_hook", "full_backward_pre_hook", "backward_hook")
-"""Kinds that act where a module's output leaves and its gradient comes in; the others act at the inputs.
+OUTPUT_SIDE_KINDS = ("forward_hook", "full_backward_pre_hook", "backward_hook")
+"""The kinds of module hooks that act on the output or its gradient; the others act at the inputs.
 
-A legacy hook sits on the node of the module's first output tensor.
+``backward_hook`` is among them: torch puts a legacy hook on the node of the module's first output tensor.
 """
 
-PIN_ROOM = 16
-"""Characters of a hook's label, beside which its kind must be told, too."""
+MAX_CALL_LABEL = 16
+"""Characters of a module hook's label, which has the hook's kind in front of it."""
 
 
 @dataclass
 class CallBox:
-    """One call of a module."""
+    """The box of one module call."""
 
     id: str
     call: int
+    """The call's number in the trace."""
     name: str
     kind: str
+    """The module's class."""
     parent: int | None
+    """The call in which it was made."""
     nodes: list[int] = field(default_factory=list)
-    """Those that it made itself, not through a module inside it, and its parameters' AccumulateGrads."""
-    made: list[int] = field(default_factory=list)
-    """Of these, the ones that the call brought about."""
-    inside: list["CallBox"] = field(default_factory=list)
-    folds: list[str] = field(default_factory=list)
+    """The nodes that it created itself, not through a module inside it, and its parameters' AccumulateGrads."""
+    created_nodes: list[int] = field(default_factory=list)
+    """``nodes`` without the AccumulateGrads."""
+    children: list["CallBox"] = field(default_factory=list)
+    group_ids: list[str] = field(default_factory=list)
     """The ids of the closed boxes in it."""
     pins: list[Pin] = field(default_factory=list)
-    final: str = ""
-    """The longest text of what it returns."""
-    input: str = ""
-    """The longest text of what it is given."""
+    longest_text: str = ""
+    """The longest text of its output."""
+    longest_input: str = ""
+    """The longest text of its input."""
 
     @property
-    def boxes(self) -> list[str]:
-        """The ids of the boxes that stand in it, outside of other calls."""
-        return [*(ids.node(node) for node in self.nodes), *self.folds]
+    def box_ids(self) -> list[str]:
+        """The ids of the boxes directly in it, not in a call inside it."""
+        return [*(ids.node_id(node) for node in self.nodes), *self.group_ids]
 
-    def at(self, trace: TraceData, *, output: bool) -> list[Pin]:
-        """Its hooks at one of its two sides."""
-        return [pin for pin in self.pins if (trace.hook_rows[pin.hook or 0].kind in AT_OUTPUT) == output]
+    def pins_at(self, trace: TraceData, *, output: bool) -> list[Pin]:
+        """Return the pins at its output, or the pins at its inputs."""
+        return [pin for pin in self.pins if (trace.hook_rows[pin.hook or 0].kind in OUTPUT_SIDE_KINDS) == output]
 
 
-def call_boxes(
-    trace: TraceData, pass_id: int, calls: Iterable[int], made: Mapping[int, int], around: str = ""
+def make_call_boxes(
+    trace: TraceData, pass_id: int, calls: Iterable[int], calls_of_nodes: Mapping[int, int], module: str = ""
 ) -> dict[int, CallBox]:
-    """The boxes of ``calls``, each with the nodes that belong in it (node → call), and with its hooks.
+    """Make the boxes of ``calls``, each with its nodes (``calls_of_nodes``: node → call) and its hooks.
 
-    Inside the module ``around`` others go by their names there.
+    Names of modules inside ``module`` are relative to it.
     """
-    boxes = {call: _box(trace, call, around) for call in sorted(calls)}
+    boxes = {call: _make_call_box(trace, call, module) for call in sorted(calls)}
     for box in boxes.values():
         if box.parent in boxes:
-            boxes[box.parent].inside.append(box)
-    for node, call in made.items():
+            boxes[box.parent].children.append(box)
+    for node, call in calls_of_nodes.items():
         boxes[call].nodes.append(node)
         if trace.ops[node] != "AccumulateGrad":
-            boxes[call].made.append(node)
-    for call, hook in _hooks(trace, pass_id, boxes):
-        boxes[call].pins.append(_pin(trace, call, hook))
+            boxes[call].created_nodes.append(node)
+    for call, hook in _list_call_hooks(trace, pass_id, boxes):
+        boxes[call].pins.append(_make_call_pin(trace, call, hook))
     return boxes
 
 
-def _box(trace: TraceData, call: int, around: str) -> CallBox:
+def _make_call_box(trace: TraceData, call: int, module: str) -> CallBox:
     row = trace.calls[call]
     kind = trace.modules[row.module].kind if row.module >= 0 else ""
-    return CallBox(ids.call(call), call, within(trace.call(call), around), short(kind, NAME_ROOM), row.parent)
+    return CallBox(
+        ids.call_id(call), call, relative_name(trace.call(call), module), fit_on_line(kind, MAX_NAME), row.parent
+    )
 
 
-def _hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:
-    """(call, hook), each pair once: hooks that ran in a call, and those that were there and did not."""
+def _list_call_hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:
+    """List (call, hook) in the order of the pins: hooks that ran in a call, and registered hooks that did not."""
     ran = {(call, hook) for call in boxes for hook in trace.lookup.fired_hooks.get((pass_id, call), ())}
     registered = trace.lookup.hooks(pass_id).by_module
     modules = ((call, trace.calls[call].module) for call in boxes)
-    waited = {(call, hook) for call, module in modules if module >= 0 for hook in registered.get(module, ())}
-    module_hooks = ((call, hook) for call, hook in ran | waited if trace.hook_rows[hook].kind in MODULE_HOOK_KINDS)
-    return iter(sorted(module_hooks, key=lambda pair: (pair[0], *_order(trace, pair[1]))))
+    not_run = {(call, hook) for call, module in modules if module >= 0 for hook in registered.get(module, ())}
+    module_hooks = ((call, hook) for call, hook in ran | not_run if trace.hook_rows[hook].kind in MODULE_HOOK_KINDS)
+    return iter(sorted(module_hooks, key=lambda pair: (pair[0], *_hook_sort_key(trace, pair[1]))))
 
 
-def _order(trace: TraceData, hook: int) -> tuple[int, bool, int]:
-    """Hooks of one kind stand together, global ones first, as they fire."""
+def _hook_sort_key(trace: TraceData, hook: int) -> tuple[int, bool, int]:
+    """Sort hooks as they fire: by kind, global ones first, then by their number."""
     row = trace.hook_rows[hook]
     return MODULE_HOOK_KINDS.index(row.kind), "global" not in row.flags, hook
 
 
-def _pin(trace: TraceData, call: int, index: int) -> Pin:
+def _make_call_pin(trace: TraceData, call: int, index: int) -> Pin:
     hook, row = trace.hook(index), trace.hook_rows[index]
     kind = say(f"picture.{row.kind}")
-    label = f"{kind} {format_hook_position(hook.place)} {short(hook.label, PIN_ROOM)}"
-    return Pin(ids.pin(ids.call(call), index), label, hook.name, index)
+    label = f"{kind} {format_hook_position(hook.place)} {fit_on_line(hook.label, MAX_CALL_LABEL)}"
+    return Pin(ids.pin_id(ids.call_id(call), index), label, hook.name, index)
 
 
-def mark_call(box: CallBox, step: Step, drawn: Container[int], arrows: Mapping[tuple[int, int], Arrow]) -> Mark:
-    """What a step about a module call marks and writes."""
-    on, texts = [box.id], {}
-    pin = ids.pin(box.id, step.row.hook)
+def mark_call(box: CallBox, step: Step, drawn_nodes: Container[int], arrows: Mapping[tuple[int, int], Arrow]) -> Mark:
+    """Make the mark of a step about a module call."""
+    elements, texts = [box.id], {}
+    pin = ids.pin_id(box.id, step.row.hook)
     if step.hook is not None:
-        on.insert(0, pin)
+        elements.insert(0, pin)
         raised = step.kind == "exception"
-        texts[ids.value(pin)] = say("picture.raised") if raised else change(step.before, step.after)
-    if step.node in drawn:
-        on.append(ids.node(step.node))
+        texts[ids.value_id(pin)] = say("picture.raised") if raised else format_change(step.before, step.after)
+    if step.node in drawn_nodes:
+        elements.append(ids.node_id(step.node))
         if step.effect == "replaced":
-            texts.update(_rewritten(step, arrows))
+            texts.update(_list_replaced_texts(step, arrows))
     if step.kind in ("call", "forward_pre_hook"):
-        texts[ids.given(box.id)] = say("picture.input", value=tiny(step.after))
+        texts[ids.input_id(box.id)] = say("picture.input", value=format_values(step.after))
     elif step.kind in ("forward", "forward_hook"):
-        texts[ids.returned(box.id)] = say("picture.output", value=tiny(step.after))
-    near = tuple(ids.node(node) for node in box.made) if step.kind == "forward" else ()
-    return Mark(on, texts, near)
+        texts[ids.output_id(box.id)] = say("picture.output", value=format_values(step.after))
+    related = tuple(ids.node_id(node) for node in box.created_nodes) if step.kind == "forward" else ()
+    return Mark(elements, texts, related)
 
 
-def _rewritten(step: Step, arrows: Mapping[tuple[int, int], Arrow]) -> Iterator[tuple[str, str]]:
-    """Torch's node passes on as many gradients as the module has tensors there: its arrows carry what the hook made."""
+def _list_replaced_texts(step: Step, arrows: Mapping[tuple[int, int], Arrow]) -> Iterator[tuple[str, str]]:
+    """Yield (id, text) for the arrows of the node through which torch calls a full hook that replaced gradients.
+
+    That node passes on as many gradients as the module has tensors there.
+    """
     before, after = ((values if isinstance(values, tuple) else (values,)) for values in (step.before, step.after))
     slots = [slot for slot, _ in step.trace.lookup.next_nodes.get(step.node, ())]
     if len(slots) == len(before) == len(after):
-        for slot, was, now in zip(sorted(slots), before, after, strict=True):
+        for slot, old, new in zip(sorted(slots), before, after, strict=True):
             arrow = arrows.get((step.node, slot))
-            if arrow is not None and was != now:
-                yield ids.value(arrow.id), change(was, now)
+            if arrow is not None and old != new:
+                yield ids.value_id(arrow.id), format_change(old, new)

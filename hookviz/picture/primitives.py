@@ -1,4 +1,4 @@
-"""What a picture is made of: boxes with pins, arrows between them, and the short texts on them."""
+"""The elements of a picture (boxes with pins, arrows, marks of steps) and the formats of the short texts on them."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -8,27 +8,30 @@ from hookviz.support.printable import truncate
 from hookviz.trace import TensorRow, Values
 from hookviz.trace.values import Value
 
-NAME_ROOM, LABEL_ROOM, VALUE_ROOM = 28, 24, 16
+MAX_NAME, MAX_LABEL, MAX_VALUE = 28, 24, 16
+"""Characters of a name, of a pin's label, and of a value."""
 SPACE = "\N{NO-BREAK SPACE}"
 DIGITS = 4
-"""Significant digits of a number in a picture, where room is dear."""
+"""Significant digits of a number in a picture; there is little room."""
 
 
 @dataclass
 class Pin:
-    """A hook on a box, or retain_grad; ``hook`` is the hook's number in the trace."""
+    """A hook on a box, or ``retain_grad``."""
 
     id: str
     label: str
-    full: str
+    hook_name: str
+    """The hook's whole name; ``label`` may be cut."""
     hook: int | None
-    final: str = ""
-    """The longest text it ever shows, for which the layout keeps room."""
+    """The hook's number in the trace; None for ``retain_grad``."""
+    longest_text: str = ""
+    """The longest text that any step writes on it; the layout reserves room for that."""
 
 
 @dataclass
 class Box:
-    """An autograd node, under the names of the tensors whose gradient arrives there."""
+    """The box of an autograd node, with the names of the tensors whose gradients arrive there."""
 
     id: str
     node: int
@@ -36,81 +39,88 @@ class Box:
     leaf: bool
     tensors: list[TensorRow]
     names: list[tuple[str, str]]
-    """(name, value) of each named tensor."""
+    """(name, value) of each named tensor, as texts."""
     pins: list[Pin] = field(default_factory=list)
-    final: str = ""
-    """The longest text of its gradient line."""
+    longest_text: str = ""
+    """The longest text of its line with the gradient."""
 
 
 @dataclass
 class Arrow:
-    """The way of a gradient, from one of a node's inputs to the node that made that input."""
+    """An arrow along which a gradient is sent: from an input of a node to the node that made that input."""
 
     id: str
     start: str
+    """The id of the box at which the arrow starts."""
     end: str
-    final: str = ""
+    """The id of the box to which it points."""
+    longest_text: str = ""
+    """The longest text of the value on it."""
 
 
 class Mark(NamedTuple):
-    """What a step is about (ids, the box first) and the texts that it writes (id → text)."""
+    """What a step highlights and writes in a picture."""
 
-    on: list[str]
+    elements: list[str]
+    """The ids of the elements that the step is about, the box first."""
     texts: dict[str, str]
-    near: tuple[str, ...] = ()
-    """What it concerns as well: the nodes that a call makes."""
+    """Id of a text → the text that the step writes there."""
+    related: tuple[str, ...] = ()
+    """The ids of elements that are highlighted as well: the nodes that a module call creates."""
 
 
-def tiny(values: Values, room: int = VALUE_ROOM) -> str:
-    """A gradient in a few characters: its numbers if they fit, else its norm."""
+def format_values(values: Values, max_chars: int = MAX_VALUE) -> str:
+    """Format a gradient, or a tuple of them, in ``max_chars`` characters: its numbers if they fit, else its norm."""
     if values is None:
         return say("name.none")
     if isinstance(values, Value):
-        return values.text(room, shape=False, digits=DIGITS)
-    if len(values) > room:
+        return values.text(max_chars, shape=False, digits=DIGITS)
+    if len(values) > max_chars:
         return say("value.several", count=f"{len(values):,}")
-    items = (tiny(value, room // max(len(values), 1)) for value in values)
+    items = (format_values(value, max_chars // max(len(values), 1)) for value in values)
     return say("value.tuple", items=join("join.list", items))
 
 
-def change(before: Values, after: Values) -> str:
-    """What a hook was given and what it made, in a few characters."""
-    return say("value.change", before=tiny(before), after=tiny(after))
+def format_change(before: Values, after: Values) -> str:
+    """Format what a hook received and what it returned, in a few characters."""
+    return say("value.change", before=format_values(before), after=format_values(after))
 
 
-def held(data: str) -> str:
-    """What stands behind a tensor's name: the value that it holds, or its shape, which is no value.
+def format_tensor_value(data: str) -> str:
+    """Format the text behind a tensor's name: ``= value``, or its shape without an equals sign.
 
-    >>> held("4"), held("(2, 3)"), held("")
+    >>> format_tensor_value("4"), format_tensor_value("(2, 3)"), format_tensor_value("")
     ('\\xa0= 4', '\\xa0(2, 3)', '')
     """
     return data and (f"{SPACE}{data}" if data.startswith("(") else f"{SPACE}= {data}")
 
 
-def short(text: str, room: int) -> str:
-    """``text`` on one line, cut to ``room`` characters; what is cut shows as an ellipsis.
+def fit_on_line(text: str, max_chars: int) -> str:
+    """Return ``text`` on one line of at most ``max_chars`` characters; an ellipsis shows where it is cut.
 
-    >>> short("a_very_long_name", 8)
+    >>> fit_on_line("a_very_long_name", 8)
     'a_very_…'
     """
-    return truncate(" ".join(text.split()), room)
+    return truncate(" ".join(text.split()), max_chars)
 
 
-def within(name: str, around: str) -> str:
-    """A module's or parameter's name inside the module ``around``.
+def relative_name(name: str, module: str) -> str:
+    """Return the name of a module or parameter relative to ``module``, if it is inside that module.
 
-    >>> within("layers.0.linear1", "layers.0"), within("layers.10", "layers.1")
+    >>> relative_name("layers.0.linear1", "layers.0"), relative_name("layers.10", "layers.1")
     ('linear1', 'layers.10')
     """
-    return short(name.removeprefix(f"{around}.") if around else name, NAME_ROOM)
+    return fit_on_line(name.removeprefix(f"{module}.") if module else name, MAX_NAME)
 
 
-def both(old: str, new: str) -> str:
-    """Two texts beside each other, as the player shows what a switch has changed: what they begin with is said once.
+def join_variants(old: str, new: str) -> str:
+    """Join two variants of a text as the player shows what a switch changes; the words they begin with appear once.
 
-    >>> both("gradient 10", "gradient 8"), both("8 → 10", "9 → 9")
+    >>> join_variants("gradient 10", "gradient 8"), join_variants("8 → 10", "9 → 9")
     ('gradient 10 8', '8 → 10 9 → 9')
     """
-    words, others = old.split(" "), new.split(" ")
-    alike = next((i for i, pair in enumerate(zip(words, others, strict=False)) if len(set(pair)) > 1), len(words))
-    return " ".join([*words, *others[alike:]])
+    old_words, new_words = old.split(" "), new.split(" ")
+    common = next(
+        (i for i, pair in enumerate(zip(old_words, new_words, strict=False)) if len(set(pair)) > 1), len(old_words)
+    )
+    return " ".join([*old_words, *new_words[common:]])

@@ -1,4 +1,4 @@
-"""What a picture of one pass shows: boxes with pins, arrows between them, and what each step writes on them."""
+"""The scene of one pass: boxes with pins, arrows between them, and the texts that each step writes on them."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -8,22 +8,22 @@ from typing import Any
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.grouped_graph import GroupBox, Port
-from hookviz.picture.module_boxes import CallBox, call_boxes, mark_call
+from hookviz.picture.module_boxes import CallBox, make_call_boxes, mark_call
 from hookviz.picture.primitives import (
     DIGITS,
-    LABEL_ROOM,
+    MAX_LABEL,
+    MAX_VALUE,
     SPACE,
-    VALUE_ROOM,
     Arrow,
     Box,
     Mark,
     Pin,
-    both,
-    change,
-    held,
-    short,
-    tiny,
-    within,
+    fit_on_line,
+    format_change,
+    format_tensor_value,
+    format_values,
+    join_variants,
+    relative_name,
 )
 from hookviz.support.messages import join, say
 from hookviz.trace import HOOK_KINDS, Step, TensorRow, TraceData
@@ -31,19 +31,30 @@ from hookviz.trace.sentences import MAX_LISTED, format_hook_position
 from hookviz.trace.traversal import assign_nodes_to_calls, iter_enclosing_calls, list_pass_calls, list_pass_nodes
 from hookviz.trace.values import Value
 
-MOST = 300
-"""No more boxes than this are ever laid out: beyond, Graphviz takes seconds and nobody can read the picture."""
+MAX_BOXES = 300
+"""The maximum number of boxes in a picture: with more, Graphviz takes seconds and nobody can read the result."""
 
-_PREFIXES = {
+_LABEL_PREFIXES = {
     "node_pre_hook": "picture.pre",
     "node_post_hook": "picture.post",
     "post_accumulate_hook": "picture.after",
 }
-FEW = 12
-"""In a picture of more boxes an arrow that alone leads to a box does not say what the box says as well."""
+"""Kind of a hook → the key of the text before its label."""
+FEW_BOXES = 12
+"""In a picture of more boxes, an arrow shows its gradient only if other arrows lead to the same box.
 
-PINNED = ("tensor_hook", "multi_grad_hook", "retain_grad", "node_pre_hook", "post_accumulate_hook", "node_post_hook")
-"""What stands on the box of a node, in the order in which it fires."""
+If it is the only arrow there, the box shows the same gradient.
+"""
+
+NODE_PIN_KINDS = (
+    "tensor_hook",
+    "multi_grad_hook",
+    "retain_grad",
+    "node_pre_hook",
+    "post_accumulate_hook",
+    "node_post_hook",
+)
+"""The kinds of hooks that have a pin on the box of a node, in the order in which they fire."""
 
 
 @dataclass
@@ -53,292 +64,306 @@ class Scene:
     trace: TraceData
     pass_id: int
     boxes: dict[int, Box]
+    """Node → its box."""
     arrows: dict[tuple[int, int], Arrow]
+    """(node, input) → the arrow of that edge."""
     calls: dict[int, CallBox]
-    everything: int
-    """How many boxes the whole picture would have."""
+    """Module call → its box."""
+    total_boxes: int
+    """How many boxes the picture would have without ``MAX_BOXES``."""
     marks: dict[int, Mark] = field(default_factory=dict)
     """Step's index → its mark."""
-    folds: list[GroupBox] = field(default_factory=list)
+    group_boxes: list[GroupBox] = field(default_factory=list)
     """The boxes that can be entered."""
     bundles: list[Arrow] = field(default_factory=list)
-    """The arrows from and to such boxes."""
+    """The arrows from and to boxes that can be entered; each stands for several edges."""
     ports: list[Port] = field(default_factory=list)
-    """What lies outside, where ways lead there."""
-    sent: dict[str, int] = field(default_factory=dict)
-    """Id of a bundle → the step at which something goes along it for the first time."""
-    fan: Counter[str] = field(default_factory=Counter)
+    """The ends of arrows from and to boxes outside the view."""
+    bundle_steps: dict[str, int] = field(default_factory=dict)
+    """Id of a bundle → the first step at which a gradient is sent along it."""
+    arrow_counts: Counter[str] = field(default_factory=Counter)
     """Id of a box → how many arrows lead to it."""
-    arrived: dict[int, dict[int, str]] = field(default_factory=dict)
-    """Node → for each of its outputs, the gradient that arrived there last."""
-    wide: dict[str, str] = field(default_factory=dict)
-    """Id of a text that is not the same in every variant, though no step changes it → what to keep room for."""
-    _spots: dict[str, Pin | Box | Arrow | CallBox] = field(default_factory=dict)
-    """Id of a text → what it stands on."""
+    latest_gradients: dict[int, dict[int, str]] = field(default_factory=dict)
+    """Node → output → the gradient that arrived there last, as text."""
+    reserved_texts: dict[str, str] = field(default_factory=dict)
+    """Id of a text that no step changes, but that differs between variants → the text to reserve room for."""
+    _text_owners: dict[str, Pin | Box | Arrow | CallBox] = field(default_factory=dict)
+    """Id of a text → the element on which it stands."""
 
     @classmethod
-    def of(cls, trace: TraceData, pass_id: int = 0, most: int = MOST) -> "Scene":
-        """The scene of one pass of ``trace``, at most ``most`` boxes of it, those nearest to the roots."""
+    def from_trace(cls, trace: TraceData, pass_id: int = 0, max_boxes: int = MAX_BOXES) -> "Scene":
+        """Build the scene of one pass of ``trace``, with the ``max_boxes`` boxes that are nearest to the roots."""
         below_roots = list_pass_nodes(trace, pass_id)
-        made = assign_nodes_to_calls(trace, below_roots)
-        nodes, calls = _within(trace, below_roots, list_pass_calls(trace, pass_id), made, most)
-        boxes = {node: box_of(trace, pass_id, node) for node in nodes}
+        calls_of_nodes = assign_nodes_to_calls(trace, below_roots)
+        nodes, calls = _select_boxes(trace, below_roots, list_pass_calls(trace, pass_id), calls_of_nodes, max_boxes)
+        boxes = {node: make_node_box(trace, pass_id, node) for node in nodes}
         arrows = {
-            (start, slot): Arrow(ids.edge(start, slot, end), ids.node(start), ids.node(end))
+            (start, slot): Arrow(ids.edge_id(start, slot, end), ids.node_id(start), ids.node_id(end))
             for start, slot, end in trace.lookup.out_edges(boxes)
             if end in boxes
         }
-        drawn = {node: made[node] for node in nodes if node in made}
-        around = {outer for call in made.values() for outer in iter_enclosing_calls(trace, call)}
-        everything = len(below_roots) + len(around.union(list_pass_calls(trace, pass_id)))
-        scene = cls(trace, pass_id, boxes, arrows, call_boxes(trace, pass_id, calls, drawn), everything)
+        drawn_calls = {node: calls_of_nodes[node] for node in nodes if node in calls_of_nodes}
+        enclosing = {outer for call in calls_of_nodes.values() for outer in iter_enclosing_calls(trace, call)}
+        total = len(below_roots) + len(enclosing.union(list_pass_calls(trace, pass_id)))
+        scene = cls(trace, pass_id, boxes, arrows, make_call_boxes(trace, pass_id, calls, drawn_calls), total)
         steps = trace.lookup.steps(pass_id)
-        return scene.written(steps, max(steps, default=0))
+        return scene.write_steps(steps, max(steps, default=0))
 
-    def written(self, steps: Iterable[int], last: int) -> "Scene":
-        """With the marks of ``steps``; what has not fired by step ``last`` did not fire."""
-        self.fan.update(arrow.end for arrow in self.arrows.values())
-        texts = (ids.value, ids.gradient, ids.returned, ids.given)
-        self._spots = {text(thing.id): thing for thing in self._things() for text in texts}
+    def write_steps(self, steps: Iterable[int], last_step: int) -> "Scene":
+        """Add the marks of ``steps``, and return the scene. Hooks that have not fired by ``last_step`` say so there."""
+        self.arrow_counts.update(arrow.end for arrow in self.arrows.values())
+        text_ids = (ids.value_id, ids.gradient_id, ids.output_id, ids.input_id)
+        self._text_owners = {make_id(owner.id): owner for owner in self._list_text_owners() for make_id in text_ids}
         for index in steps:
-            self._write(index, self._mark(self.trace.steps[index]))
-        self._silence(last)
+            self._add_mark(index, self._mark_step(self.trace.steps[index]))
+        self._write_silent_hooks(last_step)
         return self
 
-    def _mark(self, step: Step) -> Mark:
+    def _mark_step(self, step: Step) -> Mark:
         call, node = self.calls.get(step.row.call), self.boxes.get(step.node)
         if call is not None:
             return mark_call(call, step, self.boxes, self.arrows)
-        return Mark([], {}) if node is None else _mark(self, node, step)
+        return Mark([], {}) if node is None else _mark_node(self, node, step)
 
     @cached_property
-    def shape(self) -> tuple[Any, ...]:
-        """Which boxes, pins and arrows of which pass there are: two scenes of one shape have the same ids."""
+    def layout_key(self) -> tuple[Any, ...]:
+        """The boxes, pins and arrows of the scene: two scenes with equal keys have the same ids."""
         boxes = sorted((box.id, box.op, *(pin.id for pin in box.pins)) for box in self.boxes.values())
         calls = sorted((box.id, *(pin.id for pin in box.pins), *box.nodes) for box in self.calls.values())
         return self.pass_id, tuple(boxes), tuple(calls), tuple(sorted(arrow.id for arrow in self.arrows.values()))
 
     @cached_property
-    def look(self) -> tuple[Any, ...]:
-        """Shape and names: two scenes that look alike can be shown in one picture."""
+    def appearance(self) -> tuple[Any, ...]:
+        """The layout key and all names: two scenes of equal appearance can share one picture."""
         return (
-            *self.shape,
+            *self.layout_key,
             tuple((node, *(name for name, _ in box.names)) for node, box in sorted(self.boxes.items())),
         )
 
-    def make_room(self, scenes: "Sequence[Scene]") -> None:
-        """Keep room for the texts of ``scenes``, other variants of this pass, and for two beside each other."""
-        written = [scene.texts() for scene in scenes]
-        for spot in {spot for there in written for spot in there}:
-            texts = [there.get(spot, {}) for there in written]
-            longest = sorted(sorted({text for there in texts for text in there.values()}), key=len)[-2:]
-            differ = any(there != texts[0] for there in texts)
-            wide = both(longest[-1], longest[0]) if differ else longest[-1]
-            if spot in self._spots:
-                self._keep(spot, self._spots[spot], wide)
+    def reserve_room(self, scenes: "Sequence[Scene]") -> None:
+        """Reserve room for the texts of ``scenes``, the variants of this pass, and for two of them side by side."""
+        texts_by_scene = [scene.collect_texts() for scene in scenes]
+        for text_id in {text_id for scene_texts in texts_by_scene for text_id in scene_texts}:
+            texts = [scene_texts.get(text_id, {}) for scene_texts in texts_by_scene]
+            longest = sorted(sorted({text for scene_texts in texts for text in scene_texts.values()}), key=len)[-2:]
+            differ = any(scene_texts != texts[0] for scene_texts in texts)
+            reserved = join_variants(longest[-1], longest[0]) if differ else longest[-1]
+            if text_id in self._text_owners:
+                self._reserve_text(text_id, self._text_owners[text_id], reserved)
             else:
-                self.wide[spot] = wide
+                self.reserved_texts[text_id] = reserved
 
-    def holds(self) -> dict[str, str]:
-        """What the named tensors hold: id of a text behind a name, or of one among a tensor's facts → the text."""
-        behind = {ids.held(box.id, k): shown for box in self.boxes.values() for k, (_, shown) in enumerate(box.names)}
+    def list_tensor_values(self) -> dict[str, str]:
+        """List the values of the named tensors: id of the text behind a name, or of a tensor's fact → the value."""
+        after_names = {
+            ids.tensor_value_id(box.id, index): value
+            for box in self.boxes.values()
+            for index, (_, value) in enumerate(box.names)
+        }
         rows = [(box.id, row) for box in self.boxes.values() for row in box.tensors if row.name]
-        return behind | {ids.data(box, row.output): tiny(self.trace.value(row.data)) + SPACE for box, row in rows}
+        return after_names | {
+            ids.data_id(box, row.output): format_values(self.trace.value(row.data)) + SPACE for box, row in rows
+        }
 
-    def tell(self, texts: Mapping[str, str]) -> None:
-        """Let the first step write these texts."""
+    def write_on_first_step(self, texts: Mapping[str, str]) -> None:
+        """Let the first step write ``texts`` as well; its own texts win."""
         if self.marks:
             first = min(self.marks)
             self.marks[first] = self.marks[first]._replace(texts={**texts, **self.marks[first].texts})
 
-    def texts(self) -> dict[str, dict[int, str]]:
-        """Id of a text → step's index → what it writes there."""
-        found: dict[str, dict[int, str]] = {}
+    def collect_texts(self) -> dict[str, dict[int, str]]:
+        """Collect the texts of all steps: id of a text → step's index → text."""
+        texts: dict[str, dict[int, str]] = {}
         for index, mark in self.marks.items():
-            for spot, text in mark.texts.items():
-                found.setdefault(spot, {})[index] = text
-        return found
+            for text_id, text in mark.texts.items():
+                texts.setdefault(text_id, {})[index] = text
+        return texts
 
     @property
-    def shown(self) -> int:
+    def box_count(self) -> int:
         """How many boxes are drawn."""
-        return len(self.boxes) + len(self.calls) + len(self.folds)
+        return len(self.boxes) + len(self.calls) + len(self.group_boxes)
 
     @property
-    def loose(self) -> list[str]:
-        """The ids of the boxes that stand in no call."""
-        held = {spot for box in self.calls.values() for spot in box.boxes}
-        every = [*(box.id for box in self.boxes.values()), *(fold.id for fold in self.folds)]
-        return [spot for spot in every if spot not in held]
+    def boxes_outside_calls(self) -> list[str]:
+        """The ids of the boxes that are not inside a module call."""
+        in_calls = {box_id for box in self.calls.values() for box_id in box.box_ids}
+        all_ids = [*(box.id for box in self.boxes.values()), *(group.id for group in self.group_boxes)]
+        return [box_id for box_id in all_ids if box_id not in in_calls]
 
     @property
-    def ways(self) -> list[Arrow]:
-        """Every arrow."""
+    def all_arrows(self) -> list[Arrow]:
+        """The arrows of single edges and the bundles."""
         return [*self.arrows.values(), *self.bundles]
 
-    def pins(self) -> Iterator[Pin]:
-        """Every pin in the picture."""
+    def list_pins(self) -> Iterator[Pin]:
+        """Yield every pin in the picture."""
         holders: list[Box | CallBox] = [*self.boxes.values(), *self.calls.values()]
         for holder in holders:
             yield from holder.pins
 
-    def _things(self) -> Iterator[Pin | Box | Arrow | CallBox]:
+    def _list_text_owners(self) -> Iterator[Pin | Box | Arrow | CallBox]:
         yield from self.arrows.values()
         yield from self.boxes.values()
         yield from self.calls.values()
-        yield from self.pins()
+        yield from self.list_pins()
 
-    def replace_silence(self, hooks: Collection[int], text: str) -> None:
-        """Write ``text`` on the pins of ``hooks`` instead of that they did not fire."""
+    def replace_silent_texts(self, hooks: Collection[int], text: str) -> None:
+        """Replace "did not fire" on the pins of ``hooks`` by ``text``."""
         silent = say("picture.silent")
-        spots = {ids.value(pin.id) for pin in self.pins() if pin.hook in hooks}
+        text_ids = {ids.value_id(pin.id) for pin in self.list_pins() if pin.hook in hooks}
         for index, mark in self.marks.items():
-            changed = {spot for spot, old in mark.texts.items() if old == silent and spot in spots}
+            changed = {text_id for text_id, written in mark.texts.items() if written == silent and text_id in text_ids}
             self.marks[index] = mark._replace(texts=mark.texts | dict.fromkeys(changed, text))
-            for spot in changed:
-                self._spots[spot].final = text
+            for text_id in changed:
+                self._text_owners[text_id].longest_text = text
 
-    def _write(self, index: int, mark: Mark) -> None:
-        """Note what a step marks, and keep room for its texts, so that no step moves anything."""
+    def _add_mark(self, index: int, mark: Mark) -> None:
+        """Add the mark of a step, and reserve room for its texts, so that no step moves anything."""
         self.marks[index] = mark
-        for spot, text in mark.texts.items():
-            thing = self._spots.get(spot)
-            if thing is not None:
-                self._keep(spot, thing, text)
+        for text_id, text in mark.texts.items():
+            owner = self._text_owners.get(text_id)
+            if owner is not None:
+                self._reserve_text(text_id, owner, text)
 
-    def _keep(self, spot: str, thing: Pin | Box | Arrow | CallBox, text: str) -> None:
-        """Keep room for a text."""
-        longest = "input" if spot == ids.given(thing.id) else "final"
-        if len(text) > len(getattr(thing, longest)):
-            setattr(thing, longest, text)
+    def _reserve_text(self, text_id: str, owner: Pin | Box | Arrow | CallBox, text: str) -> None:
+        """Reserve room for a text on the element ``owner``."""
+        field_name = "longest_input" if text_id == ids.input_id(owner.id) else "longest_text"
+        if len(text) > len(getattr(owner, field_name)):
+            setattr(owner, field_name, text)
 
-    def _silence(self, last: int) -> None:
-        """At the end of a pass, a hook that did not fire says so."""
+    def _write_silent_hooks(self, last_step: int) -> None:
+        """Let the last step write on the pins of hooks that have not fired that they did not fire."""
         if not self.marks:
             return
-        end = self.marks.get(last, Mark([], {}))
-        written = {spot for mark in self.marks.values() for spot in mark.texts}
-        silent = [ids.value(pin.id) for pin in self.pins() if ids.value(pin.id) not in written]
-        texts = {**end.texts, **dict.fromkeys(silent, say("picture.silent"))}
-        self._write(last, end._replace(texts=texts))
+        last_mark = self.marks.get(last_step, Mark([], {}))
+        written = {text_id for mark in self.marks.values() for text_id in mark.texts}
+        silent = [ids.value_id(pin.id) for pin in self.list_pins() if ids.value_id(pin.id) not in written]
+        texts = {**last_mark.texts, **dict.fromkeys(silent, say("picture.silent"))}
+        self._add_mark(last_step, last_mark._replace(texts=texts))
 
 
-def _within(
-    trace: TraceData, below: list[int], others: list[int], made: dict[int, int], most: int
+def _select_boxes(
+    trace: TraceData, candidates: list[int], other_calls: list[int], calls_of_nodes: dict[int, int], max_boxes: int
 ) -> tuple[list[int], list[int]]:
-    """The nodes and the calls for which there is room: nodes with the calls around them, then other calls."""
+    """Select at most ``max_boxes`` nodes and calls: first nodes with the calls around them, then other calls."""
     nodes: list[int] = []
     calls: dict[int, None] = {}
-    for node in below:
-        around = dict.fromkeys(iter_enclosing_calls(trace, made.get(node, -1)))
-        if len(nodes) + 1 + len(calls | around) > most:
+    for node in candidates:
+        enclosing = dict.fromkeys(iter_enclosing_calls(trace, calls_of_nodes.get(node, -1)))
+        if len(nodes) + 1 + len(calls | enclosing) > max_boxes:
             break
         nodes.append(node)
-        calls |= around
-    for call in others:
-        around = dict.fromkeys(iter_enclosing_calls(trace, call))
-        if len(nodes) + len(calls | around) > most:
+        calls |= enclosing
+    for call in other_calls:
+        enclosing = dict.fromkeys(iter_enclosing_calls(trace, call))
+        if len(nodes) + len(calls | enclosing) > max_boxes:
             break
-        calls |= around
+        calls |= enclosing
     return nodes, list(calls)
 
 
-def box_of(trace: TraceData, pass_id: int, node: int, around: str = "") -> Box:
-    """The box of a node; inside the module ``around`` its tensors go by their names there."""
+def make_node_box(trace: TraceData, pass_id: int, node: int, module: str = "") -> Box:
+    """Make the box of a node; names of tensors inside ``module`` are relative to it."""
     tensors = trace.lookup.tensors(pass_id, node)
-    names = [(within(row.name, around), held(_data(trace, row))) for row in tensors if row.name]
+    names = [
+        (relative_name(row.name, module), format_tensor_value(_format_data(trace, row))) for row in tensors if row.name
+    ]
     leaf = trace.ops[node] == "AccumulateGrad"
-    op = trace.ops[node] if names or leaf else trace.name(node)  # with a number, where there are several
-    return Box(ids.node(node), node, op, leaf, tensors, names, list(_pins(trace, pass_id, node, tensors)))
+    op = trace.ops[node] if names or leaf else trace.name(node)  # the name has a number if several nodes have this op
+    return Box(ids.node_id(node), node, op, leaf, tensors, names, list(_make_node_pins(trace, pass_id, node, tensors)))
 
 
-def _data(trace: TraceData, row: TensorRow) -> str:
-    """A tensor's numbers where they fit, else its shape."""
+def _format_data(trace: TraceData, row: TensorRow) -> str:
+    """Format a tensor's numbers if they fit, else its shape."""
     value = trace.value(row.data)
     if not isinstance(value, Value):
         return ""
     line = value.line(DIGITS)
-    return str(value.shape) if value.note is None and (line is None or len(line) > VALUE_ROOM) else tiny(value)
+    return str(value.shape) if value.note is None and (line is None or len(line) > MAX_VALUE) else format_values(value)
 
 
-def _pins(trace: TraceData, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
-    """Pins in the order in which they fire."""
-    mine, box = trace.lookup.hooks(pass_id).by_node.get(node, ()), ids.node(node)
-    for kind in PINNED:
+def _make_node_pins(trace: TraceData, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
+    """Make the pins of a node's box, in the order in which the hooks fire."""
+    hooks, box_id = trace.lookup.hooks(pass_id).by_node.get(node, ()), ids.node_id(node)
+    for kind in NODE_PIN_KINDS:
         if kind == "retain_grad":
             for row in tensors:
                 if row.retains_grad:
                     label = say("picture.retain")
-                    yield Pin(ids.retained(box, row.output), label, label, None)
-        for index in mine:
+                    yield Pin(ids.retain_pin_id(box_id, row.output), label, label, None)
+        for index in hooks:
             if trace.hook_rows[index].kind == kind:
                 hook = trace.hook(index, trace.place(index, pass_id))
-                prefix = _PREFIXES.get(kind)
-                named = short(f"{say(prefix)} {hook.label}" if prefix else hook.label, LABEL_ROOM)
-                yield Pin(ids.pin(box, index), f"{format_hook_position(hook.place)} {named}", hook.name, index)
+                prefix = _LABEL_PREFIXES.get(kind)
+                text = fit_on_line(f"{say(prefix)} {hook.label}" if prefix else hook.label, MAX_LABEL)
+                yield Pin(ids.pin_id(box_id, index), f"{format_hook_position(hook.place)} {text}", hook.name, index)
 
 
-def _mark(scene: Scene, box: Box, step: Step) -> Mark:
-    on, texts = [box.id], {}
-    gradient = ids.gradient(box.id)
+def _mark_node(scene: Scene, box: Box, step: Step) -> Mark:
+    """Make the mark of a step about a node."""
+    elements, texts = [box.id], {}
+    gradient = ids.gradient_id(box.id)
     if step.kind in HOOK_KINDS:
-        pin = ids.pin(box.id, step.row.hook)
-        on.append(pin)
-        texts[ids.value(pin)] = change(step.before, step.after)
+        pin = ids.pin_id(box.id, step.row.hook)
+        elements.append(pin)
+        texts[ids.value_id(pin)] = format_change(step.before, step.after)
         if step.kind == "tensor_hook":
-            texts[gradient] = say("picture.gradient", value=_arrived(scene, step))
+            texts[gradient] = say("picture.gradient", value=_format_gradient(scene, step))
         elif step.kind == "node_pre_hook":
-            texts[gradient] = say("picture.gradient", value=tiny(step.after))
+            texts[gradient] = say("picture.gradient", value=format_values(step.after))
         elif step.kind == "post_accumulate_hook" and step.row.subject == "gradient":
-            texts[gradient] = say("picture.grad", value=tiny(step.after))
+            texts[gradient] = say("picture.grad", value=format_values(step.after))
     elif step.kind == "retain_grad":
-        on.append(ids.retained(box.id, step.output))
-        texts[ids.value(ids.retained(box.id, step.output))] = say("picture.grad", value=tiny(step.after))
+        elements.append(ids.retain_pin_id(box.id, step.output))
+        texts[ids.value_id(ids.retain_pin_id(box.id, step.output))] = say(
+            "picture.grad", value=format_values(step.after)
+        )
     elif step.kind in ("accumulate", "synchronise"):
-        texts[gradient] = say("picture.grad", value=tiny(step.after))
+        texts[gradient] = say("picture.grad", value=format_values(step.after))
     elif step.kind == "compute":
-        _carry(scene, step, on, texts)
+        _mark_sent_gradients(scene, step, elements, texts)
     elif step.kind == "exception" and step.row.hook is not None:
-        on.append(ids.pin(box.id, step.row.hook))
-        texts[ids.value(ids.pin(box.id, step.row.hook))] = say("picture.raised")
+        elements.append(ids.pin_id(box.id, step.row.hook))
+        texts[ids.value_id(ids.pin_id(box.id, step.row.hook))] = say("picture.raised")
     elif step.kind in ("seed", "arrive", "aliased", "unknown_hook", "returned"):
-        texts[gradient] = say("picture.gradient", value=_arrived(scene, step))
+        texts[gradient] = say("picture.gradient", value=_format_gradient(scene, step))
         if step.kind in ("aliased", "unknown_hook"):
-            _correct(scene, step, on, texts)
-    return Mark(on, texts)
+            _mark_changed_arrow(scene, step, elements, texts)
+    return Mark(elements, texts)
 
 
-def _arrived(scene: Scene, step: Step) -> str:
-    """The gradient of a box, or of all its outputs so far where it has several; of many, that of this one."""
-    outputs, value = scene.trace.outputs(step.node), tiny(step.after)
+def _format_gradient(scene: Scene, step: Step) -> str:
+    """Format the gradient of a node: of all its outputs so far, or, if they are many, of the step's output only."""
+    outputs, value = scene.trace.outputs(step.node), format_values(step.after)
     if len(outputs) < 2:
         return value
-    if len(outputs) > MAX_LISTED:  # a text of all at each of them would take gigabytes for some ten thousand
+    if len(outputs) > MAX_LISTED:  # with ten thousand outputs, a text of all at each arrival would take gigabytes
         return say("picture.gradient.of", value=value, output=f"{step.output:,}", count=f"{len(outputs):,}")
-    arrived = scene.arrived.setdefault(step.node, dict.fromkeys(outputs, "–"))
-    arrived[step.output] = value
-    return say("value.tuple", items=join("join.list", arrived.values()))
+    latest = scene.latest_gradients.setdefault(step.node, dict.fromkeys(outputs, "–"))
+    latest[step.output] = value
+    return say("value.tuple", items=join("join.list", latest.values()))
 
 
-def _correct(scene: Scene, step: Step, on: list[str], texts: dict[str, str]) -> None:
-    """A gradient changed on its way: its arrow carries another value now, and the hook that did it is marked, too."""
+def _mark_changed_arrow(scene: Scene, step: Step, elements: list[str], texts: dict[str, str]) -> None:
+    """Write a gradient that changed between two nodes on its arrow, and highlight the hook that changed it."""
     end = (step.node, step.output)
     for (start, slot), arrow in scene.arrows.items():
         if scene.trace.edges[start, slot] == end:
-            on.append(arrow.id)
-            texts[ids.value(arrow.id)] = change(step.before, step.after)
+            elements.append(arrow.id)
+            texts[ids.value_id(arrow.id)] = format_change(step.before, step.after)
     cause = None if step.row.cause is None else scene.trace.rows[step.row.cause]
     if cause is not None and cause.node in scene.boxes:
-        on.append(ids.pin(ids.node(cause.node), cause.hook))
+        elements.append(ids.pin_id(ids.node_id(cause.node), cause.hook))
 
 
-def _carry(scene: Scene, step: Step, on: list[str], texts: dict[str, str]) -> None:
-    """A node computes: its arrows carry what it sends."""
-    after = step.after if isinstance(step.after, tuple) else (step.after,)
-    for slot, value in enumerate(after):
+def _mark_sent_gradients(scene: Scene, step: Step, elements: list[str], texts: dict[str, str]) -> None:
+    """Write the gradients that a node sends on its arrows."""
+    sent = step.after if isinstance(step.after, tuple) else (step.after,)
+    for slot, value in enumerate(sent):
         arrow = scene.arrows.get((step.node, slot))
         if arrow is None or value is None:
             continue
-        on.append(arrow.id)
-        if scene.shown <= FEW or scene.fan[arrow.end] > 1:
-            texts[ids.value(arrow.id)] = tiny(value)
+        elements.append(arrow.id)
+        if scene.box_count <= FEW_BOXES or scene.arrow_counts[arrow.end] > 1:
+            texts[ids.value_id(arrow.id)] = format_values(value)

@@ -1,54 +1,60 @@
-"""Pictures that differ in ids and texts alone share what is equal in them: a page of a large trace has hundreds."""
+"""Templates of SVG pictures: pictures that differ only in ids and texts share the rest.
+
+A page of a large trace has hundreds of pictures, and many of them are alike.
+"""
 
 import re
 from typing import NamedTuple
 
-_OWN = re.compile(r'(?<=\sid=")[^"]*|(?<=>)[^<>]+(?=</text>)')
-"""An id or a text in a picture: each has its own, though boxes and arrows stand in the same places."""
+_ID_OR_TEXT = re.compile(r'(?<=\sid=")[^"]*|(?<=>)[^<>]+(?=</text>)')
+"""Matches an id or a text: what may differ between two pictures whose boxes and arrows stand in the same places."""
 
 
 class Template(NamedTuple):
-    """What several pictures have in common."""
+    """The SVG that several pictures have in common."""
 
     name: str
-    """The first of them."""
+    """The name of the first of these pictures."""
     pieces: list[str | int]
-    """The parts of the SVG that all share, and between them the place of what fills a hole."""
+    """The shared pieces of SVG; between them, the index in ``FilledTemplate.fill`` of what stands there."""
 
 
-class Shared(NamedTuple):
-    """A picture that is given by its template, and by what fills the holes in it."""
+class FilledTemplate(NamedTuple):
+    """A picture as a template and the ids and texts that fill it."""
 
     template: Template
     fill: list[str]
 
     @property
     def svg(self) -> str:
-        """The picture."""
+        """The whole SVG of the picture."""
         return "".join(self.fill[piece] if isinstance(piece, int) else piece for piece in self.template.pieces)
 
 
 class Templates:
-    """The templates of the pictures that were seen."""
+    """The templates of all pictures so far."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, ...], Template] = {}
+        self._by_pieces: dict[tuple[str, ...], Template] = {}
 
-    def shared(self, svg: str, name: str) -> Shared:
-        """The picture called ``name`` in its template, which is new where no picture before had the same shape.
+    def fill_template(self, svg: str, name: str) -> FilledTemplate:
+        """Split the picture ``name`` into its template and its own ids and texts.
+
+        The template is a new one if no earlier picture has the same pieces.
 
         >>> templates = Templates()
-        >>> one, other = (templates.shared(f'<g id="{at}"><text>{at}</text></g>', at) for at in ("n1", "n2"))
-        >>> one.template == other.template, other.template.name, other.fill
+        >>> pictures = [(f'<g id="{id}"><text>{id}</text></g>', id) for id in ("n1", "n2")]
+        >>> first, second = (templates.fill_template(svg, id) for svg, id in pictures)
+        >>> first.template == second.template, second.template.name, second.fill
         (True, 'n1', ['n2', 'n2'])
         """
-        between = tuple(_OWN.split(svg))
-        if between not in self._known:
-            pieces: list[str | int] = [between[0]]
-            for place, text in enumerate(between[1:]):
-                pieces += [place, text]
-            self._known[between] = Template(name, pieces)
-        return Shared(self._known[between], _OWN.findall(svg))
+        pieces_between = tuple(_ID_OR_TEXT.split(svg))
+        if pieces_between not in self._by_pieces:
+            pieces: list[str | int] = [pieces_between[0]]
+            for index, text in enumerate(pieces_between[1:]):
+                pieces += [index, text]
+            self._by_pieces[pieces_between] = Template(name, pieces)
+        return FilledTemplate(self._by_pieces[pieces_between], _ID_OR_TEXT.findall(svg))
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._by_pieces)

@@ -1,121 +1,146 @@
-"""The layer of Python tensors: each stands on top of its node, and every hook stands where it is kept."""
+"""The layer of Python tensors: each tensor stands above its node, and each hook on the object that stores it."""
 
 from collections.abc import Callable, Mapping
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.html_labels import QUIET, SMALL, Style, cell, pin, room_for, row, small, words
-from hookviz.picture.primitives import LABEL_ROOM, NAME_ROOM, SPACE, Box, Pin, short, tiny
+from hookviz.picture.html_labels import (
+    GREY,
+    SMALL_FONT_SIZE,
+    Style,
+    format_small,
+    format_text,
+    make_cell,
+    make_pin_cell,
+    make_row,
+    text_width,
+)
+from hookviz.picture.primitives import MAX_LABEL, MAX_NAME, SPACE, Box, Pin, fit_on_line, format_values
 from hookviz.picture.scene import Scene
 from hookviz.support.messages import say
 from hookviz.support.messages.text import Text
 from hookviz.trace import TensorRow
 
-ON_TENSOR = ("tensor_hook", "post_accumulate_hook")
-"""Kinds that a leaf keeps on the tensor; those of an intermediate tensor are handed to its node."""
+KEPT_ON_LEAF = ("tensor_hook", "post_accumulate_hook")
+"""The kinds of hooks that a leaf tensor stores itself; an intermediate tensor hands its hooks to its node."""
 
 
-def with_tensors(scene: Scene, box: Box, look: Style, frame: Callable[[Box, Style, str], str]) -> str:
-    """The tensors of a node one below the other, and the node under them; the gradient meets them in this order."""
-    shown = [tensor for tensor in box.tensors if tensor.name]
-    own = {tensor.output: [p for p in box.pins if box.leaf and _on_tensor(scene, p, tensor)] for tensor in shown}
-    elsewhere = {p.id for pins in own.values() for p in pins}
-    tables = [_tensor(scene, box, tensor, own[tensor.output], look) for tensor in shown]
-    node = frame(box, look, _node(scene, box, [p for p in box.pins if p.id not in elsewhere], look))
+def make_tensors_label(scene: Scene, box: Box, style: Style, frame: Callable[[Box, Style, str], str]) -> str:
+    """Make the label of a box: the named tensors of a node, and below them the node in ``frame``.
+
+    The gradient reaches them in this order.
+    """
+    tensors = [tensor for tensor in box.tensors if tensor.name]
+    pins_by_output = {
+        tensor.output: [pin for pin in box.pins if box.leaf and _is_on_tensor(scene, pin, tensor)] for tensor in tensors
+    }
+    on_tensors = {pin.id for pins in pins_by_output.values() for pin in pins}
+    tables = [_make_tensor_table(scene, box, tensor, pins_by_output[tensor.output], style) for tensor in tensors]
+    node = frame(box, style, _make_node_rows(scene, box, [pin for pin in box.pins if pin.id not in on_tensors], style))
     plain = 'BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="0"'
     return f"<TABLE {plain}>{''.join(f'<TR><TD>{table}</TD></TR>' for table in [*tables, node])}</TABLE>"
 
 
-def _on_tensor(scene: Scene, shown: Pin, tensor: TensorRow) -> bool:
-    hook = None if shown.hook is None else scene.trace.hook_rows[shown.hook]
-    return hook is not None and hook.kind in ON_TENSOR and hook.output == tensor.output
+def _is_on_tensor(scene: Scene, pin: Pin, tensor: TensorRow) -> bool:
+    hook = None if pin.hook is None else scene.trace.hook_rows[pin.hook]
+    return hook is not None and hook.kind in KEPT_ON_LEAF and hook.output == tensor.output
 
 
-def _node(scene: Scene, box: Box, pins: list[Pin], look: Style) -> str:
-    """The node's op, its list of pre-hooks, and the hooks that it calls."""
-    rows = [row(cell(ids.op(box.id), small(say("picture.node", op=box.op)), colspan=2))]
-    rows.append(row(pre_hooks(scene, box)))
-    return "".join([*rows, *(row(pin(shown, look)) for shown in pins)])
+def _make_node_rows(scene: Scene, box: Box, pins: list[Pin], style: Style) -> str:
+    """Make the rows of a node: its op, its list of pre-hooks, and the pins of the hooks that it calls."""
+    rows = [make_row(make_cell(ids.op_id(box.id), format_small(say("picture.node", op=box.op)), colspan=2))]
+    rows.append(make_row(make_pre_hooks_cell(scene, box)))
+    return "".join([*rows, *(make_row(make_pin_cell(hook_pin, style)) for hook_pin in pins)])
 
 
-def pre_hooks(scene: Scene, box: Box) -> str:
-    """The node's list of pre-hooks: the dict of an intermediate tensor's hooks is one of them, a leaf's is not."""
+def make_pre_hooks_cell(scene: Scene, box: Box) -> str:
+    """Make the cell with a node's list of pre-hooks.
+
+    The dict with the hooks of an intermediate tensor is one of them; the dict of a leaf is not.
+    """
     hooks = [hook for hook in scene.trace.hook_rows if hook.node == box.node]
     owners = {
-        short(scene.trace.name(hook.node, hook.output), NAME_ROOM) for hook in hooks if hook.kind == "tensor_hook"
+        fit_on_line(scene.trace.name(hook.node, hook.output), MAX_NAME) for hook in hooks if hook.kind == "tensor_hook"
     }
     listed = [] if box.leaf else [f"{owner}._backward_hooks" for owner in sorted(owners)]
-    listed += [short(hook.name, LABEL_ROOM) for hook in hooks if hook.kind == "node_pre_hook"]
+    listed += [fit_on_line(hook.name, MAX_LABEL) for hook in hooks if hook.kind == "node_pre_hook"]
     text = say("picture.pre_hooks", hooks=", ".join(listed)) if listed else say("picture.no_pre_hooks")
-    return cell(ids.pre_hooks(box.id), small(text), colspan=2)
+    return make_cell(ids.pre_hooks_id(box.id), format_small(text), colspan=2)
 
 
-def _tensor(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], look: Style) -> str:
-    """A tensor's facts, two a row, and below them the hooks that hang on it."""
-    before = say("name.none") if tensor.grad is None else tiny(scene.trace.value(tensor.grad))
-    room = room_for(max([before, *(_written(final) or "" for _, final in _grads(box, tensor))], key=len))
+def _make_tensor_table(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], style: Style) -> str:
+    """Make the table of a tensor: its facts, two in a row, and below them the hooks that it stores."""
+    first_grad = say("name.none") if tensor.grad is None else format_values(scene.trace.value(tensor.grad))
+    width = text_width(
+        max([first_grad, *(_extract_grad(text) or "" for _, text in _list_grad_texts(box, tensor))], key=len)
+    )
     facts = [
-        _fact("data", *_data(scene, box, tensor)),
+        _make_fact_cell("data", *_describe_data(scene, box, tensor)),
         # The player begins with the first value, and writes the others by itself.
-        _fact("grad", before, room, ids.grad(box.id, tensor.output))
-        if look.final
-        else _fact("grad", _grad(box, tensor, look) or before, room),
-        _fact("grad_fn", say("name.none") if tensor.leaf else box.op),
-        _fact("is_leaf", str(tensor.leaf)),
-        _fact("requires_grad", "True"),
-        _fact("_backward_hooks", _hooks(scene, tensor)),
+        _make_fact_cell("grad", first_grad, width, ids.grad_id(box.id, tensor.output))
+        if style.for_player
+        else _make_fact_cell("grad", _find_current_grad(box, tensor, style) or first_grad, width),
+        _make_fact_cell("grad_fn", say("name.none") if tensor.leaf else box.op),
+        _make_fact_cell("is_leaf", str(tensor.leaf)),
+        _make_fact_cell("requires_grad", "True"),
+        _make_fact_cell("_backward_hooks", _count_tensor_hooks(scene, tensor)),
     ]
-    name = words(say("picture.tensor", name=short(tensor.name, NAME_ROOM)), point_size=17)
-    rows = [row(cell(ids.name(box.id), f"<B>{name}</B>", colspan=2))]
-    rows += [row(left, right) for left, right in zip(facts[::2], facts[1::2], strict=True)]
-    rows += [row(pin(shown, look)) for shown in pins]
-    return f'<TABLE BORDER="1" COLOR="{QUIET}" CELLBORDER="0" CELLSPACING="2" CELLPADDING="1">{"".join(rows)}</TABLE>'
+    name = format_text(say("picture.tensor", name=fit_on_line(tensor.name, MAX_NAME)), point_size=17)
+    rows = [make_row(make_cell(ids.name_id(box.id), f"<B>{name}</B>", colspan=2))]
+    rows += [make_row(left, right) for left, right in zip(facts[::2], facts[1::2], strict=True)]
+    rows += [make_row(make_pin_cell(hook_pin, style)) for hook_pin in pins]
+    return f'<TABLE BORDER="1" COLOR="{GREY}" CELLBORDER="0" CELLSPACING="2" CELLPADDING="1">{"".join(rows)}</TABLE>'
 
 
-def _data(scene: Scene, box: Box, tensor: TensorRow) -> tuple[str, int, str]:
-    """What a tensor holds. Where that is other in another variant, the player writes it, and needs room for both."""
-    shown, spot = tiny(scene.trace.value(tensor.data)), ids.data(box.id, tensor.output)
-    return (shown, room_for(scene.wide[spot]), spot) if spot in scene.wide else (shown, 0, "")
+def _describe_data(scene: Scene, box: Box, tensor: TensorRow) -> tuple[str, int, str]:
+    """Return a tensor's value, the width to reserve for it, and its id.
+
+    Width and id are empty unless the value differs between variants: only then the player writes it.
+    """
+    value, data_id = format_values(scene.trace.value(tensor.data)), ids.data_id(box.id, tensor.output)
+    if data_id not in scene.reserved_texts:
+        return value, 0, ""
+    return value, text_width(scene.reserved_texts[data_id]), data_id
 
 
-def _fact(name: str, value: str, room: int = 0, spot: str = "") -> str:
-    """A cell ``name value``, with room for a value that may grow."""
-    width = room_for(name) + room if room else 0
-    text = f"{small(name + SPACE)}{words(value + 3 * SPACE, point_size=SMALL)}"
-    return cell(spot, text, width=width) if spot else f'<TD ALIGN="LEFT" WIDTH="{width}">{text}</TD>'
+def _make_fact_cell(name: str, value: str, value_width: int = 0, element_id: str = "") -> str:
+    """Make a cell ``name value`` with room for a value of ``value_width`` points."""
+    width = text_width(name) + value_width if value_width else 0
+    text = f"{format_small(name + SPACE)}{format_text(value + 3 * SPACE, point_size=SMALL_FONT_SIZE)}"
+    return make_cell(element_id, text, width=width) if element_id else f'<TD ALIGN="LEFT" WIDTH="{width}">{text}</TD>'
 
 
-def _hooks(scene: Scene, tensor: TensorRow) -> str:
-    found = [hook for hook in scene.trace.hook_rows if hook[:3] == ("tensor_hook", tensor.node, tensor.output)]
-    if not found:
+def _count_tensor_hooks(scene: Scene, tensor: TensorRow) -> str:
+    hooks = [hook for hook in scene.trace.hook_rows if hook[:3] == ("tensor_hook", tensor.node, tensor.output)]
+    if not hooks:
         return say("name.none")
-    return say("picture.hook" if len(found) == 1 else "picture.hooks", count=len(found))
+    return say("picture.hook" if len(hooks) == 1 else "picture.hooks", count=len(hooks))
 
 
-def _grad(box: Box, tensor: TensorRow, look: Style) -> str | None:
-    """The tensor's ``.grad`` as it was written last, if it was by this step."""
-    shown = (_written(look.texts.get(spot, "")) for spot, _ in _grads(box, tensor))
-    return next((text for text in shown if text), None)
+def _find_current_grad(box: Box, tensor: TensorRow, style: Style) -> str | None:
+    """Return the tensor's ``.grad`` at the step of ``style``, or None if no step has written it by then."""
+    values = (_extract_grad(style.texts.get(text_id, "")) for text_id, _ in _list_grad_texts(box, tensor))
+    return next((text for text in values if text), None)
 
 
-def _grads(box: Box, tensor: TensorRow) -> list[tuple[str, str]]:
-    """The spots that tell of a tensor's ``.grad``, each with the longest text that it shows."""
-    mine = ids.retained(box.id, tensor.output)
-    retained = [(ids.value(mine), pin.final) for pin in box.pins if pin.id == mine]
-    return [*retained, (ids.gradient(box.id), box.final)] if box.leaf else retained
+def _list_grad_texts(box: Box, tensor: TensorRow) -> list[tuple[str, str]]:
+    """List the texts that show a tensor's ``.grad`` as (id, longest text)."""
+    pin_id = ids.retain_pin_id(box.id, tensor.output)
+    retained = [(ids.value_id(pin_id), pin.longest_text) for pin in box.pins if pin.id == pin_id]
+    return [*retained, (ids.gradient_id(box.id), box.longest_text)] if box.leaf else retained
 
 
-def grads(texts: Mapping[str, str]) -> dict[str, str]:
-    """What the texts of a step say of ``.grad``: id of the tensor's fact → its value from now on.
+def extract_grads(texts: Mapping[str, str]) -> dict[str, str]:
+    """Extract new values of ``.grad`` from the texts of a step: id of the tensor's fact → value.
 
-    >>> grads({"n1-r0-v": say("picture.grad", value="10"), "n1-p0-v": "8 → 10"})
+    >>> extract_grads({"n1-r0-v": say("picture.grad", value="10"), "n1-p0-v": "8 → 10"})
     {'n1-f0': '10'}
     """
-    found = ((ids.grad_of(spot), _written(text)) for spot, text in texts.items())
-    return {spot: value for spot, value in found if value is not None}
+    values = ((ids.grad_id_for(text_id), _extract_grad(text)) for text_id, text in texts.items())
+    return {grad_id: value for grad_id, value in values if value is not None}
 
 
-def _written(text: str) -> str | None:
-    """The value that a text gives to ``.grad``; None where it speaks of something else."""
+def _extract_grad(text: str) -> str | None:
+    """Return the value of ``.grad`` in a text, or None if the text is about something else."""
     if isinstance(text, Text) and text.key == "picture.grad" and isinstance(text.arguments, Mapping):
         return text.arguments["value"]
     return None

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 
-from hookviz.picture.inline_svg import shown, text
+from hookviz.picture.inline_svg import escape_text, prepare_for_notebook
 from hookviz.player.bundles import bundle
 from hookviz.player.compression import pack
 from hookviz.player.payload import Content, page_state
@@ -29,7 +29,7 @@ def render_page(content: Content, title: str | None = None) -> str:
     >>> "<h1>x &lt; 4</h1>" in render_page(TraceContent(trace).whole(), "x < 4")
     True
     """
-    heading = text(say("page.title") if title is None else title)
+    heading = escape_text(say("page.title") if title is None else title)
     css, js = "".join(map(bundle, ("player.css", "static_picture.css", "page.css"))), bundle("page.js")
     policy = (
         f"default-src 'none'; script-src '{_hash(js)}'; style-src '{_hash(css)}'; base-uri 'none'; form-action 'none'"
@@ -79,13 +79,13 @@ def mimebundle(trace: TraceData) -> dict[str, str]:
     made = TraceContent(trace)
     content = made.brief()
     last = content["svgs"][-1] if made.is_large else _last(trace)
-    return {"text/html": render_output(content), "image/svg+xml": shown(last), "text/plain": repr(trace)}
+    return {"text/html": render_output(content), "image/svg+xml": prepare_for_notebook(last), "text/plain": repr(trace)}
 
 
 def _last(trace: TraceData) -> str:
-    from hookviz.picture import figure
+    from hookviz.picture import build_trace_figure
 
-    return figure(trace, len(trace.rows) - 1).svg()
+    return build_trace_figure(trace, len(trace.rows) - 1).svg()
 
 
 def _body(content: Content, js: str, hint: str, *, packed: bool) -> str:
@@ -94,7 +94,7 @@ def _body(content: Content, js: str, hint: str, *, packed: bool) -> str:
     if len(content["runs"]) == 1 and len(opened(content)["pictures"]) == len(content["svgs"]):
         sent["svgs"] = []  # they are in the still pictures
     # The sentence is in the script's element, which goes where HTML is cleaned: there nothing tries to start.
-    failed = text(say("page.failed", why="{why}"))
+    failed = escape_text(say("page.failed", why="{why}"))
     data = f'<script type="text/plain" data-failed="{failed}" class="hv-state">{pack(page_state(sent))}</script>'
     return f"{static_picture(content, hint, packed=packed)}{data}<script>{js}</script>"
 

@@ -1,10 +1,10 @@
 """The pictures of a recording of very many passes: groups of passes, and in them the passes, as boxes to be entered."""
 
-from hookviz.picture.grouped_graph import GroupBox, box_about
+from hookviz.picture.grouped_graph import GroupBox, make_activity_box
 from hookviz.picture.grouping import Group
-from hookviz.picture.grouping.activity import spans
-from hookviz.picture.grouping.pass_groups import Overview
-from hookviz.picture.pass_grid import grid
+from hookviz.picture.grouping.activity import merge_consecutive
+from hookviz.picture.grouping.pass_groups import PassTree
+from hookviz.picture.pass_grid import draw_pass_grid
 from hookviz.player.payload import View
 from hookviz.player.scene_views import sent_texts
 from hookviz.player.wording import Wording
@@ -20,7 +20,7 @@ class PassViews:
     """What the player is given of the groups of passes."""
 
     def __init__(self, trace: TraceData) -> None:
-        self.trace, self.overview = trace, Overview(trace)
+        self.trace, self.overview = trace, PassTree(trace)
 
     @property
     def names(self) -> list[str]:
@@ -29,7 +29,7 @@ class PassViews:
 
     def picture(self, name: str) -> str:
         """One picture, as SVG."""
-        return grid(self.trace, self._boxes(self.overview.folds[name.removeprefix(PREFIX)])).svg()
+        return draw_pass_grid(self.trace, self._boxes(self.overview.boxes[name.removeprefix(PREFIX)])).svg()
 
     def view(self, name: str, svg: int | str, wording: Wording) -> View:
         """What is shown in the picture ``svg``.
@@ -37,7 +37,7 @@ class PassViews:
         Raises:
             KeyError: there is none of that name.
         """
-        group = self.overview.folds[name.removeprefix(PREFIX)]
+        group = self.overview.boxes[name.removeprefix(PREFIX)]
         boxes = self._boxes(group)
         if not boxes:
             raise KeyError(name)
@@ -48,22 +48,24 @@ class PassViews:
             "texts": sent_texts({spot: texts for box in boxes for spot, texts in box.texts.items()}, wording),
             "near": {},
             "pins": {},
-            "spans": {box.id: spans(box.steps) for box in boxes},
-            "doors": {inner.id: _door(inner) for inner in self.overview.inside(group)},
-            "own": spans(self.overview.happened(group).steps),
-            "trail": [(f"{PREFIX}{at.id}", wording(self._name(at))) for at in list(group.chain())[::-1]],
+            "spans": {box.id: merge_consecutive(box.steps) for box in boxes},
+            "doors": {inner.id: _door(inner) for inner in self.overview.children(group)},
+            "own": merge_consecutive(self.overview.activity_of(group).steps),
+            "trail": [(f"{PREFIX}{at.id}", wording(self._name(at))) for at in list(group.chain_outwards())[::-1]],
         }
 
     def trail(self, pass_id: int, wording: Wording) -> list[tuple[str, Message]]:
         """The pictures that one has entered to come to a pass, the outermost first."""
-        return [(f"{PREFIX}{group.id}", wording(self._name(group))) for group in self.overview.around(pass_id)]
+        return [
+            (f"{PREFIX}{group.id}", wording(self._name(group))) for group in self.overview.list_groups_around(pass_id)
+        ]
 
     def _boxes(self, group: Group) -> list[GroupBox]:
         """The boxes of the groups and passes in ``group``."""
         boxes = []
-        for inner in self.overview.inside(group):
-            of = self.overview.happened(inner)
-            boxes.append(box_about(inner.id, self._name(inner), _about(of.steps), of, of.steps[0]))
+        for inner in self.overview.children(group):
+            of = self.overview.activity_of(inner)
+            boxes.append(make_activity_box(inner.id, self._name(inner), _about(of.steps), of, of.steps[0]))
         return boxes
 
     def _name(self, fold: Group) -> str:

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.dot_source import dot
+from hookviz.picture.dot_source import build_figure
 from hookviz.picture.grouping import Views
-from hookviz.picture.grouping.activity import Activity, spans
-from hookviz.picture.inline_svg import finished
+from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
+from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.scene import Scene
-from hookviz.picture.tensor_layer import grads
+from hookviz.picture.tensor_layer import extract_grads
 from hookviz.player.compression import pack
 from hookviz.player.payload import Packed, Pin, SharedPicture, View
 from hookviz.player.search_index import Entry, entries
@@ -34,22 +34,22 @@ def view_of(scene: Scene, svg: int | str | SharedPicture, hooks: Mapping[int, in
         "steps": steps,
         "clicks": _clicks(scene, texts, steps),
         "texts": sent_texts(texts, wording),
-        "near": {str(index): [*mark.near] for index, mark in scene.marks.items() if mark.near},
-        "pins": {pin.id: _pin(pin.id, pin.hook, hooks) for pin in scene.pins()},
-        "spans": {box.id: spans(box.steps) for box in scene.folds},
+        "near": {str(index): [*mark.related] for index, mark in scene.marks.items() if mark.related},
+        "pins": {pin.id: _pin(pin.id, pin.hook, hooks) for pin in scene.list_pins()},
+        "spans": {box.id: merge_consecutive(box.steps) for box in scene.group_boxes},
         "doors": {},
-        "own": spans(sorted(scene.marks)),
+        "own": merge_consecutive(sorted(scene.marks)),
         "trail": [],
     }
 
 
 def written(scene: Scene) -> dict[str, dict[int, str]]:
     """What steps write in the picture, and in the layer of tensors."""
-    texts = scene.texts()
-    for box in scene.folds:
+    texts = scene.collect_texts()
+    for box in scene.group_boxes:
         texts.update(box.texts)
     for index, mark in scene.marks.items():
-        for spot, text in grads(mark.texts).items():
+        for spot, text in extract_grads(mark.texts).items():
             texts.setdefault(spot, {})[index] = text
     return texts
 
@@ -66,9 +66,9 @@ def ends(texts: Texts) -> dict[str, str]:
 
 def marked_steps(scene: Scene) -> dict[str, list[int]]:
     """Id of what is seen → the steps that are about it."""
-    found: dict[str, list[int]] = {name: [step] for name, step in scene.sent.items()}
+    found: dict[str, list[int]] = {name: [step] for name, step in scene.bundle_steps.items()}
     for index, mark in scene.marks.items():
-        for spot in dict.fromkeys(mark.on):
+        for spot in dict.fromkeys(mark.elements):
             found.setdefault(spot, []).append(index)
     return found
 
@@ -76,32 +76,32 @@ def marked_steps(scene: Scene) -> dict[str, list[int]]:
 def _clicks(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> dict[str, list[int]]:
     """A click on an arrow leads to the steps that put a value on it; one on a module's plate to those of the module."""
     clicks = {}
-    for arrow in scene.ways:
-        sending = [step for step in steps.get(arrow.id, ()) if step in texts.get(ids.value(arrow.id), {})]
+    for arrow in scene.all_arrows:
+        sending = [step for step in steps.get(arrow.id, ()) if step in texts.get(ids.value_id(arrow.id), {})]
         if sending and sending != steps[arrow.id]:
             clicks[arrow.id] = sending
     for call in scene.calls.values():
-        plates = (ids.upper_plate(call.id), ids.lower_plate(call.id))
+        plates = (ids.upper_plate_id(call.id), ids.lower_plate_id(call.id))
         clicks |= {plate: steps[call.id] for plate in plates if call.id in steps}
     return clicks
 
 
 def _pin(name: str, hook: int | None, hooks: Mapping[int, int]) -> Pin:
-    return {"hook": -1 if hook is None else hooks.get(hook, -1), "value": ids.value(name)}
+    return {"hook": -1 if hook is None else hooks.get(hook, -1), "value": ids.value_id(name)}
 
 
 def final_picture(scene: Scene) -> str:
     """The picture for the player, with all texts at their longest, as the pass leaves them."""
-    return finished(dot(scene, None, final=True).svg(), ends(written(scene)))
+    return fill_texts(build_figure(scene, None, for_player=True).svg(), ends(written(scene)))
 
 
 def layers(scenes: Iterable[Scene]) -> Packed:
     """All pictures with the lists of pre-hooks, and with the tensors besides: packed, since few ask for them."""
     drawn = list(scenes)
-    if sum(scene.shown for scene in drawn) > LARGEST:
+    if sum(scene.box_count for scene in drawn) > LARGEST:
         return ""
-    both = [{"nodes": True}, {"tensors": True}]
-    return pack([[dot(scene, None, final=True, **layer).svg() for scene in drawn] for layer in both])
+    both = [{"pre_hooks": True}, {"tensors": True}]
+    return pack([[build_figure(scene, None, for_player=True, **layer).svg() for scene in drawn] for layer in both])
 
 
 class SceneViews:
@@ -114,7 +114,7 @@ class SceneViews:
 
     def __init__(self, trace: TraceData) -> None:
         self._trace = trace
-        self._scenes = {f"{pass_id}/": Scene.of(trace, pass_id) for pass_id in trace.lookup.passes}
+        self._scenes = {f"{pass_id}/": Scene.from_trace(trace, pass_id) for pass_id in trace.lookup.passes}
 
     @property
     def tops(self) -> list[str]:
@@ -152,7 +152,7 @@ class SceneViews:
     def entries(self, pass_id: int) -> Iterator[Entry]:
         """What can be searched for in one pass: all of it is in one picture."""
         own = Views(self._trace, pass_id)
-        for entry in entries(self._trace, own, Activity(own.tree)):
+        for entry in entries(self._trace, own, PassActivity(own.tree)):
             yield entry._replace(view=f"{pass_id}/")
 
 

@@ -5,10 +5,10 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.alignment import ABSENT, align_with_hooks
-from hookviz.picture.dot_source import dot
+from hookviz.picture.dot_source import build_figure
 from hookviz.picture.grouping import Views
-from hookviz.picture.grouping.activity import Activity, of_pass
-from hookviz.picture.inline_svg import finished
+from hookviz.picture.grouping.activity import PassActivity, collect_pass_activity
+from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.scene import Scene
 from hookviz.player.hook_texts import firings, hook_text, hooks_in
 from hookviz.player.payload import CHUNK, Content, Outline, Packed, Part, Run, StepWords, Switch, ViewPart
@@ -155,8 +155,8 @@ class _Runs:
     def _outline(self, number: int, texts: StepTexts) -> Outline:
         steps, trace = self._steps[number], self._traces[number]
         places = {pass_id: place for place, pass_id in enumerate(self._scenes[number])}
-        arrivals = (arrival for pass_id in places for arrival in of_pass(trace, pass_id).arrived)
-        norms = {arrival.step: arrival.told for arrival in arrivals}
+        arrivals = (arrival for pass_id in places for arrival in collect_pass_activity(trace, pass_id).arrivals)
+        norms = {arrival.step: arrival.display_norm for arrival in arrivals}
         return {
             "kind": [step.kind for step in steps],
             "glyph": [glyph_of(self._elsewhere(step).kind) for step in steps],
@@ -181,7 +181,7 @@ class _Runs:
         """What can be searched for, as the first variant has it."""
         for pass_id in self._scenes[0]:
             own = Views(self._traces[0], pass_id)
-            for entry in entries(self._traces[0], own, Activity(own.tree)):
+            for entry in entries(self._traces[0], own, PassActivity(own.tree)):
                 yield entry._replace(view=_name(0, pass_id))
 
     def _switch(self, sign: Hashable, hook: Hook) -> Switch:
@@ -206,10 +206,10 @@ def _too_long(trace: TraceData) -> Iterable[str]:
 def _scenes(trace: TraceData, own: Collection[int], gone: str) -> dict[int, Scene]:
     """The scene of each pass. A hook that only other variants have is ``gone``, rather than one that did not fire."""
     shown = sorted({row.pass_id for row in trace.rows[:LONGEST]})
-    scenes = {pass_id: Scene.of(trace, pass_id) for pass_id in shown}
+    scenes = {pass_id: Scene.from_trace(trace, pass_id) for pass_id in shown}
     others = {hook for hook in range(len(trace.hook_rows)) if hook not in own}
     for scene in scenes.values():
-        scene.replace_silence(others, gone)
+        scene.replace_silent_texts(others, gone)
     return scenes
 
 
@@ -237,15 +237,16 @@ class _SharedPictures:
         shared: dict[Any, Scene] = {}
         for theirs, is_drawn in zip(scenes, shown, strict=True):
             for scene in theirs.values() if is_drawn else ():
-                shared.setdefault(scene.look, scene)
+                shared.setdefault(scene.appearance, scene)
         every = [scene for theirs in scenes for scene in theirs.values()]
         for scene in shared.values():
-            scene.make_room([other for other in every if other.pass_id == scene.pass_id])
+            scene.reserve_room([other for other in every if other.pass_id == scene.pass_id])
         self._drawn = [*shared.values()]
         places = {look: place for place, look in enumerate(shared)}
-        alike = {scene.shape: place for place, scene in enumerate(self._drawn)}
+        alike = {scene.layout_key: place for place, scene in enumerate(self._drawn)}
         self._places = [
-            [places.get(scene.look, alike.get(scene.shape, -1)) for scene in theirs.values()] for theirs in scenes
+            [places.get(scene.appearance, alike.get(scene.layout_key, -1)) for scene in theirs.values()]
+            for theirs in scenes
         ]
         self._first = dict(zip(self._places[first], scenes[first].values(), strict=True))
 
@@ -259,7 +260,7 @@ class _SharedPictures:
         drawn = []
         for place, scene in enumerate(self._drawn):
             texts = ends(written(self._first[place])) if place in self._first else {}
-            drawn.append(finished(dot(scene, None, final=True).svg(), texts))
+            drawn.append(fill_texts(build_figure(scene, None, for_player=True).svg(), texts))
         return drawn
 
     def layers(self) -> Packed:
@@ -269,10 +270,10 @@ class _SharedPictures:
 
 def _write_what_differs(scenes: Sequence[Scene]) -> None:
     """Where tensors of the same place hold other values in another variant, each variant writes its own."""
-    held = [(scene, scene.holds()) for scene in scenes]
+    held = [(scene, scene.list_tensor_values()) for scene in scenes]
     found: dict[tuple[int, str], set[str]] = {}
     for scene, texts in held:
         for spot, text in texts.items():
             found.setdefault((scene.pass_id, spot), set()).add(text)
     for scene, texts in held:
-        scene.tell({spot: text for spot, text in texts.items() if len(found[scene.pass_id, spot]) > 1})
+        scene.write_on_first_step({spot: text for spot, text in texts.items() if len(found[scene.pass_id, spot]) > 1})

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Mapping, Sequence
 
-from hookviz.picture.inline_svg import shown, sized, text
+from hookviz.picture.inline_svg import escape_text, prepare_for_notebook, set_size
 from hookviz.player.payload import Content, Firing, Run
 from hookviz.support.messages import say
 from hookviz.support.messages.text import Message, translate
@@ -35,13 +35,13 @@ def opened(content: Content) -> Run:
 
 
 def _read(message: Message, content: Content) -> str:
-    return text(translate(message, content["words"]))
+    return escape_text(translate(message, content["words"]))
 
 
 def _figure(svg: str, place: int, count: int, packed: bool) -> str:
     caption = f"<figcaption>{say('page.pass', number=place + 1, count=count)}</figcaption>" if count > 1 else ""
     # An image is a page of its own, and turns its colours by itself where the page around it is dark.
-    return f"<figure>{caption}{_packed(shown(svg)) if packed else _named(sized(svg))}</figure>"
+    return f"<figure>{caption}{_packed(prepare_for_notebook(svg)) if packed else _named(set_size(svg))}</figure>"
 
 
 def _named(svg: str) -> str:

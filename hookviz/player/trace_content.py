@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Protocol
 
 from hookviz.analysis.findings import Trouble, describe_no_findings, find_troubles
-from hookviz.picture.grouping import MANY
-from hookviz.picture.grouping.activity import of_pass
-from hookviz.picture.grouping.pass_groups import groups_passes
+from hookviz.picture.grouping import MAX_VISIBLE_BOXES
+from hookviz.picture.grouping.activity import collect_pass_activity
+from hookviz.picture.grouping.pass_groups import needs_pass_groups
 from hookviz.player.compression import pack
 from hookviz.player.grouped_views import GroupedViews
 from hookviz.player.hook_texts import firings, hook_text, hooks_in
@@ -55,9 +55,9 @@ INDEX = "index"
 
 def is_large(trace: TraceData) -> bool:
     """Whether ``trace`` has more steps, passes or boxes than can be sent and seen at once."""
-    if len(trace.rows) > LONG or groups_passes(trace):
+    if len(trace.rows) > LONG or needs_pass_groups(trace):
         return True
-    return any(_boxes(trace, pass_id) > MANY for pass_id in range(len(trace.roots)))
+    return any(_boxes(trace, pass_id) > MAX_VISIBLE_BOXES for pass_id in range(len(trace.roots)))
 
 
 def _boxes(trace: TraceData, pass_id: int) -> int:
@@ -244,8 +244,8 @@ class TraceContent:
         places = {pass_id: place for place, pass_id in enumerate(passes)}
         norms: list[float | str | None] = [None] * len(rows)
         for pass_id in passes:
-            for arrival in of_pass(self.trace, pass_id).arrived:
-                norms[arrival.step] = arrival.told
+            for arrival in collect_pass_activity(self.trace, pass_id).arrivals:
+                norms[arrival.step] = arrival.display_norm
         return {
             "kind": [row.kind for row in rows],
             "glyph": [glyph_of(row.kind) for row in rows],
@@ -263,7 +263,7 @@ class TraceContent:
         if fired < len(self.trace.firings):
             yield say("trace.firings", count=f"{len(self.trace.firings):,}", shown=f"{fired:,}")
         if self._pictures.overview:
-            yield say("trace.passes", count=f"{len(passes):,}", most=MANY)
+            yield say("trace.passes", count=f"{len(passes):,}", most=MAX_VISIBLE_BOXES)
         pictures = (list_pictured_nodes(self.trace, pass_id) for pass_id in passes)
         if self.is_large and any(leads_outside(self.trace.lookup.out_edges(nodes), nodes) for nodes in pictures):
             yield say("trace.unreached", most=MAX_UNREACHED_NODES)

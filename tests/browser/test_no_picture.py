@@ -35,12 +35,12 @@ def large() -> hv.Trace:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
-    layout._kept.clear()
+    layout._outcomes.clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "USUAL", layout.SIMPLER[-1])
+        patch.setattr(layout, "USUAL_METHOD", layout.SIMPLER_METHODS[-1])
         large().to_html(folder / "frameless.html")
-    layout._kept.clear()
-    graphviz_client.close()
+    layout._outcomes.clear()
+    graphviz_client.end_workers()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "frozen", True, raising=False)  # in a frozen program there is no Graphviz
         recorded().to_html(folder / "small.html")

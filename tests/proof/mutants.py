@@ -31,7 +31,7 @@ from torch.utils.checkpoint import checkpoint
 import hookviz as hv
 from hookviz.analysis.formulas import derivatives
 from hookviz.analysis.formulas.reason_table import add_reasons
-from hookviz.picture import figure, graphviz
+from hookviz.picture import build_trace_figure, graphviz
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.widget import Player
@@ -515,7 +515,9 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
         lambda: _answered(trace),
         lambda: page(trace, "A file that is not ours") if trace.rows else None,
         lambda: trace._repr_mimebundle_(),
-        lambda: [figure(trace, step, tensors=layer).source for step in _some(trace) for layer in (False, True)],
+        lambda: [
+            build_trace_figure(trace, step, tensors=layer).source for step in _some(trace) for layer in (False, True)
+        ],
         lambda: [trace.figure(step).svg() for step in _some(trace)[:1]],
         lambda: _compared(trace, trace),
     ]

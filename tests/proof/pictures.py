@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 import hookviz as hv
 from hookviz.picture import layout
-from hookviz.picture.dot_source import Figure, dot
+from hookviz.picture.dot_source import Figure, build_figure
 from hookviz.picture.graphviz_client import Job
 from hookviz.picture.scene import Scene
 from hookviz.player.grouped_views import PassPictures
@@ -145,25 +145,28 @@ def figures(trace: hv.Trace, most: int = 12) -> Iterator[Figure]:
     """The pictures of ``trace``: whole, with each layer, at a step, and of each box that one can enter."""
     for pass_id in sorted({row.pass_id for row in trace.rows}):
         own = PassPictures(trace, pass_id)
-        for view in own.views.all()[:most]:
-            yield dot(own.scene(view), None, final=True)
-        scene = Scene.of(trace, pass_id)
-        if scene.shown <= 60:
-            yield from (dot(scene, None, final=True, **layer) for layer in ({}, {"tensors": True}, {"nodes": True}))
-        yield dot(scene, max(scene.marks, default=0))
+        for view in own.views.list_views()[:most]:
+            yield build_figure(own.scene(view), None, for_player=True)
+        scene = Scene.from_trace(trace, pass_id)
+        if scene.box_count <= 60:
+            yield from (
+                build_figure(scene, None, for_player=True, **layer)
+                for layer in ({}, {"tensors": True}, {"pre_hooks": True})
+            )
+        yield build_figure(scene, max(scene.marks, default=0))
 
 
 def way_of(source: str) -> str:
     """How Graphviz could draw ``source``, as ``way_of_drawn`` names it."""
-    return way_of_drawn(layout._draw(Job(source, "svg", "dot")))
+    return way_of_drawn(layout._draw_by_any_method(Job(source, "svg", "dot")))
 
 
-def way_of_drawn(made: layout._Drawn) -> str:
+def way_of_drawn(made: layout._Outcome) -> str:
     """How an SVG was drawn: ``usual``, the key of what the picture lacks, or ``none``."""
-    if made.failed:
+    if made.failure:
         return "none"
     text = " ".join(re.findall(r">([^<]*)</text>", made.picture.decode()))
-    return next((way.lost for way in layout.SIMPLER if layout.say(way.lost) in text), "usual")
+    return next((way.lost_message for way in layout.SIMPLER_METHODS if layout.say(way.lost_message) in text), "usual")
 
 
 def main(wanted: int) -> None:

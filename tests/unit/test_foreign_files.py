@@ -17,7 +17,7 @@ import torch
 import hookviz as hv
 from hookviz.autograd.formulas.evaluation import evaluate
 from hookviz.autograd.formulas.functions import TooLarge
-from hookviz.picture.html_labels import cell, words
+from hookviz.picture.html_labels import format_text, make_cell
 from hookviz.player.compression import unpack
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
@@ -456,7 +456,9 @@ def test_markup_in_any_text_of_a_file_stays_text_in_pictures(kind: str, tmp_path
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 def test_a_label_escapes_whatever_it_is_given(text: str) -> None:
-    label = f"<TR>{cell(text, words(text, color=text), color=text)}</TR>".replace("\0", "").replace("\ud800", "")
+    label = f"<TR>{make_cell(text, format_text(text, color=text), color=text)}</TR>".replace("\0", "").replace(
+        "\ud800", ""
+    )
     label = "".join(c for c in label if c.isprintable())
     (inside,) = ET.fromstring(label)
     assert [element.tag for element in inside.iter()] == ["TD", "FONT"]

@@ -52,11 +52,11 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 @pytest.fixture(autouse=True)
 def own_worker() -> Iterator[None]:
     """Each test begins and ends without a worker, and nothing is remembered of other pictures."""
-    graphviz_client.close()
-    layout._kept.clear()
+    graphviz_client.end_workers()
+    layout._outcomes.clear()
     yield
-    graphviz_client.close()
-    layout._kept.clear()
+    graphviz_client.end_workers()
+    layout._outcomes.clear()
 
 
 def worker() -> psutil.Process:
@@ -142,7 +142,7 @@ def test_one_worker_draws_all_pictures() -> None:
 
 
 def test_after_many_pictures_another_worker_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphviz_client, "MOST_PICTURES", 2)
+    monkeypatch.setattr(graphviz_client, "MAX_PICTURES", 2)
     pids: list[int] = []
     ask = graphviz_client._Worker.ask
     monkeypatch.setattr(graphviz_client._Worker, "ask", lambda self, job: (pids.append(self.pid), ask(self, job))[1])
@@ -155,7 +155,7 @@ def test_threads_draw_beside_each_other_and_each_gets_its_picture() -> None:
     with ThreadPoolExecutor(8) as pool:
         pictures = list(pool.map(lambda n: draw_source(f"digraph {{ number{n} }}", "svg"), range(40)))
     assert all(f">number{n}<".encode() in picture for n, picture in enumerate(pictures))
-    assert 1 <= len(workers()) <= graphviz_client.MOST_IDLE
+    assert 1 <= len(workers()) <= graphviz_client.MAX_IDLE
 
 
 def test_a_relative_path_in_a_graph_is_one_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ def test_these_graphs_crash_the_usual_layout() -> None:
     """Should this fail with a newer pygraphviz, it was mended there, and the test above shows nothing any more."""
     for source in CRASHING[:3]:
         with pytest.raises(WorkerDiedError):
-            graphviz_client.draw(Job(source, "svg", "dot"))
+            graphviz_client.draw_in_worker(Job(source, "svg", "dot"))
 
 
 ATTENTION = """
@@ -280,7 +280,7 @@ def test_of_the_ways_to_draw_a_graph_those_that_lose_little_come_first(monkeypat
     sources = {}
     for count in range(1, 5):
         with monkeypatch.context() as patch:
-            layout._kept.clear()
+            layout._outcomes.clear()
             asked = dies_of(patch, lambda job: ways(asked) <= count)  # noqa: B023
             sources[count] = recorded().figure(3).pipe("svg", encoding="utf-8")
             assert ways(asked) == count + 1
@@ -294,7 +294,7 @@ def test_invisible_edges_are_what_is_left_out() -> None:
     inside = "subgraph cluster_x { c -> d [style=invis]; c -> e }"
     source = f'digraph {{ label="mine"; a -> b; b -> c [style=invis]; {inside} }}'
     job = Job(source, "dot", "dot", drop_invisible_edges=True, note="less")
-    dot = graphviz_client.draw(job).content.decode()
+    dot = graphviz_client.draw_in_worker(job).content.decode()
     assert "a -> b" in dot and "c -> e" in dot and "invis" not in dot and r"mine\nless" in dot
 
 
@@ -315,7 +315,7 @@ def test_what_failed_is_not_tried_at_every_showing(monkeypatch: pytest.MonkeyPat
     for _ in range(3):
         with pytest.raises(NoPictureError):
             draw_source(SMALL, "svg")
-    assert ways(asked) == 1 + len(layout.SIMPLER)
+    assert ways(asked) == 1 + len(layout.SIMPLER_METHODS)
 
 
 # -- limits
@@ -324,7 +324,7 @@ def test_what_failed_is_not_tried_at_every_showing(monkeypatch: pytest.MonkeyPat
 def test_a_layout_without_end_is_given_up_and_one_with_straight_arrows_takes_its_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(graphviz_client, "SECONDS", 1.0)
+    monkeypatch.setattr(graphviz_client, "LAYOUT_SECONDS", 1.0)
     start = time.monotonic()
     try:
         said = draw_source(SLOW, "svg").decode()
@@ -336,7 +336,7 @@ def test_a_layout_without_end_is_given_up_and_one_with_straight_arrows_takes_its
 
 @posix
 def test_a_worker_that_stands_still_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphviz_client, "SECONDS", 3.0)
+    monkeypatch.setattr(graphviz_client, "LAYOUT_SECONDS", 3.0)
     monkeypatch.setattr(graphviz_client, "GRACE_SECONDS", 0.5)
     assert drawn()
     stopped = worker()
@@ -375,7 +375,7 @@ pictures = []
 def work():
     for number in range(10):
         pictures.append(layout.draw_source(f"digraph {{ n{number} }}", "svg"))
-        c.close()
+        c.end_workers()
 thread = threading.Thread(target=work)
 thread.start()
 while thread.is_alive():
@@ -402,20 +402,20 @@ def test_a_second_interrupt_does_not_hand_a_picture_to_the_next_job(monkeypatch:
         draw_source(SLOW, "svg")
     for number in range(3):
         assert f">n{number}<".encode() in draw_source(f"digraph {{ n{number} }}", "svg")
-    graphviz_client.close()
+    graphviz_client.end_workers()
     assert workers() == []
 
 
 @posix
 def test_an_interrupt_while_a_worker_starts_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    popen = graphviz_client._popen
+    popen = graphviz_client._start_process
 
     def interrupted(theirs: Any) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
         return popen(theirs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(graphviz_client, "_popen", interrupted)
+        patch.setattr(graphviz_client, "_start_process", interrupted)
         with pytest.raises(KeyboardInterrupt):
             draw_source(SMALL, "svg")
     assert workers() == [] and drawn()
@@ -424,11 +424,11 @@ def test_an_interrupt_while_a_worker_starts_leaves_no_process(monkeypatch: pytes
 @posix
 def test_interrupts_at_any_moment_leave_right_pictures_and_nothing_else() -> None:
     assert drawn()
-    graphviz_client.close()
+    graphviz_client.end_workers()
     before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
     choose, interrupts = random.Random(0), 0
     for number in range(120):
-        layout._kept.clear()
+        layout._outcomes.clear()
         timer = threading.Timer(choose.uniform(0, 0.03), os.kill, (os.getpid(), signal.SIGINT))
         try:
             timer.start()
@@ -439,7 +439,7 @@ def test_interrupts_at_any_moment_leave_right_pictures_and_nothing_else() -> Non
             interrupts += 1
         timer.join()
     assert interrupts > 20
-    graphviz_client.close()
+    graphviz_client.end_workers()
     assert workers() == []
     assert sys.platform != "linux" or len(os.listdir("/proc/self/fd")) == before
 
@@ -487,7 +487,7 @@ def test_a_worker_at_work_ends_though_its_program_was_killed() -> None:
     code = f"""
 import os, signal, threading
 from hookviz.picture import graphviz_client as c, layout
-c.SECONDS = 2.0
+c.LAYOUT_SECONDS = 2.0
 layout.draw_source({SMALL!r}, "svg")
 print(c.worker_pid(), flush=True)
 threading.Timer(.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
@@ -551,7 +551,7 @@ for number in range(30):
     assert f"n{{number}}x".encode() in layout.draw_source(f"digraph {{{{ n{{number}}x }}}}", "svg")
 if pid == 0:
     print(c.worker_pid() != mine, flush=True)
-    c.close()
+    c.end_workers()
     os._exit(0)
 os.waitpid(pid, 0)
 print(c.worker_pid() == mine, flush=True)
@@ -709,7 +709,7 @@ def test_a_full_disk_is_no_fault_of_the_graph_and_is_not_remembered(monkeypatch:
     trace = recorded()
     with monkeypatch.context() as patch:
         full = graphviz_client.Answer("system", b"OSError: No space left on device")
-        patch.setattr(graphviz_client, "draw", lambda job: full)
+        patch.setattr(graphviz_client, "draw_in_worker", lambda job: full)
         with pytest.raises(NoPictureError, match="No space left on device"):
             trace.figure().pipe("svg")
         assert "No space left" in " ".join(re.findall(">([^<]*)</text>", trace.player().content["svgs"][0]))
@@ -726,7 +726,7 @@ try: layout.draw_source({SMALL!r}, "svg")
 except layout.NoPictureError as error: print(error)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
 from hookviz.picture import graphviz_client
-graphviz_client.close()
+graphviz_client.end_workers()
 print(len(layout.draw_source({SMALL!r}, "svg")) > 99)
 """
     first, second = run(code).stdout.splitlines()
@@ -737,7 +737,7 @@ print(len(layout.draw_source({SMALL!r}, "svg")) > 99)
 @pytest.mark.parametrize("label", ["plain", "<b>", "a < b"])
 def test_a_note_stands_below_the_label_that_a_graph_has(label: str) -> None:
     def texts(source: str) -> list[str]:
-        svg = graphviz_client.draw(Job(source, "svg", "dot", note="first\nsecond")).content.decode()
+        svg = graphviz_client.draw_in_worker(Job(source, "svg", "dot", note="first\nsecond")).content.decode()
         return [html.unescape(text) for text in re.findall(">([^<\n]+)</text>", svg)]
 
     assert texts(f'digraph {{ label="{label}" }}') == [label, "first", "second"]

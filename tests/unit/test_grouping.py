@@ -10,10 +10,10 @@ from scenes import leaf
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.grouping import MANY, Group, Views
-from hookviz.picture.grouping.activity import Activity, Arrival, ranges, spans
+from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Group, Views
+from hookviz.picture.grouping.activity import Arrival, BoxActivity, PassActivity, list_norm_ranges, merge_consecutive
 from hookviz.picture.grouping.collapsing import part_size
-from hookviz.picture.grouping.views import FEW, View
+from hookviz.picture.grouping.views import MAX_BOXES_BESIDE_MODEL, View
 
 
 def views(loss: torch.Tensor, *models: nn.Module) -> Views:
@@ -77,28 +77,31 @@ class Again(nn.Module):
 
 def checked(found: Views) -> list[View]:
     """All views, once it is seen that each node is in exactly one of them and none is too large."""
-    every = found.all()
-    assert sorted(node for view in every for node in view.nodes) == sorted(found.tree.below)
+    every = found.list_views()
+    assert sorted(node for view in every for node in view.nodes) == sorted(found.tree.nodes)
     for view in every:
-        assert len(view.nodes) + len(view.opened) + len(view.closed) <= MANY + FEW
+        assert (
+            len(view.nodes) + len(view.opened_calls) + len(view.closed_groups)
+            <= MAX_VISIBLE_BOXES + MAX_BOXES_BESIDE_MODEL
+        )
         for node in view.nodes:
-            assert found.top(found.tree.around[node]) is view.fold
+            assert found.find_view_group(found.tree.innermost_groups[node]) is view.group
     return every
 
 
 @pytest.mark.parametrize("count", [1, 39, 41, 500, 3000])
 @pytest.mark.parametrize("ops", [1, 2, 3])
 def test_a_chain_of_any_length_has_levels_of_at_most_forty_boxes(count: int, ops: int) -> None:
-    assert len(checked(views(chain(count, ops=ops)))) >= (1 if count < MANY else 2)
+    assert len(checked(views(chain(count, ops=ops)))) >= (1 if count < MAX_VISIBLE_BOXES else 2)
 
 
 @pytest.mark.parametrize("count", [5, 41, 2000])
 def test_a_fan_is_one_box(count: int) -> None:
     top, *others = checked(views(fan(count)))
-    assert [fold.kind for fold in top.closed] == (["fan"] if count > MANY else [])
-    assert bool(others) is (count > MANY)
-    if count > MANY:
-        assert len(top.closed[0].counted) == count
+    assert [fold.kind for fold in top.closed_groups] == (["fan"] if count > MAX_VISIBLE_BOXES else [])
+    assert bool(others) is (count > MAX_VISIBLE_BOXES)
+    if count > MAX_VISIBLE_BOXES:
+        assert len(top.closed_groups[0].unsplit_members) == count
 
 
 def test_ops_of_one_kind_in_a_row_are_one_box() -> None:
@@ -108,7 +111,7 @@ def test_ops_of_one_kind_in_a_row_are_one_box() -> None:
             x = function(x)
     top, *_ = checked(views(x))
     # Two of the three: then there is room for the third.
-    assert [(fold.kind, len(fold.counted)) for fold in top.closed] == [("run", 30)] * 2
+    assert [(fold.kind, len(fold.unsplit_members)) for fold in top.closed_groups] == [("run", 30)] * 2
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -120,22 +123,22 @@ def test_a_tangle_is_parted(count: int, seed: int) -> None:
 def test_a_small_graph_is_not_folded() -> None:
     found = of_model(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)), torch.ones(1, 2))
     (view,) = checked(found)
-    assert view.closed == [] and len(view.opened) == 4  # the whole and its three layers
+    assert view.closed_groups == [] and len(view.opened_calls) == 4  # the whole and its three layers
 
 
 def test_equal_layers_are_seen_as_boxes_of_their_own_as_long_as_there_is_room() -> None:
     found = of_model(nn.Sequential(*(nn.Linear(2, 2) for _ in range(12))), torch.ones(1, 2))
-    top = found.of(found.tree.root)
-    assert [fold.call >= 0 for fold in top.closed] == [True] * 12
+    top = found.view_of(found.tree.root)
+    assert [fold.call >= 0 for fold in top.closed_groups] == [True] * 12
     checked(found)
 
 
 def test_many_equal_layers_are_a_run_in_parts() -> None:
     found = of_model(nn.Sequential(*(nn.Linear(2, 2) for _ in range(120))), torch.ones(1, 2))
-    top = found.of(found.tree.root)
-    assert {fold.kind for fold in top.closed} == {"part"}
-    assert sum(len(fold.counted) for fold in top.closed) == 120
-    assert [fold.place for fold in top.closed] == [20 * k for k in range(6)]
+    top = found.view_of(found.tree.root)
+    assert {fold.kind for fold in top.closed_groups} == {"part"}
+    assert sum(len(fold.unsplit_members) for fold in top.closed_groups) == 120
+    assert [fold.offset for fold in top.closed_groups] == [20 * k for k in range(6)]
     checked(found)
 
 
@@ -157,7 +160,9 @@ def test_a_forward_without_a_backward_has_its_calls() -> None:
     with hv.record(model) as trace:
         model(torch.ones(2))
     found = Views(trace)
-    shown = [fold.call for view in found.all() for fold in [*view.opened, *view.closed] if fold.call >= 0]
+    shown = [
+        fold.call for view in found.list_views() for fold in [*view.opened_calls, *view.closed_groups] if fold.call >= 0
+    ]
     assert sorted(set(shown)) == list(range(61))
 
 
@@ -169,20 +174,20 @@ def test_the_parameters_of_a_module_that_is_not_called_itself_lie_in_the_one_tha
     tree = Views(trace).tree
     named = {row.name: row.node for row in trace.tensors if row.leaf}
     (out,) = [node for name, node in named.items() if name.endswith("out_proj.weight")]
-    assert tree.around[out].call == 0
+    assert tree.innermost_groups[out].call == 0
 
 
 def test_a_part_is_a_round_number_of_things() -> None:
     for count in (41, 48, 100, 999, 1601, 10_000, 123_456):
         size = part_size(count)
-        assert -(-count // size) <= MANY and str(size).rstrip("0") in ("1", "2", "25", "4", "5")
+        assert -(-count // size) <= MAX_VISIBLE_BOXES and str(size).rstrip("0") in ("1", "2", "25", "4", "5")
 
 
 # -- what happened inside
 
 
-def inside(found: Views, fold: Group) -> Any:
-    return Activity(found.tree).inside(fold)
+def inside(found: Views, fold: Group) -> BoxActivity:
+    return PassActivity(found.tree).merge_group(fold)
 
 
 def test_what_happened_inside_the_whole_is_what_happened() -> None:
@@ -192,7 +197,7 @@ def test_what_happened_inside_the_whole_is_what_happened() -> None:
     found = Views(trace)
     of = inside(found, found.tree.root)
     assert of.steps == list(range(len(trace.rows)))
-    assert len(of.arrived) == sum(row.kind in ("arrive", "seed") for row in trace.rows)
+    assert len(of.arrivals) == sum(row.kind in ("arrive", "seed") for row in trace.rows)
 
 
 def test_hooks_inside_are_counted_whether_or_not_they_fired() -> None:
@@ -206,18 +211,18 @@ def test_hooks_inside_are_counted_whether_or_not_they_fired() -> None:
     found = Views(trace)
     of = inside(found, found.tree.root)
     assert len(of.hooks) == 61
-    assert {hook for _, hook in of.fired} == of.hooks
+    assert {hook for _, hook in of.firings} == of.hooks
 
 
 def test_steps_in_a_row_are_told_by_their_ends() -> None:
-    assert spans([]) == []
-    assert spans([4]) == [(4, 4)]
-    assert spans([1, 2, 3, 7, 8, 10]) == [(1, 3), (7, 8), (10, 10)]
+    assert merge_consecutive([]) == []
+    assert merge_consecutive([4]) == [(4, 4)]
+    assert merge_consecutive([1, 2, 3, 7, 8, 10]) == [(1, 3), (7, 8), (10, 10)]
 
 
 def test_a_range_is_told_again_only_when_one_can_see_the_difference() -> None:
     arrived = [Arrival(0, 1.0, 0), Arrival(1, 1.01, 0), Arrival(2, 2.0, 0), Arrival(3, float("nan"), 3)]
-    assert [(told.step, told.low, told.high, told.bad) for told in ranges(arrived)] == [
+    assert [(told.step, told.low, told.high, told.nonfinite_count) for told in list_norm_ranges(arrived)] == [
         (0, 1.0, 1.0, 0),
         (2, 1.0, 2.0, 0),
         (3, 1.0, 2.0, 1),
@@ -225,4 +230,4 @@ def test_a_range_is_told_again_only_when_one_can_see_the_difference() -> None:
 
 
 def test_norms_are_compared_as_they_are_shown() -> None:
-    assert Arrival(0, 100.43, 0).told == 100.4 and Arrival(0, math.inf, 1).told == "inf"
+    assert Arrival(0, 100.43, 0).display_norm == 100.4 and Arrival(0, math.inf, 1).display_norm == "inf"

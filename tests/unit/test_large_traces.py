@@ -357,7 +357,7 @@ def test_a_pass_through_a_part_of_a_large_graph_has_a_picture_of_that_part_and_s
     assert say("trace.unreached", most=MAX_UNREACHED_NODES) in shown_notes(few.content())
     views = few._pictures._pass(0).views
     reached = {row.node for row in few.trace.rows if row.pass_id == 0} - {-1}
-    assert reached < set(views.tree.below) and len(views.tree.below) == len(reached) + MAX_UNREACHED_NODES
+    assert reached < set(views.tree.nodes) and len(views.tree.nodes) == len(reached) + MAX_UNREACHED_NODES
     pages = [sum(len(str(large.part(name))) for name in large.names()) for large in (few, more)]
     assert pages[1] < 5 * pages[0]
     assert say("trace.unreached", most=MAX_UNREACHED_NODES) not in shown_notes(TraceContent(layers()).content())

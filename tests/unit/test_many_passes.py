@@ -17,8 +17,8 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.picture.dot_source import dot
-from hookviz.picture.grouping import MANY, Tree
+from hookviz.picture.dot_source import build_figure
+from hookviz.picture.grouping import MAX_VISIBLE_BOXES, BoxTree
 from hookviz.player.html_page import page
 from hookviz.player.pass_views import PREFIX
 from hookviz.player.trace_content import TraceContent, is_large
@@ -220,8 +220,8 @@ def peak(work: Callable[[], object]) -> int:
 
 def test_a_page_makes_the_tree_of_each_pass_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    grow = Tree._grow
-    monkeypatch.setattr(Tree, "_grow", lambda self: (made.append(self.pass_id), grow(self))[1])
+    grow = BoxTree._nest_calls
+    monkeypatch.setattr(BoxTree, "_nest_calls", lambda self: (made.append(self.pass_id), grow(self))[1])
     page(kept(over_one_graph, COUNTS[0]))
     assert made == list(range(COUNTS[0]))
 
@@ -235,7 +235,7 @@ def large() -> TraceContent:
 
 
 def test_a_recording_of_more_passes_than_are_seen_at_once_is_large() -> None:
-    few, many = (over_one_graph(count) for count in (MANY, MANY + 1))
+    few, many = (over_one_graph(count) for count in (MAX_VISIBLE_BOXES, MAX_VISIBLE_BOXES + 1))
     assert len(many.rows) < 400 and is_large(many) and not is_large(few)
 
 
@@ -250,7 +250,7 @@ def test_every_pass_is_behind_a_box_of_a_picture_that_one_can_take_in(large: Tra
     waiting, passes = [PREFIX], []
     for name in waiting:  # grows while it is read
         view = large.part(name)
-        assert 0 < len(view["doors"]) <= MANY and view["doors"].keys() == view["spans"].keys()
+        assert 0 < len(view["doors"]) <= MAX_VISIBLE_BOXES and view["doors"].keys() == view["spans"].keys()
         waiting += [to for to in view["doors"].values() if to.startswith(PREFIX)]
         passes += [to for to in view["doors"].values() if not to.startswith(PREFIX)]
     assert passes == [f"{pass_id}/" for pass_id in range(200)]
@@ -308,7 +308,7 @@ def test_each_pass_has_its_own_ids_and_texts_in_the_picture_that_it_shares() -> 
     large = TraceContent(kept(trained, COUNTS[0]))
     for pass_id in (0, 1, 44):
         own = large._pictures._pass(pass_id)
-        alone = dot(own.scene(own.views.of(own.groups[""])), None, final=True).svg()
+        alone = build_figure(own.scene(own.views.view_of(own.groups[""])), None, for_player=True).svg()
         assert written(picture(large, f"{pass_id}/")) == written(alone)
 
 

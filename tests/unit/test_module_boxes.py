@@ -13,7 +13,7 @@ from shown import content_of, shown_steps_of
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.scene import FEW, Scene
+from hookviz.picture.scene import FEW_BOXES, Scene
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -137,13 +137,13 @@ def test_a_module_without_hooks_at_its_inputs_has_no_lower_plate(trace: hv.Trace
 
 def test_a_global_hook_stands_on_every_module_in_whose_call_it_ran() -> None:
     with torch_modules.register_module_forward_hook(looks):
-        scene = Scene.of(recorded(Net()))
+        scene = Scene.from_trace(recorded(Net()))
     assert [[pin.label for pin in box.pins] for box in scene.calls.values()] == [["forward ① looks"]] * 3
 
 
 def test_a_module_that_is_called_twice_has_two_boxes_each_with_its_hooks() -> None:
     net = nn.Sequential(*[hooked(Doubled())] * 2)
-    scene = Scene.of(recorded(net))
+    scene = Scene.from_trace(recorded(net))
     assert [box.name for box in scene.calls.values()] == ["net", "net.0", "net.0 (call 2)"]
     assert [len(box.pins) for box in scene.calls.values()] == [0, 4, 4]
 
@@ -171,7 +171,7 @@ def test_a_hook_that_raised_says_so() -> None:
 def test_multi_grad_hooks_have_a_pin_too() -> None:
     net = Net()
     torch.autograd.graph.register_multi_grad_hook([net.l1.weight], looks)
-    labels = [pin.label for box in Scene.of(recorded(net)).boxes.values() for pin in box.pins]
+    labels = [pin.label for box in Scene.from_trace(recorded(net)).boxes.values() for pin in box.pins]
     assert labels == ["① looks"]
 
 
@@ -183,22 +183,22 @@ def at(trace: hv.Trace, kind: str, on: str) -> int:
 
 
 def test_a_forward_step_marks_the_module_and_the_nodes_of_its_call(trace: hv.Trace) -> None:
-    mark = Scene.of(trace).marks[at(trace, "forward", "net.l1")]
+    mark = Scene.from_trace(trace).marks[at(trace, "forward", "net.l1")]
     made = [node for node, call in trace.owners.items() if call == 1 and trace.ops[node] != "AccumulateGrad"]
-    assert (mark.on, mark.near) == (["m1"], tuple(f"n{node}" for node in made))
+    assert (mark.elements, mark.related) == (["m1"], tuple(f"n{node}" for node in made))
     assert mark.texts == {"m1-a": "output 6"} and len(made) > 1  # full backward hooks bring nodes of their own
 
 
 def test_a_call_shows_its_input_and_a_pre_hook_what_it_made_of_it(trace: hv.Trace) -> None:
-    marks = Scene.of(trace).marks
+    marks = Scene.from_trace(trace).marks
     assert marks[at(trace, "call", "net.l1")].texts == {"m1-i": "input 3"}
     pre = marks[at(trace, "forward_pre_hook", "net.l1")]
-    assert pre.on[1] == "m1" and pre.texts == {f"{pre.on[0]}-v": "3 → 3", "m1-i": "input 3"}
+    assert pre.elements[1] == "m1" and pre.texts == {f"{pre.elements[0]}-v": "3 → 3", "m1-i": "input 3"}
 
 
 def test_a_backward_hook_marks_its_pin_its_module_and_the_node_at_which_it_runs(trace: hv.Trace) -> None:
-    mark = Scene.of(trace).marks[at(trace, "full_backward_pre_hook", "net.l1")]
-    pin, box, node = mark.on
+    mark = Scene.from_trace(trace).marks[at(trace, "full_backward_pre_hook", "net.l1")]
+    pin, box, node = mark.elements
     assert (pin[:4], box) == ("m1-p", "m1") and trace.ops[int(node[1:])] == "BackwardHookFunctionBackward"
     assert mark.texts == {f"{pin}-v": "2 → 2"}
 
@@ -208,7 +208,7 @@ def test_an_arrow_carries_what_a_backward_hook_has_made_of_a_gradient() -> None:
     net.l2.register_full_backward_pre_hook(lambda module, grad_output: (grad_output[0] * 10,))
     changed = recorded(net)
     step = changed.firings[0]
-    texts = Scene.of(changed).marks[step.index].texts
+    texts = Scene.from_trace(changed).marks[step.index].texts
     (arrow,) = [spot for spot in texts if spot.startswith("e")]
     assert arrow.startswith(f"e{step.node}-0-") and texts[arrow] == "1 → 10"
 
@@ -234,7 +234,7 @@ def test_a_node_of_several_outputs_tells_all_the_gradients_that_arrived() -> Non
     with hv.record() as trace:
         first, second = torch.tensor([1.0, 2.0], requires_grad=True).unbind()
         (first * 3 + second * 5).backward()
-    scene, node = Scene.of(trace), trace.ops.index("UnbindBackward0")
+    scene, node = Scene.from_trace(trace), trace.ops.index("UnbindBackward0")
     shown = [mark.texts[f"n{node}-g"] for mark in scene.marks.values() if f"n{node}-g" in mark.texts]
     assert len(shown) == 2 and "–" in shown[0] and shown[1] == "gradient (3, 5)"
 
@@ -245,7 +245,7 @@ def test_of_very_many_outputs_each_is_told_by_itself() -> None:
     outputs = (x * 2).unbind()
     with hv.record() as trace:
         torch.autograd.grad(outputs, x)
-    texts = [text for mark in Scene.of(trace).marks.values() for text in mark.texts.values()]
+    texts = [text for mark in Scene.from_trace(trace).marks.values() for text in mark.texts.values()]
     assert "gradient 1 (output 7, of 400)" in texts
     assert max(map(len, texts)) < 60
 
@@ -306,14 +306,14 @@ def test_two_passes_have_a_picture_each_with_their_own_calls() -> None:
     with hv.record(net) as trace:
         for _ in range(2):
             net(torch.tensor(3.0)).backward()
-    names = [[box.name for box in Scene.of(trace, pass_id).calls.values()] for pass_id in (0, 1)]
+    names = [[box.name for box in Scene.from_trace(trace, pass_id).calls.values()] for pass_id in (0, 1)]
     assert names == [["net", "net.l1", "net.l2"], ["net (call 2)", "net.l1 (call 2)", "net.l2 (call 2)"]]
 
 
 def test_modules_count_among_the_boxes_of_a_picture_that_is_cut() -> None:
     net = nn.Sequential(*[Doubled() for _ in range(200)])
-    scene = Scene.of(recorded(net), most=100)
-    assert scene.shown == 100 and scene.everything == 1 + 3 * 200 + 1  # a box, a node and a leaf each; the input
+    scene = Scene.from_trace(recorded(net), max_boxes=100)
+    assert scene.box_count == 100 and scene.total_boxes == 1 + 3 * 200 + 1  # a box, a node and a leaf each; the input
     assert "This picture would have 602 boxes" in words_in(parsed(recorded(net).figure()))
 
 
@@ -341,19 +341,19 @@ def many(times: int) -> Callable[[torch.Tensor], torch.Tensor]:
     return chain
 
 
-@pytest.mark.parametrize(("times", "written"), [(FEW - 1, True), (FEW, False)])
+@pytest.mark.parametrize(("times", "written"), [(FEW_BOXES - 1, True), (FEW_BOXES, False)])
 def test_in_a_large_picture_an_arrow_leaves_to_its_box_what_both_would_say(times: int, written: bool) -> None:
     with hv.record() as trace:
         many(times)(torch.tensor(1.0, requires_grad=True)).backward()
-    assert any(arrow.final for arrow in Scene.of(trace).arrows.values()) is written
+    assert any(arrow.longest_text for arrow in Scene.from_trace(trace).arrows.values()) is written
 
 
 def test_in_a_large_picture_arrows_that_meet_tell_what_each_brings() -> None:
     x = torch.tensor(1.0, requires_grad=True)
     with hv.record() as trace:
-        y = many(FEW)(x * 2)
+        y = many(FEW_BOXES)(x * 2)
         (y * y).backward()
-    values = [arrow.final for arrow in Scene.of(trace).arrows.values() if arrow.final]
+    values = [arrow.longest_text for arrow in Scene.from_trace(trace).arrows.values() if arrow.longest_text]
     assert len(values) == 2
 
 

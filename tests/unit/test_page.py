@@ -23,7 +23,7 @@ from shown import shown_notes
 import hookviz as hv
 from hookviz import __version__
 from hookviz.__main__ import main
-from hookviz.picture.inline_svg import finished, text
+from hookviz.picture.inline_svg import escape_text, fill_texts
 from hookviz.player.bundles import bundle
 from hookviz.player.compression import unpack
 from hookviz.player.html_page import page, render_output
@@ -131,7 +131,7 @@ def test_the_still_picture_is_the_end_of_the_pass(made: Parsed) -> None:
 
 def test_a_still_picture_shows_the_last_text_not_the_longest() -> None:
     svg = '<svg><text x="1" id="n1-g">gradient 1234</text><text id="n2-g">as it was</text></svg>'
-    assert finished(svg, {"n1-g": "<9>"}) == svg.replace("gradient 1234", "&lt;9&gt;")
+    assert fill_texts(svg, {"n1-g": "<9>"}) == svg.replace("gradient 1234", "&lt;9&gt;")
 
 
 def test_the_firings_are_a_table(made: Parsed) -> None:
@@ -236,7 +236,7 @@ def test_no_character_that_turns_or_breaks_a_line_is_in_the_file(char: str) -> N
 
 
 def test_text_is_one_line_without_markup() -> None:
-    assert text("a\n <b>\u202e\"'") == "a &lt;b&gt;\N{REPLACEMENT CHARACTER}&quot;&#x27;"
+    assert escape_text("a\n <b>\u202e\"'") == "a &lt;b&gt;\N{REPLACEMENT CHARACTER}&quot;&#x27;"
 
 
 # -- the output of a cell

@@ -224,9 +224,9 @@ def test_a_gradient_that_another_hook_changed_is_seen_on_its_arrow_before_it_arr
     assert kinds[:2] == ["aliased", "arrive"]
     (changed,) = (step for step in trace.steps if step.kind == "aliased")
     assert "1 → 100" in texts(trace.figure(changed.index), hidden=False)
-    mark = Picture.of(trace).marks[changed.index]
+    mark = Picture.from_trace(trace).marks[changed.index]
     cause = trace.rows[changed.row.cause or 0]
-    assert f"n{cause.node}-p{cause.hook}" in mark.on
+    assert f"n{cause.node}-p{cause.hook}" in mark.elements
     assert trace.steps[changed.index + 1].sentence == "The gradient 100 arrives at c."
 
 

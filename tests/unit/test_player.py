@@ -13,7 +13,7 @@ from shown import said, shown_firings, shown_notes, shown_steps
 
 import hookviz as hv
 from hookviz.picture import element_ids as ids
-from hookviz.picture.element_ids import is_fact
+from hookviz.picture.element_ids import is_tensor_fact
 from hookviz.player.bundles import bundle
 from hookviz.player.compression import unpack
 from hookviz.player.payload import INITIAL
@@ -133,7 +133,7 @@ def test_every_id_that_a_frame_marks_is_in_its_picture(player: Player) -> None:
     for step in shown_steps(player.content):
         found = ids_in(player.content["svgs"][step["picture"]])
         assert step["on"] and set(step["on"]) <= found
-        assert {spot for spot in step["texts"] if not is_fact(spot)} <= found
+        assert {spot for spot in step["texts"] if not is_tensor_fact(spot)} <= found
 
 
 def ids_in(svg: str) -> set[str | None]:
@@ -150,9 +150,13 @@ def test_the_layers_have_every_id_that_the_frames_mark(player: Player) -> None:
     plain, with_lists, with_tensors = (ids_in(svgs[0]) for svgs in (player.content["svgs"], *layers(player)))
     for step in shown_steps(player.content):
         assert set(step["on"]) <= with_lists & with_tensors
-        assert {spot for spot in step["texts"] if is_fact(spot)} <= with_tensors
+        assert {spot for spot in step["texts"] if is_tensor_fact(spot)} <= with_tensors
         # In the layer of tensors the gradient of a node stands on the arrows and pins alone.
-        others = {spot for spot in step["texts"] if not is_fact(spot) and spot != ids.gradient(spot.partition("-")[0])}
+        others = {
+            spot
+            for spot in step["texts"]
+            if not is_tensor_fact(spot) and spot != ids.gradient_id(spot.partition("-")[0])
+        }
         assert others <= with_lists & with_tensors
     assert plain == with_lists
 

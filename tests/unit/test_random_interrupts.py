@@ -49,7 +49,7 @@ class Scenes:
         self.write("svg", self.there)
 
     def write(self, kind: str, places: dict[str, Path]) -> None:
-        layout._kept.clear()  # so that Graphviz draws
+        layout._outcomes.clear()  # so that Graphviz draws
         match kind:
             case "json":
                 self.trace.save(places[kind])
@@ -119,7 +119,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Scenes:
 @pytest.mark.parametrize("name", ["record", "whatif", "save", "page", "render"])
 def test_after_an_interrupt_at_a_random_moment_all_is_as_it_was(name: str, scenes: Scenes) -> None:
     run, luck, hits = getattr(scenes, name), random.Random(name), 0
-    graphviz_client.close()
+    graphviz_client.end_workers()
     before, others = scenes.state(), children()
     began = time.perf_counter()
     run()
@@ -129,12 +129,12 @@ def test_after_an_interrupt_at_a_random_moment_all_is_as_it_was(name: str, scene
         if hits == MOMENTS:
             break
         if number % 3 == 0:
-            graphviz_client.close()  # so that its start is interrupted, too
+            graphviz_client.end_workers()  # so that its start is interrupted, too
         hits += interrupted(run, luck.uniform(0, took))
         assert scenes.state() == before, number
         scenes.check()
-        assert len(children()) <= len(others) + graphviz_client.MOST_IDLE, number
-    graphviz_client.close()
+        assert len(children()) <= len(others) + graphviz_client.MAX_IDLE, number
+    graphviz_client.end_workers()
     assert children() == others
     assert hits >= MOMENTS // 2
     assert hv.load(scenes.new["json"]) == scenes.trace

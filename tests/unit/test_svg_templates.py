@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.dot_source import Figure, dot
+from hookviz.picture.dot_source import Figure, build_figure
 from hookviz.picture.svg_templates import Templates
 from hookviz.player.grouped_views import PassPictures
 
@@ -23,7 +23,7 @@ def pictures(names: list[str]) -> Iterator[str]:
     with hv.record(model, fastpath=False) as trace:
         (model(torch.randn(2, 3, 8)) * torch.randn(8)).sum().backward()
     own = PassPictures(trace, 0)
-    return (dot(own.scene(view), None, final=True).svg() for view in own.views.all())
+    return (build_figure(own.scene(view), None, for_player=True).svg() for view in own.views.list_views())
 
 
 def drawing(text: str, width: int = 100) -> str:
@@ -35,7 +35,7 @@ def drawing(text: str, width: int = 100) -> str:
 
 def test_equal_layers_share_templates() -> None:
     templates = Templates()
-    shared = [templates.shared(svg, str(k)) for k, svg in enumerate(pictures([str(k) for k in range(10)]))]
+    shared = [templates.fill_template(svg, str(k)) for k, svg in enumerate(pictures([str(k) for k in range(10)]))]
     assert len(shared) >= 40 and len(templates) <= len(shared) / 2
 
 
@@ -43,12 +43,14 @@ def test_equal_layers_share_templates() -> None:
 def test_a_template_and_what_fills_it_give_the_picture(names: list[str]) -> None:
     templates = Templates()
     for svg in pictures(names):
-        assert templates.shared(svg, "").svg == svg
+        assert templates.fill_template(svg, "").svg == svg
     assert len(templates) > 1
 
 
 def test_pictures_of_other_texts_share_a_template_and_those_of_other_widths_do_not() -> None:
     templates = Templates()
-    one, other, wider = (templates.shared(svg, "") for svg in (drawing("a1"), drawing("b"), drawing("a1", width=200)))
+    one, other, wider = (
+        templates.fill_template(svg, "") for svg in (drawing("a1"), drawing("b"), drawing("a1", width=200))
+    )
     assert one.template == other.template != wider.template
     assert [shared.fill[-1] for shared in (one, other, wider)] == ["a1", "b", "a1"]

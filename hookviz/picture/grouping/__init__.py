@@ -1,6 +1,6 @@
-"""Which boxes a person sees: modules collapsed, runs and fans folded, and what is inside each of them."""
+"""Groups of a large pass: module calls, and runs, fans and parts of too many boxes; and the views on entering them."""
 
-from hookviz.picture.grouping.tree import MANY, Group, Member, Tree, label_of
+from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member, kind_label
 from hookviz.picture.grouping.views import View, Views
 
-__all__ = ["MANY", "Group", "Member", "Tree", "View", "Views", "label_of"]
+__all__ = ["MAX_VISIBLE_BOXES", "BoxTree", "Group", "Member", "View", "Views", "kind_label"]

@@ -1,4 +1,4 @@
-"""Folding a level that has too many boxes: fans, then runs, then, of whatever is left, parts of one length."""
+"""Grouping a level with too many boxes: first into fans, then into runs, then the rest into parts of equal length."""
 
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -6,129 +6,140 @@ from math import ceil, sqrt
 from typing import Any
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.grouping.tree import MANY, Group, Member, Tree, label_of, nodes_of
+from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member, index_nodes, kind_label
 
-FEWEST = 3
-"""Fewer than this of a kind are not worth a box of their own."""
+MIN_GROUP_SIZE = 3
+"""Fewer members than this do not become a group."""
 
-Fresh = Callable[[str, list[Member]], Group]
-"""Makes a fold of a kind around members."""
+MakeGroup = Callable[[str, list[Member]], Group]
+"""Makes a group of a kind (``run``, ``fan``, ``part``) with the given members."""
 
 
-def collapse(tree: Tree) -> None:
-    """Fold each level of ``tree`` until it has at most ``MANY`` boxes."""
+def collapse(tree: BoxTree) -> None:
+    """Group each level of ``tree`` until it has at most ``MAX_VISIBLE_BOXES`` boxes."""
     numbers = count()
 
-    def fresh(kind: str, inside: list[Member]) -> Group:
-        fold = Group(ids.group(next(numbers)), kind, inside)
-        tree.folds.append(fold)
-        return fold
+    def make_group(kind: str, members: list[Member]) -> Group:
+        group = Group(ids.group_id(next(numbers)), kind, members)
+        tree.groups.append(group)
+        return group
 
-    for fold in list(tree.folds):
-        if len(fold.inside) > MANY:
-            fold.inside = _squeezed(tree, fold.inside, fresh)
-    tree.settle()
-
-
-def _squeezed(tree: Tree, members: list[Member], fresh: Fresh) -> list[Member]:
-    for fold in (_fans, _runs):
-        if len(members) > MANY:
-            members = _unfolded(fold(tree, members, fresh), tree, fresh)
-    return parted(members, fresh)
+    for group in list(tree.groups):
+        if len(group.members) > MAX_VISIBLE_BOXES:
+            group.members = _collapse_members(tree, group.members, make_group)
+    tree.link_parents()
 
 
-def _unfolded(members: list[Member], tree: Tree, fresh: Fresh) -> list[Member]:
-    """Where there is room for what is in a fold, the smallest first, it stands there instead; of a run, its parts."""
-    new = [fold for fold in members if isinstance(fold, Group) and fold.kind in ("run", "fan")]
-    for fold in sorted(new, key=lambda fold: len(fold.inside)):
-        whole = len(fold.inside) <= MANY or fold.kind == "run"
-        fold.inside = parted(fold.inside, fresh)
-        if whole and len(members) - 1 + len(fold.inside) <= MANY:
-            at = members.index(fold)
-            members = [*members[:at], *fold.inside, *members[at + 1 :]]
-            tree.folds.remove(fold)
+def _collapse_members(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> list[Member]:
+    for group_members in (_group_fans, _group_runs):
+        if len(members) > MAX_VISIBLE_BOXES:
+            members = _dissolve_small_groups(group_members(tree, members, make_group), tree, make_group)
+    return split_into_parts(members, make_group)
+
+
+def _dissolve_small_groups(members: list[Member], tree: BoxTree, make_group: MakeGroup) -> list[Member]:
+    """Replace groups by their members (a long run by its parts) as long as the level has room, the smallest first."""
+    groups = [group for group in members if isinstance(group, Group) and group.kind in ("run", "fan")]
+    for group in sorted(groups, key=lambda group: len(group.members)):
+        can_dissolve = len(group.members) <= MAX_VISIBLE_BOXES or group.kind == "run"
+        group.members = split_into_parts(group.members, make_group)
+        if can_dissolve and len(members) - 1 + len(group.members) <= MAX_VISIBLE_BOXES:
+            index = members.index(group)
+            members = [*members[:index], *group.members, *members[index + 1 :]]
+            tree.groups.remove(group)
     return members
 
 
-def _neighbours(tree: Tree, members: list[Member]) -> tuple[list[set[int]], list[set[int]]]:
-    """For each member, the places of those before it and of those behind it; -1 - node for a node elsewhere."""
-    place = {node: at for at, node in nodes_of(members)}
+def _find_neighbours(tree: BoxTree, members: list[Member]) -> tuple[list[set[int]], list[set[int]]]:
+    """Return for each member the indices of the members before it and of the members after it.
+
+    A node after it that is in none of the members counts as -1 - node.
+    """
+    index_of = {node: index for index, node in index_nodes(members)}
     before: list[set[int]] = [set() for _ in members]
-    behind: list[set[int]] = [set() for _ in members]
-    for at, node in nodes_of(members):
-        for _, end in tree.following.get(node, ()):
-            to = place.get(end, -1 - end)
-            if to != at:
-                behind[at].add(to)
-                if to >= 0:
-                    before[to].add(at)
-    return before, behind
+    after: list[set[int]] = [set() for _ in members]
+    for index, node in index_nodes(members):
+        for _, end in tree.edges_out.get(node, ()):
+            neighbour = index_of.get(end, -1 - end)
+            if neighbour != index:
+                after[index].add(neighbour)
+                if neighbour >= 0:
+                    before[neighbour].add(index)
+    return before, after
 
 
-def _fans(tree: Tree, members: list[Member], fresh: Fresh) -> list[Member]:
-    """Fold what is of one kind and lies between the same neighbours."""
-    before, behind = _neighbours(tree, members)
-    roughly: dict[Any, list[int]] = {}
-    for at, (above, below) in enumerate(zip(before, behind, strict=True)):
+def _group_fans(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> list[Member]:
+    """Group members of one kind that have the same neighbours."""
+    before, after = _find_neighbours(tree, members)
+    candidates: dict[Any, list[int]] = {}  # by a key that is quick to compute
+    for index, (above, below) in enumerate(zip(before, after, strict=True)):
         key = len(above), len(below), min(above, default=None), min(below, default=None)
-        roughly.setdefault(key, []).append(at)
+        candidates.setdefault(key, []).append(index)
     groups: dict[Any, list[int]] = {}
-    for some in roughly.values():
-        for at in some if len(some) >= FEWEST else ():
-            exact = label_of(tree.trace, members[at]), frozenset(before[at]), frozenset(behind[at])
-            groups.setdefault(exact, []).append(at)
-    return _folded(members, groups.values(), "fan", fresh)
+    for indices in candidates.values():
+        for index in indices if len(indices) >= MIN_GROUP_SIZE else ():
+            exact_key = kind_label(tree.trace, members[index]), frozenset(before[index]), frozenset(after[index])
+            groups.setdefault(exact_key, []).append(index)
+    return _replace_with_groups(members, groups.values(), "fan", make_group)
 
 
-def _runs(tree: Tree, members: list[Member], fresh: Fresh) -> list[Member]:
-    """Fold what is of one kind and follows one upon the other, with no way in or out between."""
-    before, behind = _neighbours(tree, members)
-    labels = [label_of(tree.trace, member) for member in members]
+def _group_runs(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> list[Member]:
+    """Group members of one kind that follow one another, with no other edge in or out between them."""
+    before, after = _find_neighbours(tree, members)
+    labels = [kind_label(tree.trace, member) for member in members]
 
-    def after(at: int) -> int | None:
-        (to,) = behind[at] if len(behind[at]) == 1 else (-1,)
-        return to if to >= 0 and before[to] == {at} and labels[to] == labels[at] else None
+    def next_in_run(index: int) -> int | None:
+        (follower,) = after[index] if len(after[index]) == 1 else (-1,)
+        return follower if follower >= 0 and before[follower] == {index} and labels[follower] == labels[index] else None
 
-    inner = {to for at in range(len(members)) if (to := after(at)) is not None}
-    groups = [list(_along(at, after)) for at in range(len(members)) if at not in inner]
-    return _folded(members, groups, "run", fresh)
-
-
-def _along(at: int | None, after: Callable[[int], int | None]) -> Iterator[int]:
-    while at is not None:
-        yield at
-        at = after(at)
+    not_first = {follower for index in range(len(members)) if (follower := next_in_run(index)) is not None}
+    groups = [list(_follow_run(index, next_in_run)) for index in range(len(members)) if index not in not_first]
+    return _replace_with_groups(members, groups, "run", make_group)
 
 
-def _folded(members: list[Member], groups: Any, kind: str, fresh: Fresh) -> list[Member]:
-    """``members`` with a fold in the place of the first of each group that is worth one."""
-    made: dict[int, Member] = {}
-    gone: set[int] = set()
-    for group in groups:
-        if len(group) >= FEWEST:
-            made[group[0]] = fresh(kind, [members[at] for at in group])
-            gone.update(group)
-    return [made.get(at, member) for at, member in enumerate(members) if at in made or at not in gone]
+def _follow_run(index: int | None, next_in_run: Callable[[int], int | None]) -> Iterator[int]:
+    while index is not None:
+        yield index
+        index = next_in_run(index)
 
 
-def parted(members: list[Member], fresh: Fresh) -> list[Member]:
-    """``members`` in parts of one length, and those in parts again, until no more than ``MANY`` are seen at once."""
-    if len(members) <= MANY:
+def _replace_with_groups(members: list[Member], index_groups: Any, kind: str, make_group: MakeGroup) -> list[Member]:
+    """Return ``members`` with a group in the place of the first of its members.
+
+    ``index_groups`` are lists of indices; lists shorter than ``MIN_GROUP_SIZE`` stay ungrouped.
+    """
+    new_groups: dict[int, Member] = {}
+    grouped: set[int] = set()
+    for indices in index_groups:
+        if len(indices) >= MIN_GROUP_SIZE:
+            new_groups[indices[0]] = make_group(kind, [members[index] for index in indices])
+            grouped.update(indices)
+    return [
+        new_groups.get(index, member)
+        for index, member in enumerate(members)
+        if index in new_groups or index not in grouped
+    ]
+
+
+def split_into_parts(members: list[Member], make_group: MakeGroup) -> list[Member]:
+    """Split ``members`` into parts of equal length, and these again, until no level has too many boxes."""
+    if len(members) <= MAX_VISIBLE_BOXES:
         return members
     size = part_size(len(members))
     parts: list[Member] = []
-    for at in range(0, len(members), size):
-        part = fresh("part", parted(members[at : at + size], fresh))
-        part.first = at
+    for start in range(0, len(members), size):
+        part = make_group("part", split_into_parts(members[start : start + size], make_group))
+        part.start = start
         parts.append(part)
     return parts
 
 
 def part_size(count: int) -> int:
-    """How many there are in a part of ``count``: a round number, near the root, so that few levels do.
+    """Return the size of the parts of ``count`` members: a round number near the square root, for few levels.
+
 
     >>> part_size(48), part_size(1000), part_size(10_000)
     (10, 40, 250)
     """
-    rounds = (int(digit * 10**power) for power in range(1, 20) for digit in (1, 2, 2.5, 4, 5))
-    return next(size for size in rounds if size >= sqrt(count) and ceil(count / size) <= MANY)
+    round_numbers = (int(digit * 10**power) for power in range(1, 20) for digit in (1, 2, 2.5, 4, 5))
+    return next(size for size in round_numbers if size >= sqrt(count) and ceil(count / size) <= MAX_VISIBLE_BOXES)

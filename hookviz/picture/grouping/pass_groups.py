@@ -1,66 +1,66 @@
-"""The passes of a recording in groups: more of them than can be seen at once are folded, as modules are."""
+"""Groups of passes: a recording with more than ``MAX_VISIBLE_BOXES`` passes shows them in groups."""
 
 from collections.abc import Iterator
 from itertools import count
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.grouping.activity import Of, merged, of_pass
-from hookviz.picture.grouping.collapsing import parted
-from hookviz.picture.grouping.tree import MANY, Group, Member
+from hookviz.picture.grouping.activity import BoxActivity, collect_pass_activity, merge_activities
+from hookviz.picture.grouping.collapsing import split_into_parts
+from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, Group, Member
 from hookviz.trace import TraceData
 
 
-def groups_passes(trace: TraceData) -> bool:
-    """Whether ``trace`` has more passes than can be seen at once."""
-    return len(trace.lookup.passes) > MANY
+def needs_pass_groups(trace: TraceData) -> bool:
+    """Whether ``trace`` has too many passes to show them all at once."""
+    return len(trace.lookup.passes) > MAX_VISIBLE_BOXES
 
 
-class Overview:
-    """The passes of a recording as a tree of boxes: groups in which are groups or passes, and passes."""
+class PassTree:
+    """The passes of a recording as a tree of boxes: the root and its groups contain groups or passes."""
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
-        self.folds: dict[str, Group] = {}
-        """Id of a box → it; the whole recording is the empty one."""
-        self._of: dict[str, Of] = {}
+        self.boxes: dict[str, Group] = {}
+        """Id → box; the id of the root is empty."""
+        self._activities: dict[str, BoxActivity] = {}
         numbers = count()
 
-        def fresh(kind: str, inside: list[Member]) -> Group:
-            fold = Group(ids.group(next(numbers)), kind, inside)
-            self.folds[fold.id] = fold
-            return fold
+        def make_group(kind: str, members: list[Member]) -> Group:
+            group = Group(ids.group_id(next(numbers)), kind, members)
+            self.boxes[group.id] = group
+            return group
 
-        passes: list[Member] = [fresh("pass", [pass_id]) for pass_id in trace.lookup.passes]
-        self.root = Group("", "recording", parted(passes, fresh))
-        self.folds[""] = self.root
-        for fold in self.folds.values():
-            for member in fold.inside:
+        passes: list[Member] = [make_group("pass", [pass_id]) for pass_id in trace.lookup.passes]
+        self.root = Group("", "recording", split_into_parts(passes, make_group))
+        self.boxes[""] = self.root
+        for group in self.boxes.values():
+            for member in group.members:
                 if isinstance(member, Group):
-                    member.parent = fold
-        self._groups = {fold.inside[0]: fold.parent for fold in self.folds.values() if fold.kind == "pass"}
+                    member.parent = group
+        self._parents = {group.members[0]: group.parent for group in self.boxes.values() if group.kind == "pass"}
 
     @property
     def groups(self) -> list[Group]:
-        """The boxes in which are groups or passes, the outermost first."""
-        found = [self.root]
-        for group in found:  # grows while it is read
-            found.extend(fold for fold in self.inside(group) if fold.kind != "pass")
-        return found
+        """The root and all groups, the outermost first."""
+        groups = [self.root]
+        for group in groups:  # grows while it is read
+            groups.extend(box for box in self.children(group) if box.kind != "pass")
+        return groups
 
-    def inside(self, group: Group) -> Iterator[Group]:
-        """The boxes that one sees in a group."""
-        return (member for member in group.inside if isinstance(member, Group))
+    def children(self, group: Group) -> Iterator[Group]:
+        """Return the boxes directly in a group."""
+        return (member for member in group.members if isinstance(member, Group))
 
-    def around(self, pass_id: int) -> list[Group]:
-        """The groups around a pass, the outermost first."""
-        group = self._groups[pass_id]
-        return [] if group is None else list(group.chain())[::-1]
+    def list_groups_around(self, pass_id: int) -> list[Group]:
+        """List the groups around a pass, the outermost first."""
+        group = self._parents[pass_id]
+        return [] if group is None else list(group.chain_outwards())[::-1]
 
-    def happened(self, fold: Group) -> Of:
-        """What happened in a pass, or in all passes of a group."""
-        if fold.id not in self._of:
-            if fold.kind == "pass":
-                self._of[fold.id] = of_pass(self.trace, fold.nodes[0])
+    def activity_of(self, box: Group) -> BoxActivity:
+        """Return the activity of a pass, or of all passes of a group."""
+        if box.id not in self._activities:
+            if box.kind == "pass":
+                self._activities[box.id] = collect_pass_activity(self.trace, box.nodes[0])
             else:
-                self._of[fold.id] = merged(self.happened(inner) for inner in self.inside(fold))
-        return self._of[fold.id]
+                self._activities[box.id] = merge_activities(self.activity_of(inner) for inner in self.children(box))
+        return self._activities[box.id]

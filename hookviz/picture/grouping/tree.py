@@ -1,4 +1,4 @@
-"""What is inside what in one pass: calls around the nodes that they made, and folds around what is too much at once."""
+"""One pass as a tree: module calls contain the nodes that they created, and groups contain what is too much at once."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,147 +15,158 @@ from hookviz.trace.traversal import (
     list_pictured_nodes,
 )
 
-MANY = 40
-"""About as many boxes as a person can take in at once: a level that has more is folded."""
+MAX_VISIBLE_BOXES = 40
+"""The maximum number of boxes that a person can take in at once; a level with more of them is grouped."""
 
 
 @dataclass(eq=False)
 class Group:
-    """A box that holds others."""
+    """A box that contains others."""
 
     id: str
-    """``m3`` for a call, ``g5`` for what was folded; empty for the whole pass."""
+    """``m3`` for a call, ``g5`` for other groups; empty for the root."""
     kind: str
-    """``pass``, ``call``, ``run`` (of the same op, one after the other), ``fan`` (beside each other), or ``part``."""
-    inside: "list[Member]"
-    """What one sees on entering it, in the order in which backward comes by."""
+    """``pass``, ``recording``, ``call``, ``run`` (members in a row), ``fan`` (members side by side), or ``part``."""
+    members: "list[Member]"
+    """The nodes and groups directly in it, in the order in which backward reaches them."""
     parent: "Group | None" = None
     call: int = -1
-    """The module call that it is, or -1."""
-    first: int = 0
-    """The place of a part's first member in what was parted at once, counted from 0."""
+    """The number of the module call, or -1."""
+    start: int = 0
+    """The index of a part's first member in the list that was split, counted from 0."""
 
     @cached_property
     def nodes(self) -> list[int]:
-        """All nodes in it, however deep, in the order of ``inside``."""
-        return [member for member in self._all() if isinstance(member, int)]
+        """All nodes in it at any depth, in the order of ``members``."""
+        return [member for member in self._walk_members() if isinstance(member, int)]
 
     @cached_property
     def calls(self) -> list[int]:
-        """All calls in it, and the one that it is."""
-        return [member.call for member in self._all() if not isinstance(member, int) and member.call >= 0]
+        """All calls in it at any depth, and its own call."""
+        return [member.call for member in self._walk_members() if not isinstance(member, int) and member.call >= 0]
 
-    def _all(self) -> "Iterator[Member]":
-        waiting: list[Member] = [self]
-        while waiting:  # without recursion: models may be nested deep
-            member = waiting.pop()
+    def _walk_members(self) -> "Iterator[Member]":
+        pending: list[Member] = [self]
+        while pending:  # no recursion: models may be nested deeper than Python's stack
+            member = pending.pop()
             yield member
             if not isinstance(member, int):
-                waiting.extend(reversed(member.inside))
+                pending.extend(reversed(member.members))
 
-    def chain(self) -> "Iterator[Group]":
-        """It, and what is around it, the innermost first."""
-        at: Group | None = self
-        while at is not None:
-            yield at
-            at = at.parent
-
-    @property
-    def counted(self) -> "list[Member]":
-        """Its members, those of its parts in the place of the parts."""
-        found: list[Member] = []
-        for member in self.inside:
-            found += member.counted if isinstance(member, Group) and member.kind == "part" else [member]
-        return found
+    def chain_outwards(self) -> "Iterator[Group]":
+        """Yield this group and the groups around it, the innermost first."""
+        group: Group | None = self
+        while group is not None:
+            yield group
+            group = group.parent
 
     @property
-    def place(self) -> int:
-        """The place of a part's first member among all that were parted, counted from 0."""
-        return self.first + self.parent.place if self.kind == "part" and self.parent is not None else 0
+    def unsplit_members(self) -> "list[Member]":
+        """Its members, with parts replaced by their own members."""
+        members: list[Member] = []
+        for member in self.members:
+            members += member.unsplit_members if isinstance(member, Group) and member.kind == "part" else [member]
+        return members
+
+    @property
+    def offset(self) -> int:
+        """The index of a part's first member among the members of the whole that was split, counted from 0."""
+        return self.start + self.parent.offset if self.kind == "part" and self.parent is not None else 0
 
 
 Member = int | Group
-"""A node by its number, or a box that holds several."""
+"""The number of a node, or a group."""
 
 
-class Tree:
-    """One pass of a trace, as a tree of boxes."""
+class BoxTree:
+    """One pass of a trace as a tree of groups and nodes."""
 
     def __init__(self, trace: TraceData, pass_id: int = 0) -> None:
         self.trace, self.pass_id = trace, pass_id
-        self.below = list_pictured_nodes(trace, pass_id)
-        self.made = assign_nodes_to_calls(trace, self.below)
-        ways = trace.lookup.out_edges(self.below)
-        self.following = trace.lookup.next_nodes
-        """Node → (its input, the node there) for each way that its gradients take in this picture."""
-        if leads_outside(ways, self.below):
-            self.following = {node: [] for node in self.below}
-            for start, slot, end in ways:
-                if end in self.following:
-                    self.following[start].append((slot, end))
-        self.before: dict[int, list[tuple[int, int]]] = {}
-        """Node → (a node of this pass, its input) for each way that leads to it."""
-        for start, slot, end in ways:
-            self.before.setdefault(end, []).append((start, slot))
+        self.nodes = list_pictured_nodes(trace, pass_id)
+        self.calls_of_nodes = assign_nodes_to_calls(trace, self.nodes)
+        edges = trace.lookup.out_edges(self.nodes)
+        self.edges_out = trace.lookup.next_nodes
+        """Node → (its input, the node there) for each edge of the picture that starts at it."""
+        if leads_outside(edges, self.nodes):
+            self.edges_out = {node: [] for node in self.nodes}
+            for start, slot, end in edges:
+                if end in self.edges_out:
+                    self.edges_out[start].append((slot, end))
+        self.edges_in: dict[int, list[tuple[int, int]]] = {}
+        """Node → (a node of this pass, its input) for each edge that ends at it."""
+        for start, slot, end in edges:
+            self.edges_in.setdefault(end, []).append((start, slot))
         self.root = Group("", "pass", [])
         self.calls: dict[int, Group] = {}
-        self.around: dict[int, Group] = {}
-        """Node → the innermost box around it."""
-        self._grow()
-        self.folds = [self.root, *self.calls.values()]
+        self.innermost_groups: dict[int, Group] = {}
+        """Node → the innermost group around it."""
+        self._nest_calls()
+        self.groups = [self.root, *self.calls.values()]
 
-    def _grow(self) -> None:
-        """Put each node in the call that made it, and each call in the one that made it."""
-        when = self._reached()
-        held = list_pass_calls(self.trace, self.pass_id)
-        needed = {outer for call in {*self.made.values(), *held} for outer in iter_enclosing_calls(self.trace, call)}
-        for call in sorted(needed):
-            outer = self.trace.calls[call].parent
+    def _nest_calls(self) -> None:
+        """Put each node into the call that created it, and each call into the call in which it was made."""
+        arrival_order = self._order_by_arrival()
+        calls_in_pass = list_pass_calls(self.trace, self.pass_id)
+        call_numbers = {
+            parent
+            for call in {*self.calls_of_nodes.values(), *calls_in_pass}
+            for parent in iter_enclosing_calls(self.trace, call)
+        }
+        for call in sorted(call_numbers):
+            parent = self.trace.calls[call].parent
             self.calls[call] = Group(
-                ids.call(call), "call", [], self.root if outer is None else self.calls[outer], call
+                ids.call_id(call), "call", [], self.root if parent is None else self.calls[parent], call
             )
-        for node in self.below:
-            (self.calls[self.made[node]] if node in self.made else self.root).inside.append(node)
+        for node in self.nodes:
+            (self.calls[self.calls_of_nodes[node]] if node in self.calls_of_nodes else self.root).members.append(node)
         first: dict[str, float] = {}
-        for fold in (*reversed(self.calls.values()), self.root):  # what is inside comes before what is around it
-            fold.inside.sort(key=lambda member: when[member] if isinstance(member, int) else first[member.id])
-            first[fold.id] = min((_when(member, when, first) for member in fold.inside), default=inf)
-            if fold.parent is not None:
-                fold.parent.inside.append(fold)
+        for group in (*reversed(self.calls.values()), self.root):  # inner calls first: outer ones need their order
+            group.members.sort(
+                key=lambda member: arrival_order[member] if isinstance(member, int) else first[member.id]
+            )
+            first[group.id] = min(
+                (_first_arrival(member, arrival_order, first) for member in group.members), default=inf
+            )
+            if group.parent is not None:
+                group.parent.members.append(group)
 
-    def _reached(self) -> dict[int, int]:
-        """Node → when backward came by; those that it did not reach come after, as they lie below the roots."""
+    def _order_by_arrival(self) -> dict[int, int]:
+        """Return node → the first step at which a gradient arrives there.
+
+        Nodes that backward does not reach come last, in the order in which they lie below the roots.
+        """
         rows = self.trace.rows
-        when = {node: len(rows) + place for place, node in enumerate(self.below)}
+        order = {node: len(rows) + place for place, node in enumerate(self.nodes)}
         for index in reversed(self.trace.lookup.steps(self.pass_id)):
             row = rows[index]
             if row.kind in ("seed", "arrive"):
-                when[row.node] = index
-        return when
+                order[row.node] = index
+        return order
 
-    def settle(self) -> None:
-        """Know what is around what, once all is folded."""
-        for fold in self.folds:
-            for member in fold.inside:
+    def link_parents(self) -> None:
+        """Set the parents of all groups and the innermost groups of all nodes, once all levels are grouped."""
+        for group in self.groups:
+            for member in group.members:
                 if isinstance(member, int):
-                    self.around[member] = fold
+                    self.innermost_groups[member] = group
                 else:
-                    member.parent = fold
+                    member.parent = group
 
 
-def _when(member: Member, when: dict[int, int], first: dict[str, float]) -> float:
-    return when[member] if isinstance(member, int) else first[member.id]
+def _first_arrival(member: Member, arrival_order: dict[int, int], group_order: dict[str, float]) -> float:
+    return arrival_order[member] if isinstance(member, int) else group_order[member.id]
 
 
-def nodes_of(members: Iterable[Member]) -> Iterator[tuple[int, int]]:
-    """(place of a member, each node in it)."""
-    for place, member in enumerate(members):
+def index_nodes(members: Iterable[Member]) -> Iterator[tuple[int, int]]:
+    """Yield (index of a member, node) for each node in ``members`` at any depth."""
+    for index, member in enumerate(members):
         for node in (member,) if isinstance(member, int) else member.nodes:
-            yield place, node
+            yield index, node
 
 
-def label_of(trace: TraceData, member: Member) -> str:
-    """What must be the same for two members to be of one kind: a node's op, a module's class."""
+def kind_label(trace: TraceData, member: Member) -> str:
+    """Return the label that members of one kind share: a node's op, or a module's class."""
     while not isinstance(member, int) and member.call < 0:
-        member = member.inside[0]
+        member = member.members[0]
     return trace.ops[member] if isinstance(member, int) else trace.modules[trace.calls[member.call].module].kind

@@ -1,96 +1,104 @@
-"""What is seen on entering a box: which calls are opened in their place, and which boxes stay closed."""
+"""The views of a pass: on entering a group, module calls in it may be opened at once; other groups stay closed."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from hookviz.picture.grouping.collapsing import collapse
-from hookviz.picture.grouping.tree import MANY, Group, Member, Tree
+from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member
 from hookviz.trace import TraceData
 
-FEW = 6
-"""Up to so many boxes beside a model that fills the picture alone do no harm."""
+MAX_BOXES_BESIDE_MODEL = 6
+"""A model is opened even if its boxes alone fill the picture, unless it has more boxes than this around it."""
 
 
 @dataclass(eq=False)
 class View:
-    """One picture: a box, and what is seen of its inside."""
+    """The inside of a group as one picture shows it."""
 
-    tree: Tree
-    fold: Group
+    tree: BoxTree
+    group: Group
     nodes: list[int] = field(default_factory=list)
-    opened: list[Group] = field(default_factory=list)
-    """The calls around whose inside a frame is drawn, the outermost first; with the box itself, if it is one."""
-    closed: list[Group] = field(default_factory=list)
-    """The boxes that can be entered."""
+    opened_calls: list[Group] = field(default_factory=list)
+    """The calls that are drawn as frames around their members, the outermost first; with the group if it is a call."""
+    closed_groups: list[Group] = field(default_factory=list)
+    """The groups that are drawn as closed boxes, which can be entered."""
 
     def __post_init__(self) -> None:
-        if self.fold.call >= 0:
-            self.opened.append(self.fold)
-        level: list[Member] = list(self.fold.inside)
-        shown = len(level) + len(self.opened)
+        if self.group.call >= 0:
+            self.opened_calls.append(self.group)
+        level: list[Member] = list(self.group.members)
+        box_count = len(level) + len(self.opened_calls)
         while level:
             self.nodes += [member for member in level if isinstance(member, int)]
-            folds = [member for member in level if not isinstance(member, int)]
-            # There is nothing to enter in a call that made no node and no call, such as dropout's in evaluation.
-            self.opened += [fold for fold in folds if not fold.inside]
-            folds = [fold for fold in folds if fold.inside]
-            calls = [fold for fold in folds if fold.call >= 0]
-            inside = [member for call in calls for member in call.inside]
-            # All calls of a level are opened, or none: some that look other than their like would puzzle. A model with
-            # hardly anything around it is opened anyway, since it is what one wants to see.
-            fit = shown + len(inside) <= (MANY + FEW if shown <= FEW and len(folds) == 1 else MANY)
-            self.closed += [fold for fold in folds if not (fit and fold.call >= 0)]
-            self.opened += calls if fit else []
-            level, shown = (inside, shown + len(inside)) if fit else ([], shown)
+            groups = [member for member in level if not isinstance(member, int)]
+            # A call without nodes and calls, such as that of dropout in evaluation, is empty: nobody needs to enter it.
+            self.opened_calls += [group for group in groups if not group.members]
+            groups = [group for group in groups if group.members]
+            calls = [group for group in groups if group.call >= 0]
+            members_of_calls = [member for call in calls for member in call.members]
+            # Either all calls of a level are opened or none, so that calls of one kind look alike. A model with hardly
+            # anything around it is opened in any case, since it is what one wants to see.
+            fits = box_count + len(members_of_calls) <= (
+                MAX_VISIBLE_BOXES + MAX_BOXES_BESIDE_MODEL
+                if box_count <= MAX_BOXES_BESIDE_MODEL and len(groups) == 1
+                else MAX_VISIBLE_BOXES
+            )
+            self.closed_groups += [group for group in groups if not (fits and group.call >= 0)]
+            self.opened_calls += calls if fits else []
+            level, box_count = (members_of_calls, box_count + len(members_of_calls)) if fits else ([], box_count)
 
     @property
     def module(self) -> str:
-        """The module that is around all that is seen; empty where there is none."""
-        call = next((fold.call for fold in self.fold.chain() if fold.call >= 0), -1)
+        """The innermost module around the whole view; empty if there is none."""
+        call = next((group.call for group in self.group.chain_outwards() if group.call >= 0), -1)
         return self.tree.trace.call(call) if call >= 0 else ""
 
     @cached_property
-    def shown(self) -> dict[int, Member]:
-        """Node anywhere in the box → itself, or the closed box that holds it."""
-        return {node: node for node in self.nodes} | {node: fold for fold in self.closed for node in fold.nodes}
+    def members_by_node(self) -> dict[int, Member]:
+        """Each node in the group at any depth → itself, or the closed group that contains it."""
+        return {node: node for node in self.nodes} | {
+            node: group for group in self.closed_groups for node in group.nodes
+        }
 
 
 class Views:
-    """All views of one pass, each made when it is asked for."""
+    """All views of one pass; each is made when it is first needed."""
 
     def __init__(self, trace: TraceData, pass_id: int = 0) -> None:
-        self.tree = Tree(trace, pass_id)
+        self.tree = BoxTree(trace, pass_id)
         collapse(self.tree)
         self._views: dict[Group, View] = {}
-        self._tops: dict[Group, Group] = {self.tree.root: self.tree.root}
+        self._view_groups: dict[Group, Group] = {self.tree.root: self.tree.root}
 
-    def of(self, fold: Group) -> View:
-        """What is seen on entering ``fold``."""
-        if fold not in self._views:
-            self._views[fold] = View(self.tree, fold)
-        return self._views[fold]
+    def view_of(self, group: Group) -> View:
+        """Return the view on entering ``group``."""
+        if group not in self._views:
+            self._views[group] = View(self.tree, group)
+        return self._views[group]
 
-    def top(self, fold: Group) -> Group:
-        """The box that one enters to see what lies directly in ``fold``: it, or one in which it is opened."""
-        waiting: list[Group] = []
-        for at in fold.chain():
-            if at in self._tops:
+    def find_view_group(self, group: Group) -> Group:
+        """Return the group to enter to see the members of ``group``: itself, or one in whose view it is opened."""
+        pending: list[Group] = []
+        for outer in group.chain_outwards():
+            if outer in self._view_groups:
                 break
-            waiting.append(at)
-        for at in reversed(waiting):  # from the outermost on
-            assert at.parent is not None  # the root is known
-            around = self._tops[at.parent]
-            self._tops[at] = around if at in self.of(around).opened else at
-        return self._tops[fold]
+            pending.append(outer)
+        for outer in reversed(pending):  # the outermost first
+            assert outer.parent is not None  # the root is in ``_view_groups`` from the start
+            outer_view_group = self._view_groups[outer.parent]
+            self._view_groups[outer] = (
+                outer_view_group if outer in self.view_of(outer_view_group).opened_calls else outer
+            )
+        return self._view_groups[group]
 
-    def name(self, member: Member) -> str:
-        """What the picture is called in which one sees a node for itself, or the inside of a box: ``0/m3``."""
-        fold = self.tree.around[member] if isinstance(member, int) else member
-        return f"{self.tree.pass_id}/{self.top(fold).id}"
+    def view_name(self, member: Member) -> str:
+        """Return the name of the picture that shows a node itself, or the members of a group: ``0/m3``."""
+        group = self.tree.innermost_groups[member] if isinstance(member, int) else member
+        return f"{self.tree.pass_id}/{self.find_view_group(group).id}"
 
-    def all(self) -> list[View]:
-        """Every view that somebody can enter, the outermost first."""
-        found = [self.of(self.tree.root)]
-        for view in found:  # grows while it is read
-            found.extend(self.of(fold) for fold in view.closed)
-        return found
+    def list_views(self) -> list[View]:
+        """List every view that can be entered, the outermost first."""
+        views = [self.view_of(self.tree.root)]
+        for view in views:  # grows while it is read
+            views.extend(self.view_of(group) for group in view.closed_groups)
+        return views
