@@ -5,8 +5,8 @@ from importlib.resources import files
 
 
 @cache
-def bundle(name: str) -> str:
-    """The file ``name`` of ``hookviz/static``.
+def read_bundle(name: str) -> str:
+    """Return the text of ``hookviz/static/<name>``.
 
     >>> ".hv-player" in bundle("player.css")
     True

@@ -14,10 +14,10 @@ from hookviz.picture.grouping.pass_groups import groups_passes
 from hookviz.picture.inline_svg import finished
 from hookviz.picture.scene import Scene
 from hookviz.picture.svg_templates import Shared, Templates
-from hookviz.player.pass_views import PREFIX, PassViews
+from hookviz.player.pass_views import GROUP_PREFIX, PassViews
 from hookviz.player.payload import Packed, SharedPicture, View
-from hookviz.player.scene_views import ends, pass_title, view_of, written
-from hookviz.player.search_index import Entry, entries
+from hookviz.player.scene_views import final_texts, make_view, pass_title, step_texts
+from hookviz.player.search_index import Entry, search_entries
 from hookviz.player.wording import Wording
 from hookviz.trace import TraceData
 
@@ -27,13 +27,13 @@ class PassPictures:
 
     def __init__(self, trace: TraceData, pass_id: int) -> None:
         self.views = Views(trace, pass_id)
-        self.happened = Activity(self.views.tree)
+        self.activity = Activity(self.views.tree)
 
     def scene(self, level: Level) -> Scene:
         """The picture of one level, with the steps that are about what is seen in it."""
-        nodes = (self.happened.nodes[node].steps for node in level.nodes if node in self.happened.nodes)
-        calls = (self.happened.calls[fold.call].steps for fold in level.opened if fold.call in self.happened.calls)
-        return group_scene(level, self.happened, sorted(chain.from_iterable([*nodes, *calls])))
+        nodes = (self.activity.nodes[node].steps for node in level.nodes if node in self.activity.nodes)
+        calls = (self.activity.calls[fold.call].steps for fold in level.opened if fold.call in self.activity.calls)
+        return group_scene(level, self.activity, sorted(chain.from_iterable([*nodes, *calls])))
 
     @cached_property
     def groups(self) -> dict[str, Group]:
@@ -55,13 +55,13 @@ class GroupedViews:
         self._trace = trace
         self._passes = trace.lookup.passes
         self._groups = PassViews(trace) if groups_passes(trace) else None
-        self._kept: dict[int, PassPictures] = {}
+        self._pictures_by_pass: dict[int, PassPictures] = {}
         self._templates = Templates()
 
     @property
     def overview(self) -> str:
         """The name of the picture of all passes; empty where they are not grouped."""
-        return PREFIX if self._groups else ""
+        return GROUP_PREFIX if self._groups else ""
 
     @property
     def tops(self) -> list[str]:
@@ -77,12 +77,12 @@ class GroupedViews:
     def svgs(self) -> list[str]:
         """The pictures that are there from the start."""
         if self._groups:
-            return [self._groups.picture(PREFIX)]
+            return [self._groups.picture(GROUP_PREFIX)]
         # These share no template with others: a page shows them where no script runs.
         return [self._opening_picture(self._scene(name)) for name in self.tops]
 
     def _opening_picture(self, scene: Scene) -> str:
-        return finished(dot(scene, None, final=True).svg(), ends(written(scene)))
+        return finished(dot(scene, None, final=True).svg(), final_texts(step_texts(scene)))
 
     @property
     def group_names(self) -> Sequence[str]:
@@ -99,18 +99,18 @@ class GroupedViews:
         Raises:
             KeyError, ValueError: there is none of that name.
         """
-        if self._groups and name.startswith(PREFIX):
+        if self._groups and name.startswith(GROUP_PREFIX):
             svg = self.opening.index(name) if name in self.opening else self._groups.picture(name)
             return self._groups.view(name, svg, wording)
         pass_id, own, group = self._find(name)
         scene = self._scene(name)
-        view = view_of(scene, self._picture(name, scene), hooks, wording)
+        view = make_view(scene, self._picture(name, scene), hooks, wording)
         box_names = {closed.id: own.views.name(own.groups[closed.id]) for closed in scene.folds}
         port_names = {port.id: own.views.name(port.far) for port in scene.ports if port.far is not None}
         view["doors"] = box_names | port_names
-        view["own"] = spans(own.happened.inside(group).steps) if group.id else [(own.happened.first, own.happened.last)]
+        view["own"] = spans(own.activity.inside(group).steps) if group.id else [(own.activity.first, own.activity.last)]
         around = self._groups.trail(pass_id, wording) if self._groups else []
-        entered = _entered(own.views, group)
+        entered = _enclosing_groups(own.views, group)
         view["trail"] = [*around, *((f"{pass_id}/{at.id}", wording(self._title(pass_id, at))) for at in entered)]
         return view
 
@@ -120,13 +120,13 @@ class GroupedViews:
         if self._groups:
             steps = list(self._trace.lookup.steps(pass_id)[:1])
             yield Entry("pass", pass_title(pass_id, len(self._passes)), "", -1, f"{pass_id}/", steps)
-        yield from entries(self._trace, own.views, own.happened)
+        yield from search_entries(self._trace, own.views, own.activity)
 
     def _picture(self, name: str, scene: Scene) -> int | SharedPicture:
         """A picture as it is sent: its place among the first, or a template with what fills it."""
         if name in self.opening:
             return self.opening.index(name)
-        return _sent(self._templates.shared(dot(scene, None, final=True).svg(), name), name)
+        return _shared_picture(self._templates.shared(dot(scene, None, final=True).svg(), name), name)
 
     def _scene(self, name: str) -> Scene:
         _, own, group = self._find(name)
@@ -143,24 +143,24 @@ class GroupedViews:
 
     def _pass(self, pass_id: int) -> PassPictures:
         """One pass, of which a person enters one box after the other: those that were looked at last are kept."""
-        if pass_id not in self._kept:
-            self._kept[pass_id] = PassPictures(self._trace, pass_id)
-            for oldest in list(self._kept)[:-MANY]:
-                del self._kept[oldest]
-        return self._kept[pass_id]
+        if pass_id not in self._pictures_by_pass:
+            self._pictures_by_pass[pass_id] = PassPictures(self._trace, pass_id)
+            for oldest in list(self._pictures_by_pass)[:-MANY]:
+                del self._pictures_by_pass[oldest]
+        return self._pictures_by_pass[pass_id]
 
     def _title(self, pass_id: int, group: Group) -> str:
         return named(self._trace, group)[0] if group.id else pass_title(pass_id, len(self._passes))
 
 
-def _sent(picture: Shared, name: str) -> SharedPicture:
+def _shared_picture(picture: Shared, name: str) -> SharedPicture:
     template = picture.template
     if template.name == name:
         return {"pieces": template.pieces, "fill": picture.fill}
     return {"like": template.name, "fill": picture.fill}
 
 
-def _entered(views: Views, group: Group) -> list[Group]:
+def _enclosing_groups(views: Views, group: Group) -> list[Group]:
     """The boxes that one has entered to be in ``group``, the outermost first."""
     trail = [group]
     while trail[-1].parent is not None:

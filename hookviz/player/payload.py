@@ -9,7 +9,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from hookviz.support.messages.text import Message
 
-CHUNK = 200
+CHUNK_SIZE = 200
 """The words of so many steps are one part."""
 
 Packed = str
@@ -90,7 +90,7 @@ class Outline(TypedDict):
 
 
 class StepsPart(TypedDict):
-    """The words of ``CHUNK`` steps, or of fewer at the end."""
+    """The words of ``CHUNK_SIZE`` steps, or of fewer at the end."""
 
     steps: list[StepWords]
     words: Words
@@ -105,7 +105,7 @@ class SharedPicture(TypedDict):
     fill: list[str]
 
 
-class Pin(TypedDict):
+class HookPin(TypedDict):
     """A hook in a picture."""
 
     hook: int
@@ -127,7 +127,7 @@ class View(TypedDict):
     """Text → (step, what it says from then on)."""
     near: dict[str, list[str]]
     """Step → elements that it concerns as well."""
-    pins: dict[str, Pin]
+    pins: dict[str, HookPin]
     spans: dict[str, Spans]
     """A box that can be entered → the steps inside."""
     doors: dict[str, str]
@@ -159,7 +159,7 @@ class IndexPart(TypedDict):
 Part = StepsPart | ViewPart | IndexPart
 
 
-class Firing(TypedDict):
+class FiringRow(TypedDict):
     """A row of the table of hooks."""
 
     step: int
@@ -170,7 +170,7 @@ class Firing(TypedDict):
     effect: Message
 
 
-class Run(TypedDict):
+class RunContent(TypedDict):
     """One recorded program: its steps, and how they are shown."""
 
     label: Message
@@ -183,7 +183,7 @@ class Run(TypedDict):
     outline: Outline | Packed
     told: list[int] | None
     """For each step the place of its words among those of all runs; None where each step has its own."""
-    firings: list[Firing]
+    firings: list[FiringRow]
     pictures: list[int]
     """The places in ``Content.svgs`` of the pictures that it opens with."""
 
@@ -211,7 +211,7 @@ class Switch(TypedDict):
     """Its places in ``Content.hooks``."""
 
 
-class Finding(TypedDict):
+class FindingText(TypedDict):
     """Something that is wrong with the gradients, and the step where it begins."""
 
     text: Message
@@ -229,7 +229,7 @@ class Opening(TypedDict, total=False):
 class Content(TypedDict):
     """All that a player shows: a trace, or several passes of one program."""
 
-    runs: list[Run]
+    runs: list[RunContent]
     chunk: int
     """How many steps' words are in one part."""
     parts: dict[str, Part | Packed]
@@ -245,7 +245,7 @@ class Content(TypedDict):
     """Which switches are off, by their places with commas between → the run that shows it."""
     mark: int
     """The step where a difference begins; -1 for none."""
-    findings: list[Finding]
+    findings: list[FindingText]
     no_finding: Message
     """What to say where nothing was found."""
     notes: list[Message]
@@ -322,7 +322,7 @@ def empty_content(words: Words) -> Content:
     """The content of a player that has nothing to show."""
     return {
         "runs": [],
-        "chunk": CHUNK,
+        "chunk": CHUNK_SIZE,
         "parts": {},
         "svgs": [],
         "grouped": False,

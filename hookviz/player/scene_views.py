@@ -11,31 +11,31 @@ from hookviz.picture.inline_svg import finished
 from hookviz.picture.scene import Scene
 from hookviz.picture.tensor_layer import grads
 from hookviz.player.compression import pack
-from hookviz.player.payload import Packed, Pin, SharedPicture, View
-from hookviz.player.search_index import Entry, entries
+from hookviz.player.payload import HookPin, Packed, SharedPicture, View
+from hookviz.player.search_index import Entry, search_entries
 from hookviz.player.wording import Wording
 from hookviz.support.messages import say
 from hookviz.support.messages.text import Message
 from hookviz.trace import TraceData
 
-LARGEST = 60
+MAX_LAYER_BOXES = 60
 """The layers of tensors and nodes are drawn of no more boxes than this: beyond, one would only scroll."""
 
 Texts = Mapping[str, Mapping[int, str]]
 """Id of a text → step → what it says from then on."""
 
 
-def view_of(scene: Scene, svg: int | str | SharedPicture, hooks: Mapping[int, int], wording: Wording) -> View:
+def make_view(scene: Scene, svg: int | str | SharedPicture, hooks: Mapping[int, int], wording: Wording) -> View:
     """What is shown in the picture of ``scene``; ``hooks`` gives the place of a hook's row in ``Content.hooks``."""
-    texts = written(scene)
-    steps = marked_steps(scene)
+    texts = step_texts(scene)
+    steps = steps_by_element(scene)
     return {
         "svg": svg,
         "steps": steps,
-        "clicks": _clicks(scene, texts, steps),
-        "texts": sent_texts(texts, wording),
+        "clicks": _click_steps(scene, texts, steps),
+        "texts": text_messages(texts, wording),
         "near": {str(index): [*mark.near] for index, mark in scene.marks.items() if mark.near},
-        "pins": {pin.id: _pin(pin.id, pin.hook, hooks) for pin in scene.pins()},
+        "pins": {pin.id: _hook_pin(pin.id, pin.hook, hooks) for pin in scene.pins()},
         "spans": {box.id: spans(box.steps) for box in scene.folds},
         "doors": {},
         "own": spans(sorted(scene.marks)),
@@ -43,7 +43,7 @@ def view_of(scene: Scene, svg: int | str | SharedPicture, hooks: Mapping[int, in
     }
 
 
-def written(scene: Scene) -> dict[str, dict[int, str]]:
+def step_texts(scene: Scene) -> dict[str, dict[int, str]]:
     """What steps write in the picture, and in the layer of tensors."""
     texts = scene.texts()
     for box in scene.folds:
@@ -54,17 +54,17 @@ def written(scene: Scene) -> dict[str, dict[int, str]]:
     return texts
 
 
-def sent_texts(texts: Texts, wording: Wording) -> dict[str, list[tuple[int, Message]]]:
+def text_messages(texts: Texts, wording: Wording) -> dict[str, list[tuple[int, Message]]]:
     """The texts as they travel."""
     return {spot: [(step, wording(text)) for step, text in sorted(there.items())] for spot, there in texts.items()}
 
 
-def ends(texts: Texts) -> dict[str, str]:
+def final_texts(texts: Texts) -> dict[str, str]:
     """Id of a text → what it says in the end."""
     return {spot: there[max(there)] for spot, there in texts.items() if there}
 
 
-def marked_steps(scene: Scene) -> dict[str, list[int]]:
+def steps_by_element(scene: Scene) -> dict[str, list[int]]:
     """Id of what is seen → the steps that are about it."""
     found: dict[str, list[int]] = {name: [step] for name, step in scene.sent.items()}
     for index, mark in scene.marks.items():
@@ -73,7 +73,7 @@ def marked_steps(scene: Scene) -> dict[str, list[int]]:
     return found
 
 
-def _clicks(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> dict[str, list[int]]:
+def _click_steps(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> dict[str, list[int]]:
     """A click on an arrow leads to the steps that put a value on it; one on a module's plate to those of the module."""
     clicks = {}
     for arrow in scene.ways:
@@ -86,19 +86,19 @@ def _clicks(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> dict[
     return clicks
 
 
-def _pin(name: str, hook: int | None, hooks: Mapping[int, int]) -> Pin:
+def _hook_pin(name: str, hook: int | None, hooks: Mapping[int, int]) -> HookPin:
     return {"hook": -1 if hook is None else hooks.get(hook, -1), "value": ids.value(name)}
 
 
 def final_picture(scene: Scene) -> str:
     """The picture for the player, with all texts at their longest, as the pass leaves them."""
-    return finished(dot(scene, None, final=True).svg(), ends(written(scene)))
+    return finished(dot(scene, None, final=True).svg(), final_texts(step_texts(scene)))
 
 
-def layers(scenes: Iterable[Scene]) -> Packed:
+def pack_layers(scenes: Iterable[Scene]) -> Packed:
     """All pictures with the lists of pre-hooks, and with the tensors besides: packed, since few ask for them."""
     drawn = list(scenes)
-    if sum(scene.shown for scene in drawn) > LARGEST:
+    if sum(scene.shown for scene in drawn) > MAX_LAYER_BOXES:
         return ""
     both = [{"nodes": True}, {"tensors": True}]
     return pack([[dot(scene, None, final=True, **layer).svg() for scene in drawn] for layer in both])
@@ -132,7 +132,7 @@ class SceneViews:
     @cached_property
     def layers(self) -> Packed:
         """The same with what can be switched on in them."""
-        return layers(self._scenes.values())
+        return pack_layers(self._scenes.values())
 
     def view(self, name: str, hooks: Mapping[int, int], wording: Wording) -> View:
         """One picture, and what is shown in it.
@@ -141,7 +141,7 @@ class SceneViews:
             KeyError: there is none of that name.
         """
         scene = self._scenes[name]
-        view = view_of(scene, self.tops.index(name), hooks, wording)
+        view = make_view(scene, self.tops.index(name), hooks, wording)
         view["trail"] = [(name, wording(pass_title(scene.pass_id, len(self._scenes))))]
         return view
 
@@ -152,7 +152,7 @@ class SceneViews:
     def entries(self, pass_id: int) -> Iterator[Entry]:
         """What can be searched for in one pass: all of it is in one picture."""
         own = Views(self._trace, pass_id)
-        for entry in entries(self._trace, own, Activity(own.tree)):
+        for entry in search_entries(self._trace, own, Activity(own.tree)):
             yield entry._replace(view=f"{pass_id}/")
 
 

@@ -10,19 +10,19 @@ from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import Activity, of_pass
 from hookviz.picture.inline_svg import finished
 from hookviz.picture.scene import Scene
-from hookviz.player.hook_texts import firings, hook_text, hooks_in
-from hookviz.player.payload import CHUNK, Content, Outline, Packed, Part, Run, StepWords, Switch, ViewPart
-from hookviz.player.scene_views import ends, layers, pass_title, view_of, written
-from hookviz.player.search_index import Entry, entries, index_part
+from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
+from hookviz.player.payload import CHUNK_SIZE, Content, Outline, Packed, Part, RunContent, StepWords, Switch, ViewPart
+from hookviz.player.scene_views import final_texts, make_view, pack_layers, pass_title, step_texts
+from hookviz.player.search_index import Entry, index_part, search_entries
 from hookviz.player.step_words import StepTexts, glyph_of
-from hookviz.player.trace_content import INDEX
+from hookviz.player.trace_content import SEARCH_INDEX
 from hookviz.player.wording import Wording, screen_words
 from hookviz.support.messages import say
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, Step, TraceData
 from hookviz.trace.sentences import title
 
-LONGEST = 2_000
+MAX_STEPS = 2_000
 """A player of several runs has no more steps than this: each is some 0.5 KB, and all are sent at once."""
 
 
@@ -55,10 +55,10 @@ def several_runs(
     """
     apart = not any(variant.gone for variant in given)
     found = joined([variant.trace for variant in given], [variant.known for variant in given], apart=apart)
-    return _Runs(given, found, switches or {}, shown).content()
+    return _SeveralRuns(given, found, switches or {}, shown).content()
 
 
-class _Runs:
+class _SeveralRuns:
     """Several variants in common numbers, on their way into one content."""
 
     def __init__(
@@ -70,13 +70,13 @@ class _Runs:
     ) -> None:
         self._given, self._found, self._switches, self._shown = given, found, switches, shown
         self._traces = [trace for trace, _ in found]
-        self._steps: list[list[Step]] = [list(trace.steps[:LONGEST]) for trace in self._traces]
+        self._steps: list[list[Step]] = [list(trace.steps[:MAX_STEPS]) for trace in self._traces]
         switched = {row for _, own in found for row, sign in own.items() if sign in switches}
         rows = sorted(switched.union(*map(hooks_in, self._traces)))
         self._hooks = {row: place for place, row in enumerate(rows)}
         self._scenes = [_scenes(*one, variant.gone) for one, variant in zip(found, given, strict=True)]
         self._pictures = _SharedPictures(self._scenes, [variant.shown for variant in given], shown)
-        self._wording, self._pool = Wording(), _Pool()
+        self._wording, self._pool = Wording(), _WordPool()
 
     def content(self) -> Content:
         """What the player is given."""
@@ -88,13 +88,13 @@ class _Runs:
                 parts.update(self._views(number))
                 tick()
         pool = self._pool.words
-        for at in range(0, len(pool), CHUNK):
-            parts[f"steps{at // CHUNK}"] = {"steps": pool[at : at + CHUNK], "words": {}}
-        parts[INDEX] = index_part(self._entries(), self._wording)
+        for at in range(0, len(pool), CHUNK_SIZE):
+            parts[f"steps{at // CHUNK_SIZE}"] = {"steps": pool[at : at + CHUNK_SIZE], "words": {}}
+        parts[SEARCH_INDEX] = index_part(self._entries(), self._wording)
         first = self._traces[0]
         return {
             "runs": runs,
-            "chunk": CHUNK,
+            "chunk": CHUNK_SIZE,
             "parts": parts,
             "svgs": self._pictures.svgs,
             "grouped": False,
@@ -105,12 +105,12 @@ class _Runs:
             "mark": -1,
             "findings": [],
             "no_finding": self._wording(say("player.found_elsewhere")),
-            "notes": [self._wording(note) for note in _too_long(first)],
+            "notes": [self._wording(note) for note in _length_note(first)],
             "words": screen_words() | self._wording.words,
             "opening": {"shown": self._shown},
         }
 
-    def _run(self, number: int) -> Run:
+    def _run(self, number: int) -> RunContent:
         variant, steps = self._given[number], self._steps[number]
         texts = StepTexts(self._traces[number], steps, asks=variant.asks)
         told = [
@@ -120,11 +120,11 @@ class _Runs:
         return {
             "label": self._wording(variant.label),
             "beside": variant.beside,
-            "notes": self._wording.all(variant.trace.notes),
+            "notes": self._wording.messages(variant.trace.notes),
             "steps": len(steps),
             "outline": self._outline(number, texts),
             "told": told,
-            "firings": firings(steps, self._wording),
+            "firings": firing_rows(steps, self._wording),
             "pictures": self._pictures.of(number),
         }
 
@@ -162,7 +162,7 @@ class _Runs:
             "hook": [-1 if step.row.hook is None else self._hooks[step.row.hook] for step in steps],
             "norm": [norms.get(step.index) for step in steps],
             "questions": texts.questions(self._wording),
-            "views": [_name(number, pass_id) for pass_id in places],
+            "views": [_view_name(number, pass_id) for pass_id in places],
             "overview": "",
         }
 
@@ -170,8 +170,8 @@ class _Runs:
         """The pictures of one variant by name."""
         scenes = self._scenes[number]
         for scene, svg in zip(scenes.values(), self._pictures.of(number), strict=True):
-            view = view_of(scene, svg, self._hooks, self._wording)
-            name = _name(number, scene.pass_id)
+            view = make_view(scene, svg, self._hooks, self._wording)
+            name = _view_name(number, scene.pass_id)
             view["trail"] = [(name, self._wording(pass_title(scene.pass_id, len(scenes))))]
             yield name, {**view, "words": {}}
 
@@ -179,8 +179,8 @@ class _Runs:
         """What can be searched for, as the first variant has it."""
         for pass_id in self._scenes[0]:
             own = Views(self._traces[0], pass_id)
-            for entry in entries(self._traces[0], own, Activity(own.tree)):
-                yield entry._replace(view=_name(0, pass_id))
+            for entry in search_entries(self._traces[0], own, Activity(own.tree)):
+                yield entry._replace(view=_view_name(0, pass_id))
 
     def _switch(self, sign: Hashable, hook: Hook) -> Switch:
         rows = {row for _, own in self._found for row, known in own.items() if known == sign}
@@ -191,19 +191,19 @@ class _Runs:
         }
 
 
-def _name(number: int, pass_id: int) -> str:
+def _view_name(number: int, pass_id: int) -> str:
     """What the picture of a variant's pass is called."""
     return f"run{number}/{pass_id}"
 
 
-def _too_long(trace: TraceData) -> Iterable[str]:
-    if len(trace.rows) > LONGEST:
-        yield say("trace.long", steps=f"{len(trace.rows):,}", shown=f"{LONGEST:,}")
+def _length_note(trace: TraceData) -> Iterable[str]:
+    if len(trace.rows) > MAX_STEPS:
+        yield say("trace.long", steps=f"{len(trace.rows):,}", shown=f"{MAX_STEPS:,}")
 
 
 def _scenes(trace: TraceData, own: Collection[int], gone: str) -> dict[int, Scene]:
     """The scene of each pass. A hook that only other variants have is ``gone``, rather than one that did not fire."""
-    shown = sorted({row.pass_id for row in trace.rows[:LONGEST]})
+    shown = sorted({row.pass_id for row in trace.rows[:MAX_STEPS]})
     scenes = {pass_id: Scene.of(trace, pass_id) for pass_id in shown}
     others = {hook for hook in range(len(trace.hook_rows)) if hook not in own}
     for scene in scenes.values():
@@ -211,7 +211,7 @@ def _scenes(trace: TraceData, own: Collection[int], gone: str) -> dict[int, Scen
     return scenes
 
 
-class _Pool:
+class _WordPool:
     """The words of steps, each there once."""
 
     def __init__(self) -> None:
@@ -231,7 +231,7 @@ class _SharedPictures:
     """One picture for each pass of each graph; passes of several variants over graphs that look alike share theirs."""
 
     def __init__(self, scenes: Sequence[dict[int, Scene]], shown: Sequence[bool], first: int) -> None:
-        _write_what_differs([scene for theirs in scenes for scene in theirs.values()])
+        _write_differing_values([scene for theirs in scenes for scene in theirs.values()])
         shared: dict[Any, Scene] = {}
         for theirs, is_drawn in zip(scenes, shown, strict=True):
             for scene in theirs.values() if is_drawn else ():
@@ -256,16 +256,16 @@ class _SharedPictures:
         """The pictures, with room for the texts of all that have their shape, as the first variant leaves them."""
         drawn = []
         for place, scene in enumerate(self._drawn):
-            texts = ends(written(self._first[place])) if place in self._first else {}
+            texts = final_texts(step_texts(self._first[place])) if place in self._first else {}
             drawn.append(finished(dot(scene, None, final=True).svg(), texts))
         return drawn
 
     def layers(self) -> Packed:
         """The same with the layers, packed."""
-        return layers(self._drawn)
+        return pack_layers(self._drawn)
 
 
-def _write_what_differs(scenes: Sequence[Scene]) -> None:
+def _write_differing_values(scenes: Sequence[Scene]) -> None:
     """Where tensors of the same place hold other values in another variant, each variant writes its own."""
     held = [(scene, scene.holds()) for scene in scenes]
     found: dict[tuple[int, str], set[str]] = {}

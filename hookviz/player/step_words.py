@@ -25,10 +25,10 @@ _GLYPHS: dict[str, Glyph] = {
 }
 _NOTES = ("aliased", "unknown_hook", "compiled", "fast_path", "unobserved")
 
-PARTS = 24
+MAX_GRADIENTS = 24
 """The panel lists no more gradients of a step than this, one by one."""
 
-_UNTOLD = (*STEP_HOOK_KINDS, "forward_pre_hook", "exception")
+_WITHOUT_GRADIENT_BEFORE = (*STEP_HOOK_KINDS, "forward_pre_hook", "exception")
 """Kinds of step that do not just see what came before: nothing is handed to an optimizer's hook, and without
 ``with_kwargs`` a pre-hook sees a part of the inputs."""
 
@@ -48,7 +48,7 @@ class StepTexts:
 
     def words(self, step: Step, wording: Wording) -> StepWords:
         """What the panel shows of ``step``."""
-        before, after = _cards(step)
+        before, after = _card_values(step)
         words: StepWords = {
             "title": wording(title(step)),
             "sentence": wording(sentence(step)),
@@ -56,10 +56,10 @@ class StepTexts:
             "before": None if before is None else wording(before),
             "after": None if after is None else wording(after),
             "before_label": wording(say("card.takes" if step.kind == "compute" else "card.before")),
-            "after_label": wording(_label(step)),
-            "parts": _ways(step, _parts(step), wording),
-            "kept": wording(_kept(step)),
-            "next": wording(_next(step, self._steps)),
+            "after_label": wording(_after_label(step)),
+            "parts": _gradient_rows(step, _gradients(step), wording),
+            "kept": wording(_registration(step)),
+            "next": wording(_next_hook(step, self._steps)),
         }
         why = self._reasons(step, wording)
         if why:
@@ -68,7 +68,7 @@ class StepTexts:
 
     def _reasons(self, step: Step, wording: Wording) -> list[Reason]:
         """The reasons for what a node computes, or for what arrives; of several that are sent, each with its target."""
-        reasons = self._explainer.reasons(step.index, PARTS) if step.kind in ("compute", "arrive") else []
+        reasons = self._explainer.reasons(step.index, MAX_GRADIENTS) if step.kind in ("compute", "arrive") else []
         named = step.kind == "compute" and len(reasons) > 1
         texts = [say("part.why", on=reason.on, why=reason.text) if named else reason.text for reason in reasons]
         return [
@@ -78,18 +78,18 @@ class StepTexts:
 
     def questions(self, wording: Wording) -> dict[str, Question]:
         """Step → the question that is asked before it."""
-        return {str(index): _question(asked, wording) for index, asked in self._asked.items()}
+        return {str(index): _question_message(asked, wording) for index, asked in self._asked.items()}
 
 
-def _question(asked: Asked, wording: Wording) -> Question:
+def _question_message(asked: Asked, wording: Wording) -> Question:
     if "answer" in asked:
         mistakes = [(wrong, wording(why)) for wrong, why in asked["reasons"]]
         return {"text": wording(asked["text"]), "answer": asked["answer"], "mistakes": mistakes}
     return {
         "text": wording(asked["text"]),
-        "choices": wording.all(asked["choices"]),
+        "choices": wording.messages(asked["choices"]),
         "right": asked["right"],
-        "reasons": wording.all(asked["reasons"]),
+        "reasons": wording.messages(asked["reasons"]),
         "shows_source": "source" in asked,
     }
 
@@ -101,34 +101,34 @@ def glyph_of(kind: str) -> Glyph:
     return "note" if kind in _NOTES else _GLYPHS.get(kind, "node")
 
 
-def _cards(step: Step) -> tuple[str | None, str | None]:
+def _card_values(step: Step) -> tuple[str | None, str | None]:
     if (
         step.kind in ("exception", "cut_short", "compiled", "fast_path", "unobserved")
         or step.before == () == step.after
     ):
         return None, None
     if step.kind == "compute":
-        return _block(step.before), None
-    has_before = (step.before is not None or step.kind in (*HOOK_KINDS, *_NOTES)) and not _told_once(step)
-    return _block(step.before) if has_before else None, _block(step.after)
+        return _card_text(step.before), None
+    has_before = (step.before is not None or step.kind in (*HOOK_KINDS, *_NOTES)) and not _needs_one_card(step)
+    return _card_text(step.before) if has_before else None, _card_text(step.after)
 
 
-def _told_once(step: Step) -> bool:
+def _needs_one_card(step: Step) -> bool:
     """Whether one card will do: a hook has kept what takes many lines to tell, and twice that is more than fits."""
-    return step.effect == "kept" and "\n" in _block(step.after)
+    return step.effect == "kept" and "\n" in _card_text(step.after)
 
 
-def _label(step: Step) -> str:
-    if _told_once(step):
+def _after_label(step: Step) -> str:
+    if _needs_one_card(step):
         return say("card.kept")
     return say(f"card.{step.kind}" if step.kind in _ONE_CARD else "card.after")
 
 
-def _block(values: Values) -> str:
+def _card_text(values: Values) -> str:
     return values.block() if isinstance(values, Value) else brief(values, room=48)
 
 
-def _parts(step: Step) -> list[tuple[str, Values]]:
+def _gradients(step: Step) -> list[tuple[str, Values]]:
     if step.kind == "multi_grad_hook" and isinstance(step.after, tuple):
         return list(zip(step.row.labels[1], step.after, strict=False))
     if step.kind != "compute" and len(step.parts) < 2 and step.kind != "full_backward_hook":
@@ -136,15 +136,15 @@ def _parts(step: Step) -> list[tuple[str, Values]]:
     return [(part.source, part.value) for part in (sends(step) if step.kind == "compute" else step.parts)]
 
 
-def _ways(step: Step, parts: list[tuple[str, Values]], wording: Wording) -> list[tuple[Message, Message]]:
+def _gradient_rows(step: Step, parts: list[tuple[str, Values]], wording: Wording) -> list[tuple[Message, Message]]:
     """Where from or where to, and what; of very many the first."""
-    ways = [(wording(_way(step, source)), wording(_block(value))) for source, value in parts[:PARTS]]
-    if len(parts) > PARTS:
-        ways.append(("", wording(say("many.more", count=f"{len(parts) - PARTS:,}"))))
+    ways = [(wording(_endpoint(step, source)), wording(_card_text(value))) for source, value in parts[:MAX_GRADIENTS]]
+    if len(parts) > MAX_GRADIENTS:
+        ways.append(("", wording(say("many.more", count=f"{len(parts) - MAX_GRADIENTS:,}"))))
     return ways
 
 
-def _way(step: Step, source: str) -> str:
+def _endpoint(step: Step, source: str) -> str:
     if step.kind == "full_backward_hook":
         return say("part.grad_output")
     if step.kind == "multi_grad_hook":
@@ -154,12 +154,12 @@ def _way(step: Step, source: str) -> str:
     return say("part.to" if step.kind == "compute" else "part.from", on=source)
 
 
-def _kept(step: Step) -> str:
+def _registration(step: Step) -> str:
     hook = step.hook
     if hook is None:
         return ""
     kind = step.trace.hook_rows[step.row.hook or 0].kind
-    if step.kind == "full_backward_hook" and not _flat(step.before):
+    if step.kind == "full_backward_hook" and not _present_values(step.before):
         kind += ".early"
     op = step.trace.ops[step.node] if step.node >= 0 else ""
     leaf = ".leaf" if kind == "tensor_hook" and op == "AccumulateGrad" else ""
@@ -171,22 +171,22 @@ def _kept(step: Step) -> str:
     return say(f"kept.{kind}{leaf}", dict=hook.kept_in, total=hook.total, **place)
 
 
-def _flat(values: Values) -> list[Value]:
+def _present_values(values: Values) -> list[Value]:
     """The gradients that there are."""
     return [value for value in (values if isinstance(values, tuple) else (values,)) if value is not None]
 
 
-def _next(step: Step, steps: Sequence[Step]) -> str:
+def _next_hook(step: Step, steps: Sequence[Step]) -> str:
     """Who sees this gradient next, when another hook of the same tensor or node does."""
     following = steps[step.index + 1] if step.index + 1 < len(steps) else None
-    if following is None or following.hook is None or following.kind in _UNTOLD:
+    if following is None or following.hook is None or following.kind in _WITHOUT_GRADIENT_BEFORE:
         return ""
-    if _place(following.row) != _place(step.row):
+    if _position(following.row) != _position(step.row):
         return ""
     label = f"{numeral(following.hook.place)} {following.hook.label}"
     return say("next.hook", hook=label, on=following.on, value=brief(following.before))
 
 
-def _place(row: StepRow) -> tuple[int, int]:
+def _position(row: StepRow) -> tuple[int, int]:
     """Where a step is: at a node, or in a module's forward."""
     return row.node, -1 if row.node >= 0 else row.call

@@ -1,6 +1,6 @@
 """What a player shows of one trace: what is known of it from the start, and parts that come when they are asked for.
 
-A part is the words of ``CHUNK`` steps (``steps0``, ``steps1`` …), a picture (``0/``, ``0/m3`` …; see
+A part is the words of ``CHUNK_SIZE`` steps (``steps0``, ``steps1`` …), a picture (``0/``, ``0/m3`` …; see
 ``grouped_views``), or ``index``, with all that can be searched for. A small trace has all its parts in it. Of a large
 one a widget asks the kernel for the others, a page has them all, and the output of a cell has the first.
 """
@@ -15,15 +15,15 @@ from hookviz.picture.grouping.activity import of_pass
 from hookviz.picture.grouping.pass_groups import groups_passes
 from hookviz.player.compression import pack
 from hookviz.player.grouped_views import GroupedViews
-from hookviz.player.hook_texts import firings, hook_text, hooks_in
+from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
 from hookviz.player.payload import (
-    CHUNK,
+    CHUNK_SIZE,
     Content,
-    Finding,
+    FindingText,
     Outline,
     Packed,
     Part,
-    Run,
+    RunContent,
     StepsPart,
     View,
 )
@@ -38,23 +38,23 @@ from hookviz.trace import TraceData
 from hookviz.trace.traversal import UNREACHED, called, is_cut, makers, pictured
 from hookviz.trace.traversal import chain as around
 
-LONG = 400
+MAX_UNSPLIT_STEPS = 400
 """A trace of more steps is sent in parts: each step is some 0.5 KB of words."""
-CHUNKS, BOXES = 3, 10
+OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 10
 """An output of a notebook, which asks no kernel, has the words of so many chunks, and so many boxes' pictures."""
-FIRINGS = 1_000
+MAX_FIRINGS = 1_000
 """The table of hooks has no more rows than this."""
-INDEX = "index"
+SEARCH_INDEX = "index"
 
 
 def is_large(trace: TraceData) -> bool:
     """Whether ``trace`` has more steps, passes or boxes than can be sent and seen at once."""
-    if len(trace.rows) > LONG or groups_passes(trace):
+    if len(trace.rows) > MAX_UNSPLIT_STEPS or groups_passes(trace):
         return True
-    return any(_boxes(trace, pass_id) > MANY for pass_id in range(len(trace.roots)))
+    return any(_count_boxes(trace, pass_id) > MANY for pass_id in range(len(trace.roots)))
 
 
-def _boxes(trace: TraceData, pass_id: int) -> int:
+def _count_boxes(trace: TraceData, pass_id: int) -> int:
     nodes = pictured(trace, pass_id)
     calls = {*makers(trace, nodes).values(), *called(trace, pass_id)}
     return len(nodes) + len({outer for call in calls for outer in around(trace, call)})
@@ -112,8 +112,8 @@ class TraceContent:
         self._hooks = {row: place for place, row in enumerate(hooks_in(trace))}
         fired = trace.firings
         # To find out what to ask of nodes, each must be looked at: in a long trace only hooks are asked about.
-        asks = bool(fired) or len(trace.rows) <= LONG
-        self._texts = StepTexts(trace, trace.steps, asks=asks, fired=fired)
+        asks = bool(fired) or len(trace.rows) <= MAX_UNSPLIT_STEPS
+        self._step_texts = StepTexts(trace, trace.steps, asks=asks, fired=fired)
 
     @gc_paused()
     def content(self) -> Content:
@@ -127,7 +127,7 @@ class TraceContent:
         if not self.is_large:
             return self.content()
         content, index = self._content([*self._pictures.opening]), Wording()
-        first, passes = [*self._chunks(), *self._pictures.group_names], self.trace.lookup.passes
+        first, passes = [*self._step_chunk_names(), *self._pictures.group_names], self.trace.lookup.passes
         found: list[Entry] = []
         with progress(say("progress.preparing", n="{n}", total="{total}"), len(first) + len(passes)) as tick:
             for name in first:
@@ -138,7 +138,7 @@ class TraceContent:
                     self._add(content, name)
                 found += self._pictures.entries(pass_id)
                 tick()
-        content["parts"][INDEX] = pack(index_part(found, index))
+        content["parts"][SEARCH_INDEX] = pack(index_part(found, index))
         return content
 
     @gc_paused()
@@ -146,20 +146,26 @@ class TraceContent:
         """What the output of a cell has: all of a small trace; of a large one the first steps and boxes."""
         if not self.is_large:
             return self.content()
-        content, chunks, boxes = self.content(), list(self._chunks()), list(islice(self._views(), BOXES + 1))
-        for name in (INDEX, *chunks[:CHUNKS], *boxes[:BOXES]):
+        content, chunks, boxes = (
+            self.content(),
+            list(self._step_chunk_names()),
+            list(islice(self._view_names(), OUTPUT_BOXES + 1)),
+        )
+        for name in (SEARCH_INDEX, *chunks[:OUTPUT_CHUNKS], *boxes[:OUTPUT_BOXES]):
             self._add(content, name)
-        if len(chunks) > CHUNKS or len(boxes) > BOXES:
+        if len(chunks) > OUTPUT_CHUNKS or len(boxes) > OUTPUT_BOXES:
             wording = Wording()
-            content["notes"].append(wording(say("trace.brief", steps=f"{CHUNKS * CHUNK:,}", boxes=BOXES)))
+            content["notes"].append(
+                wording(say("trace.brief", steps=f"{OUTPUT_CHUNKS * CHUNK_SIZE:,}", boxes=OUTPUT_BOXES))
+            )
             content["words"].update(wording.words)
         return content
 
     def names(self) -> Iterator[str]:
         """The names of all parts."""
-        yield from self._chunks()
-        yield from self._views()
-        yield INDEX
+        yield from self._step_chunk_names()
+        yield from self._view_names()
+        yield SEARCH_INDEX
 
     def part(self, name: str) -> Part:
         """One part.
@@ -170,17 +176,17 @@ class TraceContent:
         wording = Wording()
         if name.startswith("steps"):
             return self._steps_part(int(name.removeprefix("steps")), wording)
-        if name == INDEX:
+        if name == SEARCH_INDEX:
             passes = self.trace.lookup.passes
             return index_part((entry for pass_id in passes for entry in self._pictures.entries(pass_id)), wording)
         view = self._pictures.view(name, self._hooks, wording)
         return {**view, "words": wording.words}
 
     def _steps_part(self, number: int, wording: Wording) -> StepsPart:
-        steps = self.trace.steps[number * CHUNK : (number + 1) * CHUNK]
+        steps = self.trace.steps[number * CHUNK_SIZE : (number + 1) * CHUNK_SIZE]
         if not steps:
             raise KeyError(number)
-        told = [self._texts.words(step, wording) for step in steps]
+        told = [self._step_texts.words(step, wording) for step in steps]
         return {"steps": told, "words": wording.words}
 
     def _add(self, content: Content, name: str) -> None:
@@ -189,31 +195,31 @@ class TraceContent:
             part = self.part(name)
             content["parts"][name] = pack(part) if self.is_large else part
 
-    def _chunks(self) -> Iterator[str]:
-        return (f"steps{number}" for number in range(-(-len(self.trace.rows) // CHUNK)))
+    def _step_chunk_names(self) -> Iterator[str]:
+        return (f"steps{number}" for number in range(-(-len(self.trace.rows) // CHUNK_SIZE)))
 
-    def _views(self) -> Iterator[str]:
+    def _view_names(self) -> Iterator[str]:
         yield from self._pictures.group_names
         for pass_id in self.trace.lookup.passes:
             yield from self._pictures.views_of(pass_id)
 
     def _content(self, names: list[str]) -> Content:
         wording = Wording()
-        fired = self.trace.firings[:FIRINGS]
+        fired = self.trace.firings[:MAX_FIRINGS]
         outline = self._outline(wording)
-        run: Run = {
+        run: RunContent = {
             "label": "",
             "beside": None,
             "notes": [],
             "steps": len(self.trace.rows),
             "outline": pack(outline) if self.is_large else outline,
             "told": None,
-            "firings": firings(fired, wording),
+            "firings": firing_rows(fired, wording),
             "pictures": [*range(len(self._pictures.svgs))],
         }
         content: Content = {
             "runs": [run],
-            "chunk": CHUNK,
+            "chunk": CHUNK_SIZE,
             "parts": {},
             "svgs": [*self._pictures.svgs],
             "grouped": self.is_large,
@@ -222,9 +228,9 @@ class TraceContent:
             "switches": [],
             "combinations": {},
             "mark": -1,
-            "findings": [_finding(found, wording) for found in troubles(self.trace)],
+            "findings": [_finding_text(found, wording) for found in troubles(self.trace)],
             "no_finding": wording(self._no_finding),
-            "notes": [wording(note) for note in (*self.trace.notes, *self._bounds(len(fired)))],
+            "notes": [wording(note) for note in (*self.trace.notes, *self._limit_notes(len(fired)))],
             "words": {},
             "opening": {"norms": self.is_large},
         }
@@ -246,12 +252,12 @@ class TraceContent:
             "picture": [places[row.pass_id] for row in rows],
             "hook": [-1 if row.hook is None else self._hooks[row.hook] for row in rows],
             "norm": norms,
-            "questions": self._texts.questions(wording),
+            "questions": self._step_texts.questions(wording),
             "views": self._pictures.tops,
             "overview": self._pictures.overview,
         }
 
-    def _bounds(self, fired: int) -> Iterator[str]:
+    def _limit_notes(self, fired: int) -> Iterator[str]:
         """What is left out, and why."""
         passes = self.trace.lookup.passes
         if fired < len(self.trace.firings):
@@ -263,7 +269,7 @@ class TraceContent:
             yield say("trace.unreached", most=UNREACHED)
 
 
-def _finding(found: Trouble, wording: Wording) -> Finding:
+def _finding_text(found: Trouble, wording: Wording) -> FindingText:
     severity = say(f"trouble.severity.{found.severity}")
     text = say("trouble.note", severity=severity, step=found.step + 1, told=found.sentence)
     return {"text": wording(text), "step": found.step}

@@ -8,7 +8,7 @@ import anywidget
 import ipywidgets
 import traitlets
 
-from hookviz.player.bundles import bundle
+from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import pack
 from hookviz.player.payload import INITIAL, Content, HookText, PartReply, PartRequest, empty_content
 from hookviz.player.trace_content import TraceContent
@@ -53,7 +53,7 @@ class Player(anywidget.AnyWidget):
 
     _own_layout: ipywidgets.Layout | None = None
     """The layout that was made for this player alone."""
-    _answering: Callable[..., None] | None = None
+    _chunk_listener: Callable[..., None] | None = None
     """Answers the browser when it asks for a part of a large trace."""
 
     def __init__(self, **traits: Any) -> None:
@@ -69,9 +69,9 @@ class Player(anywidget.AnyWidget):
         super().close()
         # A variable, or Jupyter's ``Out``, may keep a closed player. It has no connection any more, so nothing is sent.
         self.set_trait("content", {})
-        if self._answering is not None:
-            self.on_msg(self._answering, remove=True)
-            self._answering = None
+        if self._chunk_listener is not None:
+            self.on_msg(self._chunk_listener, remove=True)
+            self._chunk_listener = None
         if self._own_layout is not None:
             self._own_layout.close()
 
@@ -83,8 +83,8 @@ class Player(anywidget.AnyWidget):
         made = TraceContent(trace)
         player = cls.showing(made.content())
         if made.is_large:
-            player._answering = lambda _, request, __: player.answer(made, request)
-            player.on_msg(player._answering)
+            player._chunk_listener = lambda _, request, __: player.answer(made, request)
+            player.on_msg(player._chunk_listener)
         return player
 
     def answer(self, made: TraceContent, request: PartRequest) -> None:
@@ -98,8 +98,8 @@ class Player(anywidget.AnyWidget):
     @classmethod
     def showing(cls, content: Content) -> "Player":
         """The player of what ``trace_content`` or ``several_runs`` has made."""
-        code = {"_esm": bundle("player.js"), "_css": bundle("player.css")}
-        return cls(**code, content=content, steps=_steps(content), **content["opening"])
+        code = {"_esm": read_bundle("player.js"), "_css": read_bundle("player.css")}
+        return cls(**code, content=content, steps=_step_count(content), **content["opening"])
 
     @property
     def hooks(self) -> list[HookText]:
@@ -120,7 +120,7 @@ class Player(anywidget.AnyWidget):
                 self.shown = 0
             if content["hooks"] != before["hooks"]:
                 self.breakpoints = []
-            self.steps, self.flipped = _steps(content), False
+            self.steps, self.flipped = _step_count(content), False
             self.content = dict(content)
             self.step = min(self.step, max(self.steps - 1, 0))
 
@@ -129,6 +129,6 @@ class Player(anywidget.AnyWidget):
         return max(0, min(int(proposal["value"]), max(self.steps - 1, 0)))
 
 
-def _steps(content: Content) -> int:
+def _step_count(content: Content) -> int:
     """How many steps the timeline has."""
     return content["runs"][0]["steps"] if content["runs"] else 0

@@ -15,8 +15,15 @@ from torch import nn
 import hookviz as hv
 from hookviz.player.compression import pack
 from hookviz.player.html_page import mimebundle, page
-from hookviz.player.payload import CHUNK
-from hookviz.player.trace_content import BOXES, CHUNKS, FIRINGS, LONG, TraceContent, is_large
+from hookviz.player.payload import CHUNK_SIZE
+from hookviz.player.trace_content import (
+    MAX_FIRINGS,
+    MAX_UNSPLIT_STEPS,
+    OUTPUT_BOXES,
+    OUTPUT_CHUNKS,
+    TraceContent,
+    is_large,
+)
 from hookviz.player.widget import Player
 from hookviz.support.messages import say
 from hookviz.trace.traversal import UNREACHED
@@ -62,7 +69,7 @@ def views_of(large: TraceContent) -> dict[str, Any]:
 
 
 def test_only_what_is_large_is_sent_in_parts() -> None:
-    assert not is_large(recorded()) and is_large(layers()) and is_large(passed(chain(LONG)))
+    assert not is_large(recorded()) and is_large(layers()) and is_large(passed(chain(MAX_UNSPLIT_STEPS)))
     small = TraceContent(recorded())
     assert set(small.names()) == {"steps0", "0/", "index"} == small.content()["parts"].keys()
     assert small.whole() == small.content() == small.brief()
@@ -70,7 +77,7 @@ def test_only_what_is_large_is_sent_in_parts() -> None:
 
 def test_the_words_of_all_steps_are_those_of_the_trace(large: TraceContent) -> None:
     chunks = [large.part(name)["steps"] for name in large.names() if name.startswith("steps")]
-    assert [len(chunk) for chunk in chunks[:-1]] == [CHUNK] * (len(chunks) - 1)
+    assert [len(chunk) for chunk in chunks[:-1]] == [CHUNK_SIZE] * (len(chunks) - 1)
     told = [said(words["sentence"]) for chunk in chunks for words in chunk]
     assert told == [step.sentence for step in large.trace.steps]
 
@@ -293,9 +300,9 @@ def test_a_page_has_all_parts_and_an_output_the_first(large: TraceContent) -> No
     assert set(whole["parts"]) == set(large.names())
     many = TraceContent(passed(chain(3000)))
     some = many.brief()
-    assert sum(name.startswith("steps") for name in some["parts"]) == CHUNKS
-    assert sum("/" in name for name in some["parts"]) == BOXES
-    assert f"the first {BOXES} boxes" in shown_notes(some)[-1]
+    assert sum(name.startswith("steps") for name in some["parts"]) == OUTPUT_CHUNKS
+    assert sum("/" in name for name in some["parts"]) == OUTPUT_BOXES
+    assert f"the first {OUTPUT_BOXES} boxes" in shown_notes(some)[-1]
     assert TraceContent(passed(chain(100))).brief()["notes"] == []
 
 
@@ -308,12 +315,12 @@ def test_the_still_picture_is_the_end_of_the_pass(large: TraceContent) -> None:
 def test_a_table_of_very_many_firings_says_how_many_there_are() -> None:
     x = leaf(1.0)
     with hv.record() as trace:
-        for _ in range(FIRINGS + 1):
+        for _ in range(MAX_FIRINGS + 1):
             x = x * 1.0
             x.register_hook(lambda grad: None)
         x.backward()
     shown = TraceContent(trace).content()
-    assert len(shown["runs"][0]["firings"]) == FIRINGS
+    assert len(shown["runs"][0]["firings"]) == MAX_FIRINGS
     assert shown_notes(shown) == ["1,001 hooks fired; the table has the first 1,000."]
 
 

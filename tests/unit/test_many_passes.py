@@ -20,7 +20,7 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.picture.dot_source import dot
 from hookviz.picture.grouping import MANY, Tree
 from hookviz.player.html_page import page
-from hookviz.player.pass_views import PREFIX
+from hookviz.player.pass_views import GROUP_PREFIX
 from hookviz.player.trace_content import TraceContent, is_large
 from hookviz.trace.lookup import Lookup
 from hookviz.trace.naming import Naming
@@ -241,36 +241,36 @@ def test_a_recording_of_more_passes_than_are_seen_at_once_is_large() -> None:
 
 def test_what_is_sent_has_one_picture_however_many_passes_there_are(large: TraceContent) -> None:
     content = large.content()
-    assert len(content["svgs"]) == 1 and set(content["parts"]) == {PREFIX, "steps0"}
+    assert len(content["svgs"]) == 1 and set(content["parts"]) == {GROUP_PREFIX, "steps0"}
     (note,) = [note for note in shown_notes(content) if "200 passes" in note]
     assert "shown in groups" in note and "record(keep=" in note
 
 
 def test_every_pass_is_behind_a_box_of_a_picture_that_one_can_take_in(large: TraceContent) -> None:
-    waiting, passes = [PREFIX], []
+    waiting, passes = [GROUP_PREFIX], []
     for name in waiting:  # grows while it is read
         view = large.part(name)
         assert 0 < len(view["doors"]) <= MANY and view["doors"].keys() == view["spans"].keys()
-        waiting += [to for to in view["doors"].values() if to.startswith(PREFIX)]
-        passes += [to for to in view["doors"].values() if not to.startswith(PREFIX)]
+        waiting += [to for to in view["doors"].values() if to.startswith(GROUP_PREFIX)]
+        passes += [to for to in view["doors"].values() if not to.startswith(GROUP_PREFIX)]
     assert passes == [f"{pass_id}/" for pass_id in range(200)]
-    assert set(waiting) == {name for name in large.names() if name.startswith(PREFIX)}
+    assert set(waiting) == {name for name in large.names() if name.startswith(GROUP_PREFIX)}
 
 
 def test_a_group_holds_the_steps_of_its_passes_and_says_how_large_their_gradients_are(large: TraceContent) -> None:
-    top = large.part(PREFIX)
+    top = large.part(GROUP_PREFIX)
     assert top["own"] == [(0, len(large.trace.rows) - 1)]
     (box, to), *_ = top["doors"].items()
     assert large.part(to)["own"] == top["spans"][box]
     assert said(top["texts"][f"{box}-g"][-1][1]).startswith("gradient norm ")
-    svg = picture(large, PREFIX)
+    svg = picture(large, GROUP_PREFIX)
     assert "Passes 1 – 10" not in svg and re.findall(r"Passes \d+ – \d+", svg)[0] == "Passes 1 – 20"
 
 
 def test_the_trail_leads_from_all_passes_to_the_pass(large: TraceContent) -> None:
     trail = large.part("25/")["trail"]
     assert [said(title) for _, title in trail] == ["All 200 passes", "Passes 21 – 40", "Pass 26"]
-    assert [name for name, _ in trail] == [PREFIX, trail[1][0], "25/"]
+    assert [name for name, _ in trail] == [GROUP_PREFIX, trail[1][0], "25/"]
     assert large.part(trail[1][0])["trail"] == trail[:2]
 
 
@@ -282,13 +282,13 @@ def test_passes_can_be_searched_for(large: TraceContent) -> None:
 
 
 def test_a_hook_that_fires_in_every_pass_is_counted_once() -> None:
-    top = TraceContent(kept(trained, COUNTS[1])).part(PREFIX)
+    top = TraceContent(kept(trained, COUNTS[1])).part(GROUP_PREFIX)
     (texts, *_) = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
     assert [said(text) for _, text in texts] == ["1 hook, 0 fired", "1 hook, 1 fired"]
 
 
 def test_a_group_that_is_not_there_is_an_error(large: TraceContent) -> None:
-    for name in (f"{PREFIX}g999", "200/", "-1/"):
+    for name in (f"{GROUP_PREFIX}g999", "200/", "-1/"):
         with pytest.raises(KeyError):
             large.part(name)
 

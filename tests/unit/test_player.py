@@ -14,10 +14,10 @@ from shown import said, shown_firings, shown_notes, shown_steps
 import hookviz as hv
 from hookviz.picture import element_ids as ids
 from hookviz.picture.element_ids import is_fact
-from hookviz.player.bundles import bundle
+from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import unpack
 from hookviz.player.payload import INITIAL
-from hookviz.player.scene_views import LARGEST
+from hookviz.player.scene_views import MAX_LAYER_BOXES
 from hookviz.player.widget import Player
 
 
@@ -108,7 +108,7 @@ def test_the_state_of_twenty_nodes_is_small() -> None:
 
 
 def test_the_script_is_one_module() -> None:
-    script = bundle("player.js")
+    script = read_bundle("player.js")
     assert script.count("export{") == 1 and "render" in script.partition("export{")[2]
     assert "import " not in script
 
@@ -181,7 +181,7 @@ def test_the_layer_of_tensors_begins_with_the_grads_from_before() -> None:
 def test_a_large_graph_has_no_layers() -> None:
     x = leaf(2.0)
     y = x
-    for _ in range(LARGEST):
+    for _ in range(MAX_LAYER_BOXES):
         y = y.sin()
     with hv.record() as trace:
         y.backward()

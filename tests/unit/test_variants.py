@@ -13,7 +13,7 @@ from shown import all_words, content_of, opened, outline, said, shown_notes, sho
 import hookviz as hv
 from hookviz.player.compression import pack
 from hookviz.player.payload import Content
-from hookviz.player.several_runs import LONGEST, Variant, several_runs
+from hookviz.player.several_runs import MAX_STEPS, Variant, several_runs
 from hookviz.player.widget import Player
 from hookviz.what_if import WhatIf, slider_panel, whatif
 from hookviz.what_if.slider_panel import show, sliders
@@ -298,10 +298,10 @@ def test_passes_over_one_graph_keep_their_pictures_apart() -> None:
 def test_more_steps_than_are_shown_are_said() -> None:
     x = leaf(1.0)
     y = x
-    for _ in range(LONGEST // 2 + 10):
+    for _ in range(MAX_STEPS // 2 + 10):
         y = y * 1
     with hv.record() as trace:
         y.backward()
     shown = several_runs([Variant(trace, "this", "", "")])
-    assert shown["runs"][0]["steps"] == LONGEST
+    assert shown["runs"][0]["steps"] == MAX_STEPS
     assert len(shown["notes"]) == 1

@@ -3,9 +3,9 @@
 import { mark } from "./dom.js";
 import { wasUnlike } from "./stepping.js";
 
-/** @import { Content, Firing } from "./payload" */
+/** @import { Content, FiringRow } from "./payload" */
 
-/** @typedef {Firing & { was?: string, isMissing?: boolean }} Row a row of the table of hooks; `was`: what it was there */
+/** @typedef {FiringRow & { was?: string, isMissing?: boolean }} Row a row of the table of hooks; `was`: what it was there */
 
 /**
  * The place of the run that is compared with the one shown; null for none.
@@ -44,15 +44,15 @@ export function flip(combinations, shown, place) {
 
 /**
  * The rows of the table: those that fired here, with what they did there, and those that fired only there.
- * @param {Firing[]} firings
- * @param {Firing[] | undefined} beside
- * @param {(message: Firing["change"]) => string} read
+ * @param {FiringRow[]} firings
+ * @param {FiringRow[] | undefined} beside
+ * @param {(message: FiringRow["change"]) => string} read
  * @returns {Row[]}
  */
 export function rowsBeside(firings, beside, read) {
   if (!beside) return firings;
   /**
-   * @param {Firing[]} rows
+   * @param {FiringRow[]} rows
    * @param {number} step
    */
   const at = (rows, step) => rows.find((row) => row.step === step);

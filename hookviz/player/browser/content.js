@@ -3,7 +3,7 @@
 import { unpack } from "./compression.js";
 import { Language } from "./language.js";
 
-/** @import { Content, Outline, Part, PartReply, Run, StepsPart, View } from "./payload" */
+/** @import { Content, Outline, Part, PartReply, RunContent, StepsPart, View } from "./payload" */
 /** @import { Model, OpenContent, OpenRun, Step } from "./types" */
 
 /** How long to wait for the kernel: one that has gone answers nothing. */
@@ -26,7 +26,7 @@ export async function openContent(model, signal) {
 }
 
 /**
- * @param {Run} run
+ * @param {RunContent} run
  * @param {Content} content
  * @param {OpenContent["part"]} part
  * @returns {Promise<OpenRun>}

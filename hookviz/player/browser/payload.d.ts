@@ -67,7 +67,7 @@ export interface Outline {
   overview: string;
 }
 
-/** The words of ``CHUNK`` steps, or of fewer at the end. */
+/** The words of ``CHUNK_SIZE`` steps, or of fewer at the end. */
 export interface StepsPart {
   steps: StepWords[];
   words: { [key: string]: string };
@@ -82,7 +82,7 @@ export interface SharedPicture {
 }
 
 /** A hook in a picture. */
-export interface Pin {
+export interface HookPin {
   /** Its place in ``Content.hooks``; -1 where it never ran. */
   hook: number;
   /** The id of the text that says what it did. */
@@ -101,7 +101,7 @@ export interface View {
   texts: { [key: string]: [number, Message][] };
   /** Step → elements that it concerns as well. */
   near: { [key: string]: string[] };
-  pins: { [key: string]: Pin };
+  pins: { [key: string]: HookPin };
   /** A box that can be entered → the steps inside. */
   spans: { [key: string]: [number, number][] };
   /** What leads to another picture, when it is clicked → that picture's name. */
@@ -119,7 +119,7 @@ export interface ViewPart {
   clicks: { [key: string]: number[] };
   texts: { [key: string]: [number, Message][] };
   near: { [key: string]: string[] };
-  pins: { [key: string]: Pin };
+  pins: { [key: string]: HookPin };
   spans: { [key: string]: [number, number][] };
   doors: { [key: string]: string };
   own: [number, number][];
@@ -139,7 +139,7 @@ export interface IndexPart {
 }
 
 /** A row of the table of hooks. */
-export interface Firing {
+export interface FiringRow {
   step: number;
   hook: string;
   kind: Message;
@@ -149,7 +149,7 @@ export interface Firing {
 }
 
 /** One recorded program: its steps, and how they are shown. */
-export interface Run {
+export interface RunContent {
   /** Which one it is, where there are several. */
   label: Message;
   /** The place of the run that its numbers are compared with. */
@@ -160,7 +160,7 @@ export interface Run {
   outline: Outline | string;
   /** For each step the place of its words among those of all runs; None where each step has its own. */
   told: number[] | null;
-  firings: Firing[];
+  firings: FiringRow[];
   /** The places in ``Content.svgs`` of the pictures that it opens with. */
   pictures: number[];
 }
@@ -187,7 +187,7 @@ export interface Switch {
 }
 
 /** Something that is wrong with the gradients, and the step where it begins. */
-export interface Finding {
+export interface FindingText {
   text: Message;
   step: number;
 }
@@ -201,7 +201,7 @@ export interface Opening {
 
 /** All that a player shows: a trace, or several passes of one program. */
 export interface Content {
-  runs: Run[];
+  runs: RunContent[];
   /** How many steps' words are in one part. */
   chunk: number;
   /** The parts that are there from the start: ``steps0`` …, the views by their names, and ``index``. */
@@ -217,7 +217,7 @@ export interface Content {
   combinations: { [key: string]: number };
   /** The step where a difference begins; -1 for none. */
   mark: number;
-  findings: Finding[];
+  findings: FindingText[];
   /** What to say where nothing was found. */
   no_finding: Message;
   notes: Message[];

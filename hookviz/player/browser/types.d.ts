@@ -1,7 +1,7 @@
 // What the parts of the player hand to each other. What comes from Python is in payload.d.ts.
 
 import type { Language } from "./language.js";
-import type { Content, Firing, Message, Norm, PageState, Part, PartRequest, Question, StepWords, View } from "./payload";
+import type { Content, FiringRow, Message, Norm, PageState, Part, PartRequest, Question, StepWords, View } from "./payload";
 
 /** A model of anywidget, or the one of a page that only remembers: a value for each trait. */
 export interface Model {
@@ -33,7 +33,7 @@ export interface Step {
 export interface OpenRun {
   label: Message;
   notes: Message[];
-  firings: Firing[];
+  firings: FiringRow[];
   steps: Step[];
   /** The names of its outermost pictures. */
   views: string[];
