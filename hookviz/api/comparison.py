@@ -49,9 +49,9 @@ class Comparison(Displayed, Table[Difference]):
         one = Variant(this, say("variant.this"), say("absent.this"))
         two = Variant(other, say("variant.other"), say("absent.other"), beside=0)
         content = several_runs([one, two], shown=1)
-        content["mark"] = self._mark(content)
-        content["opening"]["split"] = True
-        add_notes(content, [self._begins(content["mark"])])
+        content["first_difference"] = self._mark(content)
+        content["initial_state"]["split"] = True
+        add_notes(content, [self._begins(content["first_difference"])])
         return content
 
     def _begins(self, mark: int) -> str:

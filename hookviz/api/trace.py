@@ -38,7 +38,7 @@ class Trace(TraceAnalyses, Displayed, TraceData):
         """All that the player shows, as plain data."""
         from hookviz.player.trace_content import TraceContent
 
-        return TraceContent(self).whole()
+        return TraceContent(self).full_content()
 
     def player(self) -> "Player":
         """The widget; of a large trace it asks the kernel for what it shows next."""

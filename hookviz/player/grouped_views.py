@@ -107,11 +107,13 @@ class GroupedViews:
         view = make_view(scene, self._picture(name, scene), hooks, wording)
         box_names = {closed.id: own.views.name(own.groups[closed.id]) for closed in scene.folds}
         port_names = {port.id: own.views.name(port.far) for port in scene.ports if port.far is not None}
-        view["doors"] = box_names | port_names
-        view["own"] = spans(own.activity.inside(group).steps) if group.id else [(own.activity.first, own.activity.last)]
+        view["links"] = box_names | port_names
+        view["visible_steps"] = (
+            spans(own.activity.inside(group).steps) if group.id else [(own.activity.first, own.activity.last)]
+        )
         around = self._groups.trail(pass_id, wording) if self._groups else []
         entered = _enclosing_groups(own.views, group)
-        view["trail"] = [*around, *((f"{pass_id}/{at.id}", wording(self._title(pass_id, at))) for at in entered)]
+        view["breadcrumbs"] = [*around, *((f"{pass_id}/{at.id}", wording(self._title(pass_id, at))) for at in entered)]
         return view
 
     def entries(self, pass_id: int) -> Iterator[Entry]:

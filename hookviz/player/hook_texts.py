@@ -24,9 +24,9 @@ def hook_text(trace: TraceData, index: int, wording: Wording) -> HookText:
         "name": hook.label,
         "where": wording(hook.where),
         "source": row.text,
-        "missing": wording(say("hook.source.none", name=hook.name)) if row.text is None else None,
-        "first": None if row.text is None else row.line,
-        "mark": row.mark,
+        "no_source": wording(say("hook.source.none", name=hook.name)) if row.text is None else None,
+        "first_line": None if row.text is None else row.line,
+        "return_line": row.mark,
     }
 
 

@@ -26,7 +26,7 @@ def render_page(content: Content, title: str | None = None) -> str:
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> with hookviz.record() as trace:
     ...     (x * x).backward()
-    >>> "<h1>x &lt; 4</h1>" in render_page(TraceContent(trace).whole(), "x < 4")
+    >>> "<h1>x &lt; 4</h1>" in render_page(TraceContent(trace).full_content(), "x < 4")
     True
     """
     heading = text(say("page.title") if title is None else title)
@@ -57,7 +57,7 @@ def page(trace: TraceData, title: str | None = None, *, source: bool = True, val
         raise ValueError(say("error.page.empty", why=repr(trace)))
     no_finding = None if values else say("redacted.found_none")  # without values nothing was searched
     redacted_trace = redacted(trace, source=source, values=values)
-    return render_page(TraceContent(redacted_trace, no_finding=no_finding).whole(), title)
+    return render_page(TraceContent(redacted_trace, no_finding=no_finding).full_content(), title)
 
 
 def render_output(content: Content) -> str:
@@ -76,7 +76,7 @@ def mimebundle(trace: TraceData) -> dict[str, str]:
     if not trace.rows:
         return {"text/plain": repr(trace)}
     trace_content = TraceContent(trace)
-    content = trace_content.brief()
+    content = trace_content.brief_content()
     picture = content["svgs"][-1] if trace_content.is_large else _final_picture(trace)
     return {"text/html": render_output(content), "image/svg+xml": shown(picture), "text/plain": repr(trace)}
 

@@ -46,12 +46,12 @@ class PassViews:
             "steps": {},
             "clicks": {},
             "texts": text_messages({spot: texts for box in boxes for spot, texts in box.texts.items()}, wording),
-            "near": {},
+            "related": {},
             "pins": {},
             "spans": {box.id: spans(box.steps) for box in boxes},
-            "doors": {inner.id: _linked_view(inner) for inner in self.overview.inside(group)},
-            "own": spans(self.overview.happened(group).steps),
-            "trail": [(f"{GROUP_PREFIX}{at.id}", wording(self._name(at))) for at in list(group.chain())[::-1]],
+            "links": {inner.id: _linked_view(inner) for inner in self.overview.inside(group)},
+            "visible_steps": spans(self.overview.happened(group).steps),
+            "breadcrumbs": [(f"{GROUP_PREFIX}{at.id}", wording(self._name(at))) for at in list(group.chain())[::-1]],
         }
 
     def trail(self, pass_id: int, wording: Wording) -> list[tuple[str, Message]]:

@@ -34,12 +34,12 @@ def make_view(scene: Scene, svg: int | str | SharedPicture, hooks: Mapping[int, 
         "steps": steps,
         "clicks": _click_steps(scene, texts, steps),
         "texts": text_messages(texts, wording),
-        "near": {str(index): [*mark.near] for index, mark in scene.marks.items() if mark.near},
+        "related": {str(index): [*mark.near] for index, mark in scene.marks.items() if mark.near},
         "pins": {pin.id: _hook_pin(pin.id, pin.hook, hooks) for pin in scene.pins()},
         "spans": {box.id: spans(box.steps) for box in scene.folds},
-        "doors": {},
-        "own": spans(sorted(scene.marks)),
-        "trail": [],
+        "links": {},
+        "visible_steps": spans(sorted(scene.marks)),
+        "breadcrumbs": [],
     }
 
 
@@ -142,7 +142,7 @@ class SceneViews:
         """
         scene = self._scenes[name]
         view = make_view(scene, self.tops.index(name), hooks, wording)
-        view["trail"] = [(name, wording(pass_title(scene.pass_id, len(self._scenes))))]
+        view["breadcrumbs"] = [(name, wording(pass_title(scene.pass_id, len(self._scenes))))]
         return view
 
     def views_of(self, pass_id: int) -> list[str]:

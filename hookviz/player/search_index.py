@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import Activity
-from hookviz.player.payload import IndexPart
+from hookviz.player.payload import IndexChunk
 from hookviz.player.wording import Wording
 from hookviz.support.source_code import Source
 from hookviz.trace import HOOK_KINDS, TraceData
@@ -28,10 +28,10 @@ class Entry(NamedTuple):
     """Steps in which gradients arrive at a node, or the first step of a module or hook; empty if there are none."""
 
 
-def index_part(entries: Iterable[Entry], wording: Wording) -> IndexPart:
+def index_chunk(entries: Iterable[Entry], wording: Wording) -> IndexChunk:
     """Return ``entries`` as a column for each field.
 
-    >>> index_part([Entry("leaf", "x", "AccumulateGrad", 3, "0/", [7])], Wording())["label"]
+    >>> index_chunk([Entry("leaf", "x", "AccumulateGrad", 3, "0/", [7])], Wording())["label"]
     ['x']
     """
     rows = list(entries)

@@ -11,9 +11,9 @@ from hookviz.picture.grouping.activity import Activity, of_pass
 from hookviz.picture.inline_svg import finished
 from hookviz.picture.scene import Scene
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
-from hookviz.player.payload import CHUNK_SIZE, Content, Outline, Packed, Part, RunContent, StepWords, Switch, ViewPart
+from hookviz.player.payload import CHUNK_SIZE, Chunk, Content, Outline, Packed, RunContent, StepWords, Switch, ViewChunk
 from hookviz.player.scene_views import final_texts, make_view, pack_layers, pass_title, step_texts
-from hookviz.player.search_index import Entry, index_part, search_entries
+from hookviz.player.search_index import Entry, index_chunk, search_entries
 from hookviz.player.step_words import StepTexts, glyph_of
 from hookviz.player.trace_content import SEARCH_INDEX
 from hookviz.player.wording import Wording, screen_words
@@ -81,33 +81,33 @@ class _SeveralRuns:
     def content(self) -> Content:
         """What the player is given."""
         runs = []
-        parts: dict[str, Part | Packed] = {}
+        chunks: dict[str, Chunk | Packed] = {}
         with progress(say("progress.preparing", n="{n}", total="{total}"), len(self._given)) as tick:
             for number in range(len(self._given)):
                 runs.append(self._run(number))
-                parts.update(self._views(number))
+                chunks.update(self._views(number))
                 tick()
         pool = self._pool.words
         for at in range(0, len(pool), CHUNK_SIZE):
-            parts[f"steps{at // CHUNK_SIZE}"] = {"steps": pool[at : at + CHUNK_SIZE], "words": {}}
-        parts[SEARCH_INDEX] = index_part(self._entries(), self._wording)
+            chunks[f"steps{at // CHUNK_SIZE}"] = {"steps": pool[at : at + CHUNK_SIZE], "words": {}}
+        chunks[SEARCH_INDEX] = index_chunk(self._entries(), self._wording)
         first = self._traces[0]
         return {
             "runs": runs,
-            "chunk": CHUNK_SIZE,
-            "parts": parts,
+            "chunk_size": CHUNK_SIZE,
+            "chunks": chunks,
             "svgs": self._pictures.svgs,
             "grouped": False,
             "layers": self._pictures.layers(),
             "hooks": [hook_text(first, row, self._wording) for row in self._hooks],
             "switches": [self._switch(sign, hook) for sign, hook in self._switches.items()],
             "combinations": {},
-            "mark": -1,
+            "first_difference": -1,
             "findings": [],
             "no_finding": self._wording(say("player.found_elsewhere")),
             "notes": [self._wording(note) for note in _length_note(first)],
             "words": screen_words() | self._wording.words,
-            "opening": {"shown": self._shown},
+            "initial_state": {"shown": self._shown},
         }
 
     def _run(self, number: int) -> RunContent:
@@ -119,11 +119,11 @@ class _SeveralRuns:
         ]
         return {
             "label": self._wording(variant.label),
-            "beside": variant.beside,
+            "baseline": variant.beside,
             "notes": self._wording.messages(variant.trace.notes),
             "steps": len(steps),
             "outline": self._outline(number, texts),
-            "told": told,
+            "word_indices": told,
             "firings": firing_rows(steps, self._wording),
             "pictures": self._pictures.of(number),
         }
@@ -138,9 +138,9 @@ class _SeveralRuns:
             "after": None,
             "before_label": "",
             "after_label": "",
-            "parts": [],
-            "kept": "",
-            "next": "",
+            "gradients": [],
+            "registration": "",
+            "next_hook": "",
         }
 
     def _elsewhere(self, step: Step) -> Step:
@@ -166,13 +166,13 @@ class _SeveralRuns:
             "overview": "",
         }
 
-    def _views(self, number: int) -> Iterator[tuple[str, ViewPart]]:
+    def _views(self, number: int) -> Iterator[tuple[str, ViewChunk]]:
         """The pictures of one variant by name."""
         scenes = self._scenes[number]
         for scene, svg in zip(scenes.values(), self._pictures.of(number), strict=True):
             view = make_view(scene, svg, self._hooks, self._wording)
             name = _view_name(number, scene.pass_id)
-            view["trail"] = [(name, self._wording(pass_title(scene.pass_id, len(scenes))))]
+            view["breadcrumbs"] = [(name, self._wording(pass_title(scene.pass_id, len(scenes))))]
             yield name, {**view, "words": {}}
 
     def _entries(self) -> Iterable[Entry]:

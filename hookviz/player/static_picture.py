@@ -30,7 +30,7 @@ def static_picture(content: Content, hint: str, *, packed: bool) -> str:
 
 def initial_run(content: Content) -> RunContent:
     """Return the run that a player of ``content`` shows first."""
-    return content["runs"][content["opening"].get("shown", 0)]
+    return content["runs"][content["initial_state"].get("shown", 0)]
 
 
 def _message_html(message: Message, content: Content) -> str:

@@ -57,13 +57,13 @@ class StepTexts:
             "after": None if after is None else wording(after),
             "before_label": wording(say("card.takes" if step.kind == "compute" else "card.before")),
             "after_label": wording(_after_label(step)),
-            "parts": _gradient_rows(step, _gradients(step), wording),
-            "kept": wording(_registration(step)),
-            "next": wording(_next_hook(step, self._steps)),
+            "gradients": _gradient_rows(step, _gradients(step), wording),
+            "registration": wording(_registration(step)),
+            "next_hook": wording(_next_hook(step, self._steps)),
         }
         why = self._reasons(step, wording)
         if why:
-            words["why"] = why
+            words["reasons"] = why
         return words
 
     def _reasons(self, step: Step, wording: Wording) -> list[Reason]:

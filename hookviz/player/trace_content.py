@@ -1,7 +1,7 @@
-"""What a player shows of one trace: what is known of it from the start, and parts that come when they are asked for.
+"""What a player shows of one trace: what is known of it from the start, and chunks that come when they are asked for.
 
 A part is the words of ``CHUNK_SIZE`` steps (``steps0``, ``steps1`` …), a picture (``0/``, ``0/m3`` …; see
-``grouped_views``), or ``index``, with all that can be searched for. A small trace has all its parts in it. Of a large
+``grouped_views``), or ``index``, with all that can be searched for. A small trace has all its chunks in it. Of a large
 one a widget asks the kernel for the others, a page has them all, and the output of a cell has the first.
 """
 
@@ -18,17 +18,17 @@ from hookviz.player.grouped_views import GroupedViews
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
 from hookviz.player.payload import (
     CHUNK_SIZE,
+    Chunk,
     Content,
     FindingText,
     Outline,
     Packed,
-    Part,
     RunContent,
-    StepsPart,
+    StepsChunk,
     View,
 )
 from hookviz.player.scene_views import SceneViews
-from hookviz.player.search_index import Entry, index_part
+from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.step_words import StepTexts, glyph_of
 from hookviz.player.wording import Wording, screen_words
 from hookviz.support.interpreter import gc_paused
@@ -39,7 +39,7 @@ from hookviz.trace.traversal import UNREACHED, called, is_cut, makers, pictured
 from hookviz.trace.traversal import chain as around
 
 MAX_UNSPLIT_STEPS = 400
-"""A trace of more steps is sent in parts: each step is some 0.5 KB of words."""
+"""A trace of more steps is sent in chunks: each step is some 0.5 KB of words."""
 OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 10
 """An output of a notebook, which asks no kernel, has the words of so many chunks, and so many boxes' pictures."""
 MAX_FIRINGS = 1_000
@@ -98,7 +98,7 @@ class Pictures(Protocol):
 
 
 class TraceContent:
-    """Makes the content of a player, and its parts.
+    """Makes the content of a player, and its chunks.
 
     Boxes are put together into groups where there are many, or where ``grouped`` says so. ``no_finding`` is what to say
     where nothing was found, if that is not what the trace says.
@@ -120,9 +120,9 @@ class TraceContent:
         """What a widget has from the start, which can ask for the rest."""
         if not self.trace.rows:
             return self._content([])
-        return self._content([*self._pictures.opening, "steps0"] if self.is_large else [*self.names()])
+        return self._content([*self._pictures.opening, "steps0"] if self.is_large else [*self.chunk_names()])
 
-    def whole(self) -> Content:
+    def full_content(self) -> Content:
         """All of it, for where there is no kernel to ask; that may take a while, and is shown."""
         if not self.is_large:
             return self.content()
@@ -138,11 +138,11 @@ class TraceContent:
                     self._add(content, name)
                 found += self._pictures.entries(pass_id)
                 tick()
-        content["parts"][SEARCH_INDEX] = pack(index_part(found, index))
+        content["chunks"][SEARCH_INDEX] = pack(index_chunk(found, index))
         return content
 
     @gc_paused()
-    def brief(self) -> Content:
+    def brief_content(self) -> Content:
         """What the output of a cell has: all of a small trace; of a large one the first steps and boxes."""
         if not self.is_large:
             return self.content()
@@ -161,13 +161,13 @@ class TraceContent:
             content["words"].update(wording.words)
         return content
 
-    def names(self) -> Iterator[str]:
-        """The names of all parts."""
+    def chunk_names(self) -> Iterator[str]:
+        """The names of all chunks."""
         yield from self._step_chunk_names()
         yield from self._view_names()
         yield SEARCH_INDEX
 
-    def part(self, name: str) -> Part:
+    def chunk(self, name: str) -> Chunk:
         """One part.
 
         Raises:
@@ -175,14 +175,14 @@ class TraceContent:
         """
         wording = Wording()
         if name.startswith("steps"):
-            return self._steps_part(int(name.removeprefix("steps")), wording)
+            return self._steps_chunk(int(name.removeprefix("steps")), wording)
         if name == SEARCH_INDEX:
             passes = self.trace.lookup.passes
-            return index_part((entry for pass_id in passes for entry in self._pictures.entries(pass_id)), wording)
+            return index_chunk((entry for pass_id in passes for entry in self._pictures.entries(pass_id)), wording)
         view = self._pictures.view(name, self._hooks, wording)
         return {**view, "words": wording.words}
 
-    def _steps_part(self, number: int, wording: Wording) -> StepsPart:
+    def _steps_chunk(self, number: int, wording: Wording) -> StepsChunk:
         steps = self.trace.steps[number * CHUNK_SIZE : (number + 1) * CHUNK_SIZE]
         if not steps:
             raise KeyError(number)
@@ -191,9 +191,9 @@ class TraceContent:
 
     def _add(self, content: Content, name: str) -> None:
         """Add a part to ``content``, unless it is there."""
-        if name not in content["parts"]:
-            part = self.part(name)
-            content["parts"][name] = pack(part) if self.is_large else part
+        if name not in content["chunks"]:
+            part = self.chunk(name)
+            content["chunks"][name] = pack(part) if self.is_large else part
 
     def _step_chunk_names(self) -> Iterator[str]:
         return (f"steps{number}" for number in range(-(-len(self.trace.rows) // CHUNK_SIZE)))
@@ -209,30 +209,30 @@ class TraceContent:
         outline = self._outline(wording)
         run: RunContent = {
             "label": "",
-            "beside": None,
+            "baseline": None,
             "notes": [],
             "steps": len(self.trace.rows),
             "outline": pack(outline) if self.is_large else outline,
-            "told": None,
+            "word_indices": None,
             "firings": firing_rows(fired, wording),
             "pictures": [*range(len(self._pictures.svgs))],
         }
         content: Content = {
             "runs": [run],
-            "chunk": CHUNK_SIZE,
-            "parts": {},
+            "chunk_size": CHUNK_SIZE,
+            "chunks": {},
             "svgs": [*self._pictures.svgs],
             "grouped": self.is_large,
             "layers": self._pictures.layers,
             "hooks": [hook_text(self.trace, row, wording) for row in self._hooks],
             "switches": [],
             "combinations": {},
-            "mark": -1,
+            "first_difference": -1,
             "findings": [_finding_text(found, wording) for found in troubles(self.trace)],
             "no_finding": wording(self._no_finding),
             "notes": [wording(note) for note in (*self.trace.notes, *self._limit_notes(len(fired)))],
             "words": {},
-            "opening": {"norms": self.is_large},
+            "initial_state": {"norms": self.is_large},
         }
         content["words"] = screen_words() | wording.words
         for name in names:

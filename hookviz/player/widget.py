@@ -10,7 +10,7 @@ import traitlets
 
 from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import pack
-from hookviz.player.payload import INITIAL, Content, HookText, PartReply, PartRequest, empty_content
+from hookviz.player.payload import INITIAL, ChunkReply, ChunkRequest, Content, HookText, empty_content
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.wording import screen_words
 from hookviz.trace import TraceData
@@ -87,19 +87,19 @@ class Player(anywidget.AnyWidget):
             player.on_msg(player._chunk_listener)
         return player
 
-    def answer(self, made: TraceContent, request: PartRequest) -> None:
+    def answer(self, made: TraceContent, request: ChunkRequest) -> None:
         """Send the browser the part that it asks for."""
-        name = str(request.get("part"))
-        reply: PartReply = {"part": name, "packed": None}
+        name = str(request.get("chunk"))
+        reply: ChunkReply = {"chunk": name, "packed": None}
         with suppress(KeyError, ValueError):  # where there is no such part, the player says so
-            reply["packed"] = pack(made.part(name))
+            reply["packed"] = pack(made.chunk(name))
         self.send(reply)
 
     @classmethod
     def showing(cls, content: Content) -> "Player":
         """The player of what ``trace_content`` or ``several_runs`` has made."""
         code = {"_esm": read_bundle("player.js"), "_css": read_bundle("player.css")}
-        return cls(**code, content=content, steps=_step_count(content), **content["opening"])
+        return cls(**code, content=content, steps=_step_count(content), **content["initial_state"])
 
     @property
     def hooks(self) -> list[HookText]:
@@ -114,7 +114,7 @@ class Player(anywidget.AnyWidget):
         """
         before: Mapping[str, Any] = self.content
         with self.hold_sync():
-            if content["parts"] != before["parts"]:
+            if content["chunks"] != before["chunks"]:
                 self.answered, self.asked, self.right = {}, 0, 0
             if content["switches"] != before["switches"]:
                 self.shown = 0

@@ -17,10 +17,10 @@ test("source lines carry the file's numbers and one mark", () => {
 
 test("there is a card for each value that is known", () => {
   const labels = { before_label: ["card.before", {}], after_label: ["card.after", {}] };
-  const both = panel.cardsOf({ ...labels, before: "8", after: "10" }, language);
+  const both = panel.readCards({ ...labels, before: "8", after: "10" }, language);
   assert.deepEqual(both, [{ label: "before", value: "8" }, { label: "after", value: "10" }]);
-  assert.deepEqual(panel.cardsOf({ ...labels, before: null, after: "1" }, language), [{ label: "after", value: "1" }]);
-  assert.deepEqual(panel.cardsOf({ ...labels, before: null, after: null }, language), []);
+  assert.deepEqual(panel.readCards({ ...labels, before: null, after: "1" }, language), [{ label: "after", value: "1" }]);
+  assert.deepEqual(panel.readCards({ ...labels, before: null, after: null }, language), []);
 });
 
 test("a matrix is set smaller than a number", () => {

@@ -97,9 +97,9 @@ test("a choice is right in its place", () => {
 });
 
 test("the score counts what was right at once, and each question once", () => {
-  const one = questions.answeredWith({}, 1, true);
+  const one = questions.addAnswer({}, 1, true);
   assert.deepEqual(one, { answered: { 1: 1 }, asked: 1, right: 1 });
-  const two = questions.answeredWith(one.answered, 4, false);
+  const two = questions.addAnswer(one.answered, 4, false);
   assert.deepEqual(two, { answered: { 1: 1, 4: 0 }, asked: 2, right: 1 });
-  assert.deepEqual(questions.answeredWith(two.answered, 4, true), two);
+  assert.deepEqual(questions.addAnswer(two.answered, 4, true), two);
 });

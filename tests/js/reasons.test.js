@@ -7,7 +7,7 @@ import { Language } from "../../hookviz/player/browser/language.js";
 import { reasonsTitle } from "../../hookviz/player/browser/reasons.js";
 
 const language = new Language({ "player.why": "Why?", "player.why_value": "Why {value}?" });
-const titleOf = ({ kind, ...words }) => reasonsTitle(kind, { parts: [], after: null, ...words }, language);
+const titleOf = ({ kind, ...words }) => reasonsTitle(kind, { gradients: [], after: null, ...words }, language);
 
 test("a gradient that arrives is named if it is short", () => {
   assert.equal(titleOf({ kind: "arrive", after: "8" }), "Why 8?");
@@ -15,8 +15,8 @@ test("a gradient that arrives is named if it is short", () => {
 });
 
 test("so is the only one that a node sends", () => {
-  assert.equal(titleOf({ kind: "compute", parts: [["to c", "8"]] }), "Why 8?");
-  assert.equal(titleOf({ kind: "compute", parts: [["to c", "8"], ["to d", "12"]] }), "Why?");
+  assert.equal(titleOf({ kind: "compute", gradients: [["to c", "8"]] }), "Why 8?");
+  assert.equal(titleOf({ kind: "compute", gradients: [["to c", "8"], ["to d", "12"]] }), "Why?");
 });
 
 test("what a node takes is not what it sends", () => {

@@ -32,26 +32,26 @@ test("a text appears at its step, is replaced by a later one, and goes when one 
 
 test("a click goes round the steps of an element", () => {
   const named = [7, 8, 9, 10, 11];
-  assert.deepEqual([0, 7, 11, LAST].map((step) => stepping.nextOf(named, step)), [7, 8, 7, 7]);
+  assert.deepEqual([0, 7, 11, LAST].map((step) => stepping.nextStepAmong(named, step)), [7, 8, 7, 7]);
 });
 
 test("the brackets go from hook to hook and stay at the outermost", () => {
   const [on, back] = [[], []];
-  for (let step = 0; on.length < 5; on.push(step)) step = stepping.hookFrom(steps, step, 1);
-  for (let step = LAST; back.length < 5; back.push(step)) step = stepping.hookFrom(steps, step, -1);
+  for (let step = 0; on.length < 5; on.push(step)) step = stepping.nearestHookStep(steps, step, 1);
+  for (let step = LAST; back.length < 5; back.push(step)) step = stepping.nearestHookStep(steps, step, -1);
   assert.deepEqual(on, [1, 5, 8, 9, 9]);
   assert.deepEqual(back, [9, 8, 5, 1, 1]);
 });
 
 test("actions lead to steps and never past the ends", () => {
-  const from = (step) => ["first", "previous", "next", "last", "nextHook"].map((action) => stepping.stepFor(action, steps, step));
+  const from = (step) => ["first", "previous", "next", "last", "nextHook"].map((action) => stepping.targetStep(action, steps, step));
   assert.deepEqual(from(0), [0, 0, 1, LAST, 1]);
   assert.deepEqual(from(LAST), [0, LAST - 1, LAST, LAST, LAST]);
 });
 
 test("the ends are those of the pass that is shown, or of both where both are", () => {
   const kinds = ["absent", "seed", "compute", "absent", "absent"].map((kind) => ({ kind }));
-  const ends = (pair) => ["first", "last", "next"].map((action) => stepping.stepFor(action, kinds, 2, pair));
+  const ends = (pair) => ["first", "last", "next"].map((action) => stepping.targetStep(action, kinds, 2, pair));
   assert.deepEqual(ends(false), [1, 2, 3]);
   assert.deepEqual(ends(true), [0, 4, 3]);
 });
@@ -61,24 +61,24 @@ test("a step from outside is put in range", () => {
 });
 
 test("playing goes step by step and stops at the end", () => {
-  assert.deepEqual(stepping.afterPause(0, 16), { step: 1, playing: true });
-  assert.deepEqual(stepping.afterPause(14, 16), { step: 15, playing: false });
-  assert.deepEqual(stepping.afterPause(15, 16), { step: 15, playing: false });
-  assert.deepEqual(stepping.afterPause(0, 1), { step: 0, playing: false });
+  assert.deepEqual(stepping.positionAfterPause(0, 16), { step: 1, playing: true });
+  assert.deepEqual(stepping.positionAfterPause(14, 16), { step: 15, playing: false });
+  assert.deepEqual(stepping.positionAfterPause(15, 16), { step: 15, playing: false });
+  assert.deepEqual(stepping.positionAfterPause(0, 1), { step: 0, playing: false });
 });
 
 test("playing from the end starts at the beginning", () => {
-  assert.deepEqual([0, 7, 15].map((step) => stepping.playFrom(step, 16)), [0, 7, 0]);
+  assert.deepEqual([0, 7, 15].map((step) => stepping.playStart(step, 16)), [0, 7, 0]);
 });
 
 test("speed shortens the pause, and a senseless one is taken as 1", () => {
-  assert.deepEqual([0.5, 1, 2, 0, -1, NaN].map(stepping.pauseAt), [2400, 1200, 600, 1200, 1200, 1200]);
+  assert.deepEqual([0.5, 1, 2, 0, -1, NaN].map(stepping.pauseMilliseconds), [2400, 1200, 600, 1200, 1200, 1200]);
 });
 
 test("an action that is no way along the steps stays at the step", () => {
-  assert.equal(stepping.stepFor("split", steps, 5), 5);
+  assert.equal(stepping.targetStep("split", steps, 5), 5);
 });
 
 test("the kinds of the legend come in the order in which they first occur; a seed has a node's", () => {
-  assert.deepEqual(stepping.legendsOf(steps), ["node", "hook", "retain", "grad"]);
+  assert.deepEqual(stepping.legendKinds(steps), ["node", "hook", "retain", "grad"]);
 });

@@ -49,7 +49,7 @@ def test_a_closed_player_of_a_large_trace_lets_go_of_it(monkeypatch: pytest.Monk
     monkeypatch.setattr(trace_content, "MAX_UNSPLIT_STEPS", 5)
     trace = recorded()
     player, kept = trace.player(), weakref.ref(trace)
-    assert player.content["parts"] and player._chunk_listener is not None
+    assert player.content["chunks"] and player._chunk_listener is not None
     del trace
     player.close()
     gc.collect()

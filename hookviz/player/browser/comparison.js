@@ -1,7 +1,7 @@
 // Several runs of one program: which one is shown, what it is compared with, and what differs. The node tests run this file.
 
-import { mark } from "./dom.js";
-import { wasUnlike } from "./stepping.js";
+import { setAttributes } from "./dom.js";
+import { oldTextIfChanged } from "./stepping.js";
 
 /** @import { Content, FiringRow } from "./payload" */
 
@@ -13,10 +13,10 @@ import { wasUnlike } from "./stepping.js";
  * @param {number} shown
  * @param {boolean} flipped
  */
-export function besideOf(content, shown, flipped) {
+export function baselineIndex(content, shown, flipped) {
   // Once a switch was flipped, the run with every hook on is what one wants to compare with.
   if (flipped) return shown ? 0 : null;
-  return content.runs[shown]?.beside ?? null;
+  return content.runs[shown]?.baseline ?? null;
 }
 
 /**
@@ -24,7 +24,7 @@ export function besideOf(content, shown, flipped) {
  * @param {Content["combinations"]} combinations
  * @param {number} shown
  */
-export function offAt(combinations, shown) {
+export function switchesOff(combinations, shown) {
   const key = Object.keys(combinations).find((off) => combinations[off] === shown);
   return key ? key.split(",").map(Number) : [];
 }
@@ -35,29 +35,29 @@ export function offAt(combinations, shown) {
  * @param {number} shown
  * @param {number} place
  */
-export function flip(combinations, shown, place) {
-  const off = offAt(combinations, shown);
+export function flipSwitch(combinations, shown, place) {
+  const off = switchesOff(combinations, shown);
   const next = off.includes(place) ? off.filter((other) => other !== place) : [...off, place].sort((a, b) => a - b);
   const known = combinations[next.join(",")];
-  return known === undefined ? { shown: combinations[place], alone: true } : { shown: known, alone: false };
+  return known === undefined ? { shown: combinations[place], resetsOthers: true } : { shown: known, resetsOthers: false };
 }
 
 /**
  * The rows of the table: those that fired here, with what they did there, and those that fired only there.
  * @param {FiringRow[]} firings
- * @param {FiringRow[] | undefined} beside
+ * @param {FiringRow[] | undefined} baseline
  * @param {(message: FiringRow["change"]) => string} read
  * @returns {Row[]}
  */
-export function rowsBeside(firings, beside, read) {
-  if (!beside) return firings;
+export function compareFirings(firings, baseline, read) {
+  if (!baseline) return firings;
   /**
    * @param {FiringRow[]} rows
    * @param {number} step
    */
   const at = (rows, step) => rows.find((row) => row.step === step);
-  const here = firings.map((row) => ({ ...row, was: wasUnlike(read(at(beside, row.step)?.change ?? ""), read(row.change)) }));
-  const missing = beside.filter((row) => !at(firings, row.step)).map((row) => ({ ...row, isMissing: true }));
+  const here = firings.map((row) => ({ ...row, was: oldTextIfChanged(read(at(baseline, row.step)?.change ?? ""), read(row.change)) }));
+  const missing = baseline.filter((row) => !at(firings, row.step)).map((row) => ({ ...row, isMissing: true }));
   return [...here, ...missing].sort((one, other) => one.step - other.step);
 }
 
@@ -74,15 +74,15 @@ export function splitTexts(was, now) {
 }
 
 /**
- * Both texts in one: what only the old one has is struck through.
+ * Both texts in one: what only the old one has is strikesOldTexts through.
  * @param {Element} element
  * @param {string} was
  * @param {string} text
  */
-export function strike(element, was, text) {
+export function strikeOldText(element, was, text) {
   const [alike, gone, fresh] = splitTexts(was, text);
   const old = document.createElementNS(element.namespaceURI, "tspan");
-  mark(old, { class: "hv-was", "text-decoration": "line-through" });
+  setAttributes(old, { class: "hv-was", "text-decoration": "line-through" });
   old.textContent = gone;
   element.replaceChildren(alike && `${alike} `, old, fresh && ` ${fresh}`);
 }

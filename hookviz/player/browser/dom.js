@@ -13,11 +13,11 @@ const SVG = "http://www.w3.org/2000/svg";
  * @param {Attributes} [attributes]
  * @returns {HTMLElementTagNameMap[Tag]}
  */
-export function make(tag, name = "", text = "", attributes = {}) {
+export function makeElement(tag, name = "", text = "", attributes = {}) {
   const element = document.createElement(tag);
   if (name) element.className = name;
-  if (text) element.textContent = legible(text);
-  mark(element, attributes);
+  if (text) element.textContent = escapeBidi(text);
+  setAttributes(element, attributes);
   return element;
 }
 
@@ -25,14 +25,14 @@ export function make(tag, name = "", text = "", attributes = {}) {
  * Characters that would turn a line around are shown as �, so that it reads as it was written.
  * @param {string} text
  */
-export const legible = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+export const escapeBidi = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 
 /**
  * Sets attributes.
  * @param {Element} element
  * @param {Attributes} attributes
  */
-export function mark(element, attributes) {
+export function setAttributes(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
 }
 
@@ -41,11 +41,11 @@ export function mark(element, attributes) {
  * @param {string} d its path
  * @param {string} name its classes
  */
-export function shape(d, name) {
+export function makeShape(d, name) {
   const svg = document.createElementNS(SVG, "svg");
   const path = document.createElementNS(SVG, "path");
-  mark(svg, { viewBox: "-8 -8 16 16", class: name, "aria-hidden": true });
-  mark(path, { d });
+  setAttributes(svg, { viewBox: "-8 -8 16 16", class: name, "aria-hidden": true });
+  setAttributes(path, { d });
   svg.append(path);
   return svg;
 }
@@ -55,8 +55,8 @@ export function shape(d, name) {
  * @param {(event: Event) => void} act
  * @param {AbortSignal} signal
  */
-export function textButton(text, act, signal) {
-  const button = make("button", "hv-button", text, { type: "button" });
+export function makeTextButton(text, act, signal) {
+  const button = makeElement("button", "hv-button", text, { type: "button" });
   listen(button, "click", act, signal);
   return button;
 }
@@ -67,9 +67,9 @@ export function textButton(text, act, signal) {
  * @param {Element} button
  * @param {string | number} key
  */
-export function keyed(button, key) {
-  mark(button, { "aria-keyshortcuts": key });
-  button.append(make("kbd", "", String(key)));
+export function addKeyHint(button, key) {
+  setAttributes(button, { "aria-keyshortcuts": key });
+  button.append(makeElement("kbd", "", String(key)));
   return button;
 }
 
@@ -79,7 +79,7 @@ export function keyed(button, key) {
  * @param {string} selector
  * @returns {HTMLElement}
  */
-export function find(parent, selector) {
+export function findElement(parent, selector) {
   const found = parent.querySelector(selector);
   if (!found) throw new Error(`There is no ${selector}.`);
   return /** @type {HTMLElement} */ (found);
@@ -90,7 +90,7 @@ export function find(parent, selector) {
  * @param {Event} event
  * @param {string} selector
  */
-export function closest(event, selector) {
+export function closestTarget(event, selector) {
   return event.target instanceof Element ? /** @type {HTMLElement | null} */ (event.target.closest(selector)) : null;
 }
 
@@ -99,7 +99,7 @@ export function closest(event, selector) {
  * @param {Element} root
  * @returns {HTMLElement | null}
  */
-export function focused(root) {
+export function focusedElement(root) {
   const tree = root.getRootNode();
   if (!(tree instanceof Document || tree instanceof ShadowRoot)) return null;
   return /** @type {HTMLElement | null} */ (tree.activeElement);
@@ -109,7 +109,7 @@ export function focused(root) {
  * How to scroll: not gliding where motion disturbs.
  * @returns {ScrollBehavior}
  */
-export const gliding = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
+export const scrollBehavior = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
 
 /**
  * Listens until the signal ends it.
@@ -127,7 +127,7 @@ export function listen(target, type, act, signal) {
  * @param {AbortSignal} signal
  * @param {() => void} act
  */
-export function atEnd(signal, act) {
+export function onAbort(signal, act) {
   signal.addEventListener("abort", act);
 }
 
@@ -136,7 +136,7 @@ export function atEnd(signal, act) {
  * @param {Element} root
  * @param {unknown} error
  */
-export function fail(root, error) {
+export function reportFailure(root, error) {
   console.error(error);
   root.dispatchEvent(new CustomEvent("hv-failed", { bubbles: true, detail: error }));
 }

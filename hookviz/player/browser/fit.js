@@ -1,6 +1,6 @@
 // The size at which a picture is shown: whole where it can be, and never too small to read. The node tests run `scaleFor`.
 
-import { atEnd, gliding } from "./dom.js";
+import { onAbort, scrollBehavior } from "./dom.js";
 
 /** @import { Picture } from "./picture.js" */
 
@@ -28,7 +28,7 @@ export function scaleFor(picture, { width, height, smallest = 12, least = smalle
  * @param {(width: number) => void} onFit is given the width of the picture
  * @param {AbortSignal} signal
  */
-export function keepFitting(pane, current, letters, onFit, signal) {
+export function fitOnResize(pane, current, letters, onFit, signal) {
   const fit = () => {
     const picture = current();
     const { paddingLeft, maxHeight } = getComputedStyle(pane);
@@ -43,7 +43,7 @@ export function keepFitting(pane, current, letters, onFit, signal) {
   };
   const observer = new ResizeObserver(fit);
   observer.observe(pane);
-  atEnd(signal, () => observer.disconnect());
+  onAbort(signal, () => observer.disconnect());
   return fit;
 }
 
@@ -66,5 +66,5 @@ export function scrollTo(pane, box) {
    * @param {"width" | "height"} size
    */
   const by = (start, size) => inner[start] + Math.min(inner[size], outer[size]) / 2 - outer[start] - outer[size] / 2;
-  pane.scrollBy({ left: by("left", "width"), top: by("top", "height"), behavior: gliding() });
+  pane.scrollBy({ left: by("left", "width"), top: by("top", "height"), behavior: scrollBehavior() });
 }

@@ -1,6 +1,6 @@
 // The list of keys.
 
-import { listen, make, textButton } from "./dom.js";
+import { listen, makeElement, makeTextButton } from "./dom.js";
 import { HELP } from "./keys.js";
 
 /** @import { Actions, Context } from "./types" */
@@ -10,12 +10,12 @@ import { HELP } from "./keys.js";
  * @param {Context} context
  */
 export function makeHelpDialog({ language, signal }) {
-  const dialog = make("dialog", "hv-help", "", { "aria-label": language.say("player.help") });
-  const list = make("dl");
-  const close = textButton(language.say("player.close"), () => dialog.close(), signal);
+  const dialog = makeElement("dialog", "hv-help", "", { "aria-label": language.say("player.help") });
+  const list = makeElement("dl");
+  const close = makeTextButton(language.say("player.close"), () => dialog.close(), signal);
   // It has the focus, and so is in sight: first, lest a list too long for the screen begins at its end.
-  dialog.append(close, make("p", "hv-help-title", language.say("player.help")), list);
-  // A click on the dialog itself, not on what it holds, is one beside its contents.
+  dialog.append(close, makeElement("p", "hv-help-title", language.say("player.help")), list);
+  // A click on the dialog itself, not on what it holds, is one baseline its contents.
   listen(dialog, "click", (event) => event.target === dialog && dialog.close(), signal);
   /**
    * Lists the keys that do something in this player.
@@ -23,16 +23,16 @@ export function makeHelpDialog({ language, signal }) {
    */
   const fill = (actions) => {
     for (const [name] of HELP.filter(([, action]) => action in actions)) {
-      const keys = make("dt");
-      keys.append(...language.say(`player.keys_${name}`).split(" ").map((key) => make("kbd", "", key)));
-      list.append(keys, make("dd", "", language.say(`player.does_${name}`)));
+      const keys = makeElement("dt");
+      keys.append(...language.say(`player.keys_${name}`).split(" ").map((key) => makeElement("kbd", "", key)));
+      list.append(keys, makeElement("dd", "", language.say(`player.does_${name}`)));
     }
   };
   return { dialog, fill, toggle: () => (dialog.open ? dialog.close() : open(dialog)) };
 }
 
 /**
- * In the middle of the player, not of the page: the player may stand beside a side bar.
+ * In the middle of the player, not of the page: the player may stand baseline a side bar.
  * @param {HTMLDialogElement} dialog
  */
 function open(dialog) {

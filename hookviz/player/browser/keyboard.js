@@ -1,8 +1,8 @@
 // Who has the keyboard: the player, or the notebook or page around it.
 
-import { closest, listen } from "./dom.js";
+import { closestTarget, listen } from "./dom.js";
 import { actionOf } from "./keys.js";
-import { isFull } from "./view_menu.js";
+import { isFullScreen } from "./view_menu.js";
 
 /** @import { Panel } from "./panel.js" */
 /** @import { Actions, Context } from "./types" */
@@ -17,15 +17,15 @@ export function makeEscape({ root, language, signal }, panel) {
   /** @param {string} key */
   const note = (key) => {
     const text = key && language.say(key);
-    panel.keys.textContent = text;
-    if (text) panel.say(text);
+    panel.keysNote.textContent = text;
+    if (text) panel.announce(text);
   };
   const leave = () => {
-    giveAway(root);
+    releaseFocus(root);
     note("player.esc_leaves");
   };
   const escape = () => {
-    if (isFull(root)) {
+    if (isFullScreen(root)) {
       document.exitFullscreen();
       return;
     }
@@ -52,7 +52,7 @@ export function makeEscape({ root, language, signal }, panel) {
  * Gives the keyboard to the notebook around the player, or to the page.
  * @param {HTMLElement} root
  */
-function giveAway(root) {
+function releaseFocus(root) {
   if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
   /** @type {HTMLElement | null} */ (root.closest(".jp-Notebook"))?.focus();
 }
@@ -64,11 +64,11 @@ function giveAway(root) {
  * @param {(action: string) => void} act
  * @param {AbortSignal} signal
  */
-export function listenToKeys(root, dialog, act, signal) {
+export function handleKeys(root, dialog, act, signal) {
   listen(root, "keydown", (event) => {
     if (event.key === "Tab") return;
     event.stopPropagation();
-    const action = actionOf(event, Boolean(closest(event, "button, summary, a, input, select")));
+    const action = actionOf(event, Boolean(closestTarget(event, "button, summary, a, input, select")));
     if (!action || (dialog.open && action !== "help")) return;
     event.preventDefault();
     // Held down, Escape would leave at once.

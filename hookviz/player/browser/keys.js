@@ -90,9 +90,9 @@ export const isComposing = (event) => Boolean(event.isComposing) || event.keyCod
 
 /** What keys at these places are called where neither a letter nor a digit is at them. */
 /** @type {{ [code: string]: string }} */
-const PLACES = { BracketLeft: "[", BracketRight: "]", Slash: "/", Minus: "-", Equal: "=", Space: " " };
+const KEYS_BY_CODE = { BracketLeft: "[", BracketRight: "]", Slash: "/", Minus: "-", Equal: "=", Space: " " };
 /** @type {{ [code: string]: string }} */
-const SHIFTED = { Slash: "?", Equal: "+" };
+const SHIFTED_KEYS = { Slash: "?", Equal: "+" };
 const LATIN = /^[\p{Script=Latin}0-9]$/u;
 const LETTER = /^[\p{L}\p{M}\p{Nd}\u3001-\u303f]$/u;
 
@@ -101,15 +101,15 @@ const LETTER = /^[\p{L}\p{M}\p{Nd}\u3001-\u303f]$/u;
  * @param {Pick<Key, "key" | "shiftKey"> & { code?: string }} event
  */
 export function keyOf({ key, code = "", shiftKey }) {
-  const usual = key.length > 1 ? key : halfWidth(key).toLowerCase();
-  return isHidden(usual) ? keyAt(code, shiftKey) || usual : usual;
+  const usual = key.length > 1 ? key : toHalfWidth(key).toLowerCase();
+  return isKnownByCodeOnly(usual) ? keyAtCode(code, shiftKey) || usual : usual;
 }
 
 /**
  * Whether only the place of a key says which it is: an input method has it, or it types a letter that is not Latin.
  * @param {string} key
  */
-function isHidden(key) {
+function isKnownByCodeOnly(key) {
   if (key === "Process" || key === "Unidentified") return true;
   return LETTER.test(key) && !LATIN.test(key);
 }
@@ -119,18 +119,18 @@ function isHidden(key) {
  * @param {string} code
  * @param {boolean} shiftKey
  */
-function keyAt(code, shiftKey) {
+function keyAtCode(code, shiftKey) {
   const [, letter] = /^(?:Key|Digit|Numpad)([A-Z0-9])$/.exec(code) ?? [];
   if (letter) return letter.toLowerCase();
-  if (shiftKey && Object.hasOwn(SHIFTED, code)) return SHIFTED[code];
-  return PLACES[code] ?? code;
+  if (shiftKey && Object.hasOwn(SHIFTED_KEYS, code)) return SHIFTED_KEYS[code];
+  return KEYS_BY_CODE[code] ?? code;
 }
 
 /**
  * Characters that are as wide as Chinese ones as the usual ones.
  * @param {string} text
  */
-function halfWidth(text) {
+function toHalfWidth(text) {
   const usual = text.replace(/[\uff01-\uff5e]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0));
   return usual.replaceAll("\u3000", " ");
 }
@@ -139,7 +139,7 @@ function halfWidth(text) {
  * A text in small letters and usual characters: a minus sign of another kind is a minus, and so on.
  * @param {string} text
  */
-export function plain(text) {
-  const usual = halfWidth(text).replace(/[\u2010-\u2013\u2212\u30fc\ufe63]/g, "-").replace(/[\u3002\uff61]/g, ".");
+export function normalizeText(text) {
+  const usual = toHalfWidth(text).replace(/[\u2010-\u2013\u2212\u30fc\ufe63]/g, "-").replace(/[\u3002\uff61]/g, ".");
   return usual.replace(/[\u3001\uff64]/g, ",").replace(/\u221e/g, "inf").toLowerCase();
 }

@@ -13,7 +13,7 @@ const DECADES = 4;
  * @param {{ norm: Norm }[]} steps
  * @returns {Scale | null}
  */
-export function scaleOf(steps) {
+export function normScale(steps) {
   let [low, high] = [Infinity, -Infinity];
   for (const { norm } of steps) {
     if (typeof norm === "number" && norm > 0) [low, high] = [Math.min(low, norm), Math.max(high, norm)];
@@ -28,7 +28,7 @@ export function scaleOf(steps) {
  * A norm in two digits: none is longer than `2.6e-18`.
  * @param {number} norm
  */
-export function shortNorm(norm) {
+export function formatNorm(norm) {
   const short = Number(norm.toPrecision(2));
   return short < 1e5 ? `${short}` : short.toExponential();
 }
@@ -38,7 +38,7 @@ export function shortNorm(norm) {
  * @param {number} norm
  * @param {Scale} scale
  */
-export const placeOf = (norm, { from, to }) => Math.min(1, Math.max(0, (Math.log10(norm) - from) / (to - from)));
+export const positionOnScale = (norm, { from, to }) => Math.min(1, Math.max(0, (Math.log10(norm) - from) / (to - from)));
 
 /**
  * The colour of a place on the scale: `tint` for what has text on it, `tone` for what has none.
@@ -57,7 +57,7 @@ export function colourAt(place, kind) {
  * @param {(id: string) => boolean} isNode
  * @returns {Map<string, Arrival[]>}
  */
-export function arrivalsIn(steps, view, isNode) {
+export function arrivalsByBox(steps, view, isNode) {
   /** @param {[number, number][]} spans */
   const inside = (spans) => spans.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
   /** @type {[string, number[]][]} */
@@ -81,7 +81,7 @@ function arrivalAt(steps, step) {
  * @param {Arrival[]} arrivals
  * @param {number} now
  */
-export function spreadOf(arrivals, now) {
+export function normSpread(arrivals, now) {
   const spread = { low: Infinity, high: -Infinity, zero: false, bad: false };
   for (const [step, norm] of arrivals) {
     if (step > now) break;

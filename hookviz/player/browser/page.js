@@ -1,8 +1,8 @@
 // The player without a kernel: a model that only remembers, and its place in a page.
 
 import { unpack } from "./compression.js";
-import { make } from "./dom.js";
-import { livingPlayers, render } from "./widget.js";
+import { makeElement } from "./dom.js";
+import { livePlayers, render } from "./widget.js";
 
 /** @import { PageState } from "./payload" */
 /** @import { Model } from "./types" */
@@ -14,11 +14,11 @@ import { livingPlayers, render } from "./widget.js";
  */
 function makeModel(state) {
   /** @type {Map<string, Set<() => void>>} */
-  const heard = new Map();
+  const listenersByEvent = new Map();
   /** @param {string} event */
   const listeners = (event) => {
-    const known = heard.get(event) ?? new Set();
-    heard.set(event, known);
+    const known = listenersByEvent.get(event) ?? new Set();
+    listenersByEvent.set(event, known);
     return known;
   };
   return {
@@ -38,7 +38,7 @@ function makeModel(state) {
  * The pictures are in the page already, for where no script runs: drawn, or packed into an image.
  * @param {Element} shown
  */
-function pictureOf(shown) {
+function svgMarkup(shown) {
   if (!(shown instanceof HTMLImageElement)) return shown.outerHTML;
   const bytes = Uint8Array.from(atob(shown.src.split(",")[1]), (byte) => byte.charCodeAt(0));
   // How an image gets dark would hold for every drawing of the page; the player does so by itself.
@@ -60,7 +60,7 @@ function isKeyboardFree() {
  * @param {Element} live
  * @returns {Promise<void>}
  */
-function firstPicture(live) {
+function whenDrawn(live) {
   return new Promise((resolve, reject) => {
     if (live.querySelector(".hv-picture")) resolve();
     live.addEventListener("hv-drawn", () => resolve(), { once: true });
@@ -72,24 +72,24 @@ function firstPicture(live) {
  * The still picture stays until the player shows its own, and if that fails, below a sentence that says so.
  * @param {Element} still
  */
-async function play(still) {
+async function replaceStaticPicture(still) {
   const root = still.parentElement;
   const data = /** @type {HTMLElement | null} */ (root?.querySelector(".hv-state"));
   if (!root || !data) return;
-  giveToLiving(root);
+  handOverToLivePlayer(root);
   // Jupyter dresses the tables, code and pictures in such an output for reading; the player dresses its own.
-  const dress = root.closest(".jp-RenderedHTMLCommon")?.classList;
-  dress?.remove("jp-RenderedHTMLCommon");
+  const jupyterClasses = root.closest(".jp-RenderedHTMLCommon")?.classList;
+  jupyterClasses?.remove("jp-RenderedHTMLCommon");
   // At once, before another output's script looks for what does not play yet.
   root.classList.add("hv-starts");
-  const live = make("div", "hv-live");
+  const live = makeElement("div", "hv-live");
   try {
-    await start(still, live, await unpack(data.textContent ?? ""));
+    await startPlayer(still, live, await unpack(data.textContent ?? ""));
   } catch (error) {
     live.remove();
-    dress?.add("jp-RenderedHTMLCommon");
+    jupyterClasses?.add("jp-RenderedHTMLCommon");
     const sentence = (data.dataset.failed ?? "").replace("{why}", () => String(error));
-    still.before(make("p", "hv-failed", sentence, { role: "alert" }));
+    still.before(makeElement("p", "hv-failed", sentence, { role: "alert" }));
     console.error(error);
     return;
   }
@@ -103,9 +103,9 @@ async function play(still) {
  * Where a kernel has a living player for this place, that takes it.
  * @param {Element} root
  */
-function giveToLiving(root) {
+function handOverToLivePlayer(root) {
   const place = /** @type {HTMLElement | null} */ (root.closest("[data-twin]"));
-  if (place) livingPlayers().get(place.dataset.twin ?? "")?.(place);
+  if (place) livePlayers().get(place.dataset.twin ?? "")?.(place);
 }
 
 /**
@@ -114,13 +114,13 @@ function giveToLiving(root) {
  * @param {HTMLElement} live
  * @param {PageState} state
  */
-function start(still, live, state) {
-  if (!state.content.svgs.length) state.content.svgs = [...still.querySelectorAll("svg, img")].map(pictureOf);
+function startPlayer(still, live, state) {
+  if (!state.content.svgs.length) state.content.svgs = [...still.querySelectorAll("svg, img")].map(svgMarkup);
   still.before(live);
-  const ready = firstPicture(live);
+  const ready = whenDrawn(live);
   render({ model: makeModel(state), el: live });
   return ready;
 }
 
 // Not by the place of this script: some notebooks take scripts out of an output and run them elsewhere.
-document.querySelectorAll(":not(.hv-starts) > .hv-still:has(~ .hv-state)").forEach(play);
+document.querySelectorAll(":not(.hv-starts) > .hv-still:has(~ .hv-state)").forEach(replaceStaticPicture);

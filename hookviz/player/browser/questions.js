@@ -1,6 +1,6 @@
 // Questions before a step: which one is in the way, reading an answer and judging it. The node tests run this file.
 
-import { isComposing, keyOf, plain } from "./keys.js";
+import { isComposing, keyOf, normalizeText } from "./keys.js";
 
 /** @import { Key } from "./keys.js" */
 /** @import { Message, PlayerState, Question } from "./payload" */
@@ -33,7 +33,7 @@ const SLACK = 1 + 1e-9;
  * @returns {Numbers}
  */
 export function readNumbers(text) {
-  return plain(text).split(SEPARATORS).filter(Boolean).map(readNumber);
+  return normalizeText(text).split(SEPARATORS).filter(Boolean).map(readNumber);
 }
 
 /** @param {string} written */
@@ -54,7 +54,7 @@ export function isTyped(event) {
   const key = keyOf(event);
   // Shift+Enter runs the cell, as everywhere.
   if (key.length > 1) return key !== "Enter" || !event.shiftKey;
-  return /[-+.,;()\s\d∞aefinoty]/i.test(plain(key));
+  return /[-+.,;()\s\d∞aefinoty]/i.test(normalizeText(key));
 }
 
 /**
@@ -89,14 +89,14 @@ const rounded = (number) => Number(number.toExponential(DIGITS - 1));
  */
 const areNear = (given, recorded) => given.length === recorded.length && given.every((number, i) => isNear(number, recorded[i]));
 
-/** @typedef {{ right: boolean, reason?: Message }} Judged */
+/** @typedef {{ right: boolean, reason?: Message }} Verdict */
 /** @typedef {{ unread: "ask_unread" | "ask_count", count: number }} Unread what keeps an answer from being judged */
 
 /**
  * Right or not, and why: the place of a choice.
  * @param {Question} question
  * @param {number} given
- * @returns {Judged}
+ * @returns {Verdict}
  */
 export const judgeChoice = (question, given) => ({ right: given === question.right, reason: question.reasons?.[given] });
 
@@ -104,7 +104,7 @@ export const judgeChoice = (question, given) => ({ right: given === question.rig
  * Right or not, and why: numbers as they were typed.
  * @param {Question} question
  * @param {string} given
- * @returns {Judged | Unread}
+ * @returns {Verdict | Unread}
  */
 export function judgeNumbers(question, given) {
   const [numbers, answer] = [given, question.answer ?? ""].map(readNumbers);
@@ -120,7 +120,7 @@ export function judgeNumbers(question, given) {
  * @param {number} step
  * @param {boolean} right
  */
-export function answeredWith(answered, step, right) {
+export function addAnswer(answered, step, right) {
   const all = { [step]: Number(right), ...answered };
   const values = Object.values(all);
   return { answered: all, asked: values.length, right: values.reduce((sum, one) => sum + one, 0) };

@@ -1,13 +1,13 @@
 // Searching a trace: what a query asks for, and what answers it. The node tests run this file.
 
-import { plain } from "./keys.js";
+import { normalizeText } from "./keys.js";
 
 /** @import { Language } from "./language.js" */
-/** @import { IndexPart, Norm } from "./payload" */
+/** @import { IndexChunk, Norm } from "./payload" */
 /** @import { Step } from "./types" */
 
 /** No more hits than this are listed. */
-export const MOST = 12;
+export const MAX_HITS = 12;
 
 /**
  * @typedef {object} Entry a thing that has a name
@@ -23,9 +23,9 @@ export const MOST = 12;
 /** @typedef {Entry & { step?: number, norm?: Norm }} Hit */
 
 /** @type {{ [query: string]: (norm: number) => boolean }} */
-const NORMS = { nan: Number.isNaN, inf: (norm) => norm === Infinity, zero: (norm) => norm === 0 };
+const NORM_QUERIES = { nan: Number.isNaN, inf: (norm) => norm === Infinity, zero: (norm) => norm === 0 };
 /** @type {{ [sign: string]: (norm: number, limit: number) => boolean }} */
-const COMPARED = {
+const COMPARISONS = {
   "<": (norm, limit) => norm < limit,
   "<=": (norm, limit) => norm <= limit,
   ">": (norm, limit) => norm > limit,
@@ -35,7 +35,7 @@ const COMPARED = {
 
 /**
  * The entries of an index, with what a query is compared with.
- * @param {IndexPart} part
+ * @param {IndexChunk} part
  * @param {Language} language
  * @returns {Entry[]}
  */
@@ -52,11 +52,11 @@ export function readIndex(part, language) {
  * @param {string} query
  * @returns {((norm: number) => boolean) | undefined}
  */
-export function normsAsked(query) {
-  const bare = plain(query).replace(/\s/g, "");
+export function parseNormQuery(query) {
+  const bare = normalizeText(query).replace(/\s/g, "");
   const [, sign, limit] = /^norm([<>]=?|=)((?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)$/.exec(bare) ?? [];
-  if (sign) return (norm) => COMPARED[sign](norm, Number(limit));
-  return Object.hasOwn(NORMS, bare) ? NORMS[bare] : undefined;
+  if (sign) return (norm) => COMPARISONS[sign](norm, Number(limit));
+  return Object.hasOwn(NORM_QUERIES, bare) ? NORM_QUERIES[bare] : undefined;
 }
 
 /**
@@ -65,7 +65,7 @@ export function normsAsked(query) {
  * @param {Pick<Entry, "name" | "text" | "number">} entry
  * @param {string} query
  */
-export function rankOf({ name, text, number }, query) {
+export function rankEntry({ name, text, number }, query) {
   if (name === query || query.replace(/^#/, "") === String(number)) return 0;
   if (!query.split(" ").every((word) => text.includes(word))) return -1;
   if (name.startsWith(query)) return 1;
@@ -82,14 +82,14 @@ export function rankOf({ name, text, number }, query) {
 export function search(entries, steps, typed) {
   const query = typed.toLowerCase().trim().replace(/\s+/g, " ");
   if (!query) return { hits: [], count: 0 };
-  const asked = normsAsked(query);
-  const gradients = asked ? entries.flatMap((entry) => gradientsIn(entry, steps, asked)) : [];
+  const asked = parseNormQuery(query);
+  const gradients = asked ? entries.flatMap((entry) => matchingGradients(entry, steps, asked)) : [];
   gradients.sort((one, other) => one.step - other.step);
   /** @type {Entry[][]} */
   const ranks = [[], [], [], []];
-  for (const entry of entries) ranks[rankOf(entry, query)]?.push(entry);
+  for (const entry of entries) ranks[rankEntry(entry, query)]?.push(entry);
   const named = ranks.flat().map((entry) => ({ ...entry, step: entry.steps[0] }));
-  return { hits: [...gradients, ...named].slice(0, MOST), count: gradients.length + named.length };
+  return { hits: [...gradients, ...named].slice(0, MAX_HITS), count: gradients.length + named.length };
 }
 
 /**
@@ -98,9 +98,9 @@ export function search(entries, steps, typed) {
  * @param {Step[]} steps
  * @param {(norm: number) => boolean} asked
  */
-function gradientsIn(entry, steps, asked) {
+function matchingGradients(entry, steps, asked) {
   if (entry.number < 0) return [];
-  const found = entry.steps.filter((step) => steps[step].norm !== null && asked(numberOf(steps[step].norm)));
+  const found = entry.steps.filter((step) => steps[step].norm !== null && asked(normNumber(steps[step].norm)));
   return found.map((step) => ({ ...entry, kind: "value", step, norm: steps[step].norm }));
 }
 
@@ -108,4 +108,4 @@ function gradientsIn(entry, steps, asked) {
  * In an outline a norm that is no finite number is in words.
  * @param {Norm} norm
  */
-const numberOf = (norm) => (typeof norm === "number" ? norm : norm === "inf" ? Infinity : NaN);
+const normNumber = (norm) => (typeof norm === "number" ? norm : norm === "inf" ? Infinity : NaN);

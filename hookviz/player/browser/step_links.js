@@ -1,6 +1,6 @@
 // Links in the text around the players: `#step-7` leads to step 7 of the nearest player above the link.
 
-import { atEnd, find, gliding } from "./dom.js";
+import { findElement, onAbort, scrollBehavior } from "./dom.js";
 
 /**
  * The step that a link's address names, counted from 0; null where it names none.
@@ -29,11 +29,11 @@ export function followLinks(root, go, signal) {
     go(step);
     // The whole player may be too large for the screen; and the next key is for it.
     root.focus({ preventScroll: true });
-    find(root, ".hv-panel").scrollIntoView({ block: "nearest", behavior: gliding() });
+    findElement(root, ".hv-panel").scrollIntoView({ block: "nearest", behavior: scrollBehavior() });
   };
   // In the capture phase, before the notebook hears of it.
   document.addEventListener("click", follow, true);
-  atEnd(signal, () => document.removeEventListener("click", follow, true));
+  onAbort(signal, () => document.removeEventListener("click", follow, true));
 }
 
 /**

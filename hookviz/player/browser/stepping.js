@@ -53,7 +53,7 @@ export function textAt(changes, step) {
  * @param {number[]} steps
  * @param {number} step
  */
-export const nextOf = (steps, step) => steps.find((other) => other > step) ?? steps[0];
+export const nextStepAmong = (steps, step) => steps.find((other) => other > step) ?? steps[0];
 
 /**
  * The nearest hook's step in one direction, or the step itself.
@@ -61,7 +61,7 @@ export const nextOf = (steps, step) => steps.find((other) => other > step) ?? st
  * @param {number} step
  * @param {1 | -1} direction
  */
-export function hookFrom(steps, step, direction) {
+export function nearestHookStep(steps, step, direction) {
   for (let at = step + direction; at >= 0 && at < steps.length; at += direction) {
     if (steps[at].glyph === "hook") return at;
   }
@@ -83,17 +83,17 @@ export const clampStep = (step, count) => Math.max(0, Math.min(count - 1, Math.r
  * @param {number} step
  * @param {boolean} [sideBySide]
  */
-export function stepFor(action, steps, step, sideBySide = false) {
+export function targetStep(action, steps, step, sideBySide = false) {
   /** @param {Step} other */
-  const isHere = ({ kind }) => sideBySide || kind !== "absent";
+  const isStepVisible = ({ kind }) => sideBySide || kind !== "absent";
   /** @type {{ [action: string]: number }} */
   const places = {
-    first: steps.findIndex(isHere),
-    last: steps.findLastIndex(isHere),
+    first: steps.findIndex(isStepVisible),
+    last: steps.findLastIndex(isStepVisible),
     previous: step - 1,
     next: step + 1,
-    previousHook: hookFrom(steps, step, -1),
-    nextHook: hookFrom(steps, step, 1),
+    previousHook: nearestHookStep(steps, step, -1),
+    nextHook: nearestHookStep(steps, step, 1),
   };
   return clampStep(places[action] ?? step, steps.length);
 }
@@ -103,7 +103,7 @@ export function stepFor(action, steps, step, sideBySide = false) {
  * @param {number} step
  * @param {number} count
  */
-export function afterPause(step, count) {
+export function positionAfterPause(step, count) {
   const next = clampStep(step + 1, count);
   return { step: next, playing: next < count - 1 };
 }
@@ -113,29 +113,29 @@ export function afterPause(step, count) {
  * @param {number} step
  * @param {number} count
  */
-export const playFrom = (step, count) => (step >= count - 1 ? 0 : step);
+export const playStart = (step, count) => (step >= count - 1 ? 0 : step);
 
 /**
  * How long a step stays, in milliseconds.
  * @param {number} speed
  */
-export const pauseAt = (speed) => 1200 / (speed > 0 ? speed : 1);
+export const pauseMilliseconds = (speed) => 1200 / (speed > 0 ? speed : 1);
 
 /**
  * The kind of a step in the legend; a seed is shown as a node.
  * @param {{ glyph: string }} step
  */
-export const legendOf = ({ glyph }) => glyph.replace("seed", "node");
+export const legendKind = ({ glyph }) => glyph.replace("seed", "node");
 
 /**
  * The kinds that occur, in the order in which they first do.
  * @param {{ glyph: string }[]} steps
  */
-export const legendsOf = (steps) => [...new Set(steps.map(legendOf))];
+export const legendKinds = (steps) => [...new Set(steps.map(legendKind))];
 
 /**
  * The old text where it is not the same, else nothing.
  * @param {string} was
  * @param {string} now
  */
-export const wasUnlike = (was, now) => (was && was !== now ? was : "");
+export const oldTextIfChanged = (was, now) => (was && was !== now ? was : "");

@@ -1,7 +1,7 @@
-// What if: each hook is a switch, which shows the run that was recorded without it. And two runs beside each other.
+// What if: each hook is a switch, which shows the run that was recorded without it. And two runs baseline each other.
 
-import { flip, offAt } from "./comparison.js";
-import { closest, keyed, legible, listen, make, mark, textButton } from "./dom.js";
+import { flipSwitch, switchesOff } from "./comparison.js";
+import { addKeyHint, closestTarget, escapeBidi, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
 
 /** @import { Switch } from "./payload" */
 /** @import { Actions, Context } from "./types" */
@@ -10,8 +10,8 @@ import { closest, keyed, legible, listen, make, mark, textButton } from "./dom.j
  * Which hooks are switches, and which of them are off.
  * @param {Context} context
  */
-export function switchState({ model, open: { content } }) {
-  const off = new Set(offAt(content.combinations, model.get("shown")).flatMap((place) => content.switches[place].hooks));
+export function switchState({ model, content }) {
+  const off = new Set(switchesOff(content.combinations, model.get("shown")).flatMap((place) => content.switches[place].hooks));
   const all = new Set(content.switches.flatMap(({ hooks }) => hooks));
   return { isSwitch: (/** @type {number} */ hook) => all.has(hook), isOff: (/** @type {number} */ hook) => off.has(hook) };
 }
@@ -19,35 +19,35 @@ export function switchState({ model, open: { content } }) {
 /**
  * A row of switches, one a hook; the pins in the picture flip them, too.
  * @param {Context} context
- * @param {{ tell: (text: string) => void }} panel
+ * @param {{ showMessage: (text: string) => void }} panel
  */
 export function makeSwitches(context, panel) {
-  const { model, language, driver, root, open: { content }, signal } = context;
+  const { model, language, driver, root, content, signal } = context;
   const { switches, combinations, runs } = content;
-  const pane = make("div", "hv-switches", "", { role: "group", "aria-label": language.say("player.switches") });
-  const off = offAt(combinations, model.get("shown"));
+  const pane = makeElement("div", "hv-switches", "", { role: "group", "aria-label": language.say("player.switches") });
+  const off = switchesOff(combinations, model.get("shown"));
   /** @param {number} place */
   const act = (place) => {
     if (!switches[place]) return;
-    const { shown, alone } = flip(combinations, model.get("shown"), place);
-    root.dataset.told = alone ? "player.flip_alone" : "";
-    driver.put({ shown, flipped: true });
+    const { shown, resetsOthers } = flipSwitch(combinations, model.get("shown"), place);
+    root.dataset.message = resetsOthers ? "player.flip_alone" : "";
+    driver.setTraits({ shown, flipped: true });
   };
-  const split = () => driver.put({ split: !model.get("split") });
+  const split = () => driver.setTraits({ split: !model.get("split") });
   pane.hidden = runs.length < 2;
-  if (switches.length) pane.append(make("span", "hv-label", language.say("player.switches")));
-  switches.forEach((one, place) => pane.append(hookSwitch(context, one, place, !off.includes(place), () => act(place))));
-  const splitButton = keyed(textButton(language.say("player.split"), split, signal), "S");
-  mark(splitButton, { "aria-pressed": Boolean(model.get("split")), "data-key": "split" });
+  if (switches.length) pane.append(makeElement("span", "hv-label", language.say("player.switches")));
+  switches.forEach((one, place) => pane.append(makeHookSwitch(context, one, place, !off.includes(place), () => act(place))));
+  const splitButton = addKeyHint(makeTextButton(language.say("player.split"), split, signal), "S");
+  setAttributes(splitButton, { "aria-pressed": Boolean(model.get("split")), "data-key": "split" });
   pane.append(splitButton);
   listen(root, "click", (event) => {
-    const pin = closest(event, ".hv-switch-pin");
+    const pin = closestTarget(event, ".hv-switch-pin");
     if (pin) act(switches.findIndex(({ hooks }) => hooks.includes(Number(pin.dataset.hook))));
   }, signal);
   /** Once everything stands: what the last flip has to say. */
   const greet = () => {
-    if (root.dataset.told) panel.tell(language.say(root.dataset.told));
-    root.dataset.told = "";
+    if (root.dataset.message) panel.showMessage(language.say(root.dataset.message));
+    root.dataset.message = "";
   };
   /** @type {Actions} */
   const actions = {};
@@ -64,16 +64,16 @@ export function makeSwitches(context, panel) {
  * @param {boolean} isOn
  * @param {() => void} act
  */
-function hookSwitch({ language, signal }, { label, on }, place, isOn, act) {
-  const button = textButton("", act, signal);
-  mark(button, { role: "switch", "aria-checked": isOn, "data-key": `switch ${place}` });
+function makeHookSwitch({ language, signal }, { label, on }, place, isOn, act) {
+  const button = makeTextButton("", act, signal);
+  setAttributes(button, { role: "switch", "aria-checked": isOn, "data-key": `switch ${place}` });
   button.classList.add("hv-switch");
   /**
    * A long name is cut in the row of switches: the whole is there for the pointer.
    * @param {string} name
    * @param {string} text
    */
-  const named = (name, text) => make("span", name, text, { title: legible(text) });
-  button.append(make("span", "hv-knob"), named("hv-user", label), named("hv-switch-on", language.read(on)));
-  return place < 9 ? keyed(button, place + 1) : button;
+  const named = (name, text) => makeElement("span", name, text, { title: escapeBidi(text) });
+  button.append(makeElement("span", "hv-knob"), named("hv-user", label), named("hv-switch-on", language.read(on)));
+  return place < 9 ? addKeyHint(button, place + 1) : button;
 }

@@ -1,6 +1,6 @@
 // Light or dark, as the page around the player is.
 
-import { atEnd, listen } from "./dom.js";
+import { listen, onAbort } from "./dom.js";
 
 /**
  * Jupyter's word counts, then an editor's, Colab's or Furo's (the theme of our site), then the system's.
@@ -32,6 +32,6 @@ export function followTheme(root, signal) {
   observer.observe(body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "data-theme"] });
   observer.observe(documentElement, { attributes: true, attributeFilter: ["theme"] });
   listen(system, "change", paint, signal);
-  atEnd(signal, () => observer.disconnect());
+  onAbort(signal, () => observer.disconnect());
   paint();
 }

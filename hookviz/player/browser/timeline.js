@@ -1,7 +1,7 @@
 // The timeline: a shape for each step where they have room, else bars for the gradients; click or drag to go there.
 
-import { listen, make, shape } from "./dom.js";
-import { legendsOf } from "./stepping.js";
+import { listen, makeElement, makeShape } from "./dom.js";
+import { legendKinds } from "./stepping.js";
 import { makeBars } from "./timeline_bars.js";
 import { makeTicks } from "./timeline_ticks.js";
 
@@ -42,9 +42,9 @@ export const GLYPHS = {
  * @param {string} glyph
  * @param {string} name its classes
  */
-export function glyphShape(glyph, name) {
+export function makeGlyph(glyph, name) {
   const known = glyph in GLYPHS ? glyph : "note";
-  return shape(GLYPHS[known], `${name} hv-glyph-${known}`);
+  return makeShape(GLYPHS[known], `${name} hv-glyph-${known}`);
 }
 
 /**
@@ -76,7 +76,7 @@ export function dragOn(pane, track, at, signal) {
 export function makeSlider({ language, run }, name = "") {
   const range = { "aria-valuemin": 1, "aria-valuemax": run.steps.length };
   const label = language.say("player.timeline");
-  return make("div", `hv-timeline ${name}`.trim(), "", { role: "slider", tabindex: 0, "aria-label": label, ...range });
+  return makeElement("div", `hv-timeline ${name}`.trim(), "", { role: "slider", tabindex: 0, "aria-label": label, ...range });
 }
 
 /**
@@ -95,10 +95,10 @@ export function sliderValue({ language, run }, step) {
  * @param {Context} context
  */
 export function makeLegend({ language, run }) {
-  const list = make("ul", "hv-legend");
-  for (const glyph of legendsOf(run.steps)) {
-    const entry = make("li");
-    entry.append(glyphShape(glyph, "hv-tick hv-done"), make("span", "", language.say(`player.legend_${glyph}`)));
+  const list = makeElement("ul", "hv-legend");
+  for (const glyph of legendKinds(run.steps)) {
+    const entry = makeElement("li");
+    entry.append(makeGlyph(glyph, "hv-tick hv-done"), makeElement("span", "", language.say(`player.legend_${glyph}`)));
     list.append(entry);
   }
   return list;

@@ -1,28 +1,28 @@
 // What of a long timeline is shown: which steps, and which part of them. The node tests run this file.
 
-import { legendOf } from "./stepping.js";
+import { legendKind } from "./stepping.js";
 
 /** @import { Norm } from "./payload" */
 
-/** @typedef {{ glyph: string, norm: Norm }} Known what is known of every step */
+/** @typedef {{ glyph: string, norm: Norm }} StepSummary what is known of every step */
 /** @typedef {[from: number, to: number]} Range places among the steps that are shown, the second not included */
 
 /** How steps are chosen and ordered: all of them, with modules or kinds below, or only some. */
 export const GROUPS = ["all", "modules", "kinds", "hooks", "problems"];
 
-/** @type {{ [group: string]: (step: Known) => boolean }} */
-const CHOSEN = {
+/** @type {{ [group: string]: (step: StepSummary) => boolean }} */
+const GROUP_FILTERS = {
   hooks: ({ glyph }) => glyph === "hook",
   problems: ({ glyph, norm }) => glyph === "exception" || norm === 0 || typeof norm === "string",
 };
 
 /**
  * The steps that a group shows.
- * @param {Known[]} steps
+ * @param {StepSummary[]} steps
  * @param {string} [group]
  */
-export function stepsOf(steps, group = "all") {
-  const isChosen = CHOSEN[group] ?? (() => true);
+export function stepsInGroup(steps, group = "all") {
+  const isChosen = GROUP_FILTERS[group] ?? (() => true);
   return steps.flatMap((known, step) => (isChosen(known) ? [step] : []));
 }
 
@@ -31,7 +31,7 @@ export function stepsOf(steps, group = "all") {
  * @param {number[]} steps
  * @param {number} step
  */
-export function placeAmong(steps, step) {
+export function indexAmong(steps, step) {
   let [low, high] = [0, steps.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -42,13 +42,13 @@ export function placeAmong(steps, step) {
 }
 
 /** No closer than this. */
-const LEAST = 20;
+const MIN_RANGE_STEPS = 20;
 /**
  * @param {number} number
  * @param {number} low
  * @param {number} high
  */
-const within = (number, low, high) => Math.max(low, Math.min(high, number));
+const clamp = (number, low, high) => Math.max(low, Math.min(high, number));
 
 /**
  * The range that is `by` times as long, with `at` where it was; at most as long as all there is.
@@ -58,9 +58,9 @@ const within = (number, low, high) => Math.max(low, Math.min(high, number));
  * @param {number} count
  * @returns {Range}
  */
-export function zoomed([from, to], at, by, count) {
-  const size = within(Math.round((to - from) * by), Math.min(LEAST, count), count);
-  const start = within(Math.round(at - ((at - from) * size) / (to - from)), 0, count - size);
+export function zoomRange([from, to], at, by, count) {
+  const size = clamp(Math.round((to - from) * by), Math.min(MIN_RANGE_STEPS, count), count);
+  const start = clamp(Math.round(at - ((at - from) * size) / (to - from)), 0, count - size);
   return [start, start + size];
 }
 
@@ -71,9 +71,9 @@ export function zoomed([from, to], at, by, count) {
  * @param {number} count
  * @returns {Range}
  */
-export function holding([from, to], at, count) {
+export function moveRangeTo([from, to], at, count) {
   if (from <= at && at < to) return [from, to];
-  const start = within(Math.round(at - (to - from) / 2), 0, Math.max(0, count - (to - from)));
+  const start = clamp(Math.round(at - (to - from) / 2), 0, Math.max(0, count - (to - from)));
   return [start, start + to - from];
 }
 
@@ -81,17 +81,17 @@ export function holding([from, to], at, count) {
 
 /**
  * The columns of a timeline: what is to be seen of the steps that share a column of pixels.
- * @param {Known[]} steps
+ * @param {StepSummary[]} steps
  * @param {number[]} chosen
  * @param {number} count
  * @returns {Column[]}
  */
-export function columnsOf(steps, chosen, count) {
+export function makeColumns(steps, chosen, count) {
   const columns = Array.from({ length: count }, newColumn);
   chosen.forEach((step, i) => {
     const { glyph, norm } = steps[step];
     const column = columns[Math.floor((i * count) / chosen.length)];
-    column.kinds.add(legendOf(steps[step]));
+    column.kinds.add(legendKind(steps[step]));
     column.bad ||= glyph === "exception" || typeof norm === "string";
     if (norm === 0) column.zero = true;
     else if (typeof norm === "number") [column.low, column.high] = [Math.min(column.low, norm), Math.max(column.high, norm)];

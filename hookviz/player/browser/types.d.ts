@@ -1,7 +1,7 @@
 // What the parts of the player hand to each other. What comes from Python is in payload.d.ts.
 
 import type { Language } from "./language.js";
-import type { Content, FiringRow, Message, Norm, PageState, Part, PartRequest, Question, StepWords, View } from "./payload";
+import type { Content, FiringRow, Message, Norm, PageState, Chunk, ChunkRequest, Question, StepWords, View } from "./payload";
 
 /** A model of anywidget, or the one of a page that only remembers: a value for each trait. */
 export interface Model {
@@ -10,7 +10,7 @@ export interface Model {
   save_changes(): void;
   on(event: string, act: (message?: any) => void): void;
   off(event: string, act: (message?: any) => void): void;
-  send?(request: PartRequest): void;
+  send?(request: ChunkRequest): void;
 }
 
 /** Traits with new values. */
@@ -30,7 +30,7 @@ export interface Step {
 }
 
 /** A run whose outline is read. */
-export interface OpenRun {
+export interface LoadedRun {
   label: Message;
   notes: Message[];
   firings: FiringRow[];
@@ -44,12 +44,12 @@ export interface OpenRun {
 }
 
 /** Content whose runs are read, and the way to its parts. */
-export interface OpenContent {
+export interface LoadedContent {
   content: Content;
   language: Language;
-  runs: OpenRun[];
+  runs: LoadedRun[];
   /** A part by its name; null where it is not to be had. */
-  part(name: string): Promise<Part | null>;
+  fetchChunk(name: string): Promise<Chunk | null>;
 }
 
 /** Where the player stands. */
@@ -63,16 +63,16 @@ export interface Position {
 /** May change where the driver goes, and hears when it is there. */
 export interface Rule {
   limit(changes: Changes, position: Position): Changes;
-  settle?(): void;
+  afterChange?(): void;
 }
 
 export interface Driver {
   position(): Position;
-  go(step: number): void;
+  goTo(step: number): void;
   /** Sets traits, through the rules. */
-  put(changes: Changes): void;
+  setTraits(changes: Changes): void;
   /** Carries out a movement by its name. */
-  act(action: string): void;
+  move(action: string): void;
   onChange(events: string, act: () => void): void;
   rules: Rule[];
 }
@@ -80,11 +80,12 @@ export interface Driver {
 /** What every part of the player is given. */
 export interface Context {
   model: Model;
-  open: OpenContent;
+  content: Content;
+  fetchChunk: LoadedContent["fetchChunk"];
   language: Language;
   /** The run that is shown, and the one that it is compared with. */
-  run: OpenRun;
-  beside: OpenRun | null;
+  run: LoadedRun;
+  baseline: LoadedRun | null;
   root: HTMLElement;
   driver: Driver;
   /** Ends when the player is taken away or shows something else. */
@@ -104,7 +105,7 @@ export interface Scale {
 /** A box of the picture, on the timeline. */
 export interface Band {
   title: string;
-  rows: [number, number][];
+  spans: [number, number][];
 }
 
 export type { View };

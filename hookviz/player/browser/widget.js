@@ -10,7 +10,7 @@ import { showPlayer } from "./player.js";
  */
 export function render({ model, el }) {
   const { root, close } = showPlayer(model, el);
-  const giveBack = takePlace(root, model.get("twin"));
+  const giveBack = takeOverTwins(root, model.get("twin"));
   return () => {
     close();
     giveBack();
@@ -20,7 +20,7 @@ export function render({ model, el }) {
 /** @typedef {(place: Element) => void} Take */
 
 /** The living players that take the place of one in a page, by the name of that place. */
-export function livingPlayers() {
+export function livePlayers() {
   const shared = /** @type {typeof globalThis & { hookvizLive?: Map<string, Take> }} */ (globalThis);
   return (shared.hookvizLive ??= new Map());
 }
@@ -30,8 +30,8 @@ export function livingPlayers() {
  * @param {HTMLElement} root
  * @param {string} twin
  */
-function takePlace(root, twin) {
-  const living = livingPlayers();
+function takeOverTwins(root, twin) {
+  const living = livePlayers();
   /** @type {Map<Element, ChildNode[]>} */
   const taken = new Map();
   /** @type {Take} */
