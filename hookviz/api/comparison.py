@@ -47,7 +47,7 @@ class Comparison(Displayed, Table[Difference]):
 
         this, other = self.traces
         one = Variant(this, say("variant.this"), say("absent.this"))
-        two = Variant(other, say("variant.other"), say("absent.other"), beside=0)
+        two = Variant(other, say("variant.other"), say("absent.other"), baseline=0)
         content = several_runs([one, two], shown=1)
         content["first_difference"] = self._mark(content)
         content["initial_state"]["split"] = True

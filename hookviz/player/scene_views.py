@@ -1,4 +1,4 @@
-"""Scenes as views: what the browser is given of a picture, and of what each step marks and writes in it."""
+"""Views: a scene as data for the browser, with its SVG and what each step highlights and writes in it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -19,14 +19,14 @@ from hookviz.support.messages.text import Message
 from hookviz.trace import TraceData
 
 MAX_LAYER_BOXES = 60
-"""The layers of tensors and nodes are drawn of no more boxes than this: beyond, one would only scroll."""
+"""The most boxes of a picture with layers: larger pictures with layers would not fit a screen."""
 
 Texts = Mapping[str, Mapping[int, str]]
-"""Id of a text → step → what it says from then on."""
+"""Id of a text element → step → its content from that step on."""
 
 
 def make_view(scene: Scene, svg: int | str | SharedPicture, hooks: Mapping[int, int], wording: Wording) -> View:
-    """What is shown in the picture of ``scene``; ``hooks`` gives the place of a hook's row in ``Content.hooks``."""
+    """Make the view of ``scene`` with the picture ``svg``; ``hooks``: hook row → index in ``Content.hooks``."""
     texts = step_texts(scene)
     steps = steps_by_element(scene)
     return {
@@ -44,7 +44,7 @@ def make_view(scene: Scene, svg: int | str | SharedPicture, hooks: Mapping[int, 
 
 
 def step_texts(scene: Scene) -> dict[str, dict[int, str]]:
-    """What steps write in the picture, and in the layer of tensors."""
+    """Return the texts that steps write in the picture and in its layer of tensors."""
     texts = scene.texts()
     for box in scene.folds:
         texts.update(box.texts)
@@ -55,17 +55,17 @@ def step_texts(scene: Scene) -> dict[str, dict[int, str]]:
 
 
 def text_messages(texts: Texts, wording: Wording) -> dict[str, list[tuple[int, Message]]]:
-    """The texts as they travel."""
-    return {spot: [(step, wording(text)) for step, text in sorted(there.items())] for spot, there in texts.items()}
+    """Return ``texts`` as messages, sorted by step."""
+    return {spot: [(step, wording(text)) for step, text in sorted(steps.items())] for spot, steps in texts.items()}
 
 
 def final_texts(texts: Texts) -> dict[str, str]:
-    """Id of a text → what it says in the end."""
-    return {spot: there[max(there)] for spot, there in texts.items() if there}
+    """Return the id of each text element → its content after the last step."""
+    return {spot: steps[max(steps)] for spot, steps in texts.items() if steps}
 
 
 def steps_by_element(scene: Scene) -> dict[str, list[int]]:
-    """Id of what is seen → the steps that are about it."""
+    """Return the id of each element → the steps in which something happens to it."""
     found: dict[str, list[int]] = {name: [step] for name, step in scene.sent.items()}
     for index, mark in scene.marks.items():
         for spot in dict.fromkeys(mark.on):
@@ -74,7 +74,7 @@ def steps_by_element(scene: Scene) -> dict[str, list[int]]:
 
 
 def _click_steps(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> dict[str, list[int]]:
-    """A click on an arrow leads to the steps that put a value on it; one on a module's plate to those of the module."""
+    """Return the steps of clicks: on an arrow, those that write its value; on a module's plate, those of the module."""
     clicks = {}
     for arrow in scene.ways:
         sending = [step for step in steps.get(arrow.id, ()) if step in texts.get(ids.value(arrow.id), {})]
@@ -91,71 +91,71 @@ def _hook_pin(name: str, hook: int | None, hooks: Mapping[int, int]) -> HookPin:
 
 
 def final_picture(scene: Scene) -> str:
-    """The picture for the player, with all texts at their longest, as the pass leaves them."""
+    """Return the SVG of ``scene`` in its final state, with room for the longest texts."""
     return finished(dot(scene, None, final=True).svg(), final_texts(step_texts(scene)))
 
 
 def pack_layers(scenes: Iterable[Scene]) -> Packed:
-    """All pictures with the lists of pre-hooks, and with the tensors besides: packed, since few ask for them."""
+    """Return the pictures with the pre-hook lists, then with the tensors too; packed, since they are rarely needed."""
     drawn = list(scenes)
     if sum(scene.shown for scene in drawn) > MAX_LAYER_BOXES:
         return ""
-    both = [{"nodes": True}, {"tensors": True}]
-    return pack([[dot(scene, None, final=True, **layer).svg() for scene in drawn] for layer in both])
+    layers = [{"nodes": True}, {"tensors": True}]
+    return pack([[dot(scene, None, final=True, **layer).svg() for scene in drawn] for layer in layers])
 
 
 class SceneViews:
-    """The pictures of a trace of few boxes: one for each pass, with all that is in it."""
+    """The pictures of a small trace: one for each pass, with all its boxes."""
 
     overview = ""
-    """There is no picture of all passes."""
+    """Empty: there is no picture of all passes."""
     group_names: Sequence[str] = ()
-    """Passes are not grouped."""
+    """Empty: passes are not grouped."""
 
     def __init__(self, trace: TraceData) -> None:
         self._trace = trace
         self._scenes = {f"{pass_id}/": Scene.of(trace, pass_id) for pass_id in trace.lookup.passes}
 
     @property
-    def tops(self) -> list[str]:
-        """The names of the outermost pictures, one for each pass: there are no others."""
+    def top_views(self) -> list[str]:
+        """The name of the picture of each pass."""
         return [*self._scenes]
 
-    opening = tops
-    """The names of the pictures that are there from the start."""
+    initial_views = top_views
+    """The names of the pictures that are sent first."""
 
     @cached_property
     def svgs(self) -> list[str]:
-        """The pictures that are there from the start."""
+        """The SVGs of these pictures in their final state."""
         return [final_picture(scene) for scene in self._scenes.values()]
 
     @cached_property
     def layers(self) -> Packed:
-        """The same with what can be switched on in them."""
+        """The SVGs with each layer, packed."""
         return pack_layers(self._scenes.values())
 
     def view(self, name: str, hooks: Mapping[int, int], wording: Wording) -> View:
-        """One picture, and what is shown in it.
+        """Return a picture and what it shows at each step.
 
         Raises:
-            KeyError: there is none of that name.
+            KeyError: there is no picture ``name``.
         """
         scene = self._scenes[name]
-        view = make_view(scene, self.tops.index(name), hooks, wording)
+        view = make_view(scene, self.top_views.index(name), hooks, wording)
         view["breadcrumbs"] = [(name, wording(pass_title(scene.pass_id, len(self._scenes))))]
         return view
 
     def views_of(self, pass_id: int) -> list[str]:
-        """The names of the pictures of one pass."""
+        """Return the name of the picture of one pass."""
         return [f"{pass_id}/"]
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
-        """What can be searched for in one pass: all of it is in one picture."""
-        own = Views(self._trace, pass_id)
-        for entry in search_entries(self._trace, own, Activity(own.tree)):
+        """Yield the search entries of one pass, all with the same picture."""
+        views = Views(self._trace, pass_id)
+        for entry in search_entries(self._trace, views, Activity(views.tree)):
             yield entry._replace(view=f"{pass_id}/")
 
 
 def pass_title(pass_id: int, count: int) -> str:
-    """What one of ``count`` passes is called."""
+    """Return the title of a pass; ``count`` is the number of passes."""
     return say("fold.pass", number=f"{pass_id + 1:,}") if count > 1 else say("fold.whole")

@@ -1,9 +1,9 @@
-"""What the panel shows of a step: sentences, values, reasons, and the question before it."""
+"""The words of a step in the panel: sentences, values, reasons, and the question before it."""
 
 from collections.abc import Sequence
 
 from hookviz.analysis.formulas.reasons import Explainer
-from hookviz.analysis.questions.prediction import Question as Asked
+from hookviz.analysis.questions.prediction import Question as AskedQuestion
 from hookviz.analysis.questions.prediction import questions
 from hookviz.player.payload import Glyph, Question, Reason, StepWords
 from hookviz.player.wording import Wording
@@ -26,28 +26,28 @@ _GLYPHS: dict[str, Glyph] = {
 _NOTES = ("aliased", "unknown_hook", "compiled", "fast_path", "unobserved")
 
 MAX_GRADIENTS = 24
-"""The panel lists no more gradients of a step than this, one by one."""
+"""The most gradients of a step that the panel lists."""
 
 _WITHOUT_GRADIENT_BEFORE = (*STEP_HOOK_KINDS, "forward_pre_hook", "exception")
-"""Kinds of step that do not just see what came before: nothing is handed to an optimizer's hook, and without
-``with_kwargs`` a pre-hook sees a part of the inputs."""
+"""Kinds of step whose input is not the gradient or value of the step before: an optimizer's hook gets none, and a
+pre-hook without ``with_kwargs`` gets only some inputs."""
 
 _ONE_CARD = ("call", "forward", "seed", "arrive", "retain_grad", "accumulate", "returned", "optimizer_step")
-"""Kinds in which there is no before to compare with, unless something was there already."""
+"""Kinds of step that have a card for the value after the step alone, unless they have a value before it."""
 
 
 class StepTexts:
-    """Writes the words of a trace's steps, with the reasons for their gradients and the questions about them."""
+    """Writes the words of the steps of a trace, the reasons for their gradients and the questions about them."""
 
     def __init__(
-        self, trace: TraceData, steps: Sequence[Step], *, asks: bool, fired: Sequence[Step] | None = None
+        self, trace: TraceData, steps: Sequence[Step], *, with_questions: bool, firings: Sequence[Step] | None = None
     ) -> None:
         self._steps = steps
         self._explainer = Explainer(trace)
-        self._asked = questions(steps, fired) if asks else {}
+        self._asked = questions(steps, firings) if with_questions else {}
 
     def words(self, step: Step, wording: Wording) -> StepWords:
-        """What the panel shows of ``step``."""
+        """Return the words of ``step``."""
         before, after = _card_values(step)
         words: StepWords = {
             "title": wording(title(step)),
@@ -61,27 +61,30 @@ class StepTexts:
             "registration": wording(_registration(step)),
             "next_hook": wording(_next_hook(step, self._steps)),
         }
-        why = self._reasons(step, wording)
-        if why:
-            words["reasons"] = why
+        reasons = self._reasons(step, wording)
+        if reasons:
+            words["reasons"] = reasons
         return words
 
     def _reasons(self, step: Step, wording: Wording) -> list[Reason]:
-        """The reasons for what a node computes, or for what arrives; of several that are sent, each with its target."""
+        """Return the reasons for the gradients that a node computes, or that arrive.
+
+        If a node sends several gradients, each reason names its target.
+        """
         reasons = self._explainer.reasons(step.index, MAX_GRADIENTS) if step.kind in ("compute", "arrive") else []
-        named = step.kind == "compute" and len(reasons) > 1
-        texts = [say("part.why", on=reason.on, why=reason.text) if named else reason.text for reason in reasons]
+        names_target = step.kind == "compute" and len(reasons) > 1
+        texts = [say("part.why", on=reason.on, why=reason.text) if names_target else reason.text for reason in reasons]
         return [
             {"text": wording(text), "source": reason.source or "", "note": wording(reason.note)}
             for text, reason in zip(texts, reasons, strict=True)
         ]
 
     def questions(self, wording: Wording) -> dict[str, Question]:
-        """Step → the question that is asked before it."""
+        """Return step → the question before it."""
         return {str(index): _question_message(asked, wording) for index, asked in self._asked.items()}
 
 
-def _question_message(asked: Asked, wording: Wording) -> Question:
+def _question_message(asked: AskedQuestion, wording: Wording) -> Question:
     if "answer" in asked:
         mistakes = [(wrong, wording(why)) for wrong, why in asked["reasons"]]
         return {"text": wording(asked["text"]), "answer": asked["answer"], "mistakes": mistakes}
@@ -95,7 +98,7 @@ def _question_message(asked: Asked, wording: Wording) -> Question:
 
 
 def glyph_of(kind: str) -> Glyph:
-    """The shape on the timeline of a step of this kind."""
+    """Return the shape of a step of this kind on the timeline."""
     if kind in HOOK_KINDS:
         return "hook"
     return "note" if kind in _NOTES else _GLYPHS.get(kind, "node")
@@ -114,7 +117,7 @@ def _card_values(step: Step) -> tuple[str | None, str | None]:
 
 
 def _needs_one_card(step: Step) -> bool:
-    """Whether one card will do: a hook has kept what takes many lines to tell, and twice that is more than fits."""
+    """Return whether only one card fits: a hook kept a value of several lines, and two copies need too much room."""
     return step.effect == "kept" and "\n" in _card_text(step.after)
 
 
@@ -136,12 +139,14 @@ def _gradients(step: Step) -> list[tuple[str, Values]]:
     return [(part.source, part.value) for part in (sends(step) if step.kind == "compute" else step.parts)]
 
 
-def _gradient_rows(step: Step, parts: list[tuple[str, Values]], wording: Wording) -> list[tuple[Message, Message]]:
-    """Where from or where to, and what; of very many the first."""
-    ways = [(wording(_endpoint(step, source)), wording(_card_text(value))) for source, value in parts[:MAX_GRADIENTS]]
-    if len(parts) > MAX_GRADIENTS:
-        ways.append(("", wording(say("many.more", count=f"{len(parts) - MAX_GRADIENTS:,}"))))
-    return ways
+def _gradient_rows(step: Step, gradients: list[tuple[str, Values]], wording: Wording) -> list[tuple[Message, Message]]:
+    """Return (source or target, gradient) for the first ``MAX_GRADIENTS`` gradients, and the number of others."""
+    rows = [
+        (wording(_endpoint(step, source)), wording(_card_text(value))) for source, value in gradients[:MAX_GRADIENTS]
+    ]
+    if len(gradients) > MAX_GRADIENTS:
+        rows.append(("", wording(say("many.more", count=f"{len(gradients) - MAX_GRADIENTS:,}"))))
+    return rows
 
 
 def _endpoint(step: Step, source: str) -> str:
@@ -163,21 +168,21 @@ def _registration(step: Step) -> str:
         kind += ".early"
     op = step.trace.ops[step.node] if step.node >= 0 else ""
     leaf = ".leaf" if kind == "tensor_hook" and op == "AccumulateGrad" else ""
-    place = {
+    arguments = {
         "op": op,
         "on": step.on,
         "place": say(f"place.{hook.place}" if hook.place < 4 else "place.n", n=hook.place + 1),
     }
-    return say(f"kept.{kind}{leaf}", dict=hook.kept_in, total=hook.total, **place)
+    return say(f"kept.{kind}{leaf}", dict=hook.kept_in, total=hook.total, **arguments)
 
 
 def _present_values(values: Values) -> list[Value]:
-    """The gradients that there are."""
+    """Return the values in ``values`` that are not None."""
     return [value for value in (values if isinstance(values, tuple) else (values,)) if value is not None]
 
 
 def _next_hook(step: Step, steps: Sequence[Step]) -> str:
-    """Who sees this gradient next, when another hook of the same tensor or node does."""
+    """Return which hook of the same tensor or node gets this gradient next; empty if there is none."""
     following = steps[step.index + 1] if step.index + 1 < len(steps) else None
     if following is None or following.hook is None or following.kind in _WITHOUT_GRADIENT_BEFORE:
         return ""
@@ -188,5 +193,5 @@ def _next_hook(step: Step, steps: Sequence[Step]) -> str:
 
 
 def _position(row: StepRow) -> tuple[int, int]:
-    """Where a step is: at a node, or in a module's forward."""
+    """Return the node of a step, or the module call of a step in the forward pass."""
     return row.node, -1 if row.node >= 0 else row.call

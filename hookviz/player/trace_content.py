@@ -1,8 +1,8 @@
-"""What a player shows of one trace: what is known of it from the start, and chunks that come when they are asked for.
+"""The content of a player of one trace: an overview that is sent first, and chunks that are sent on request.
 
-A part is the words of ``CHUNK_SIZE`` steps (``steps0``, ``steps1`` …), a picture (``0/``, ``0/m3`` …; see
-``grouped_views``), or ``index``, with all that can be searched for. A small trace has all its chunks in it. Of a large
-one a widget asks the kernel for the others, a page has them all, and the output of a cell has the first.
+A chunk is the words of ``CHUNK_SIZE`` steps (``steps0``, ``steps1`` …), a picture (``0/``, ``0/m3`` …; see
+``grouped_views``), or ``index``, the search index. The content of a small trace contains all chunks. For a large trace,
+a widget requests chunks from the kernel, a page contains all chunks, and the output of a notebook cell the first ones.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,19 +36,19 @@ from hookviz.support.messages import say
 from hookviz.support.progress import progress
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import UNREACHED, called, is_cut, makers, pictured
-from hookviz.trace.traversal import chain as around
+from hookviz.trace.traversal import chain as outer_calls
 
 MAX_UNSPLIT_STEPS = 400
-"""A trace of more steps is sent in chunks: each step is some 0.5 KB of words."""
+"""A trace with more steps is large. The words of a step take about 0.5 KB."""
 OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 10
-"""An output of a notebook, which asks no kernel, has the words of so many chunks, and so many boxes' pictures."""
+"""The number of step chunks, and of pictures, in the output of a notebook cell of a large trace."""
 MAX_FIRINGS = 1_000
-"""The table of hooks has no more rows than this."""
+"""The most rows of the table of firings."""
 SEARCH_INDEX = "index"
 
 
 def is_large(trace: TraceData) -> bool:
-    """Whether ``trace`` has more steps, passes or boxes than can be sent and seen at once."""
+    """Return whether ``trace`` has too many steps, passes or boxes to be sent and shown at once."""
     if len(trace.rows) > MAX_UNSPLIT_STEPS or groups_passes(trace):
         return True
     return any(_count_boxes(trace, pass_id) > MANY for pass_id in range(len(trace.roots)))
@@ -57,51 +57,53 @@ def is_large(trace: TraceData) -> bool:
 def _count_boxes(trace: TraceData, pass_id: int) -> int:
     nodes = pictured(trace, pass_id)
     calls = {*makers(trace, nodes).values(), *called(trace, pass_id)}
-    return len(nodes) + len({outer for call in calls for outer in around(trace, call)})
+    return len(nodes) + len({outer for call in calls for outer in outer_calls(trace, call)})
 
 
 class Pictures(Protocol):
-    """The pictures of a trace, by name."""
+    """The named pictures of a trace."""
 
     @property
     def overview(self) -> str:
-        """The name of the picture of all passes; empty where there is none."""
+        """The name of the picture of all passes; empty if there is none."""
 
     @property
-    def tops(self) -> list[str]:
-        """The names of the outermost pictures, one for each pass."""
+    def top_views(self) -> list[str]:
+        """The name of the top-level picture of each pass."""
 
     @property
-    def opening(self) -> list[str]:
-        """The names of the pictures that are there from the start."""
+    def initial_views(self) -> list[str]:
+        """The names of the pictures that are sent first."""
 
     @property
     def svgs(self) -> list[str]:
-        """These pictures, as the passes leave them."""
+        """The SVGs of these pictures in their final state."""
 
     @property
     def layers(self) -> Packed:
-        """The same with what can be switched on in them; empty where there is nothing."""
+        """The SVGs with each layer, packed; empty if there are no layers."""
 
     @property
     def group_names(self) -> Sequence[str]:
         """The names of the pictures of groups of passes."""
 
     def views_of(self, pass_id: int) -> list[str]:
-        """The names of the pictures of one pass."""
+        """Return the names of the pictures of one pass."""
 
     def view(self, name: str, hooks: Mapping[int, int], wording: Wording) -> View:
-        """One picture, and what is shown in it."""
+        """Return a picture and what it shows at each step; ``hooks``: hook row → index in ``Content.hooks``."""
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
-        """What can be searched for in one pass."""
+        """Yield the search entries of one pass."""
 
 
 class TraceContent:
     """Makes the content of a player, and its chunks.
 
-    Boxes are put together into groups where there are many, or where ``grouped`` says so. ``no_finding`` is what to say
-    where nothing was found, if that is not what the trace says.
+    Args:
+        trace: the trace to show.
+        grouped: whether boxes are collapsed into groups; None groups them if the trace is large.
+        no_finding: the sentence to show if there are no findings; None takes the sentence of the analysis.
     """
 
     def __init__(self, trace: TraceData, *, grouped: bool | None = None, no_finding: str | None = None) -> None:
@@ -109,41 +111,41 @@ class TraceContent:
         self._no_finding = nothing_found(trace) if no_finding is None else no_finding
         self.is_large = is_large(trace) if grouped is None else grouped
         self._pictures: Pictures = GroupedViews(trace) if self.is_large else SceneViews(trace)
-        self._hooks = {row: place for place, row in enumerate(hooks_in(trace))}
-        fired = trace.firings
-        # To find out what to ask of nodes, each must be looked at: in a long trace only hooks are asked about.
-        asks = bool(fired) or len(trace.rows) <= MAX_UNSPLIT_STEPS
-        self._step_texts = StepTexts(trace, trace.steps, asks=asks, fired=fired)
+        self._hooks = {row: index for index, row in enumerate(hooks_in(trace))}
+        firings = trace.firings
+        # Questions about nodes require a look at every step, so a long trace only has questions about hooks.
+        with_questions = bool(firings) or len(trace.rows) <= MAX_UNSPLIT_STEPS
+        self._step_texts = StepTexts(trace, trace.steps, with_questions=with_questions, firings=firings)
 
     @gc_paused()
     def content(self) -> Content:
-        """What a widget has from the start, which can ask for the rest."""
+        """Make the content of a widget, which can request further chunks."""
         if not self.trace.rows:
             return self._content([])
-        return self._content([*self._pictures.opening, "steps0"] if self.is_large else [*self.chunk_names()])
+        return self._content([*self._pictures.initial_views, "steps0"] if self.is_large else [*self.chunk_names()])
 
     def full_content(self) -> Content:
-        """All of it, for where there is no kernel to ask; that may take a while, and is shown."""
+        """Make the content with all chunks, for a page without a kernel. Long runs show progress."""
         if not self.is_large:
             return self.content()
-        content, index = self._content([*self._pictures.opening]), Wording()
-        first, passes = [*self._step_chunk_names(), *self._pictures.group_names], self.trace.lookup.passes
-        found: list[Entry] = []
-        with progress(say("progress.preparing", n="{n}", total="{total}"), len(first) + len(passes)) as tick:
-            for name in first:
-                self._add(content, name)
+        content, wording = self._content([*self._pictures.initial_views]), Wording()
+        names, passes = [*self._step_chunk_names(), *self._pictures.group_names], self.trace.lookup.passes
+        entries: list[Entry] = []
+        with progress(say("progress.preparing", n="{n}", total="{total}"), len(names) + len(passes)) as tick:
+            for name in names:
+                self._add_chunk(content, name)
                 tick()
             for pass_id in passes:
                 for name in self._pictures.views_of(pass_id):
-                    self._add(content, name)
-                found += self._pictures.entries(pass_id)
+                    self._add_chunk(content, name)
+                entries += self._pictures.entries(pass_id)
                 tick()
-        content["chunks"][SEARCH_INDEX] = pack(index_chunk(found, index))
+        content["chunks"][SEARCH_INDEX] = pack(index_chunk(entries, wording))
         return content
 
     @gc_paused()
     def brief_content(self) -> Content:
-        """What the output of a cell has: all of a small trace; of a large one the first steps and boxes."""
+        """Make the content of a cell's output: all of a small trace, and the first steps and boxes of a large trace."""
         if not self.is_large:
             return self.content()
         content, chunks, boxes = (
@@ -152,7 +154,7 @@ class TraceContent:
             list(islice(self._view_names(), OUTPUT_BOXES + 1)),
         )
         for name in (SEARCH_INDEX, *chunks[:OUTPUT_CHUNKS], *boxes[:OUTPUT_BOXES]):
-            self._add(content, name)
+            self._add_chunk(content, name)
         if len(chunks) > OUTPUT_CHUNKS or len(boxes) > OUTPUT_BOXES:
             wording = Wording()
             content["notes"].append(
@@ -162,16 +164,16 @@ class TraceContent:
         return content
 
     def chunk_names(self) -> Iterator[str]:
-        """The names of all chunks."""
+        """Yield the names of all chunks."""
         yield from self._step_chunk_names()
         yield from self._view_names()
         yield SEARCH_INDEX
 
     def chunk(self, name: str) -> Chunk:
-        """One part.
+        """Make the chunk ``name``.
 
         Raises:
-            KeyError, ValueError: there is no such part.
+            KeyError, ValueError: there is no such chunk.
         """
         wording = Wording()
         if name.startswith("steps"):
@@ -186,14 +188,14 @@ class TraceContent:
         steps = self.trace.steps[number * CHUNK_SIZE : (number + 1) * CHUNK_SIZE]
         if not steps:
             raise KeyError(number)
-        told = [self._step_texts.words(step, wording) for step in steps]
-        return {"steps": told, "words": wording.words}
+        words = [self._step_texts.words(step, wording) for step in steps]
+        return {"steps": words, "words": wording.words}
 
-    def _add(self, content: Content, name: str) -> None:
-        """Add a part to ``content``, unless it is there."""
+    def _add_chunk(self, content: Content, name: str) -> None:
+        """Add the chunk ``name`` to ``content`` unless it is there."""
         if name not in content["chunks"]:
-            part = self.chunk(name)
-            content["chunks"][name] = pack(part) if self.is_large else part
+            chunk = self.chunk(name)
+            content["chunks"][name] = pack(chunk) if self.is_large else chunk
 
     def _step_chunk_names(self) -> Iterator[str]:
         return (f"steps{number}" for number in range(-(-len(self.trace.rows) // CHUNK_SIZE)))
@@ -205,7 +207,7 @@ class TraceContent:
 
     def _content(self, names: list[str]) -> Content:
         wording = Wording()
-        fired = self.trace.firings[:MAX_FIRINGS]
+        shown_firings = self.trace.firings[:MAX_FIRINGS]
         outline = self._outline(wording)
         run: RunContent = {
             "label": "",
@@ -214,7 +216,7 @@ class TraceContent:
             "steps": len(self.trace.rows),
             "outline": pack(outline) if self.is_large else outline,
             "word_indices": None,
-            "firings": firing_rows(fired, wording),
+            "firings": firing_rows(shown_firings, wording),
             "pictures": [*range(len(self._pictures.svgs))],
         }
         content: Content = {
@@ -228,20 +230,20 @@ class TraceContent:
             "switches": [],
             "combinations": {},
             "first_difference": -1,
-            "findings": [_finding_text(found, wording) for found in troubles(self.trace)],
+            "findings": [_finding_text(trouble, wording) for trouble in troubles(self.trace)],
             "no_finding": wording(self._no_finding),
-            "notes": [wording(note) for note in (*self.trace.notes, *self._limit_notes(len(fired)))],
+            "notes": [wording(note) for note in (*self.trace.notes, *self._limit_notes(len(shown_firings)))],
             "words": {},
             "initial_state": {"norms": self.is_large},
         }
         content["words"] = screen_words() | wording.words
         for name in names:
-            self._add(content, name)
+            self._add_chunk(content, name)
         return content
 
     def _outline(self, wording: Wording) -> Outline:
         rows, passes = self.trace.rows, self.trace.lookup.passes
-        places = {pass_id: place for place, pass_id in enumerate(passes)}
+        picture_indices = {pass_id: index for index, pass_id in enumerate(passes)}
         norms: list[float | str | None] = [None] * len(rows)
         for pass_id in passes:
             for arrival in of_pass(self.trace, pass_id).arrived:
@@ -249,19 +251,19 @@ class TraceContent:
         return {
             "kind": [row.kind for row in rows],
             "glyph": [glyph_of(row.kind) for row in rows],
-            "picture": [places[row.pass_id] for row in rows],
+            "picture": [picture_indices[row.pass_id] for row in rows],
             "hook": [-1 if row.hook is None else self._hooks[row.hook] for row in rows],
             "norm": norms,
             "questions": self._step_texts.questions(wording),
-            "views": self._pictures.tops,
+            "views": self._pictures.top_views,
             "overview": self._pictures.overview,
         }
 
-    def _limit_notes(self, fired: int) -> Iterator[str]:
-        """What is left out, and why."""
+    def _limit_notes(self, firing_count: int) -> Iterator[str]:
+        """Yield a note for each limit that leaves something out."""
         passes = self.trace.lookup.passes
-        if fired < len(self.trace.firings):
-            yield say("trace.firings", count=f"{len(self.trace.firings):,}", shown=f"{fired:,}")
+        if firing_count < len(self.trace.firings):
+            yield say("trace.firings", count=f"{len(self.trace.firings):,}", shown=f"{firing_count:,}")
         if self._pictures.overview:
             yield say("trace.passes", count=f"{len(passes):,}", most=MANY)
         pictures = (pictured(self.trace, pass_id) for pass_id in passes)
@@ -269,7 +271,7 @@ class TraceContent:
             yield say("trace.unreached", most=UNREACHED)
 
 
-def _finding_text(found: Trouble, wording: Wording) -> FindingText:
-    severity = say(f"trouble.severity.{found.severity}")
-    text = say("trouble.note", severity=severity, step=found.step + 1, told=found.sentence)
-    return {"text": wording(text), "step": found.step}
+def _finding_text(trouble: Trouble, wording: Wording) -> FindingText:
+    severity = say(f"trouble.severity.{trouble.severity}")
+    text = say("trouble.note", severity=severity, step=trouble.step + 1, told=trouble.sentence)
+    return {"text": wording(text), "step": trouble.step}

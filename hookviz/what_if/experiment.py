@@ -160,9 +160,9 @@ class WhatIf(Displayed):
         changed = self.before.keys() == self._runs.keys()
         for place, (off, run) in enumerate(self._runs.items()):
             beside = len(self._runs) + place if changed else 0 if off else None
-            yield Variant(run.trace, *self._words(off), beside, run.hooks, asks=not off)
+            yield Variant(run.trace, *self._words(off), beside, run.hooks, has_questions=not off)
         for run in self.before.values() if changed else ():
-            yield Variant(run.trace, say("variant.before"), "", say("player.off"), None, run.hooks, shown=False)
+            yield Variant(run.trace, say("variant.before"), "", say("player.off"), None, run.hooks, is_shown=False)
 
     def _words(self, off: Off) -> tuple[str, str, str]:
         """Which variant it is, why it lacks a step of another one, and what stands on a hook that it has not."""
