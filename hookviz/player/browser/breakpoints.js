@@ -1,4 +1,4 @@
-// Breakpoints: playing stops wherever a marked hook runs.
+// Breakpoints: playing stops at each step of a hook with a breakpoint.
 
 import { findElement, listen, makeElement, makeShape, makeTextButton, setAttributes } from "./dom.js";
 
@@ -7,7 +7,7 @@ import { findElement, listen, makeElement, makeShape, makeTextButton, setAttribu
 
 const OCTAGON = "M-2.5,-6H2.5L6,-2.5V2.5L2.5,6H-2.5L-6,2.5V-2.5z";
 
-/** A rule of the driver: it ends playing at the step of a hook with a breakpoint. */
+/** A rule of the driver that stops playing at each step of a hook with a breakpoint. */
 export class Breakpoints {
   /**
    * @param {Context} context
@@ -25,7 +25,7 @@ export class Breakpoints {
     return { breakpoint: () => this.toggle() };
   }
 
-  /** The hooks that are marked. */
+  /** The indices of the hooks that have a breakpoint. */
   get #hooks() {
     return this.context.model.get("breakpoints") ?? [];
   }
@@ -75,7 +75,7 @@ export class Breakpoints {
     }
   }
 
-  /** The button baseline the name of the hook that the panel shows; null where it shows none. */
+  /** Returns the button next to the hook's name in the panel, and adds it if necessary; null if there is no hook. */
   #addButton() {
     const where = this.panel.pane.querySelector(":scope > .hv-where");
     if (where && !where.querySelector("button")) {
@@ -89,7 +89,7 @@ export class Breakpoints {
 }
 
 /**
- * Adds the sign of a breakpoint, or takes it away.
+ * Adds the sign of a breakpoint, or removes it.
  * @param {Element} element
  * @param {boolean} isMarked
  * @param {(element: Element) => void} addSign
@@ -101,7 +101,7 @@ function toggleSign(element, isMarked, addSign) {
 }
 
 /**
- * Around the shape of the step.
+ * Draws the sign around the shape of the step.
  * @param {Element} tick
  */
 function addTickSign(tick) {
@@ -121,7 +121,7 @@ function addRowSign(row, label) {
 }
 
 /**
- * At the left edge, half outside. A picture that is not shown has no sizes yet: it gets its signs when it is.
+ * Draws the sign across the left edge of the pin. A hidden picture has no sizes: its pins get signs when it is shown.
  * @param {Element} pin
  */
 function addPinSign(pin) {

@@ -1,26 +1,26 @@
-// Several runs of one program: which one is shown, what it is compared with, and what differs. The node tests run this file.
+// Several runs of one program: which run is shown, its baseline, and what differs. The node tests run this file.
 
 import { setAttributes } from "./dom.js";
 import { oldTextIfChanged } from "./stepping.js";
 
 /** @import { Content, FiringRow } from "./payload" */
 
-/** @typedef {FiringRow & { was?: string, isMissing?: boolean }} Row a row of the table of hooks; `was`: what it was there */
+/** @typedef {FiringRow & { was?: string, isMissing?: boolean }} Row a row of the table of firings; `was`: the change in the baseline */
 
 /**
- * The place of the run that is compared with the one shown; null for none.
+ * Returns the index of the run that the shown run is compared with; null for none.
  * @param {Content} content
  * @param {number} shown
  * @param {boolean} flipped
  */
 export function baselineIndex(content, shown, flipped) {
-  // Once a switch was flipped, the run with every hook on is what one wants to compare with.
+  // After a switch was flipped, the baseline is the run with all hooks on, which is the first.
   if (flipped) return shown ? 0 : null;
   return content.runs[shown]?.baseline ?? null;
 }
 
 /**
- * The places of the switches that are off.
+ * Returns the indices of the switches that are off in a run.
  * @param {Content["combinations"]} combinations
  * @param {number} shown
  */
@@ -30,7 +30,7 @@ export function switchesOff(combinations, shown) {
 }
 
 /**
- * Where a switch leads. Where that combination was not recorded, the other hooks go back on.
+ * Returns the run to show after a switch is flipped. If that combination was not recorded, all other hooks go back on.
  * @param {Content["combinations"]} combinations
  * @param {number} shown
  * @param {number} place
@@ -38,12 +38,12 @@ export function switchesOff(combinations, shown) {
 export function flipSwitch(combinations, shown, place) {
   const off = switchesOff(combinations, shown);
   const next = off.includes(place) ? off.filter((other) => other !== place) : [...off, place].sort((a, b) => a - b);
-  const known = combinations[next.join(",")];
-  return known === undefined ? { shown: combinations[place], resetsOthers: true } : { shown: known, resetsOthers: false };
+  const recorded = combinations[next.join(",")];
+  return recorded === undefined ? { shown: combinations[place], resetsOthers: true } : { shown: recorded, resetsOthers: false };
 }
 
 /**
- * The rows of the table: those that fired here, with what they did there, and those that fired only there.
+ * Returns the rows of the table: the firings of the run with their changes in the baseline, and firings of the baseline alone.
  * @param {FiringRow[]} firings
  * @param {FiringRow[] | undefined} baseline
  * @param {(message: FiringRow["change"]) => string} read
@@ -62,7 +62,7 @@ export function compareFirings(firings, baseline, read) {
 }
 
 /**
- * What two texts begin with, what only the old one has, and what only the new one has.
+ * Splits two texts into their common beginning, the rest of the old one and the rest of the new one.
  * @param {string} was
  * @param {string} now
  */
@@ -74,7 +74,7 @@ export function splitTexts(was, now) {
 }
 
 /**
- * Both texts in one: what only the old one has is strikesOldTexts through.
+ * Shows both texts in an element: the words that only the old one has are struck through.
  * @param {Element} element
  * @param {string} was
  * @param {string} text

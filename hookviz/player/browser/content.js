@@ -1,4 +1,4 @@
-// What Python sent, ready to be shown: runs with their steps, and parts that are fetched when they are needed.
+// Loads the content that Python sent: runs with their steps, and chunks that are fetched when they are needed.
 
 import { unpack } from "./compression.js";
 import { Language } from "./language.js";
@@ -6,11 +6,11 @@ import { Language } from "./language.js";
 /** @import { Content, Outline, Chunk, ChunkReply, RunContent, StepsChunk, View } from "./payload" */
 /** @import { Model, LoadedContent, LoadedRun, Step } from "./types" */
 
-/** How long to wait for the kernel: one that has gone answers nothing. */
+/** How long to wait for a reply of the kernel, in milliseconds: a dead kernel never replies. */
 const KERNEL_TIMEOUT = 5000;
 
 /**
- * Reads the content of a model.
+ * Loads the content of a model.
  * @param {Model} model
  * @param {AbortSignal} signal
  * @returns {Promise<LoadedContent>}
@@ -18,7 +18,7 @@ const KERNEL_TIMEOUT = 5000;
 export async function loadContent(model, signal) {
   const content = model.get("content");
   const language = new Language(content.words);
-  // Those that were sent unpacked are read before anybody asks for them.
+  // Chunks that were sent unpacked bring texts that the first steps need.
   for (const sent of Object.values(content.chunks)) if (typeof sent !== "string") language.add(sent.words);
   const fetchChunk = makeChunkFetcher(model, language, signal);
   const runs = await Promise.all(content.runs.map((run) => loadRun(run, content, fetchChunk)));
@@ -75,7 +75,7 @@ function readSteps(outline) {
 }
 
 /**
- * Gives a part by its name: one that was sent, or one that the kernel is asked for; null if neither.
+ * Makes the function that fetches a chunk: from the content, or else from the kernel; null if neither has it.
  * @param {Model} model
  * @param {Language} language
  * @param {AbortSignal} signal
@@ -87,40 +87,40 @@ function makeChunkFetcher(model, language, signal) {
   /** @type {Map<string, (packed: string | null) => void>} */
   const waiting = new Map();
   /** @param {ChunkReply} reply */
-  const hear = (reply) => waiting.get(reply.chunk)?.(reply.packed);
-  model.on("msg:custom", hear);
-  signal.addEventListener("abort", () => model.off("msg:custom", hear));
+  const receive = (reply) => waiting.get(reply.chunk)?.(reply.packed);
+  model.on("msg:custom", receive);
+  signal.addEventListener("abort", () => model.off("msg:custom", receive));
   /**
    * @param {string} name
    * @returns {Promise<string | null>}
    */
-  const ask = (name) => new Promise((resolve) => {
+  const request = (name) => new Promise((resolve) => {
     waiting.set(name, resolve);
     setTimeout(() => resolve(null), KERNEL_TIMEOUT);
     try {
       if (model.send) model.send({ chunk: name });
       else resolve(null);
     } catch {
-      resolve(null); // there is no way to the kernel any more
+      resolve(null); // the connection to the kernel is closed
     }
   });
   /** @param {string} name */
-  const fetch = async (name) => {
-    const sent = model.get("content").chunks[name] ?? (await ask(name));
+  const fetchOnce = async (name) => {
+    const sent = model.get("content").chunks[name] ?? (await request(name));
     const chunk = typeof sent === "string" ? /** @type {Chunk} */ (await unpack(sent)) : sent;
     if (chunk) language.add(chunk.words);
-    else fetched.delete(name); // the kernel may be there the next time
+    else fetched.delete(name); // try again next time: the kernel may be back
     return chunk;
   };
   return (name) => {
-    const known = fetched.get(name) ?? fetch(name);
-    fetched.set(name, known);
-    return known;
+    const chunk = fetched.get(name) ?? fetchOnce(name);
+    fetched.set(name, chunk);
+    return chunk;
   };
 }
 
 /**
- * The SVG of a view: its own, one that was sent from the start, or one that several views share, filled in.
+ * Returns the SVG of a view: its own, one that was sent first, or a filled template.
  * @param {Pick<View, "svg">} view
  * @param {string[]} svgs
  * @param {LoadedContent["fetchChunk"]} fetchChunk

@@ -16,7 +16,7 @@ const ICONS = {
 };
 
 /**
- * A press carries out an action by its name, as a key does.
+ * Makes the buttons. A press carries out the same action as the key.
  * @param {Context} context
  * @param {(action: string) => void} act
  * @param {HTMLElement[]} between
@@ -36,7 +36,7 @@ export function makeControls({ language, signal }, act, between, after) {
   pane.append(buttons, ...between, ...after, help);
   /** @param {Position} position */
   const paint = ({ step, count, playing }) => {
-    // Not the disabled attribute: whoever pressed the button would lose the keyboard.
+    // Not the disabled attribute: a disabled button loses the focus.
     for (const button of [first, previous]) setAttributes(button, { "aria-disabled": step <= 0 });
     for (const button of [next, last]) setAttributes(button, { "aria-disabled": step >= count - 1 });
     paintPlay(play, playing ? "pause" : "play", language);

@@ -1,11 +1,11 @@
-// Moves the model, and plays it. Rules may have a word in where it goes, and hear when it is there.
+// Moves the model from step to step, and plays it. Rules can limit a move, and are notified after it.
 
 import { onAbort } from "./dom.js";
 import { positionAfterPause, clampStep, pauseMilliseconds, playStart, targetStep } from "./stepping.js";
 
 /** @import { Changes, Driver, Model, Position, Rule, Step } from "./types" */
 
-/** The movements that the driver knows. */
+/** The names of the movements. */
 export const MOVEMENTS = ["first", "previous", "next", "last", "previousHook", "nextHook", "play"];
 
 /**
@@ -28,7 +28,7 @@ export function makeDriver(model, steps, isSideBySide, signal) {
   /** @param {Changes} changes */
   const setTraits = (changes) => {
     const allowed = rules.reduce((wanted, rule) => rule.limit(wanted, position()), changes);
-    // Setting paints, since the views listen to the model; only then is the kernel told.
+    // Views listen to the model and paint at once; the kernel is notified after that.
     for (const [name, value] of Object.entries(allowed)) model.set(/** @type {keyof Changes} */ (name), value);
     model.save_changes();
     for (const rule of rules) rule.afterChange?.();
@@ -53,7 +53,7 @@ export function makeDriver(model, steps, isSideBySide, signal) {
 }
 
 /**
- * Every view of a model has a timer, set anew at each change: the first to ring moves the model and so resets the others.
+ * Plays the model. Each view has a timer that restarts at every change, so the first timer that ends restarts the others.
  * @param {() => Position} position
  * @param {(changes: Changes) => void} setTraits
  * @param {Driver["onChange"]} onChange

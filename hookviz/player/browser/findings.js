@@ -1,4 +1,4 @@
-// What is wrong with the gradients, each with a link to where that begins; and what must be known of the recording.
+// The problems with the gradients, each with a link to its first step; and the notes about the recording.
 
 import { addKeyHint, findElement, makeElement } from "./dom.js";
 
@@ -13,7 +13,7 @@ export function makeFindings({ model, language, content }, panel) {
   const { findings } = content;
   const pane = makeElement("details", "hv-found");
   pane.hidden = !findings.length;
-  // In a small trace one may want to find out oneself.
+  // In a small trace the list starts closed: students may want to find the problem themselves.
   pane.open = content.grouped;
   const list = makeElement("ul", "hv-notes");
   for (const { text, step } of findings) {

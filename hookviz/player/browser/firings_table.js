@@ -1,4 +1,4 @@
-// The table of the hooks that fired; a row goes to its step.
+// The table of firings. A click on a row goes to its step.
 
 import { compareFirings } from "./comparison.js";
 import { closestTarget, findElement, listen, makeElement, setAttributes } from "./dom.js";
@@ -71,10 +71,10 @@ function makeChangeCell({ change, was, isMissing }, language) {
 }
 
 /**
- * What a hook did stays hidden until its step, as in the picture.
+ * Paints a row. The effect of a hook stays hidden until its step, as in the picture.
  * @param {HTMLElement} pane
  * @param {HTMLTableRowElement} row
- * @param {number} ahead how many steps are between
+ * @param {number} ahead steps until the firing
  * @param {string} effect
  */
 function paintRow(pane, row, ahead, effect) {

@@ -6,16 +6,16 @@ import { HELP } from "./keys.js";
 /** @import { Actions, Context } from "./types" */
 
 /**
- * A dialog of the browser's own keeps the focus inside, and gives it back on closing.
+ * Makes the list of keys. The dialog element keeps the focus inside, and restores it when it closes.
  * @param {Context} context
  */
 export function makeHelpDialog({ language, signal }) {
   const dialog = makeElement("dialog", "hv-help", "", { "aria-label": language.say("player.help") });
   const list = makeElement("dl");
   const close = makeTextButton(language.say("player.close"), () => dialog.close(), signal);
-  // It has the focus, and so is in sight: first, lest a list too long for the screen begins at its end.
+  // First, since the button gets the focus: a long list would otherwise open scrolled to its end.
   dialog.append(close, makeElement("p", "hv-help-title", language.say("player.help")), list);
-  // A click on the dialog itself, not on what it holds, is one baseline its contents.
+  // A click on the dialog element itself is outside of its content.
   listen(dialog, "click", (event) => event.target === dialog && dialog.close(), signal);
   /**
    * Lists the keys that do something in this player.
@@ -32,7 +32,7 @@ export function makeHelpDialog({ language, signal }) {
 }
 
 /**
- * In the middle of the player, not of the page: the player may stand baseline a side bar.
+ * Opens the dialog in the middle of the player, which may not be the middle of a page with a side bar.
  * @param {HTMLDialogElement} dialog
  */
 function open(dialog) {

@@ -1,4 +1,4 @@
-// Boxes in the colours of the gradients that have arrived in them.
+// Colours boxes by the norms of the gradients that have arrived in them.
 
 import { newId, setAttributes } from "./dom.js";
 import { arrivalsByBox, colourAt, positionOnScale, normSpread } from "./norm_scale.js";
@@ -8,8 +8,8 @@ import { arrivalsByBox, colourAt, positionOnScale, normSpread } from "./norm_sca
 /** @import { Scale, Step } from "./types" */
 
 /**
- * Colours the boxes of a picture at a step; a box in which norms differ goes from the colour of the smallest, at its
- * left, to that of the largest.
+ * Returns a function that colours the boxes of a picture at a step. In a box whose norms differ, the colour goes from
+ * the smallest norm at its left to the largest.
  * @param {Picture} picture
  * @param {Step[]} steps
  * @param {Scale | null} scale
@@ -49,11 +49,11 @@ function makeBoxPainter(box, svg, arrivals, scale) {
 }
 
 /**
- * A colour gradient of two stops.
+ * Adds a colour gradient of two stops to the SVG.
  * @param {SVGSVGElement} svg
  */
 function addColorGradient(svg) {
-  // Ids are the document's: it must be nobody else's.
+  // Ids are shared by the whole document.
   const id = newId();
   const blend = document.createElementNS("http://www.w3.org/2000/svg", "linearGradient");
   const stops = [0.25, 0.75].map((offset) => {

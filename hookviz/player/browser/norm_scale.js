@@ -1,15 +1,15 @@
-// Norms of gradients as colours, on a scale of powers of ten. The node tests run this file.
+// Norms of gradients as colours, on a logarithmic scale. The node tests run this file.
 
 /** @import { Norm, View } from "./payload" */
 /** @import { Scale, Step } from "./types" */
 
-/** The scale has at least this many powers of ten: where all norms are alike, none stands out. */
+/** The scale covers at least this many powers of ten, so that similar norms get similar colours. */
 const DECADES = 4;
 
 /** @typedef {[step: number, norm: number | string]} Arrival */
 
 /**
- * The ends of the scale of all norms above 0; null where there are none.
+ * Returns the scale of all norms above 0; null if there are none.
  * @param {{ norm: Norm }[]} steps
  * @returns {Scale | null}
  */
@@ -25,7 +25,7 @@ export function normScale(steps) {
 }
 
 /**
- * A norm in two digits: none is longer than `2.6e-18`.
+ * Formats a norm with two digits; the longest text is like `2.6e-18`.
  * @param {number} norm
  */
 export function formatNorm(norm) {
@@ -34,14 +34,14 @@ export function formatNorm(norm) {
 }
 
 /**
- * Where a norm stands between the ends: from 0 to 1.
+ * Returns the position of a norm on the scale, from 0 to 1.
  * @param {number} norm
  * @param {Scale} scale
  */
 export const positionOnScale = (norm, { from, to }) => Math.min(1, Math.max(0, (Math.log10(norm) - from) / (to - from)));
 
 /**
- * The colour of a place on the scale: `tint` for what has text on it, `tone` for what has none.
+ * Returns the colour of a position on the scale: a light `tint` behind text, or a strong `tone`.
  * @param {number} place
  * @param {"tint" | "tone"} kind
  */
@@ -51,7 +51,7 @@ export function colourAt(place, kind) {
 }
 
 /**
- * Box → the gradients that arrive in it, each with its step: a node's own, or all that arrive inside a closed box.
+ * Returns box → arriving gradients with their steps: those of a node, or of all nodes inside a closed box.
  * @param {Step[]} steps
  * @param {Pick<View, "steps" | "spans">} view
  * @param {(id: string) => boolean} isNode
@@ -77,7 +77,7 @@ function arrivalAt(steps, step) {
 }
 
 /**
- * What has arrived up to a step: the smallest and largest norm, and whether some were zero, NaN or infinite.
+ * Returns the smallest and largest norm that arrived up to a step, and whether some were zero, NaN or infinite.
  * @param {Arrival[]} arrivals
  * @param {number} now
  */

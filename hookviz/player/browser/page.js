@@ -1,4 +1,4 @@
-// The player without a kernel: a model that only remembers, and its place in a page.
+// The player in a page without a kernel: it replaces the static picture, and has a model of its own.
 
 import { unpack } from "./compression.js";
 import { makeElement } from "./dom.js";
@@ -8,7 +8,7 @@ import { livePlayers, render } from "./widget.js";
 /** @import { Model } from "./types" */
 
 /**
- * What anywidget hands to render, as far as the player asks for it.
+ * Makes a model with those methods of an anywidget model that the player uses.
  * @param {PageState} state
  * @returns {Model}
  */
@@ -17,9 +17,9 @@ function makeModel(state) {
   const listenersByEvent = new Map();
   /** @param {string} event */
   const listeners = (event) => {
-    const known = listenersByEvent.get(event) ?? new Set();
-    listenersByEvent.set(event, known);
-    return known;
+    const acts = listenersByEvent.get(event) ?? new Set();
+    listenersByEvent.set(event, acts);
+    return acts;
   };
   return {
     get: (name) => state[name],
@@ -35,19 +35,19 @@ function makeModel(state) {
 }
 
 /**
- * The pictures are in the page already, for where no script runs: drawn, or packed into an image.
+ * Returns the SVG of a static picture, which is an svg element, or an image.
  * @param {Element} shown
  */
 function svgMarkup(shown) {
   if (!(shown instanceof HTMLImageElement)) return shown.outerHTML;
   const bytes = Uint8Array.from(atob(shown.src.split(",")[1]), (byte) => byte.charCodeAt(0));
-  // How an image gets dark would hold for every drawing of the page; the player does so by itself.
+  // The image's own dark-mode style would apply to the whole page; the player has its own.
   return new TextDecoder().decode(bytes).replace(/<style>.*?<\/style>/, "");
 }
 
 /**
- * Whether nothing has the keyboard, or is about to get it: the browser gives it to an autofocus only when it first
- * draws the page. In a frame one cannot know: a field of the page around may have it.
+ * Returns whether no element has the focus or is about to get it: browsers focus an autofocus element only when they
+ * first draw the page. In a frame the answer is no, since an element of the outer page may have the focus.
  */
 function isKeyboardFree() {
   if (globalThis.top !== globalThis.self || document.querySelector("[autofocus]")) return false;
@@ -56,7 +56,7 @@ function isKeyboardFree() {
 }
 
 /**
- * When the player shows its first picture, which may have to be unpacked before; what it throws meanwhile rejects.
+ * Resolves when the player shows its first picture, which may have to be unpacked first; rejects if the player fails.
  * @param {Element} live
  * @returns {Promise<void>}
  */
@@ -69,7 +69,7 @@ function whenDrawn(live) {
 }
 
 /**
- * The still picture stays until the player shows its own, and if that fails, below a sentence that says so.
+ * Replaces the static picture by the player. If the player fails, the picture stays, below an error message.
  * @param {Element} still
  */
 async function replaceStaticPicture(still) {
@@ -77,10 +77,10 @@ async function replaceStaticPicture(still) {
   const data = /** @type {HTMLElement | null} */ (root?.querySelector(".hv-state"));
   if (!root || !data) return;
   handOverToLivePlayer(root);
-  // Jupyter dresses the tables, code and pictures in such an output for reading; the player dresses its own.
+  // Jupyter's class styles tables, code and pictures of an output; the player has its own styles.
   const jupyterClasses = root.closest(".jp-RenderedHTMLCommon")?.classList;
   jupyterClasses?.remove("jp-RenderedHTMLCommon");
-  // At once, before another output's script looks for what does not play yet.
+  // Set before anything is awaited: the script of another output must not start this player again.
   root.classList.add("hv-starts");
   const live = makeElement("div", "hv-live");
   try {
@@ -95,12 +95,12 @@ async function replaceStaticPicture(still) {
   }
   root.classList.add("hv-plays");
   const player = live.firstElementChild;
-  // In a page of its own the keys are the player's from the start, unless somebody types elsewhere by now.
+  // In a page of its own the player gets the focus, unless another element has it.
   if (root.matches("main") && isKeyboardFree() && player instanceof HTMLElement) player.focus({ preventScroll: true });
 }
 
 /**
- * Where a kernel has a living player for this place, that takes it.
+ * Lets a player with a kernel take over this place, if there is one.
  * @param {Element} root
  */
 function handOverToLivePlayer(root) {
@@ -109,7 +109,7 @@ function handOverToLivePlayer(root) {
 }
 
 /**
- * Until it plays, the player has its place and size, but is not seen.
+ * Starts the player in front of the static picture; until it is ready, it has its size but is hidden.
  * @param {Element} still
  * @param {HTMLElement} live
  * @param {PageState} state
@@ -122,5 +122,5 @@ function startPlayer(still, live, state) {
   return ready;
 }
 
-// Not by the place of this script: some notebooks take scripts out of an output and run them elsewhere.
+// Not through document.currentScript: some notebooks move the scripts of an output and run them elsewhere.
 document.querySelectorAll(":not(.hv-starts) > .hv-still:has(~ .hv-state)").forEach(replaceStaticPicture);

@@ -1,4 +1,4 @@
-// The words beside the picture: what happens at a step.
+// The panel: the words of a step.
 
 import { escapeBidi, findElement, makeElement, makeShape } from "./dom.js";
 import { makeReasons } from "./reasons.js";
@@ -8,12 +8,12 @@ import { oldTextIfChanged } from "./stepping.js";
 /** @import { HookText, StepWords } from "./payload" */
 /** @import { Context } from "./types" */
 
-/** @typedef {{ label: string, value: string }} Card a value of a step, and what it is */
+/** @typedef {{ label: string, value: string }} Card a value of a step with its label */
 
 const ARROW = "M-7,0H5M0,-5L5,0L0,5";
 
 /**
- * Not a section: among the slides of reveal.js each of those is a slide.
+ * Makes a region. Not a section element: reveal.js turns each section into a slide.
  * @param {string} name
  * @param {string} label
  */
@@ -24,9 +24,9 @@ export class Panel {
   constructor(context) {
     this.context = context;
     this.pane = makeRegion("hv-panel", context.language.say("player.panel"));
-    /** What a screen reader hears. */
+    /** The text for screen readers. */
     this.liveRegion = makeElement("div", "hv-heard", "", { "aria-live": "polite" });
-    /** Whose the keys are, where that is not plain. */
+    /** A note about the keyboard, after Escape. */
     this.keysNote = makeElement("p", "hv-keys");
   }
 
@@ -42,7 +42,7 @@ export class Panel {
   }
 
   /**
-   * Lets a screen reader say something.
+   * Announces a text to screen readers.
    * @param {string} text
    */
   announce(text) {
@@ -50,7 +50,7 @@ export class Panel {
   }
 
   /**
-   * Shows a sentence that is about no step.
+   * Shows a message that is not part of a step, and announces it.
    * @param {string} text
    * @param {string} [spoken]
    */
@@ -62,7 +62,7 @@ export class Panel {
   }
 
   /**
-   * What happens there instead, in the run that this one is compared with.
+   * Returns what happens in the baseline instead; empty if the same.
    * @param {number} step
    */
   #baselineSentence(step) {
@@ -96,7 +96,7 @@ export class Panel {
     ];
   }
 
-  /** Where a question is put: below the title. */
+  /** The title line; a question is inserted after it. */
   get head() {
     return findElement(this.pane, ".hv-head-line");
   }
@@ -109,14 +109,14 @@ export class Panel {
 function makeHead(count, text) {
   const head = makeElement("p", "hv-head-line");
   const title = makeElement("strong", "hv-title");
-  // A long name may break behind a dot.
+  // A long name may break after a dot.
   escapeBidi(text).split(/(?<=\.)/).forEach((part, i) => title.append(...(i ? [makeElement("wbr")] : []), part));
   head.append(makeElement("span", "hv-count", count), title);
   return head;
 }
 
 /**
- * A card for each value that is known.
+ * Returns a card for each value of a step.
  * @param {StepWords} words
  * @param {Language} language
  * @returns {Card[]}
@@ -129,9 +129,9 @@ export function readCards(words, language) {
 }
 
 /**
- * One card or two, with an arrow between; wide ones come below each other.
+ * Makes a row of one or two cards with an arrow between; wide cards wrap.
  * @param {Card[]} cards
- * @param {Card[]} before those of the run that is compared with
+ * @param {Card[]} before the cards of the baseline
  */
 function makeCards(cards, before) {
   const row = makeElement("div", "hv-values");
@@ -150,7 +150,7 @@ function makeCards(cards, before) {
 }
 
 /**
- * A number stands large; a matrix may scroll, and must then be reachable from the keyboard. One line may be broken.
+ * Makes a value: a number is large, one line may wrap, and a matrix may scroll, so it can be focused.
  * @param {"div" | "dd"} tag
  * @param {string} value
  */
@@ -161,7 +161,7 @@ function makeValue(tag, value) {
 }
 
 /**
- * Whether a value is one number or so, or a matrix.
+ * Returns the size class of a value: one number, some text, or a matrix.
  * @param {string} value
  */
 export function valueSize(value) {
@@ -170,7 +170,7 @@ export function valueSize(value) {
 }
 
 /**
- * A long sentence is set smaller, so that the values below it stay on the screen.
+ * Returns the class of a sentence: a long one is smaller, so that the values below it stay on the screen.
  * @param {string} sentence
  */
 export function sentenceSize(sentence) {
@@ -179,7 +179,7 @@ export function sentenceSize(sentence) {
 }
 
 /**
- * What arrived from where, or what is sent to whom.
+ * Makes the list of gradients with their sources or targets.
  * @param {StepWords} words
  * @param {Language} language
  */
@@ -194,7 +194,7 @@ function makeGradientList({ gradients }, language) {
 }
 
 /**
- * Whose code ran: its name, its place and its lines.
+ * Makes the elements for a hook: name, location and source.
  * @param {HookText} hook
  * @param {Language} language
  */
@@ -212,7 +212,7 @@ export function makeHookSource(hook, language) {
 }
 
 /**
- * A hook's source as numbered lines.
+ * Splits a hook's source into numbered lines; `marked` is the line that returns.
  * @param {string} source
  * @param {number} first
  * @param {number | null} mark

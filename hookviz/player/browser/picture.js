@@ -1,4 +1,4 @@
-// A picture: which elements are to come, now and done, and what each text says by now.
+// A picture: the state of its elements at a step (to come, now, done), and the content of its texts.
 
 import { strikeOldText } from "./comparison.js";
 import { makeElement, setAttributes } from "./dom.js";
@@ -9,17 +9,17 @@ import { nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } from "./ste
 /** @import { State } from "./stepping.js" */
 /** @import { LoadedContent, Step } from "./types" */
 
-/** Texts that steps write: until then they are empty, though the layout has room for them. */
+/** Texts that steps write. They are empty before, and the layout has room for them. */
 const STEP_TEXTS = ".hv-pin-value, .hv-grad, .hv-edge-value, .hv-activation, .hv-hooked";
-/** Elements that are faint until a step is about them. */
+/** Elements that are faint before their first step. */
 const FAINT = ".hv-node, .hv-edge, .hv-pin, .hv-module";
 
 /**
  * @typedef {object} PictureOptions
- * @property {string} label what a screen reader calls it
+ * @property {string} label the name for screen readers
  * @property {Language} language
- * @property {View | null} baseline the same view of the run that is compared with
- * @property {boolean} strikesOldTexts whether old texts stand in it, strikesOldTexts through, or only mark the new ones
+ * @property {View | null} baseline the same view of the baseline run
+ * @property {boolean} strikesOldTexts whether it shows old texts struck through; if not, only new texts are marked
  * @property {(hook: number) => boolean} isSwitch
  * @property {(hook: number) => boolean} isOff
  */
@@ -63,7 +63,7 @@ export class Picture {
   }
 
   /**
-   * Shows a step; what stands at the right of a label is lined up once the picture can be seen.
+   * Shows a step. The first time the picture is visible, values at the right of a label are aligned.
    * @param {number} step
    */
   paint(step) {
@@ -78,14 +78,14 @@ export class Picture {
     this.svg.style.height = `${this.size.height * scale}px`;
   }
 
-  /** The box that a step is about: a node's, a closed one, or a module's; else what else is marked. */
+  /** The box of the step: of a node, a closed box, or a module; else any other highlighted element. */
   get current() {
     const selectors = [".hv-node.hv-now", ".hv-fold.hv-now", ".hv-module.hv-now", ".hv-now"];
     return selectors.map((selector) => this.svg.querySelector(selector)).find(Boolean);
   }
 
   /**
-   * The step that a click leads to; undefined where it leads nowhere.
+   * Returns the step that a click goes to; undefined if none.
    * @param {Element} target
    * @param {number} step
    */
@@ -101,14 +101,14 @@ export class Picture {
 }
 
 /**
- * Element by its id. Ids would clash where a page holds several players.
+ * Returns id → element, and moves ids to data-id: ids would clash in a page with several players.
  * @param {SVGSVGElement} svg
  */
 function moveIds(svg) {
   /** @type {Map<string, Element>} */
   const elements = new Map();
   for (const element of svg.querySelectorAll("[id]")) {
-    // The value of a fact about a tensor is its last text.
+    // The last text of a fact about a tensor is its value.
     elements.set(element.id, (element.matches(".hv-fact") && element.lastElementChild) || element);
     element.setAttribute("data-id", element.id);
     element.removeAttribute("id");
@@ -117,7 +117,7 @@ function moveIds(svg) {
 }
 
 /**
- * The halo, a leaf's second outline and a wide target for the pointer are copies of the outline.
+ * Adds copies of the outline: the halo, a leaf's second outline and a wide target for the pointer.
  * @param {Element} element
  */
 function addOutlines(element) {
@@ -136,7 +136,7 @@ function addOutlines(element) {
 }
 
 /**
- * Paints a picture; what is shown already is not touched.
+ * Returns a function that paints the picture at a step. It changes only what differs from the step before.
  * @param {Picture} picture
  * @param {PictureOptions} options
  * @returns {(step: number) => void}
@@ -151,7 +151,7 @@ function makePainter({ view, elements }, options) {
  * @param {View} view
  */
 function makeStatePainter(elements, view) {
-  // An element that no step is about never has its turn: it stays faint.
+  // An element without steps stays faint.
   for (const [id, element] of elements) {
     if (!(id in view.steps) && element.matches(FAINT)) element.classList.add("hv-todo");
   }
@@ -220,14 +220,14 @@ function makeTextPainter(elements, view, { language, baseline, strikesOldTexts, 
 }
 
 /**
- * Lines up what stands at the right of a label: the layout measured with another font.
+ * Aligns the value at the right of a label: Graphviz laid it out with the widths of another font.
  * @param {Element} element
  */
 function alignRight(element) {
   const value = element.querySelector(element.matches(".hv-pin") ? ".hv-pin-value" : ".hv-grad");
   const box = /** @type {SVGGraphicsElement | null} */ (element.querySelector(".hv-pin-box, .hv-box"));
   const y = Number(element.querySelector("text")?.getAttribute("y"));
-  // A gradient that has a row of its own stays where it is.
+  // A gradient in a row of its own stays where it is.
   if (!value || !box || Math.abs(Number(value.getAttribute("y")) - y) > 8) return;
   const { x, width } = box.getBBox();
   setAttributes(value, { "text-anchor": "end", x: x + width - 8, y });

@@ -1,4 +1,4 @@
-// The pane with the picture of the step: one sees the inside of a box, enters others from there, and a trail leads back.
+// The pane with the picture of the step: closed boxes open a picture of their inside, and breadcrumbs lead back.
 
 import { canUnpack, unpack } from "./compression.js";
 import { loadSvg } from "./content.js";
@@ -12,11 +12,11 @@ import { isWithin } from "./stepping.js";
 /** @import { View } from "./payload" */
 /** @import { Actions, Band, Context, LoadedRun } from "./types" */
 
-/** Boxes that can be entered, and names of what lies outside. */
+/** Elements that open another picture: closed boxes, and the names of boxes outside. */
 const LINK_ELEMENTS = ".hv-fold, .hv-port";
 
 /**
- * @typedef {object} ShownPicture a picture, and what is known of it
+ * @typedef {object} ShownPicture a picture with its view
  * @property {string} name
  * @property {View} view
  * @property {Picture} picture
@@ -26,16 +26,16 @@ const LINK_ELEMENTS = ".hv-fold, .hv-port";
 
 /**
  * @typedef {object} PaneOptions
- * @property {LoadedRun} run whose pictures these are
+ * @property {LoadedRun} run the run whose pictures it shows
  * @property {LoadedRun | null} baseline the run that it is compared with
- * @property {boolean} strikesOldTexts whether old values stand in the picture, strikesOldTexts through
+ * @property {boolean} strikesOldTexts whether the picture shows old values struck through
  * @property {(hook: number) => boolean} isSwitch
  * @property {(hook: number) => boolean} isOff
  * @property {(text: string) => void} showMessage shows a sentence in the panel
- * @property {(bands: Band[]) => void} onShow is given the boxes of a picture that is shown now
+ * @property {(bands: Band[]) => void} onShow gets the boxes of each picture that is shown
  */
 
-/** The picture of one run. It listens to the model, and is told the step. */
+/** The picture of one run. It listens to the model; its owner paints the step. */
 export class PicturePane {
   /**
    * @param {Context} context
@@ -63,7 +63,7 @@ export class PicturePane {
 
   /** @type {ShownPicture | null} */
   current = null;
-  /** The picture that was asked for last: meanwhile another may have come. */
+  /** The name of the picture that was requested last: an earlier request may resolve later. */
   #requested = "";
   /** @type {Map<string, ShownPicture>} */
   #cache = new Map();
@@ -76,7 +76,7 @@ export class PicturePane {
   }
 
   /**
-   * Shows a step, in the picture in which it is.
+   * Shows a step, in the picture of its pass.
    * @param {number} step
    */
   paint(step) {
@@ -89,7 +89,7 @@ export class PicturePane {
 
   /** @param {number} width of the picture, in pixels */
   #fitted(width) {
-    // What a picture that stays leaves free is the panel's.
+    // If there is only one picture, the panel gets the width that it leaves free.
     const room = this.head.hidden ? `${width}px` : "100%";
     /** @type {HTMLElement | null} */ (this.graph.closest(".hv-frame"))?.style.setProperty("--hv-picture", room);
     this.#paint();
@@ -103,7 +103,7 @@ export class PicturePane {
     scrollTo(this.graph, this.current.picture.current);
   }
 
-  /** To the picture of another pass; among pictures of passes, one stays where the step is seen. */
+  /** Shows the picture of the step's pass; a picture of several passes stays if it contains the step. */
   #showStepPicture() {
     const { views, overview, steps } = this.options.run;
     const isAmongPasses = this.current ? this.current.name.startsWith(overview) : true;
@@ -111,7 +111,7 @@ export class PicturePane {
     else if (!this.current || !this.#isStepVisible()) this.enter(overview);
   }
 
-  /** Whether the step is seen in the picture, or inside its boxes. */
+  /** Whether the picture shows the step, itself or inside a closed box. */
   #isStepVisible() {
     return Boolean(this.current && isWithin(this.current.view.visible_steps, this.step));
   }
@@ -121,7 +121,7 @@ export class PicturePane {
     this.#show(name).catch((error) => reportFailure(this.context.root, error));
   }
 
-  /** Towards the step: into the box that holds it, or out of a picture that does not. */
+  /** Moves closer to the step: opens the box that contains it, or leaves a picture that does not. */
   approach() {
     if (!this.current) return;
     const { language } = this.context;
@@ -130,12 +130,12 @@ export class PicturePane {
       return;
     }
     const { spans, links } = this.current.view;
-    const found = Object.keys(spans).find((id) => isWithin(spans[id], this.step));
-    this.options.showMessage(found ? "" : language.say("player.no_box"));
-    if (found) this.enter(links[found]);
+    const box = Object.keys(spans).find((id) => isWithin(spans[id], this.step));
+    this.options.showMessage(box ? "" : language.say("player.no_box"));
+    if (box) this.enter(links[box]);
   }
 
-  /** Out of the box; returns whether there is something around it. */
+  /** Shows the picture around this one; returns whether there is one. */
   leave() {
     const around = this.current?.view.breadcrumbs.at(-2);
     this.options.showMessage(around ? "" : this.context.language.say("player.outermost"));
@@ -154,13 +154,13 @@ export class PicturePane {
       return;
     }
     const holder = focusedElement(root);
-    const had = this.graph.contains(holder) || this.trail.contains(holder);
+    const hadFocus = this.graph.contains(holder) || this.trail.contains(holder);
     this.current?.picture.holder.remove();
     this.current = shown;
     this.graph.classList.toggle("hv-no-lists", !this.context.model.get("nodes"));
     this.graph.append(shown.picture.holder);
-    // What had the keyboard may have gone with the picture before.
-    if (had) root.focus({ preventScroll: true });
+    // The focused element may have been removed with the picture before.
+    if (hadFocus) root.focus({ preventScroll: true });
     this.#drawTrail();
     this.fit();
     this.options.onShow(shown.bands);
@@ -174,8 +174,8 @@ export class PicturePane {
   async #makeElement(name) {
     const layer = this.#layer();
     const key = `${layer} ${name}`;
-    const known = this.#cache.get(key);
-    if (known) return known;
+    const cached = this.#cache.get(key);
+    if (cached) return cached;
     const { fetchChunk, language } = this.context;
     const view = /** @type {View | null} */ (await fetchChunk(name));
     const markup = view && (await this.#markup(view, layer));
@@ -191,7 +191,7 @@ export class PicturePane {
     return shown;
   }
 
-  /** Which layers are switched on: both are in the same drawing, in which the nodes' lists can be hidden. */
+  /** The number of the layer that is on: 0 none, 1 lists of pre-hooks, 2 tensors (which has the lists, too, but hidden). */
   #layer() {
     const { model } = this.context;
     return hasLayers(this.context) ? (model.get("tensors") ? 2 : model.get("nodes") ? 1 : 0) : 0;
@@ -209,7 +209,7 @@ export class PicturePane {
   }
 
   /**
-   * The same view of the run that is compared with.
+   * Fetches the same view of the baseline run.
    * @param {string} name
    */
   async #fetchBaselineView(name) {
@@ -232,7 +232,7 @@ export class PicturePane {
         this.#followLink(picture, box);
       }, signal);
     }
-    // What is inside an image cannot be reached.
+    // Screen readers do not reach elements inside of an image.
     if (doors.length) picture.svg.setAttribute("role", "group");
   }
 
@@ -252,7 +252,7 @@ export class PicturePane {
     const around = breadcrumbs.slice(0, -1).map(([name, title]) => makeTextButton(language.read(title), () => this.enter(name), signal));
     const here = makeElement("strong", "hv-here", language.read(breadcrumbs.at(-1)?.[1] ?? ""), { "aria-current": "true" });
     this.trail.replaceChildren(...around, here, makeElement("span", "hv-elsewhere"));
-    // Where there is one picture only, its name says nothing.
+    // If there is only one picture, its title is not needed.
     this.head.hidden = !around.length && this.options.run.views.length < 2 && !Object.keys(this.current.view.links).length;
     this.#paintElsewhere();
   }
@@ -278,8 +278,8 @@ export class PicturePane {
   }
 
   /**
-   * In pixels: a little more than 18, since sizes on the page are rounded. Else a picture that can be seen whole may
-   * have letters that are a little smaller; two beside each other are a little smaller anyway.
+   * Returns the sizes of letters in pixels. Large text is a little above 18, since browsers round sizes. Otherwise a
+   * picture that fits may have smaller letters, and two pictures next to each other have smaller letters anyway.
    */
   #letters() {
     const { model, root } = this.context;
@@ -289,13 +289,13 @@ export class PicturePane {
 }
 
 /**
- * Whether tensors and the nodes' lists can be switched on.
+ * Returns whether there are layers with tensors and with the nodes' lists of pre-hooks.
  * @param {Context} context
  */
 export const hasLayers = ({ content }) => Boolean(content.layers && canUnpack());
 
 /**
- * The name of the picture to which an element leads.
+ * Returns the name of the picture that an element opens; undefined if none.
  * @param {Picture} picture
  * @param {Element} box
  */

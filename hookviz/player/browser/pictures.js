@@ -1,4 +1,4 @@
-// The picture of the run that is shown; or two beside each other: the run that it is compared with, and it.
+// The picture of the run that is shown; with a split view, the picture of its baseline next to it.
 
 import { makeElement } from "./dom.js";
 import { PicturePane } from "./picture_pane.js";

@@ -1,4 +1,4 @@
-// The player: its parts, put together and kept in step with the model.
+// The player: builds all its parts, and repaints them when the model changes.
 
 import { Breakpoints } from "./breakpoints.js";
 import { baselineIndex } from "./comparison.js";
@@ -22,13 +22,13 @@ import { makeViewMenu } from "./view_menu.js";
 
 /** @import { Actions, Context, Model, LoadedContent } from "./types" */
 
-/** When one of these changes, the player is filled anew. */
+/** Traits whose change rebuilds the player. */
 const RELOADING_TRAITS = ["content", "shown", "split"];
-/** What to say where a movement leads nowhere. @type {{ [action: string]: string }} */
+/** The messages for movements that have no target. @type {{ [action: string]: string }} */
 const NO_TARGET_TEXTS = { nextHook: "player.no_next_hook", previousHook: "player.no_previous_hook" };
 
 /**
- * Shows a model in an element; returns what takes it away again.
+ * Shows a model in an element; returns the root, and a function that removes it.
  * @param {Model} model
  * @param {HTMLElement} el
  */
@@ -54,7 +54,7 @@ export function showPlayer(model, el) {
 }
 
 /**
- * Several traits may change at once: acts when all have.
+ * Returns a function that acts once, in a microtask, however often it is called before: several traits may change at once.
  * @param {() => void} act
  */
 function batch(act) {
@@ -68,13 +68,13 @@ function batch(act) {
 /** @param {Model} model */
 function makeRoot(model) {
   const label = new Language(model.get("content").words).say("player.player");
-  // JupyterLab listens in the capture phase, where nothing can be stopped: only this keeps its shortcuts away.
+  // JupyterLab handles shortcuts in the capture phase, before our listeners; only this attribute suppresses them.
   const quiet = { "data-lm-suppress-shortcuts": true };
   return makeElement("div", "hv-player", "", { tabindex: 0, role: "region", "aria-label": label, ...quiet });
 }
 
 /**
- * Puts everything into the root, and the keyboard back to where it was; returns what ends it.
+ * Loads the content, builds the player in the root and restores the focus; returns the controller that ends it.
  * @param {HTMLElement} root
  * @param {Model} model
  */
@@ -136,8 +136,8 @@ function buildPlayer(root, model, loaded, signal) {
   root.append(makeNotes(allNotes(loaded, shown)), help.dialog);
   handleKeys(root, help.dialog, act, signal);
   followLinks(root, driver.goTo, signal);
-  paintOnChange(context, { told: [panel, firings, breakpoints], always: [pictures, timeline], predict, panel, controls });
-  switches.greet();
+  paintOnChange(context, { withWords: [panel, firings, breakpoints], always: [pictures, timeline], predict, panel, controls });
+  switches.showFlipMessage();
 }
 
 /**
@@ -147,7 +147,7 @@ function buildPlayer(root, model, loaded, signal) {
 const movementActions = ({ driver }) => Object.fromEntries(MOVEMENTS.map((action) => [action, () => driver.move(action)]));
 
 /**
- * Carries out actions by their names, and says where a movement leads nowhere.
+ * Returns a function that carries out an action by its name. If there is no next or previous hook, a message says so.
  * @param {Context} context
  * @param {Actions} actions
  * @param {(key: string) => void} showMessage
@@ -163,25 +163,25 @@ function makeActor({ driver }, actions, showMessage) {
 /** @typedef {{ paint: (step: number) => void }} Painted */
 
 /**
- * Paints the step whenever the model moves. The words of a step may have to come first: until then the picture and the
- * timeline go ahead.
+ * Paints the step whenever the model moves. If its words have to be fetched first, the picture and the timeline are
+ * painted at once, and the rest when the words are there.
  * @param {Context} context
- * @param {{ told: Painted[], always: Painted[], predict: Predict, panel: Panel, controls: ReturnType<typeof makeControls> }} parts
+ * @param {{ withWords: Painted[], always: Painted[], predict: Predict, panel: Panel, controls: ReturnType<typeof makeControls> }} parts
  */
-function paintOnChange({ driver, run, language, signal }, { told, always, predict, panel, controls }) {
+function paintOnChange({ driver, run, language, signal }, { withWords, always, predict, panel, controls }) {
   const paintControls = () => controls.paint(driver.position());
   const paintStep = () => {
     const { step } = driver.position();
     if (predict.holdAtQuestion(step)) return;
-    const isTold = run.steps[step].words !== null;
+    const hasWords = run.steps[step].words !== null;
     const [pictures, timeline] = always;
-    const parts = isTold ? [pictures, told[0], told[1], timeline, predict, told[2]] : always;
+    const parts = hasWords ? [pictures, withWords[0], withWords[1], timeline, predict, withWords[2]] : always;
     for (const part of parts) part.paint(step);
     paintControls();
-    if (isTold) return;
-    run.fetchWords(step).then((come) => {
+    if (hasWords) return;
+    run.fetchWords(step).then((hasCome) => {
       if (signal.aborted || driver.position().step !== step) return;
-      if (come) paintStep();
+      if (hasCome) paintStep();
       else panel.showMessage(language.say("player.no_part"));
     });
   };
@@ -201,7 +201,7 @@ function layOut(pictures, panel, firings, below, signal) {
   const [frame, bar] = [makeElement("div", "hv-frame"), makeElement("div", "hv-bar")];
   bar.append(...below.map((part) => part.pane));
   frame.append(pictures.pane, panel.pane, bar, firings.pane, panel.liveRegion);
-  // The picture leaves as much room on the screen as the bar takes, however many switches and shapes are in it.
+  // The height of the picture depends on the height of the bar, which varies with its switches and shapes.
   const measured = new ResizeObserver(() => frame.style.setProperty("--hv-bar", `${bar.offsetHeight}px`));
   measured.observe(bar);
   onAbort(signal, () => measured.disconnect());

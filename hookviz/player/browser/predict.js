@@ -1,4 +1,4 @@
-// Predict: before a hook's step its question stands in the panel, and the step is shown when it is answered.
+// Predict: before some steps the panel shows a question; the step is shown when it is answered.
 
 import { findElement, focusedElement, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
 import { actionOf, digitOf } from "./keys.js";
@@ -11,7 +11,7 @@ import { addAnswer, judgeChoice, judgeNumbers, questionBetween } from "./questio
 /** @import { Verdict, Unread } from "./questions.js" */
 /** @import { Actions, Changes, Context } from "./types" */
 
-/** A rule of the driver: it keeps the player from going past a question. */
+/** A rule of the driver that stops the player at each open question. */
 export class Predict {
   /**
    * @param {Context} context
@@ -24,7 +24,7 @@ export class Predict {
     this.step = driver.position().step;
     this.button = makeTextButton(language.say("player.predict"), () => this.toggle(), signal);
     this.score = makeScore(context);
-    // Where hooks are switches, a digit flips one: not while it is an answer.
+    // Digits flip switches, but while a question with choices is open, they choose an answer.
     listen(root, "keydown", (event) => this.#chooseByDigit(event), signal);
     driver.onChange("change:predict", () => this.afterChange());
   }
@@ -33,9 +33,9 @@ export class Predict {
   #openStep = -1;
   /** @type {HTMLFormElement | null} */
   #form = null;
-  /** Whether one answer was wrong. */
+  /** Whether the first answer was wrong. */
   #hasFailedOnce = false;
-  /** Whether somebody has moved since the driver settled. */
+  /** Whether the user has moved since the last change. */
   #hasMoved = false;
 
   /** @returns {Actions} */
@@ -51,7 +51,7 @@ export class Predict {
     return this.context.model.get("answered") ?? {};
   }
 
-  /** Whether a question stands in the panel. */
+  /** Whether the panel shows a question. */
   get isAsking() {
     return this.#form !== null;
   }
@@ -71,13 +71,13 @@ export class Predict {
   }
 
   /**
-   * What moved may have come from elsewhere, such as a linked slider: then it is held, too.
+   * Stops a move that did not go through the driver, such as one of a linked slider. Returns whether it did.
    * @param {number} step
    */
   holdAtQuestion(step) {
     const { run, driver } = this.context;
     if (!this.#isOn || questionBetween(run.steps, this.#answered, this.step, step) < 0) return false;
-    // A link between widgets passes nothing back while it passes something on.
+    // A link between widgets ignores changes during its own change, so move back after it.
     queueMicrotask(() => driver.goTo(step));
     return true;
   }
@@ -107,7 +107,7 @@ export class Predict {
 
   #drop() {
     const { root } = this.context;
-    // What has the keyboard and goes away would take it along, out of the player.
+    // Removing the focused element would move the focus out of the player.
     if (this.#form?.contains(focusedElement(root))) root.focus({ preventScroll: true });
     this.#form?.remove();
     this.#form = null;
@@ -140,7 +140,7 @@ export class Predict {
       leave: () => root.focus(),
     });
     const { hook } = run.steps[this.#openStep];
-    // Which hook is next must not be read from its source.
+    // If the question is which hook is next, the source would give the answer.
     if (hook !== null && (question.shows_source || !question.choices)) form.append(...makeHookSource(content.hooks[hook], language));
     return form;
   }
@@ -173,21 +173,21 @@ export class Predict {
   }
 
   /**
-   * Goes on to the step.
+   * Stores the result and goes to the step.
    * @param {boolean} right
    * @param {string} text
    */
   #close(right, text) {
     const { language, driver, run } = this.context;
     const step = this.#openStep;
-    const told = [text, this.#answerTo(this.#question())].filter(Boolean).join(" ");
+    const message = [text, this.#answerTo(this.#question())].filter(Boolean).join(" ");
     driver.setTraits({ ...addAnswer(this.#answered, step, right && !this.#hasFailedOnce), step });
     const { words } = run.steps[step];
-    this.panel.showMessage(told, `${told} ${words ? language.read(words.sentence) : ""}`);
+    this.panel.showMessage(message, `${message} ${words ? language.read(words.sentence) : ""}`);
   }
 
   /**
-   * Which choice was right; a number is seen in the step.
+   * Returns a sentence with the right choice; empty for numbers, which the step shows.
    * @param {Question} question
    */
   #answerTo({ choices, right }) {
@@ -196,7 +196,7 @@ export class Predict {
     return language.say("player.ask_it_is", { choice: language.read(choices[right]) });
   }
 
-  /** Why nothing can be asked here; empty where something can, or where one can stop. */
+  /** Why predicting cannot be switched on; empty if it can, or if it is on. */
   #refusal() {
     const { language, model, run, content } = this.context;
     if (this.#isOn || run.steps.some((step) => step.question)) return "";
@@ -217,7 +217,7 @@ export class Predict {
 }
 
 /**
- * How many were right so far, in the place of the legend while one predicts.
+ * Makes the score, which replaces the legend while predicting.
  * @param {Context} context
  */
 function makeScore({ model, language, driver, signal }) {

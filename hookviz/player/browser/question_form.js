@@ -1,4 +1,4 @@
-// The form in which a question is answered: a field for numbers, or a button for each choice.
+// The form for the answer to a question: a field for numbers, or a button for each choice.
 
 import { listen, makeElement, makeTextButton } from "./dom.js";
 import { isComposing } from "./keys.js";
@@ -27,7 +27,7 @@ export function makeQuestionForm({ language, signal }, question, { choose, type,
     if (field) type(field.value);
   }, signal);
   listen(form, "keydown", (event) => {
-    // Escape and Enter first end what an input method composes.
+    // During a composition, Escape and Enter belong to the input method.
     const composing = event.target === field && isComposing(event);
     if (composing && event.key === "Enter") event.preventDefault();
     const leaves = event.key === "Escape" && !composing;

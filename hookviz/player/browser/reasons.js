@@ -1,4 +1,4 @@
-// Why a gradient is what it is: its formula with the values in it, and below it PyTorch's own text of the formula.
+// The reasons for a gradient: its formula with values, and below it PyTorch's own text of the formula.
 
 import { makeElement } from "./dom.js";
 
@@ -9,7 +9,7 @@ import { makeElement } from "./dom.js";
 const MAX_TITLE_VALUE = 12;
 
 /**
- * What the reasons stand under: the one gradient that they are about, if it is short.
+ * Returns the title of the reasons. It contains the gradient if there is only one and its text is short.
  * @param {string} kind
  * @param {Pick<StepWords, "after" | "gradients">} words
  * @param {Language} language
@@ -21,7 +21,7 @@ export function reasonsTitle(kind, { after, gradients }, language) {
 }
 
 /**
- * The reasons of a step; hidden where there is nothing to explain.
+ * Makes the reasons of a step; hidden if there are none.
  * @param {Step} step
  * @param {StepWords} words
  * @param {Language} language

@@ -1,4 +1,4 @@
-// Searching a trace: what a query asks for, and what answers it. The node tests run this file.
+// Searching a trace by names and norms. The node tests run this file.
 
 import { normalizeText } from "./keys.js";
 
@@ -6,19 +6,19 @@ import { normalizeText } from "./keys.js";
 /** @import { IndexChunk, Norm } from "./payload" */
 /** @import { Step } from "./types" */
 
-/** No more hits than this are listed. */
+/** The most hits that are listed. */
 export const MAX_HITS = 12;
 
 /**
- * @typedef {object} Entry a thing that has a name
+ * @typedef {object} Entry an entry of the search index
  * @property {string} kind
  * @property {string} label
  * @property {string} note
- * @property {number} number a node's; else -1
- * @property {string} view the picture in which it is seen
+ * @property {number} number the number of a node; else -1
+ * @property {string} view the picture that shows it
  * @property {number[]} steps
- * @property {string} name what a query is compared with
- * @property {string} text
+ * @property {string} name the label in lower case
+ * @property {string} text label and note in lower case
  */
 /** @typedef {Entry & { step?: number, norm?: Norm }} Hit */
 
@@ -34,7 +34,7 @@ const COMPARISONS = {
 };
 
 /**
- * The entries of an index, with what a query is compared with.
+ * Reads the entries of an index, and adds the lower-case texts that queries are compared with.
  * @param {IndexChunk} part
  * @param {Language} language
  * @returns {Entry[]}
@@ -48,7 +48,7 @@ export function readIndex(part, language) {
 }
 
 /**
- * Which norms are asked for; undefined where a query is no such question.
+ * Parses a query for norms into a predicate; undefined if it is another query.
  * @param {string} query
  * @returns {((norm: number) => boolean) | undefined}
  */
@@ -60,8 +60,8 @@ export function parseNormQuery(query) {
 }
 
 /**
- * How well an entry answers: 0 is its name or number, 1 begins with the query, 2 has a part that does, 3 holds it; else
- * -1.
+ * Returns the rank of an entry: 0 its name or number is the query, 1 its name begins with it, 2 a word begins with it,
+ * 3 it contains the query; -1 for no match.
  * @param {Pick<Entry, "name" | "text" | "number">} entry
  * @param {string} query
  */
@@ -73,7 +73,7 @@ export function rankEntry({ name, text, number }, query) {
 }
 
 /**
- * The first hits, gradients before names and the better names before others, and how many there are in all.
+ * Returns the first hits, gradients before names and lower ranks before higher, and the number of all hits.
  * @param {Entry[]} entries
  * @param {Step[]} steps
  * @param {string} typed
@@ -82,8 +82,8 @@ export function rankEntry({ name, text, number }, query) {
 export function search(entries, steps, typed) {
   const query = typed.toLowerCase().trim().replace(/\s+/g, " ");
   if (!query) return { hits: [], count: 0 };
-  const asked = parseNormQuery(query);
-  const gradients = asked ? entries.flatMap((entry) => matchingGradients(entry, steps, asked)) : [];
+  const isAskedNorm = parseNormQuery(query);
+  const gradients = isAskedNorm ? entries.flatMap((entry) => matchingGradients(entry, steps, isAskedNorm)) : [];
   gradients.sort((one, other) => one.step - other.step);
   /** @type {Entry[][]} */
   const ranks = [[], [], [], []];
@@ -93,19 +93,19 @@ export function search(entries, steps, typed) {
 }
 
 /**
- * The gradients that arrive at a node, of those that are asked for.
+ * Returns a hit for each gradient that arrives at a node and fulfils the predicate.
  * @param {Entry} entry
  * @param {Step[]} steps
- * @param {(norm: number) => boolean} asked
+ * @param {(norm: number) => boolean} isAskedNorm
  */
-function matchingGradients(entry, steps, asked) {
+function matchingGradients(entry, steps, isAskedNorm) {
   if (entry.number < 0) return [];
-  const found = entry.steps.filter((step) => steps[step].norm !== null && asked(normNumber(steps[step].norm)));
-  return found.map((step) => ({ ...entry, kind: "value", step, norm: steps[step].norm }));
+  const matching = entry.steps.filter((step) => steps[step].norm !== null && isAskedNorm(normNumber(steps[step].norm)));
+  return matching.map((step) => ({ ...entry, kind: "value", step, norm: steps[step].norm }));
 }
 
 /**
- * In an outline a norm that is no finite number is in words.
+ * Converts the norms that an outline has as text: "nan" and "inf".
  * @param {Norm} norm
  */
 const normNumber = (norm) => (typeof norm === "number" ? norm : norm === "inf" ? Infinity : NaN);

@@ -1,4 +1,4 @@
-// The search field, with the hits below it.
+// The search field and its list of hits.
 
 import { addKeyHint, closestTarget, focusedElement, listen, makeElement, makeTextButton, newId, setAttributes } from "./dom.js";
 import { isComposing } from "./keys.js";
@@ -18,11 +18,11 @@ const COMBOBOX = {
   "aria-expanded": false,
 };
 
-/** A button that opens the field; arrows choose a hit, Enter leads there, Escape gives the keyboard back. */
+/** A button that opens the field; arrows choose a hit, Enter goes to it, Escape restores the focus. */
 export class SearchField {
   /**
    * @param {Context} context
-   * @param {Element} place behind which the field appears
+   * @param {Element} place the element after which the field appears
    * @param {(view: string) => void} enter shows a picture
    */
   constructor(context, place, enter) {
@@ -51,9 +51,9 @@ export class SearchField {
   #entries = null;
   /** @type {Hit[]} */
   #hits = [];
-  /** The place of the hit that is chosen. */
+  /** The index of the chosen hit. */
   #chosen = 0;
-  /** What had the keyboard before. @type {HTMLElement | null} */
+  /** The element that had the focus before. @type {HTMLElement | null} */
   #before = null;
 
   async open() {
@@ -71,7 +71,7 @@ export class SearchField {
     else this.count.textContent = language.say("player.no_part");
   }
 
-  /** @param {HTMLElement | null} holder what gets the keyboard */
+  /** @param {HTMLElement | null} holder gets the focus */
   #close(holder) {
     this.pane.remove();
     (holder?.isConnected ? holder : this.context.root).focus({ preventScroll: true });
@@ -80,12 +80,12 @@ export class SearchField {
   #update() {
     if (!this.#entries) return;
     const { language, run } = this.context;
-    const found = search(this.#entries, run.steps, this.field.value);
-    this.#hits = found.hits;
-    this.list.replaceChildren(...found.hits.map((hit, i) => makeHitItem(hit, `${this.#id}-${i}`, language)));
-    const key = this.field.value.trim() ? hitCountKey(found) : "player.search_hint";
-    this.count.textContent = language.say(key, { shown: found.hits.length, count: found.count });
-    setAttributes(this.field, { "aria-expanded": found.hits.length > 0 });
+    const result = search(this.#entries, run.steps, this.field.value);
+    this.#hits = result.hits;
+    this.list.replaceChildren(...result.hits.map((hit, i) => makeHitItem(hit, `${this.#id}-${i}`, language)));
+    const key = this.field.value.trim() ? hitCountKey(result) : "player.search_hint";
+    this.count.textContent = language.say(key, { shown: result.hits.length, count: result.count });
+    setAttributes(this.field, { "aria-expanded": result.hits.length > 0 });
     this.#choose(0);
   }
 
@@ -117,17 +117,17 @@ export class SearchField {
       Enter: () => this.#follow(this.#chosen),
       Escape: () => this.#close(this.#before),
     };
-    // Shift+Enter runs the cell, and Tab goes on, as everywhere.
+    // Shift+Enter runs the cell, and Tab moves the focus.
     if ((event.key === "Enter" && event.shiftKey) || event.key === "Tab") return;
     event.stopPropagation();
-    // While letters are composed, keys choose among those.
+    // During a composition, keys belong to the input method.
     if (isComposing(event) || !Object.hasOwn(keys, event.key)) return;
     event.preventDefault();
     keys[event.key]();
   }
 }
 
-/** @param {{ hits: Hit[], count: number }} found */
+/** @param {{ hits: Hit[], count: number }} result */
 const hitCountKey = ({ hits, count }) => (hits.length < count ? "player.hits_some" : `player.hits_${Math.min(count, 2)}`);
 
 /**

@@ -1,4 +1,4 @@
-// What if: each hook is a switch, which shows the run that was recorded without it. And two runs baseline each other.
+// What-if switches: each hook has a switch, which shows the run without it. A split view shows two runs side by side.
 
 import { flipSwitch, switchesOff } from "./comparison.js";
 import { addKeyHint, closestTarget, escapeBidi, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
@@ -7,7 +7,7 @@ import { addKeyHint, closestTarget, escapeBidi, listen, makeElement, makeTextBut
 /** @import { Actions, Context } from "./types" */
 
 /**
- * Which hooks are switches, and which of them are off.
+ * Returns functions that tell whether a hook has a switch, and whether it is off.
  * @param {Context} context
  */
 export function switchState({ model, content }) {
@@ -17,7 +17,7 @@ export function switchState({ model, content }) {
 }
 
 /**
- * A row of switches, one a hook; the pins in the picture flip them, too.
+ * Makes a row with a switch for each hook. The pins in the picture flip the switches, too.
  * @param {Context} context
  * @param {{ showMessage: (text: string) => void }} panel
  */
@@ -36,7 +36,7 @@ export function makeSwitches(context, panel) {
   const split = () => driver.setTraits({ split: !model.get("split") });
   pane.hidden = runs.length < 2;
   if (switches.length) pane.append(makeElement("span", "hv-label", language.say("player.switches")));
-  switches.forEach((one, place) => pane.append(makeHookSwitch(context, one, place, !off.includes(place), () => act(place))));
+  switches.forEach((hookSwitch, place) => pane.append(makeHookSwitch(context, hookSwitch, place, !off.includes(place), () => act(place))));
   const splitButton = addKeyHint(makeTextButton(language.say("player.split"), split, signal), "S");
   setAttributes(splitButton, { "aria-pressed": Boolean(model.get("split")), "data-key": "split" });
   pane.append(splitButton);
@@ -44,22 +44,22 @@ export function makeSwitches(context, panel) {
     const pin = closestTarget(event, ".hv-switch-pin");
     if (pin) act(switches.findIndex(({ hooks }) => hooks.includes(Number(pin.dataset.hook))));
   }, signal);
-  /** Once everything stands: what the last flip has to say. */
-  const greet = () => {
+  /** Shows the message of the last flip, once the player is rebuilt. */
+  const showFlipMessage = () => {
     if (root.dataset.message) panel.showMessage(language.say(root.dataset.message));
     root.dataset.message = "";
   };
   /** @type {Actions} */
   const actions = {};
   if (runs.length > 1) actions.split = split;
-  // While one predicts, digits are answers, also where nothing is asked.
+  // While predicting, digits are answers, even if no question is open.
   switches.slice(0, 9).forEach((_, place) => { actions[`digit${place + 1}`] = () => model.get("predict") || act(place); });
-  return { pane, greet, actions };
+  return { pane, showFlipMessage, actions };
 }
 
 /**
  * @param {Context} context
- * @param {Switch} one
+ * @param {Switch} hookSwitch
  * @param {number} place
  * @param {boolean} isOn
  * @param {() => void} act
@@ -69,7 +69,7 @@ function makeHookSwitch({ language, signal }, { label, on }, place, isOn, act) {
   setAttributes(button, { role: "switch", "aria-checked": isOn, "data-key": `switch ${place}` });
   button.classList.add("hv-switch");
   /**
-   * A long name is cut in the row of switches: the whole is there for the pointer.
+   * Makes a text that may be cut in the row of switches; its title has the whole text.
    * @param {string} name
    * @param {string} text
    */

@@ -1,4 +1,4 @@
-// The timeline: a shape for each step where they have room, else bars for the gradients; click or drag to go there.
+// The timeline: a shape for each step, or bars for many steps; click or drag to go to a step.
 
 import { listen, makeElement, makeShape } from "./dom.js";
 import { legendKinds } from "./stepping.js";
@@ -7,14 +7,14 @@ import { makeTicks } from "./timeline_ticks.js";
 
 /** @import { Actions, Band, Context } from "./types" */
 
-/** With more steps than this, shapes would be too many to be told apart. */
+/** The most steps with a shape each: more shapes could not be distinguished. */
 const TICKS = 120;
 
 /**
  * @typedef {object} Timeline
  * @property {HTMLElement} pane
  * @property {(step: number) => void} paint
- * @property {(bands: Band[]) => void} show shows where the boxes of a picture are
+ * @property {(bands: Band[]) => void} show shows the steps of the boxes of a picture
  * @property {Actions} actions
  */
 
@@ -40,15 +40,15 @@ export const GLYPHS = {
 
 /**
  * @param {string} glyph
- * @param {string} name its classes
+ * @param {string} name its CSS classes
  */
 export function makeGlyph(glyph, name) {
-  const known = glyph in GLYPHS ? glyph : "note";
-  return makeShape(GLYPHS[known], `${name} hv-glyph-${known}`);
+  const kind = glyph in GLYPHS ? glyph : "note";
+  return makeShape(GLYPHS[kind], `${name} hv-glyph-${kind}`);
 }
 
 /**
- * Reports where on the track the pointer is, from 0 to 1, while it is down.
+ * Reports the position of the pointer on the track, from 0 to 1, while it is pressed.
  * @param {HTMLElement} pane
  * @param {HTMLElement} track
  * @param {(place: number) => void} at
@@ -69,9 +69,9 @@ export function dragOn(pane, track, at, signal) {
 }
 
 /**
- * A slider for a screen reader: one stop for the Tab key, however many steps.
+ * Makes a slider, so that the timeline is one tab stop and screen readers announce the step.
  * @param {Context} context
- * @param {string} [name] more classes
+ * @param {string} [name] more CSS classes
  */
 export function makeSlider({ language, run }, name = "") {
   const range = { "aria-valuemin": 1, "aria-valuemax": run.steps.length };
@@ -80,7 +80,7 @@ export function makeSlider({ language, run }, name = "") {
 }
 
 /**
- * The value of such a slider, as a screen reader says it.
+ * Returns the attributes with the value of the slider.
  * @param {Context} context
  * @param {number} step
  */
@@ -91,7 +91,7 @@ export function sliderValue({ language, run }, step) {
 }
 
 /**
- * The shapes that occur.
+ * Makes the legend of the shapes that occur.
  * @param {Context} context
  */
 export function makeLegend({ language, run }) {

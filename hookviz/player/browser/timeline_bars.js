@@ -1,4 +1,4 @@
-// A timeline of very many steps: one sees how large the gradients are, zooms, and chooses which steps are shown.
+// A timeline of many steps: bars show the norms of gradients; it can be zoomed, and a menu selects steps.
 
 import { listen, makeElement, makeTextButton, onAbort, setAttributes } from "./dom.js";
 import { colourAt, positionOnScale, normScale, formatNorm } from "./norm_scale.js";
@@ -42,9 +42,9 @@ class Bars {
   container = makeElement("div");
   track = makeElement("div", "hv-track");
   canvas = makeElement("canvas");
-  /** Where the step is. */
+  /** Marks the step. */
   needle = makeElement("div", "hv-needle");
-  /** Which part of the steps is seen. */
+  /** Marks the visible range among all steps. */
   rangeMarker = makeElement("div", "hv-window");
   emptyNote = makeElement("p", "hv-none");
   footer = makeElement("div", "hv-below");
@@ -87,7 +87,7 @@ class Bars {
     if (this.group === "modules") this.#draw();
   }
 
-  /** Where the step stands among those that are shown. */
+  /** Returns the index of the step among the chosen steps. */
   #place() {
     return indexAmong(this.chosen, this.step);
   }
@@ -134,7 +134,7 @@ class Bars {
     this.#moveNeedle();
   }
 
-  /** Shows where the step is, and which part of the steps is seen. */
+  /** Moves the marks of the step and of the visible range. */
   #moveNeedle() {
     const [from, to] = this.range;
     /**
@@ -176,7 +176,7 @@ function makeGroupSelect(language) {
 }
 
 /**
- * What the colours and marks mean, with numbers.
+ * Makes the legend: the scale of colours with numbers, and the marks.
  * @param {Scale | null} scale
  * @param {Language} language
  */

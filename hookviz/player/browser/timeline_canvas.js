@@ -1,4 +1,4 @@
-// What is drawn of a long timeline: bars for norms, and below them rows for kinds or for the boxes of the picture.
+// Draws a long timeline: bars for norms, and below them rows for kinds of steps or for the boxes of the picture.
 
 import { colourAt, positionOnScale } from "./norm_scale.js";
 import { indexAmong } from "./timeline_window.js";
@@ -13,7 +13,7 @@ const COLOUR_NAMES = ["purple", "hook", "red", "quiet", "sunk", "ink", "paper", 
 /** @typedef {{ pen: CanvasRenderingContext2D, width: number, colours: { [name: string]: string } }} Canvas */
 
 /**
- * A canvas with room for `lanes` rows below the bars, and the colours of the theme.
+ * Prepares a canvas with room for `lanes` rows below the bars, and reads the colours of the theme.
  * @param {HTMLCanvasElement} canvas
  * @param {Element} root
  * @param {number} width
@@ -32,8 +32,8 @@ export function openCanvas(canvas, root, width, lanes) {
 }
 
 /**
- * Bars for norms, full from the smallest in a column to the largest; below them hooks; a NaN or Inf takes the whole
- * height.
+ * Draws a bar for each column, opaque between its smallest and largest norm, and below it a mark for hooks. A column
+ * with NaN or Inf is a dashed bar of full height.
  * @param {Canvas} canvas
  * @param {Column[]} columns
  * @param {Scale | null} scale
@@ -56,14 +56,14 @@ export function drawColumns({ pen, width, colours }, columns, scale, isColored) 
     if (column.kinds.has("hook")) fill(colours.hook, BARS_FLOOR + 3, BARS_HEIGHT);
     if (column.bad) {
       pen.clearRect(i * step, 0, barWidth(step), BARS_HEIGHT);
-      // In pieces from top to bottom, so that it differs from any other bar without its colour.
+      // Dashed, so that it differs from other bars by more than its colour.
       for (let top = 0; top < BARS_HEIGHT; top += 6) fill(colours.red, top, Math.min(top + 4, BARS_HEIGHT));
     }
   });
 }
 
 /**
- * Pixels of a bar, with a gap where there is room for one.
+ * Returns the width of a bar in pixels, with a gap if there is room.
  * @param {number} step
  */
 const barWidth = (step) => Math.max(1, step - (step > 3 ? 1 : 0));
@@ -73,7 +73,7 @@ const barWidth = (step) => Math.max(1, step - (step > 3 ? 1 : 0));
  * @param {(colour: string, top: number, bottom: number) => void} fill
  * @param {Column} column
  * @param {Scale} scale
- * @param {{ [name: string]: string } | null} colours those of the scale, if norms are coloured
+ * @param {{ [name: string]: string } | null} colours the colours of the scale, if norms are coloured
  * @param {string} plain
  */
 function drawNorms(pen, fill, { low, high }, scale, colours, plain) {
@@ -86,14 +86,14 @@ function drawNorms(pen, fill, { low, high }, scale, colours, plain) {
 }
 
 /**
- * A canvas knows no variables.
+ * Replaces CSS variables, which a canvas does not resolve.
  * @param {string} text
  * @param {{ [name: string]: string }} colours
  */
 const resolveVariables = (text, colours) => text.replace(/var\(--hv-([\w-]+)\)/g, (_, name) => colours[name]);
 
 /**
- * A row for each kind of step, with its name.
+ * Draws a row for each kind of step, with its name.
  * @param {Canvas} canvas
  * @param {Column[]} columns
  * @param {string[]} kinds
@@ -116,7 +116,7 @@ export function drawKinds({ pen, width, colours }, columns, kinds, language) {
 }
 
 /**
- * The boxes of the picture above, each where its steps are; its name where there is room.
+ * Draws the boxes of the picture at their steps, with their names if there is room.
  * @param {Canvas} canvas
  * @param {Band[]} bands
  * @param {number[]} chosen

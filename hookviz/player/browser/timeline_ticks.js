@@ -1,4 +1,4 @@
-// A timeline of shapes: one tick a step.
+// A timeline with a shape for each step.
 
 import { findElement, makeElement, setAttributes } from "./dom.js";
 import { stateAt } from "./stepping.js";
@@ -27,7 +27,7 @@ export function makeTicks(context) {
 }
 
 /**
- * Marks where a difference begins.
+ * Marks the first step that differs.
  * @param {SVGElement} tick
  */
 function addRing(tick) {

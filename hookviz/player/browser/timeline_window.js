@@ -1,13 +1,13 @@
-// What of a long timeline is shown: which steps, and which part of them. The node tests run this file.
+// The visible range of a long timeline: selecting steps, zooming and moving. The node tests run this file.
 
 import { legendKind } from "./stepping.js";
 
 /** @import { Norm } from "./payload" */
 
-/** @typedef {{ glyph: string, norm: Norm }} StepSummary what is known of every step */
-/** @typedef {[from: number, to: number]} Range places among the steps that are shown, the second not included */
+/** @typedef {{ glyph: string, norm: Norm }} StepSummary a step without its words */
+/** @typedef {[from: number, to: number]} Range indices among the chosen steps, `to` not included */
 
-/** How steps are chosen and ordered: all of them, with modules or kinds below, or only some. */
+/** The choices of the menu: all steps, all with rows of modules or kinds below, or only some steps. */
 export const GROUPS = ["all", "modules", "kinds", "hooks", "problems"];
 
 /** @type {{ [group: string]: (step: StepSummary) => boolean }} */
@@ -17,17 +17,17 @@ const GROUP_FILTERS = {
 };
 
 /**
- * The steps that a group shows.
+ * Returns the steps of a group.
  * @param {StepSummary[]} steps
  * @param {string} [group]
  */
 export function stepsInGroup(steps, group = "all") {
   const isChosen = GROUP_FILTERS[group] ?? (() => true);
-  return steps.flatMap((known, step) => (isChosen(known) ? [step] : []));
+  return steps.flatMap((summary, step) => (isChosen(summary) ? [step] : []));
 }
 
 /**
- * The place of the last of these steps that is not after `step`; 0 before the first.
+ * Returns the index of the last of some steps that is not after `step`; 0 if all are.
  * @param {number[]} steps
  * @param {number} step
  */
@@ -41,7 +41,7 @@ export function indexAmong(steps, step) {
   return Math.max(0, low - 1);
 }
 
-/** No closer than this. */
+/** The fewest steps of a range. */
 const MIN_RANGE_STEPS = 20;
 /**
  * @param {number} number
@@ -51,7 +51,7 @@ const MIN_RANGE_STEPS = 20;
 const clamp = (number, low, high) => Math.max(low, Math.min(high, number));
 
 /**
- * The range that is `by` times as long, with `at` where it was; at most as long as all there is.
+ * Returns a range that is `by` times as long, with `at` at the same position; at most all `count` steps.
  * @param {Range} range
  * @param {number} at
  * @param {number} by
@@ -65,7 +65,7 @@ export function zoomRange([from, to], at, by, count) {
 }
 
 /**
- * The range, moved so far that `at` is in its middle, if it is not in it.
+ * Returns the range, moved so that `at` is in its middle unless it is inside already.
  * @param {Range} range
  * @param {number} at
  * @param {number} count
@@ -80,7 +80,7 @@ export function moveRangeTo([from, to], at, count) {
 /** @typedef {{ low: number, high: number, kinds: Set<string>, bad: boolean, zero: boolean }} Column */
 
 /**
- * The columns of a timeline: what is to be seen of the steps that share a column of pixels.
+ * Returns the columns of a timeline: a summary of the steps that share a column of pixels.
  * @param {StepSummary[]} steps
  * @param {number[]} chosen
  * @param {number} count

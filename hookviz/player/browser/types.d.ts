@@ -1,9 +1,9 @@
-// What the parts of the player hand to each other. What comes from Python is in payload.d.ts.
+// The types that modules of the player share. The types of messages from Python are in payload.d.ts.
 
 import type { Language } from "./language.js";
 import type { Content, FiringRow, Message, Norm, PageState, Chunk, ChunkRequest, Question, StepWords, View } from "./payload";
 
-/** A model of anywidget, or the one of a page that only remembers: a value for each trait. */
+/** The model of an anywidget, or of a player in a page: a value for each trait. */
 export interface Model {
   get<Name extends keyof PageState>(name: Name): PageState[Name];
   set<Name extends keyof PageState>(name: Name, value: PageState[Name]): void;
@@ -16,43 +16,43 @@ export interface Model {
 /** Traits with new values. */
 export type Changes = Partial<PageState>;
 
-/** One step of a run: what is known of it from the start, and its words once these have come. */
+/** One step of a run: its overview, and its words once they are fetched. */
 export interface Step {
   kind: string;
   glyph: string;
-  /** The place of its picture among the run's. */
+  /** The index of its picture in `views`. */
   picture: number;
   norm: Norm;
-  /** The place of its hook among the content's; null for none. */
+  /** The index of its hook in `content.hooks`; null for none. */
   hook: number | null;
   question: Question | null;
   words: StepWords | null;
 }
 
-/** A run whose outline is read. */
+/** A run whose outline is unpacked. */
 export interface LoadedRun {
   label: Message;
   notes: Message[];
   firings: FiringRow[];
   steps: Step[];
-  /** The names of its outermost pictures. */
+  /** The name of the top-level picture of each pass. */
   views: string[];
-  /** The name of the picture of all passes, or nothing. */
+  /** The name of the picture of all passes; empty if there is none. */
   overview: string;
-  /** Fetches the words of a step; resolves to whether they are there. */
+  /** Fetches the words of a step; resolves to whether they exist. */
   fetchWords(step: number): Promise<boolean>;
 }
 
-/** Content whose runs are read, and the way to its parts. */
+/** Content whose runs are loaded, with a function that fetches its chunks. */
 export interface LoadedContent {
   content: Content;
   language: Language;
   runs: LoadedRun[];
-  /** A part by its name; null where it is not to be had. */
+  /** Fetches a chunk by its name; resolves to null if there is none. */
   fetchChunk(name: string): Promise<Chunk | null>;
 }
 
-/** Where the player stands. */
+/** The position of the player. */
 export interface Position {
   step: number;
   count: number;
@@ -60,7 +60,7 @@ export interface Position {
   speed: number;
 }
 
-/** May change where the driver goes, and hears when it is there. */
+/** A rule can limit a change of the driver, and is notified after it. */
 export interface Rule {
   limit(changes: Changes, position: Position): Changes;
   afterChange?(): void;
@@ -69,7 +69,7 @@ export interface Rule {
 export interface Driver {
   position(): Position;
   goTo(step: number): void;
-  /** Sets traits, through the rules. */
+  /** Sets traits, as far as the rules allow. */
   setTraits(changes: Changes): void;
   /** Carries out a movement by its name. */
   move(action: string): void;
@@ -77,24 +77,24 @@ export interface Driver {
   rules: Rule[];
 }
 
-/** What every part of the player is given. */
+/** The context that every part of the player gets. */
 export interface Context {
   model: Model;
   content: Content;
   fetchChunk: LoadedContent["fetchChunk"];
   language: Language;
-  /** The run that is shown, and the one that it is compared with. */
+  /** The run that is shown, and the run that it is compared with. */
   run: LoadedRun;
   baseline: LoadedRun | null;
   root: HTMLElement;
   driver: Driver;
-  /** Ends when the player is taken away or shows something else. */
+  /** Aborts when the player is removed or rebuilt. */
   signal: AbortSignal;
 }
 
 export type Actions = { [action: string]: () => void };
 
-/** The ends of the scale of all norms above 0, and of the powers of ten that it covers. */
+/** The smallest and largest norm above 0, and the exponents between which the scale runs. */
 export interface Scale {
   low: number;
   high: number;
@@ -102,7 +102,7 @@ export interface Scale {
   to: number;
 }
 
-/** A box of the picture, on the timeline. */
+/** A box of the picture on the timeline. */
 export interface Band {
   title: string;
   spans: [number, number][];

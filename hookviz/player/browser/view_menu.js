@@ -1,4 +1,4 @@
-// How the player is shown: speed, layers, colours, larger text, full screen, in a menu of their own.
+// The view menu: speed, layers, colours, larger text and full screen.
 
 import { addKeyHint, findElement, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
 import { hasLayers } from "./picture_pane.js";
@@ -49,7 +49,7 @@ export function makeViewMenu(context, panel) {
 }
 
 /**
- * Escape and a press elsewhere close the menu, as everywhere.
+ * Closes the menu on Escape and on a press elsewhere.
  * @param {HTMLDetailsElement} pane
  * @param {HTMLElement} root
  * @param {AbortSignal} signal

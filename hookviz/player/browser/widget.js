@@ -1,11 +1,11 @@
-// The player as a widget of anywidget.
+// The player as an anywidget.
 
 import { showPlayer } from "./player.js";
 
 /** @import { Model } from "./types" */
 
 /**
- * anywidget's door: shows the model in an element, and returns what takes it away again.
+ * The entry point of anywidget: shows the model in an element, and returns a function that removes it.
  * @param {{ model: Model, el: HTMLElement }} view
  */
 export function render({ model, el }) {
@@ -19,14 +19,15 @@ export function render({ model, el }) {
 
 /** @typedef {(place: Element) => void} Take */
 
-/** The living players that take the place of one in a page, by the name of that place. */
+/** Returns name → a function with which the player of that name, which has a kernel, takes over an element of the page. */
 export function livePlayers() {
   const shared = /** @type {typeof globalThis & { hookvizLive?: Map<string, Take> }} */ (globalThis);
   return (shared.hookvizLive ??= new Map());
 }
 
 /**
- * Where a page has a player that needs no kernel, the living one takes its place, and gives it back in the end.
+ * Lets this player, which has a kernel, replace the content of all elements with its name. Returns a function that
+ * restores them.
  * @param {HTMLElement} root
  * @param {string} twin
  */
