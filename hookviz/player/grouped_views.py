@@ -91,7 +91,7 @@ class GroupedViews:
 
     def views_of(self, pass_id: int) -> list[str]:
         """Return the names of the pictures of one pass."""
-        return [f"{pass_id}/{level.fold.id}" for level in self._pass(pass_id).views.all()]
+        return [f"{pass_id}/{level.fold.id}" for level in self._pass_pictures(pass_id).views.all()]
 
     def view(self, name: str, hooks: Mapping[int, int], wording: Wording) -> View:
         """Return a picture and what it shows at each step; ``hooks``: hook row → index in ``Content.hooks``.
@@ -102,27 +102,26 @@ class GroupedViews:
         if self._groups and name.startswith(GROUP_PREFIX):
             svg = self.initial_views.index(name) if name in self.initial_views else self._groups.picture(name)
             return self._groups.view(name, svg, wording)
-        pass_id, own, group = self._locate(name)
+        pass_id, pictures, group = self._locate(name)
         scene = self._scene(name)
         view = make_view(scene, self._picture(name, scene), hooks, wording)
-        box_names = {closed.id: own.views.name(own.groups[closed.id]) for closed in scene.folds}
-        port_names = {port.id: own.views.name(port.far) for port in scene.ports if port.far is not None}
+        box_names = {closed.id: pictures.views.name(pictures.groups[closed.id]) for closed in scene.folds}
+        port_names = {port.id: pictures.views.name(port.far) for port in scene.ports if port.far is not None}
         view["links"] = box_names | port_names
-        view["visible_steps"] = (
-            spans(own.activity.inside(group).steps) if group.id else [(own.activity.first, own.activity.last)]
-        )
+        activity = pictures.activity
+        view["visible_steps"] = spans(activity.inside(group).steps) if group.id else [(activity.first, activity.last)]
         outer = self._groups.breadcrumbs(pass_id, wording) if self._groups else []
-        groups = _enclosing_groups(own.views, group)
+        groups = _enclosing_groups(pictures.views, group)
         view["breadcrumbs"] = [*outer, *((f"{pass_id}/{at.id}", wording(self._title(pass_id, at))) for at in groups)]
         return view
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
         """Yield the search entries of one pass, and if passes are grouped, an entry for the pass itself."""
-        own = self._pass(pass_id)
+        pictures = self._pass_pictures(pass_id)
         if self._groups:
             steps = list(self._trace.lookup.steps(pass_id)[:1])
             yield Entry("pass", pass_title(pass_id, len(self._passes)), "", -1, f"{pass_id}/", steps)
-        yield from search_entries(self._trace, own.views, own.activity)
+        yield from search_entries(self._trace, pictures.views, pictures.activity)
 
     def _picture(self, name: str, scene: Scene) -> int | SharedPicture:
         """Return an initial picture as its index, and another one as a template with the texts that fill it."""
@@ -131,8 +130,8 @@ class GroupedViews:
         return _shared_picture(self._templates.shared(dot(scene, None, final=True).svg(), name), name)
 
     def _scene(self, name: str) -> Scene:
-        _, own, group = self._locate(name)
-        return own.scene(own.views.of(group))
+        _, pictures, group = self._locate(name)
+        return pictures.scene(pictures.views.of(group))
 
     def _locate(self, name: str) -> tuple[int, PassPictures, Group]:
         """Return the pass and the group that ``name`` stands for."""
@@ -140,10 +139,10 @@ class GroupedViews:
         pass_id = int(number)
         if not self._trace.lookup.steps(pass_id):
             raise KeyError(name)
-        own = self._pass(pass_id)
-        return pass_id, own, own.groups[group_id]
+        pictures = self._pass_pictures(pass_id)
+        return pass_id, pictures, pictures.groups[group_id]
 
-    def _pass(self, pass_id: int) -> PassPictures:
+    def _pass_pictures(self, pass_id: int) -> PassPictures:
         """Return the pictures of one pass; the last ``MANY`` passes are cached, since users open group after group."""
         if pass_id not in self._pictures_by_pass:
             self._pictures_by_pass[pass_id] = PassPictures(self._trace, pass_id)

@@ -77,11 +77,11 @@ def mimebundle(trace: TraceData) -> dict[str, str]:
         return {"text/plain": repr(trace)}
     trace_content = TraceContent(trace)
     content = trace_content.brief_content()
-    picture = content["svgs"][-1] if trace_content.is_large else _final_picture(trace)
+    picture = content["svgs"][-1] if trace_content.is_large else _final_svg(trace)
     return {"text/html": render_output(content), "image/svg+xml": shown(picture), "text/plain": repr(trace)}
 
 
-def _final_picture(trace: TraceData) -> str:
+def _final_svg(trace: TraceData) -> str:
     from hookviz.picture import figure
 
     return figure(trace, len(trace.rows) - 1).svg()

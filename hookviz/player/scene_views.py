@@ -66,11 +66,11 @@ def final_texts(texts: Texts) -> dict[str, str]:
 
 def steps_by_element(scene: Scene) -> dict[str, list[int]]:
     """Return the id of each element → the steps in which something happens to it."""
-    found: dict[str, list[int]] = {name: [step] for name, step in scene.sent.items()}
+    steps_by_id: dict[str, list[int]] = {name: [step] for name, step in scene.sent.items()}
     for index, mark in scene.marks.items():
         for spot in dict.fromkeys(mark.on):
-            found.setdefault(spot, []).append(index)
-    return found
+            steps_by_id.setdefault(spot, []).append(index)
+    return steps_by_id
 
 
 def _click_steps(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> dict[str, list[int]]:

@@ -17,8 +17,8 @@ def static_picture(content: Content, hint: str, *, packed: bool) -> str:
     Notebooks that are not trusted remove SVG from their outputs. With ``packed``, each picture is an image instead.
     """
     run = initial_run(content)
-    svgs = [content["svgs"][place] for place in dict.fromkeys(run["pictures"])]
-    figures = [_figure_html(svg, place, len(svgs), packed) for place, svg in enumerate(svgs)]
+    svgs = [content["svgs"][index] for index in dict.fromkeys(run["pictures"])]
+    figures = [_figure_html(svg, index, len(svgs), packed) for index, svg in enumerate(svgs)]
     summary = say("page.about", steps=f"{run['steps']:,}")
     findings = [finding["text"] for finding in content["findings"]]
     notes = [f"<li>{_message_html(note, content)}</li>" for note in (*findings, *content["notes"], *run["notes"])]
@@ -37,8 +37,8 @@ def _message_html(message: Message, content: Content) -> str:
     return text(read(message, content["words"]))
 
 
-def _figure_html(svg: str, place: int, count: int, packed: bool) -> str:
-    caption = f"<figcaption>{say('page.pass', number=place + 1, count=count)}</figcaption>" if count > 1 else ""
+def _figure_html(svg: str, index: int, count: int, packed: bool) -> str:
+    caption = f"<figcaption>{say('page.pass', number=index + 1, count=count)}</figcaption>" if count > 1 else ""
     # An image is a document of its own: its style sheet follows the dark mode of the system.
     return f"<figure>{caption}{_image_html(shown(svg)) if packed else _add_label(sized(svg))}</figure>"
 

@@ -33,13 +33,13 @@ export function switchesOff(combinations, shown) {
  * Returns the run to show after a switch is flipped. If that combination was not recorded, all other hooks go back on.
  * @param {Content["combinations"]} combinations
  * @param {number} shown
- * @param {number} place
+ * @param {number} index
  */
-export function flipSwitch(combinations, shown, place) {
+export function flipSwitch(combinations, shown, index) {
   const off = switchesOff(combinations, shown);
-  const next = off.includes(place) ? off.filter((other) => other !== place) : [...off, place].sort((a, b) => a - b);
+  const next = off.includes(index) ? off.filter((other) => other !== index) : [...off, index].sort((a, b) => a - b);
   const recorded = combinations[next.join(",")];
-  return recorded === undefined ? { shown: combinations[place], resetsOthers: true } : { shown: recorded, resetsOthers: false };
+  return recorded === undefined ? { shown: combinations[index], resetsOthers: true } : { shown: recorded, resetsOthers: false };
 }
 
 /**

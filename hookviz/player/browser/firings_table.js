@@ -22,8 +22,8 @@ export function makeFiringsTable({ language, run, baseline, driver, signal }) {
   pane.append(table);
   listen(body, "click", (event) => {
     const row = closestTarget(event, "tr");
-    const place = rows.findIndex((other) => other === row);
-    if (place >= 0) driver.goTo(firings[place].step);
+    const index = rows.findIndex((other) => other === row);
+    if (index >= 0) driver.goTo(firings[index].step);
   }, signal);
   /** @param {number} step */
   const paint = (step) => rows.forEach((row, i) => {
@@ -51,9 +51,9 @@ function makeHeaderRow(language) {
  */
 function makeFiringRow(firing, language) {
   const row = makeElement("tr");
-  const place = makeElement("td");
-  place.append(makeElement("button", "hv-row-step", String(firing.step + 1), { type: "button" }));
-  row.append(place, makeElement("td", "hv-user", firing.hook), makeElement("td", "", language.read(firing.kind)));
+  const stepCell = makeElement("td");
+  stepCell.append(makeElement("button", "hv-row-step", String(firing.step + 1), { type: "button" }));
+  row.append(stepCell, makeElement("td", "hv-user", firing.hook), makeElement("td", "", language.read(firing.kind)));
   row.append(makeElement("td", "hv-user", language.read(firing.on)), makeChangeCell(firing, language), makeElement("td", "hv-effect"));
   return row;
 }

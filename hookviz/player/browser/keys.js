@@ -136,7 +136,7 @@ function toHalfWidth(text) {
 }
 
 /**
- * Returns a text in lower case, with ASCII in the place of full-width characters and other minus signs, dots and commas.
+ * Returns a text in lower case, with ASCII in place of full-width characters and other minus signs, dots and commas.
  * @param {string} text
  */
 export function normalizeText(text) {

@@ -28,7 +28,7 @@ export class Language {
    * @param {{ [name: string]: string | number }} [values]
    */
   say(key, values = {}) {
-    return (this.#texts[key] ?? key).replace(/\{(\w+)\}/g, (place, name) => String(values[name] ?? place));
+    return (this.#texts[key] ?? key).replace(/\{(\w+)\}/g, (placeholder, name) => String(values[name] ?? placeholder));
   }
 
   /**

@@ -42,12 +42,12 @@ export const positionOnScale = (norm, { from, to }) => Math.min(1, Math.max(0, (
 
 /**
  * Returns the colour of a position on the scale: a light `tint` behind text, or a strong `tone`.
- * @param {number} place
+ * @param {number} position
  * @param {"tint" | "tone"} kind
  */
-export function colourAt(place, kind) {
-  const end = place < 0.5 ? "small" : "large";
-  return `color-mix(in srgb, var(--hv-${end}-${kind}) ${Math.round(Math.abs(place - 0.5) * 200)}%, var(--hv-middle-${kind}))`;
+export function colourAt(position, kind) {
+  const end = position < 0.5 ? "small" : "large";
+  return `color-mix(in srgb, var(--hv-${end}-${kind}) ${Math.round(Math.abs(position - 0.5) * 200)}%, var(--hv-middle-${kind}))`;
 }
 
 /**

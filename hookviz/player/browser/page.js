@@ -100,12 +100,12 @@ async function replaceStaticPicture(still) {
 }
 
 /**
- * Lets a player with a kernel take over this place, if there is one.
+ * Lets a player with a kernel take over this element, if there is one.
  * @param {Element} root
  */
 function handOverToLivePlayer(root) {
-  const place = /** @type {HTMLElement | null} */ (root.closest("[data-twin]"));
-  if (place) livePlayers().get(place.dataset.twin ?? "")?.(place);
+  const element = /** @type {HTMLElement | null} */ (root.closest("[data-twin]"));
+  if (element) livePlayers().get(element.dataset.twin ?? "")?.(element);
 }
 
 /**

@@ -214,8 +214,8 @@ export class PicturePane {
    */
   async #fetchBaselineView(name) {
     const { baseline, run } = this.options;
-    const place = run.views.indexOf(name);
-    return baseline && place >= 0 ? this.context.fetchChunk(baseline.views[place]) : null;
+    const index = run.views.indexOf(name);
+    return baseline && index >= 0 ? this.context.fetchChunk(baseline.views[index]) : null;
   }
 
   /** @param {Picture} picture */
@@ -258,9 +258,9 @@ export class PicturePane {
   }
 
   #paintElsewhere() {
-    const place = this.trail.querySelector(".hv-elsewhere");
-    if (!place) return;
-    place.textContent = this.#isStepVisible() ? "" : this.context.language.say("player.elsewhere", { step: this.step + 1 });
+    const note = this.trail.querySelector(".hv-elsewhere");
+    if (!note) return;
+    note.textContent = this.#isStepVisible() ? "" : this.context.language.say("player.elsewhere", { step: this.step + 1 });
   }
 
   /** @param {MouseEvent} event */

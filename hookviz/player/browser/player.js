@@ -110,8 +110,8 @@ function allNotes({ content, language, runs }, shown = 0) {
  */
 function buildPlayer(root, model, loaded, signal) {
   const [shown, language] = [Math.min(model.get("shown"), loaded.runs.length - 1), loaded.language];
-  const place = baselineIndex(loaded.content, shown, model.get("flipped"));
-  const [run, baseline] = [loaded.runs[shown], place === null ? null : loaded.runs[place]];
+  const index = baselineIndex(loaded.content, shown, model.get("flipped"));
+  const [run, baseline] = [loaded.runs[shown], index === null ? null : loaded.runs[index]];
   const driver = makeDriver(model, run.steps, Boolean(baseline && model.get("split")), signal);
   /** @type {Context} */
   const context = { model, content: loaded.content, fetchChunk: loaded.fetchChunk, language, run, baseline, root, driver, signal };

@@ -134,7 +134,7 @@ export class Predict {
     const question = this.#question();
     this.#hasFailedOnce = false;
     const form = makeQuestionForm(this.context, question, {
-      choose: (place) => this.#judge(judgeChoice(question, place)),
+      choose: (index) => this.#judge(judgeChoice(question, index)),
       type: (text) => this.#judge(judgeNumbers(question, text)),
       reveal: () => this.#close(false, ""),
       leave: () => root.focus(),

@@ -10,7 +10,7 @@ import { isTyped } from "./questions.js";
 /**
  * @param {Context} context
  * @param {Question} question
- * @param {{ choose: (place: number) => void, type: (text: string) => void, reveal: () => void, leave: () => void }} acts
+ * @param {{ choose: (index: number) => void, type: (text: string) => void, reveal: () => void, leave: () => void }} acts
  */
 export function makeQuestionForm({ language, signal }, question, { choose, type, reveal, leave }) {
   const text = language.read(question.text);
@@ -59,7 +59,7 @@ function makeNumberField(language, question, fields, row) {
 /**
  * @param {string[]} choices
  * @param {string} text
- * @param {(place: number) => void} choose
+ * @param {(index: number) => void} choose
  * @param {AbortSignal} signal
  */
 function makeChoiceFields(choices, text, choose, signal) {

@@ -35,14 +35,14 @@ const COMPARISONS = {
 
 /**
  * Reads the entries of an index, and adds the lower-case texts that queries are compared with.
- * @param {IndexChunk} part
+ * @param {IndexChunk} chunk
  * @param {Language} language
  * @returns {Entry[]}
  */
-export function readIndex(part, language) {
-  return part.kind.map((kind, i) => {
-    const [label, note] = [part.label[i], part.note[i]].map((message) => language.read(message));
-    const [number, view, steps] = [part.number[i], part.view[i], part.steps[i]];
+export function readIndex(chunk, language) {
+  return chunk.kind.map((kind, i) => {
+    const [label, note] = [chunk.label[i], chunk.note[i]].map((message) => language.read(message));
+    const [number, view, steps] = [chunk.number[i], chunk.view[i], chunk.steps[i]];
     return { kind, label, note, number, view, steps, name: label.toLowerCase(), text: `${label} ${note}`.toLowerCase() };
   });
 }

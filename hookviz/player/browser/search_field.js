@@ -22,13 +22,13 @@ const COMBOBOX = {
 export class SearchField {
   /**
    * @param {Context} context
-   * @param {Element} place the element after which the field appears
+   * @param {Element} previous the element after which the field appears
    * @param {(view: string) => void} enter shows a picture
    */
-  constructor(context, place, enter) {
+  constructor(context, previous, enter) {
     const { language, signal } = context;
     this.context = context;
-    this.place = place;
+    this.previous = previous;
     this.enter = enter;
     this.pane = makeElement("div", "hv-search", "", { role: "search" });
     this.button = addKeyHint(makeTextButton(language.say("player.search"), () => this.open(), signal), "/");
@@ -60,13 +60,13 @@ export class SearchField {
     const { root, language, fetchChunk } = this.context;
     if (!this.pane.isConnected) {
       this.#before = focusedElement(root);
-      this.place.after(this.pane);
+      this.previous.after(this.pane);
     }
     this.field.focus();
     this.field.select();
     if (this.#entries) return;
-    const part = /** @type {IndexChunk | null} */ (await fetchChunk("index"));
-    this.#entries = part && readIndex(part, language);
+    const chunk = /** @type {IndexChunk | null} */ (await fetchChunk("index"));
+    this.#entries = chunk && readIndex(chunk, language);
     if (this.#entries) this.#update();
     else this.count.textContent = language.say("player.no_part");
   }
@@ -89,19 +89,19 @@ export class SearchField {
     this.#choose(0);
   }
 
-  /** @param {number} place */
-  #choose(place) {
+  /** @param {number} index */
+  #choose(index) {
     const { length } = this.#hits;
-    this.#chosen = (place + length) % length || 0;
+    this.#chosen = (index + length) % length || 0;
     [...this.list.children].forEach((hit, i) => setAttributes(hit, { "aria-selected": i === this.#chosen }));
     if (length) setAttributes(this.field, { "aria-activedescendant": `${this.#id}-${this.#chosen}` });
     else this.field.removeAttribute("aria-activedescendant");
     this.list.children[this.#chosen]?.scrollIntoView({ block: "nearest" });
   }
 
-  /** @param {number} place */
-  #follow(place) {
-    const hit = this.#hits[place];
+  /** @param {number} index */
+  #follow(index) {
+    const hit = this.#hits[index];
     if (!hit) return;
     this.#close(this.context.root);
     if (hit.step !== undefined) this.context.driver.goTo(hit.step);

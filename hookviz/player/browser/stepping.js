@@ -87,7 +87,7 @@ export function targetStep(action, steps, step, sideBySide = false) {
   /** @param {Step} other */
   const isStepVisible = ({ kind }) => sideBySide || kind !== "absent";
   /** @type {{ [action: string]: number }} */
-  const places = {
+  const targets = {
     first: steps.findIndex(isStepVisible),
     last: steps.findLastIndex(isStepVisible),
     previous: step - 1,
@@ -95,7 +95,7 @@ export function targetStep(action, steps, step, sideBySide = false) {
     previousHook: nearestHookStep(steps, step, -1),
     nextHook: nearestHookStep(steps, step, 1),
   };
-  return clampStep(places[action] ?? step, steps.length);
+  return clampStep(targets[action] ?? step, steps.length);
 }
 
 /**

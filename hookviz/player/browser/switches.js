@@ -11,7 +11,7 @@ import { addKeyHint, closestTarget, escapeBidi, listen, makeElement, makeTextBut
  * @param {Context} context
  */
 export function switchState({ model, content }) {
-  const off = new Set(switchesOff(content.combinations, model.get("shown")).flatMap((place) => content.switches[place].hooks));
+  const off = new Set(switchesOff(content.combinations, model.get("shown")).flatMap((index) => content.switches[index].hooks));
   const all = new Set(content.switches.flatMap(({ hooks }) => hooks));
   return { isSwitch: (/** @type {number} */ hook) => all.has(hook), isOff: (/** @type {number} */ hook) => off.has(hook) };
 }
@@ -26,17 +26,17 @@ export function makeSwitches(context, panel) {
   const { switches, combinations, runs } = content;
   const pane = makeElement("div", "hv-switches", "", { role: "group", "aria-label": language.say("player.switches") });
   const off = switchesOff(combinations, model.get("shown"));
-  /** @param {number} place */
-  const act = (place) => {
-    if (!switches[place]) return;
-    const { shown, resetsOthers } = flipSwitch(combinations, model.get("shown"), place);
+  /** @param {number} index */
+  const act = (index) => {
+    if (!switches[index]) return;
+    const { shown, resetsOthers } = flipSwitch(combinations, model.get("shown"), index);
     root.dataset.message = resetsOthers ? "player.flip_alone" : "";
     driver.setTraits({ shown, flipped: true });
   };
   const split = () => driver.setTraits({ split: !model.get("split") });
   pane.hidden = runs.length < 2;
   if (switches.length) pane.append(makeElement("span", "hv-label", language.say("player.switches")));
-  switches.forEach((hookSwitch, place) => pane.append(makeHookSwitch(context, hookSwitch, place, !off.includes(place), () => act(place))));
+  switches.forEach((hookSwitch, index) => pane.append(makeHookSwitch(context, hookSwitch, index, !off.includes(index), () => act(index))));
   const splitButton = addKeyHint(makeTextButton(language.say("player.split"), split, signal), "S");
   setAttributes(splitButton, { "aria-pressed": Boolean(model.get("split")), "data-key": "split" });
   pane.append(splitButton);
@@ -53,20 +53,20 @@ export function makeSwitches(context, panel) {
   const actions = {};
   if (runs.length > 1) actions.split = split;
   // While predicting, digits are answers, even if no question is open.
-  switches.slice(0, 9).forEach((_, place) => { actions[`digit${place + 1}`] = () => model.get("predict") || act(place); });
+  switches.slice(0, 9).forEach((_, index) => { actions[`digit${index + 1}`] = () => model.get("predict") || act(index); });
   return { pane, showFlipMessage, actions };
 }
 
 /**
  * @param {Context} context
  * @param {Switch} hookSwitch
- * @param {number} place
+ * @param {number} index
  * @param {boolean} isOn
  * @param {() => void} act
  */
-function makeHookSwitch({ language, signal }, { label, on }, place, isOn, act) {
+function makeHookSwitch({ language, signal }, { label, on }, index, isOn, act) {
   const button = makeTextButton("", act, signal);
-  setAttributes(button, { role: "switch", "aria-checked": isOn, "data-key": `switch ${place}` });
+  setAttributes(button, { role: "switch", "aria-checked": isOn, "data-key": `switch ${index}` });
   button.classList.add("hv-switch");
   /**
    * Makes a text that may be cut in the row of switches; its title has the whole text.
@@ -75,5 +75,5 @@ function makeHookSwitch({ language, signal }, { label, on }, place, isOn, act) {
    */
   const named = (name, text) => makeElement("span", name, text, { title: escapeBidi(text) });
   button.append(makeElement("span", "hv-knob"), named("hv-user", label), named("hv-switch-on", language.read(on)));
-  return place < 9 ? addKeyHint(button, place + 1) : button;
+  return index < 9 ? addKeyHint(button, index + 1) : button;
 }

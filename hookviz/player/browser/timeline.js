@@ -8,7 +8,7 @@ import { makeTicks } from "./timeline_ticks.js";
 /** @import { Actions, Band, Context } from "./types" */
 
 /** The most steps with a shape each: more shapes could not be distinguished. */
-const TICKS = 120;
+const MAX_TICKS = 120;
 
 /**
  * @typedef {object} Timeline
@@ -22,7 +22,7 @@ const TICKS = 120;
  * @param {Context} context
  * @returns {Timeline}
  */
-export const makeTimeline = (context) => (context.run.steps.length > TICKS ? makeBars(context) : makeTicks(context));
+export const makeTimeline = (context) => (context.run.steps.length > MAX_TICKS ? makeBars(context) : makeTicks(context));
 
 const ROUND = "M-5,0a5,5 0 1 0 10,0a5,5 0 1 0 -10,0z";
 /** @type {{ [glyph: string]: string }} */
@@ -51,7 +51,7 @@ export function makeGlyph(glyph, name) {
  * Reports the position of the pointer on the track, from 0 to 1, while it is pressed.
  * @param {HTMLElement} pane
  * @param {HTMLElement} track
- * @param {(place: number) => void} at
+ * @param {(position: number) => void} at
  * @param {AbortSignal} signal
  */
 export function dragOn(pane, track, at, signal) {

@@ -35,7 +35,7 @@ class Bars {
     this.#layOut();
     driver.onChange("change:norms", () => this.#paintColors());
     redrawOnChange(root, this.track, () => this.#draw(), signal);
-    dragOn(this.pane, this.track, (place) => this.#goTo(place), signal);
+    dragOn(this.pane, this.track, (position) => this.#goTo(position), signal);
     this.#paintColors();
   }
 
@@ -77,7 +77,7 @@ class Bars {
   /** @param {number} step */
   paint(step) {
     this.step = step;
-    this.#setRange(moveRangeTo(this.range, this.#place(), this.chosen.length));
+    this.#setRange(moveRangeTo(this.range, this.#indexOfStep(), this.chosen.length));
     setAttributes(this.pane, sliderValue(this.context, step));
   }
 
@@ -88,13 +88,13 @@ class Bars {
   }
 
   /** Returns the index of the step among the chosen steps. */
-  #place() {
+  #indexOfStep() {
     return indexAmong(this.chosen, this.step);
   }
 
   /** @param {number} by */
   #zoom(by) {
-    this.#setRange(zoomRange(this.range, this.#place(), by, this.chosen.length));
+    this.#setRange(zoomRange(this.range, this.#indexOfStep(), by, this.chosen.length));
   }
 
   /** @param {Range} range */
@@ -113,10 +113,10 @@ class Bars {
     this.#draw();
   }
 
-  /** @param {number} place from 0 to 1 */
-  #goTo(place) {
+  /** @param {number} position from 0 to 1 */
+  #goTo(position) {
     const [from, to] = this.range;
-    if (this.chosen.length) this.context.driver.goTo(this.chosen[Math.floor(from + place * (to - from))]);
+    if (this.chosen.length) this.context.driver.goTo(this.chosen[Math.floor(from + position * (to - from))]);
   }
 
   #draw() {
@@ -142,7 +142,7 @@ class Bars {
      * @param {number} whole
      */
     const percent = (part, whole) => `${(part / Math.max(1, whole)) * 100}%`;
-    this.needle.style.left = percent(this.#place() - from + 0.5, to - from);
+    this.needle.style.left = percent(this.#indexOfStep() - from + 0.5, to - from);
     const { length } = this.chosen;
     Object.assign(this.rangeMarker.style, { left: percent(from, length), width: percent(to - from, length) });
     this.rangeMarker.hidden = to - from >= length;

@@ -124,10 +124,10 @@ export function drawKinds({ pen, width, colours }, columns, kinds, language) {
 export function drawBands({ pen, width, colours }, bands, chosen) {
   const end = chosen.at(-1) ?? -1;
   /** @param {number} step */
-  const place = (step) => (indexAmong(chosen, step) / chosen.length) * width;
+  const xOf = (step) => (indexAmong(chosen, step) / chosen.length) * width;
   for (const { title, spans } of bands) {
     for (const [first, last] of spans.filter(([from, to]) => to >= chosen[0] && from <= end)) {
-      const [left, right] = [place(Math.max(first, chosen[0])), last >= end ? width : place(last + 1)];
+      const [left, right] = [xOf(Math.max(first, chosen[0])), last >= end ? width : xOf(last + 1)];
       pen.fillStyle = colours.sunk;
       pen.fillRect(left, BARS_HEIGHT + 1, Math.max(1, right - left), LANE_HEIGHT - 1);
       pen.fillStyle = colours["strong-line"];

@@ -22,7 +22,7 @@ export function makeTicks(context) {
   track.style.setProperty("--hv-count", String(steps.length));
   track.append(makeElement("div", "hv-rail"), makeElement("div", "hv-rail hv-rail-done"), ...ticks);
   pane.append(track);
-  dragOn(pane, track, (place) => driver.goTo(Math.min(steps.length - 1, Math.floor(place * steps.length))), signal);
+  dragOn(pane, track, (position) => driver.goTo(Math.min(steps.length - 1, Math.floor(position * steps.length))), signal);
   return { pane, paint: makeTickPainter(context, pane, track, ticks), show: () => {}, actions: {} };
 }
 

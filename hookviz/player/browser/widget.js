@@ -17,7 +17,7 @@ export function render({ model, el }) {
   };
 }
 
-/** @typedef {(place: Element) => void} Take */
+/** @typedef {(element: Element) => void} Take */
 
 /** Returns name → a function with which the player of that name, which has a kernel, takes over an element of the page. */
 export function livePlayers() {
@@ -36,15 +36,15 @@ function takeOverTwins(root, twin) {
   /** @type {Map<Element, ChildNode[]>} */
   const taken = new Map();
   /** @type {Take} */
-  const take = (place) => {
-    taken.set(place, [...place.childNodes]);
-    place.replaceChildren(root);
+  const take = (element) => {
+    taken.set(element, [...element.childNodes]);
+    element.replaceChildren(root);
   };
   living.set(twin, take);
   document.querySelectorAll(`[data-twin="${twin}"]`).forEach(take);
   return () => {
     living.delete(twin);
-    for (const [place, before] of taken) place.replaceChildren(...before);
+    for (const [element, before] of taken) element.replaceChildren(...before);
   };
 }
 
