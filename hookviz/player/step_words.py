@@ -105,6 +105,7 @@ def glyph_of(kind: str) -> Glyph:
 
 
 def _card_values(step: Step) -> tuple[str | None, str | None]:
+    """Return the values before and after a step; None for a card that is not shown."""
     if (
         step.kind in ("exception", "cut_short", "compiled", "fast_path", "unobserved")
         or step.before == () == step.after
@@ -117,7 +118,7 @@ def _card_values(step: Step) -> tuple[str | None, str | None]:
 
 
 def _needs_one_card(step: Step) -> bool:
-    """Return whether only one card fits: a hook kept a value of several lines, and two copies need too much room."""
+    """Return whether one card is enough: the hook kept a value of several lines, which has no room twice."""
     return step.effect == "kept" and "\n" in _card_text(step.after)
 
 
@@ -132,6 +133,7 @@ def _card_text(values: Values) -> str:
 
 
 def _gradients(step: Step) -> list[tuple[str, Values]]:
+    """Return (source or target, gradient) for the gradients that a step gets from several places, or sends."""
     if step.kind == "multi_grad_hook" and isinstance(step.after, tuple):
         return list(zip(step.row.labels[1], step.after, strict=False))
     if step.kind != "compute" and len(step.parts) < 2 and step.kind != "full_backward_hook":
@@ -150,6 +152,7 @@ def _gradient_rows(step: Step, gradients: list[tuple[str, Values]], wording: Wor
 
 
 def _endpoint(step: Step, source: str) -> str:
+    """Return where a gradient comes from or goes to, as a phrase."""
     if step.kind == "full_backward_hook":
         return say("part.grad_output")
     if step.kind == "multi_grad_hook":
@@ -160,6 +163,7 @@ def _endpoint(step: Step, source: str) -> str:
 
 
 def _registration(step: Step) -> str:
+    """Return the dict in which the step's hook is registered, and when the hook runs; empty for other steps."""
     hook = step.hook
     if hook is None:
         return ""

@@ -55,6 +55,7 @@ def is_large(trace: TraceData) -> bool:
 
 
 def _count_boxes(trace: TraceData, pass_id: int) -> int:
+    """Return the number of nodes and module calls in the picture of a pass."""
     nodes = pictured(trace, pass_id)
     calls = {*makers(trace, nodes).values(), *called(trace, pass_id)}
     return len(nodes) + len({outer for call in calls for outer in outer_calls(trace, call)})
@@ -148,18 +149,13 @@ class TraceContent:
         """Make the content of a cell's output: all of a small trace, and the first steps and boxes of a large trace."""
         if not self.is_large:
             return self.content()
-        content, chunks, boxes = (
-            self.content(),
-            list(self._step_chunk_names()),
-            list(islice(self._view_names(), OUTPUT_BOXES + 1)),
-        )
-        for name in (SEARCH_INDEX, *chunks[:OUTPUT_CHUNKS], *boxes[:OUTPUT_BOXES]):
+        content, steps = self.content(), list(self._step_chunk_names())
+        boxes = list(islice(self._view_names(), OUTPUT_BOXES + 1))
+        for name in (SEARCH_INDEX, *steps[:OUTPUT_CHUNKS], *boxes[:OUTPUT_BOXES]):
             self._add_chunk(content, name)
-        if len(chunks) > OUTPUT_CHUNKS or len(boxes) > OUTPUT_BOXES:
-            wording = Wording()
-            content["notes"].append(
-                wording(say("trace.brief", steps=f"{OUTPUT_CHUNKS * CHUNK_SIZE:,}", boxes=OUTPUT_BOXES))
-            )
+        if len(steps) > OUTPUT_CHUNKS or len(boxes) > OUTPUT_BOXES:
+            wording, step_count = Wording(), f"{OUTPUT_CHUNKS * CHUNK_SIZE:,}"
+            content["notes"].append(wording(say("trace.brief", steps=step_count, boxes=OUTPUT_BOXES)))
             content["words"].update(wording.words)
         return content
 
@@ -198,14 +194,17 @@ class TraceContent:
             content["chunks"][name] = pack(chunk) if self.is_large else chunk
 
     def _step_chunk_names(self) -> Iterator[str]:
+        """Return the names of the chunks with the words of steps."""
         return (f"steps{number}" for number in range(-(-len(self.trace.rows) // CHUNK_SIZE)))
 
     def _view_names(self) -> Iterator[str]:
+        """Yield the names of all pictures."""
         yield from self._pictures.group_names
         for pass_id in self.trace.lookup.passes:
             yield from self._pictures.views_of(pass_id)
 
     def _content(self, names: list[str]) -> Content:
+        """Make the content with the chunks ``names``."""
         wording = Wording()
         shown_firings = self.trace.firings[:MAX_FIRINGS]
         outline = self._outline(wording)

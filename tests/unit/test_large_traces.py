@@ -362,7 +362,7 @@ def passes_of_a_large_graph(count: int) -> hv.Trace:
 def test_a_pass_through_a_part_of_a_large_graph_has_a_picture_of_that_part_and_says_so() -> None:
     few, more = (TraceContent(passes_of_a_large_graph(count)) for count in (2, 8))
     assert say("trace.unreached", most=UNREACHED) in shown_notes(few.content())
-    views = few._pictures._pass(0).views
+    views = few._pictures._pass_pictures(0).views
     reached = {row.node for row in few.trace.rows if row.pass_id == 0} - {-1}
     assert reached < set(views.tree.below) and len(views.tree.below) == len(reached) + UNREACHED
     pages = [sum(len(str(large.chunk(name))) for name in large.chunk_names()) for large in (few, more)]

@@ -307,7 +307,7 @@ def written(svg: str) -> tuple[list[str], list[str]]:
 def test_each_pass_has_its_own_ids_and_texts_in_the_picture_that_it_shares() -> None:
     large = TraceContent(kept(trained, COUNTS[0]))
     for pass_id in (0, 1, 44):
-        own = large._pictures._pass(pass_id)
+        own = large._pictures._pass_pictures(pass_id)
         alone = dot(own.scene(own.views.of(own.groups[""])), None, final=True).svg()
         assert written(picture(large, f"{pass_id}/")) == written(alone)
 
