@@ -1,4 +1,4 @@
-// What Python sends, as the player opens it: small content at once, large content part by part.
+// Loading content: small content at once, large content chunk by chunk.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ const run = (given) => ({ label: "", notes: [], firings: [], steps: 3, outline: 
 const modelOf = (content, send) => ({ get: () => ({ chunk_size: 2, words: {}, ...content }), on: () => {}, off: () => {}, send });
 const open = (content, send) => loadContent(modelOf(content, send), new AbortController().signal);
 
-test("what was sent unpacked is there at once, with the texts that it needs", async () => {
+test("chunks that were sent unpacked are loaded at once, with the texts that they need", async () => {
   const { runs: [{ steps }], language } = await open({ runs: [run()], chunks: { steps0: words("a", "b"), steps1: words("c") } });
   assert.deepEqual(steps.map((step) => step.words.title), ["a", "b", "c"]);
   assert.deepEqual(steps.map(({ hook }) => hook), [null, 4, null]);
@@ -34,7 +34,7 @@ test("steps of several runs may share their words", async () => {
   assert.deepEqual(opened.runs.map(({ steps }) => steps.map((step) => step.words.title)), [["a", "b", "a"], ["c", "c", "b"]]);
 });
 
-test("words that were not sent are asked for; where nobody answers there are none", async () => {
+test("words that were not sent are requested; without a kernel there are none", async () => {
   const asked = [];
   const { runs: [{ steps, fetchWords }] } = await open({ runs: [run()], chunks: { steps0: words("a", "b") } }, (request) => {
     asked.push(request);
@@ -45,7 +45,7 @@ test("words that were not sent are asked for; where nobody answers there are non
   assert.equal(steps[2].words, null);
 });
 
-test("a picture is in its view, was sent with the player, or is another view's with its own ids and texts filled in", async () => {
+test("a picture is in its view, in the content, or is a template of another view, filled with its own ids and texts", async () => {
   const shared = { svg: { pieces: ["<g id=\"", 0, "\">", 1, "</g>"], fill: ["n1", "one"] } };
   const fetchChunk = async (name) => (name === "0/" ? shared : null);
   assert.equal(await loadSvg({ svg: "<svg/>" }, [], fetchChunk), "<svg/>");

@@ -1,4 +1,4 @@
-// What a column of a long timeline does, and which part of it is seen.
+// The columns and the visible range of a long timeline.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ const steps = [
   { glyph: "node", norm: "nan" },
 ];
 
-test("a column has the range of its steps' norms, and says whether a hook, a zero or no number is among them", () => {
+test("a column has the range of its steps' norms, and tells whether they include a hook, a zero, NaN or Inf", () => {
   const [first, second, third] = makeColumns(steps, stepsInGroup(steps, "all"), 3);
   assert.deepEqual([first.low, first.high, [...first.kinds], first.bad], [1, 1, ["node"], false]);
   assert.deepEqual([second.low, second.high, [...second.kinds], second.bad], [100, 100, ["hook", "node"], false]);
@@ -27,12 +27,12 @@ test("a group shows all steps, or only those with hooks or problems", () => {
   assert.deepEqual(stepsInGroup([{ glyph: "exception", norm: null }, { glyph: "node", norm: 1 }], "problems"), [0]);
 });
 
-test("a step that is not shown stands at the last one before it", () => {
+test("the index of a step that is not shown is that of the last one before it", () => {
   assert.deepEqual([0, 2, 3, 8, 9, 50].map((step) => indexAmong([2, 4, 8], step)), [0, 0, 0, 2, 2, 2]);
   assert.equal(indexAmong([], 3), 0);
 });
 
-test("zooming halves what is shown and keeps the step where it was, within what there is", () => {
+test("zooming halves the range and keeps the position of the step, within all steps", () => {
   assert.deepEqual(zoomRange([0, 1000], 500, 0.5, 1000), [250, 750]);
   assert.deepEqual(zoomRange([250, 750], 500, 2, 1000), [0, 1000]);
   assert.deepEqual(zoomRange([0, 1000], 0, 0.5, 1000), [0, 500]);
@@ -42,7 +42,7 @@ test("zooming halves what is shown and keeps the step where it was, within what 
   assert.deepEqual(zoomRange([0, 3], 1, 0.5, 3), [0, 3]);
 });
 
-test("what is shown follows a step that leaves it", () => {
+test("the range follows a step that leaves it", () => {
   assert.deepEqual(moveRangeTo([100, 200], 150, 1000), [100, 200]);
   assert.deepEqual(moveRangeTo([100, 200], 200, 1000), [150, 250]);
   assert.deepEqual(moveRangeTo([100, 200], 3, 1000), [0, 100]);

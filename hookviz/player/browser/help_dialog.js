@@ -28,14 +28,14 @@ export function makeHelpDialog({ language, signal }) {
       list.append(keys, makeElement("dd", "", language.say(`player.does_${name}`)));
     }
   };
-  return { dialog, fill, toggle: () => (dialog.open ? dialog.close() : open(dialog)) };
+  return { dialog, fill, toggle: () => (dialog.open ? dialog.close() : openDialog(dialog)) };
 }
 
 /**
  * Opens the dialog in the middle of the player, which may not be the middle of a page with a side bar.
  * @param {HTMLDialogElement} dialog
  */
-function open(dialog) {
+function openDialog(dialog) {
   const around = dialog.parentElement?.getBoundingClientRect();
   if (around) dialog.style.left = `${around.left + around.width / 2}px`;
   dialog.showModal();

@@ -37,7 +37,7 @@ export class Panel {
     const { language } = this.context;
     this.pane.classList.toggle("hv-forward", words.forward);
     this.announce(`${language.read(words.title)}. ${language.read(words.sentence)} ${this.#baselineSentence(step)}`);
-    this.pane.replaceChildren(...this.#parts(step, words));
+    this.pane.replaceChildren(...this.#makeChildren(step, words));
     this.pane.scrollTop = 0;
   }
 
@@ -76,7 +76,7 @@ export class Panel {
    * @param {number} step
    * @param {StepWords} words
    */
-  #parts(step, words) {
+  #makeChildren(step, words) {
     const { language, run, baseline, content } = this.context;
     const { hook } = run.steps[step];
     const sentence = language.read(words.sentence);

@@ -75,13 +75,13 @@ export function isNear(given, recorded) {
  * @param {number} recorded
  */
 function isRounded(given, recorded) {
-  if (rounded(given) !== given) return false;
-  const nearest = rounded(recorded);
+  if (roundToDigits(given) !== given) return false;
+  const nearest = roundToDigits(recorded);
   return Number.isFinite(nearest) && Math.abs(given - recorded) <= Math.abs(nearest - recorded) * SLACK;
 }
 
 /** @param {number} number */
-const rounded = (number) => Number(number.toExponential(DIGITS - 1));
+const roundToDigits = (number) => Number(number.toExponential(DIGITS - 1));
 
 /**
  * @param {Numbers} given

@@ -10,18 +10,18 @@ import { showPlayer } from "./player.js";
  */
 export function render({ model, el }) {
   const { root, close } = showPlayer(model, el);
-  const giveBack = takeOverTwins(root, model.get("twin"));
+  const restore = takeOverTwins(root, model.get("twin"));
   return () => {
     close();
-    giveBack();
+    restore();
   };
 }
 
-/** @typedef {(element: Element) => void} Take */
+/** @typedef {(element: Element) => void} TakeOver */
 
 /** Returns name → a function with which the player of that name, which has a kernel, takes over an element of the page. */
 export function livePlayers() {
-  const shared = /** @type {typeof globalThis & { hookvizLive?: Map<string, Take> }} */ (globalThis);
+  const shared = /** @type {typeof globalThis & { hookvizLive?: Map<string, TakeOver> }} */ (globalThis);
   return (shared.hookvizLive ??= new Map());
 }
 
@@ -34,17 +34,17 @@ export function livePlayers() {
 function takeOverTwins(root, twin) {
   const living = livePlayers();
   /** @type {Map<Element, ChildNode[]>} */
-  const taken = new Map();
-  /** @type {Take} */
-  const take = (element) => {
-    taken.set(element, [...element.childNodes]);
+  const replaced = new Map();
+  /** @type {TakeOver} */
+  const takeOver = (element) => {
+    replaced.set(element, [...element.childNodes]);
     element.replaceChildren(root);
   };
-  living.set(twin, take);
-  document.querySelectorAll(`[data-twin="${twin}"]`).forEach(take);
+  living.set(twin, takeOver);
+  document.querySelectorAll(`[data-twin="${twin}"]`).forEach(takeOver);
   return () => {
     living.delete(twin);
-    for (const [element, before] of taken) element.replaceChildren(...before);
+    for (const [element, before] of replaced) element.replaceChildren(...before);
   };
 }
 
