@@ -8,7 +8,7 @@ from importlib.resources import files
 def read_bundle(name: str) -> str:
     """Return the text of ``hookviz/static/<name>``.
 
-    >>> ".hv-player" in bundle("player.css")
+    >>> ".hv-player" in read_bundle("player.css")
     True
     """
     return files("hookviz").joinpath("static", name).read_text(encoding="utf-8")
