@@ -20,7 +20,7 @@ def said(message: Message) -> str:
 
 def opened(content: Content, name: str) -> Any:
     """A part of ``content``, unpacked."""
-    part = content["parts"][name]
+    part = content["chunks"][name]
     return unpack(part) if isinstance(part, str) else part
 
 
@@ -38,7 +38,7 @@ def shown_steps(content: Content, run: int = 0) -> list[Shown]:
     """
     known = outline(content, run)
     words = all_words(content)
-    places = content["runs"][run]["told"] or range(len(known["kind"]))
+    places = content["runs"][run]["word_indices"] or range(len(known["kind"]))
     views = [opened(content, name) for name in known["views"]]
     shown = []
     for step, place in enumerate(places):
@@ -69,20 +69,22 @@ def asked(question: Mapping[str, Any]) -> Shown:
 
 def all_words(content: Content) -> list[Any]:
     """The words of all steps."""
-    names = sorted((name for name in content["parts"] if name.startswith("steps")), key=lambda name: int(name[5:]))
+    names = sorted((name for name in content["chunks"] if name.startswith("steps")), key=lambda name: int(name[5:]))
     return [words for name in names for words in opened(content, name)["steps"]]
 
 
 def plain(words: Mapping[str, Any]) -> Shown:
     """The words of a step in English."""
     told: Shown = dict(words)
-    for name in ("title", "sentence", "before_label", "after_label", "kept", "next"):
+    for name in ("title", "sentence", "before_label", "after_label", "registration", "next_hook"):
         told[name] = said(words[name])
     for name in ("before", "after"):
         told[name] = None if words[name] is None else said(words[name])
-    told["parts"] = [[said(where), said(value)] for where, value in words["parts"]]
-    if "why" in words:
-        told["why"] = [[said(reason["text"]), reason["source"], said(reason["note"])] for reason in words["why"]]
+    told["gradients"] = [[said(where), said(value)] for where, value in words["gradients"]]
+    if "reasons" in words:
+        told["reasons"] = [
+            [said(reason["text"]), reason["source"], said(reason["note"])] for reason in words["reasons"]
+        ]
     return told
 
 
@@ -90,7 +92,7 @@ def marks(view: Mapping[str, Any], step: int) -> Shown:
     """What a step marks and writes in a view."""
     texts = {spot: said(text) for spot, there in view["texts"].items() for at, text in there if at == step}
     on = [spot for spot, there in view["steps"].items() if step in there]
-    return {"on": on, "texts": texts, "near": view["near"].get(str(step), [])}
+    return {"on": on, "texts": texts, "related": view["related"].get(str(step), [])}
 
 
 def shown_notes(content: Content) -> list[str]:
@@ -111,7 +113,7 @@ def shown_firings(content: Content, run: int = 0) -> list[Shown]:
 
 def content_of(trace: TraceData) -> Content:
     """All that a player shows of ``trace``."""
-    return TraceContent(trace).whole()
+    return TraceContent(trace).full_content()
 
 
 def shown_steps_of(trace: TraceData) -> list[Shown]:

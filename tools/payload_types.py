@@ -21,7 +21,7 @@ HEAD = """// Made from hookviz/player/payload.py by `make bundle`: change that f
 /** A text that reads the same in every language, or a key with its arguments: named ones, or the items of a list. */
 export type Message = string | [key: string, parts: { [name: string]: Message } | Message[]];
 """
-ALIASES = ("Norm", "Part")
+ALIASES = ("Norm", "Chunk")
 """Types without fields that the JavaScript uses by name."""
 _PRIMITIVES = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", Any: "unknown"}
 

@@ -47,11 +47,11 @@ class Comparison(Displayable, Table[Difference]):
 
         this, other = self.traces
         this_run = Variant(this, say("variant.this"), say("absent.this"))
-        other_run = Variant(other, say("variant.other"), say("absent.other"), beside=0)
+        other_run = Variant(other, say("variant.other"), say("absent.other"), baseline=0)
         content = several_runs([this_run, other_run], shown=1)
-        content["mark"] = self._find_first_on_timeline(content)
-        content["opening"]["split"] = True
-        add_notes(content, [self._describe_difference(content["mark"])])
+        content["first_difference"] = self._find_first_on_timeline(content)
+        content["initial_state"]["split"] = True
+        add_notes(content, [self._describe_difference(content["first_difference"])])
         return content
 
     def _describe_difference(self, mark: int) -> str:

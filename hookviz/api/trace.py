@@ -38,7 +38,7 @@ class Trace(TraceAnalyses, Displayable, TraceData):
         """Everything that the player shows, as plain data."""
         from hookviz.player.trace_content import TraceContent
 
-        return TraceContent(self).whole()
+        return TraceContent(self).full_content()
 
     def player(self) -> "Player":
         """The widget; for a large trace it requests further steps from the kernel when it shows them."""

@@ -1,1 +1,1 @@
-"""The widget that steps through a trace, in the browser alone; a page that plays is made without it."""
+"""What the browser gets: the content of a player, the widget, and pages that play without a kernel."""

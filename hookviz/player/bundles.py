@@ -5,10 +5,10 @@ from importlib.resources import files
 
 
 @cache
-def bundle(name: str) -> str:
-    """The file ``name`` of ``hookviz/static``.
+def read_bundle(name: str) -> str:
+    """Return the text of ``hookviz/static/<name>``.
 
-    >>> ".hv-player" in bundle("player.css")
+    >>> ".hv-player" in read_bundle("player.css")
     True
     """
     return files("hookviz").joinpath("static", name).read_text(encoding="utf-8")

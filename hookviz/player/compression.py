@@ -1,4 +1,4 @@
-"""Plain data packed into a short text, which the browser unpacks."""
+"""Packing plain data into a short text, which the browser unpacks."""
 
 import base64
 import json
@@ -7,15 +7,15 @@ from typing import Any
 
 
 def pack(values: Any) -> str:
-    """``values`` as JSON, compressed, in letters and digits: nothing in it can end a script or turn a line.
+    """Pack ``values`` as compressed JSON in base64: no character in it can end a script or break a line.
 
     >>> unpack(pack({"a": [1, None, "</script>"]}))
     {'a': [1, None, '</script>']}
     """
-    written = json.dumps(values, allow_nan=False, separators=(",", ":"))
-    return base64.b64encode(zlib.compress(written.encode(), 9)).decode()
+    text = json.dumps(values, allow_nan=False, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def unpack(text: str) -> Any:
-    """What was packed."""
+    """Return the values that ``pack`` packed."""
     return json.loads(zlib.decompress(base64.b64decode(text)))

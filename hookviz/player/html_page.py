@@ -1,13 +1,14 @@
-"""A player as one HTML file that plays, and as the output of a notebook's cell that does."""
+"""A player as a self-contained HTML page, and as the HTML output of a notebook cell."""
 
 import base64
 import hashlib
 
+from hookviz.picture import build_trace_figure
 from hookviz.picture.inline_svg import escape_text, prepare_for_notebook
-from hookviz.player.bundles import bundle
+from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import pack
 from hookviz.player.payload import Content, page_state
-from hookviz.player.static_picture import opened, static_picture
+from hookviz.player.static_picture import initial_run, static_picture
 from hookviz.player.trace_content import TraceContent
 from hookviz.support.messages import say
 from hookviz.support.version import VERSION
@@ -16,24 +17,23 @@ from hookviz.trace.redaction import redact
 
 
 def render_page(content: Content, title: str | None = None) -> str:
-    """A page that plays ``content``, whole in one text: nothing is loaded from elsewhere, and nothing could be.
+    """Render a page that plays ``content``. The page loads nothing, and its security policy forbids loading.
 
     Args:
-        content: what a player shows, as ``hookviz.player.trace_content`` makes it.
-        title: the heading; a general one if None.
+        content: what the player shows, as ``hookviz.player.trace_content`` makes it.
+        title: the heading; the default heading if None.
 
     >>> import torch, hookviz
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> with hookviz.record() as trace:
     ...     (x * x).backward()
-    >>> "<h1>x &lt; 4</h1>" in render_page(TraceContent(trace).whole(), "x < 4")
+    >>> "<h1>x &lt; 4</h1>" in render_page(TraceContent(trace).full_content(), "x < 4")
     True
     """
     heading = escape_text(say("page.title") if title is None else title)
-    css, js = "".join(map(bundle, ("player.css", "static_picture.css", "page.css"))), bundle("page.js")
-    policy = (
-        f"default-src 'none'; script-src '{_hash(js)}'; style-src '{_hash(css)}'; base-uri 'none'; form-action 'none'"
-    )
+    css, js = "".join(map(read_bundle, ("player.css", "static_picture.css", "page.css"))), read_bundle("page.js")
+    sources = f"script-src '{_csp_hash(js)}'; style-src '{_csp_hash(css)}'"
+    policy = f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
     head = [
         '<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
@@ -41,63 +41,66 @@ def render_page(content: Content, title: str | None = None) -> str:
         f"<title>{heading}</title>",
         f"<style>{css}</style>",
     ]
-    how = f'<p class="hv-how">{say("page.how")}</p>'
-    inside = f"<h1>{heading}</h1>{how}{_body(content, js, say('page.hint'), packed=False)}"
+    usage = f'<p class="hv-how">{say("page.how")}</p>'
+    main = f"<h1>{heading}</h1>{usage}{_player_html(content, js, say('page.hint'), packed=False)}"
     foot = f"<footer>{say('page.made', version=VERSION)}</footer>"
-    body = f'<main class="hv-page">{inside}</main>{foot}'
+    body = f'<main class="hv-page">{main}</main>{foot}'
     return f'<!DOCTYPE html>\n<html lang="en">\n<head>{"".join(head)}</head>\n<body>{body}</body>\n</html>\n'
 
 
 def page(trace: TraceData, title: str | None = None, *, source: bool = True, values: bool = True) -> str:
-    """A page that plays ``trace``, if need be without the ``source`` of hooks, or the ``values`` of tensors.
+    """Render a page that plays ``trace``; ``source=False`` leaves out hook sources, ``values=False`` tensor values.
 
     Raises:
-        ValueError: nothing was recorded.
+        ValueError: ``trace`` is empty.
     """
     if not trace.rows:
         raise ValueError(say("error.page.empty", why=repr(trace)))
-    no_finding = None if values else say("redacted.found_none")  # nobody has looked
-    made = TraceContent(redact(trace, source=source, values=values), no_finding=no_finding)
-    return render_page(made.whole(), title)
+    no_finding = None if values else say("redacted.found_none")  # without values nothing was searched
+    redacted_trace = redact(trace, source=source, values=values)
+    return render_page(TraceContent(redacted_trace, no_finding=no_finding).full_content(), title)
 
 
 def render_output(content: Content) -> str:
-    """``content`` as the HTML of a cell's output: it plays where scripts run, and needs no kernel for it.
+    """Render ``content`` as the output of a notebook cell, which plays without a kernel.
 
-    Where they do not, as in a notebook that is not trusted, the still picture is seen.
+    Where scripts are blocked, as in a notebook that is not trusted, it shows the static picture.
     """
-    css = bundle("player.css") + bundle("static_picture.css")
-    inside = _body(content, bundle("page.js"), say("page.hint.notebook"), packed=True)
-    # MathJax, which some notebooks load, leaves this class alone: a dollar sign in a hook is no formula.
-    return f'<div class="hv-output tex2jax_ignore mathjax_ignore"><style>{css}</style>{inside}</div>'
+    css = read_bundle("player.css") + read_bundle("static_picture.css")
+    body = _player_html(content, read_bundle("page.js"), say("page.hint.notebook"), packed=True)
+    # The classes keep MathJax, which some notebooks load, from reading dollar signs in a hook as formulas.
+    return f'<div class="hv-output tex2jax_ignore mathjax_ignore"><style>{css}</style>{body}</div>'
 
 
 def mimebundle(trace: TraceData) -> dict[str, str]:
-    """What Jupyter shows for a trace: a player that needs no kernel; else the picture of its end; else a line."""
+    """Return what Jupyter shows for ``trace``: a player without a kernel; as fallbacks a picture and text."""
     if not trace.rows:
         return {"text/plain": repr(trace)}
-    made = TraceContent(trace)
-    content = made.brief()
-    last = content["svgs"][-1] if made.is_large else _last(trace)
-    return {"text/html": render_output(content), "image/svg+xml": prepare_for_notebook(last), "text/plain": repr(trace)}
+    trace_content = TraceContent(trace)
+    content = trace_content.brief_content()
+    picture = content["svgs"][-1] if trace_content.is_large else _final_svg(trace)
+    return {
+        "text/html": render_output(content),
+        "image/svg+xml": prepare_for_notebook(picture),
+        "text/plain": repr(trace),
+    }
 
 
-def _last(trace: TraceData) -> str:
-    from hookviz.picture import build_trace_figure
+def _final_svg(trace: TraceData) -> str:
 
     return build_trace_figure(trace, len(trace.rows) - 1).svg()
 
 
-def _body(content: Content, js: str, hint: str, *, packed: bool) -> str:
-    """The still picture, what the player is given, and the script that puts the player in its place."""
-    sent: Content = {**content}
-    if len(content["runs"]) == 1 and len(opened(content)["pictures"]) == len(content["svgs"]):
-        sent["svgs"] = []  # they are in the still pictures
-    # The sentence is in the script's element, which goes where HTML is cleaned: there nothing tries to start.
+def _player_html(content: Content, js: str, hint: str, *, packed: bool) -> str:
+    """Return the static picture, the state of the player, and the script that replaces the picture by the player."""
+    embedded: Content = {**content}
+    if len(content["runs"]) == 1 and len(initial_run(content)["pictures"]) == len(content["svgs"]):
+        embedded["svgs"] = []  # the script reads them from the static picture
+    # The error message is part of the script element: where sanitizers remove scripts, it is removed with them.
     failed = escape_text(say("page.failed", why="{why}"))
-    data = f'<script type="text/plain" data-failed="{failed}" class="hv-state">{pack(page_state(sent))}</script>'
+    data = f'<script type="text/plain" data-failed="{failed}" class="hv-state">{pack(page_state(embedded))}</script>'
     return f"{static_picture(content, hint, packed=packed)}{data}<script>{js}</script>"
 
 
-def _hash(source: str) -> str:
+def _csp_hash(source: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"

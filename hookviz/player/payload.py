@@ -1,151 +1,153 @@
-"""What travels between Python and the browser: every message, typed.
+"""The types of all messages between Python and the browser.
 
-``browser/payload.d.ts`` is made from this file (``make bundle``), so that the type checker of the JavaScript holds it
-to the same. Sentences travel as keys and arguments (``Message``), with the texts for these keys beside them: a player
-shows them in any language that it is given the texts of.
+``make bundle`` writes ``browser/payload.d.ts`` from this file, and the type checker of the JavaScript uses that file.
+A sentence is sent as a key and arguments (``Message``), together with the texts of the keys: a player can show it in
+every language for which it gets the texts.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict
 
 from hookviz.support.messages.text import Message
 
-CHUNK = 200
-"""The words of so many steps are one part."""
+CHUNK_SIZE = 200
+"""The number of steps whose words are sent in one chunk."""
 
 Packed = str
-"""Plain data, compressed: see ``compression``."""
+"""Plain data, packed by ``compression.pack``."""
 Glyph = Literal["node", "seed", "module", "optimizer", "hook", "retain", "grad", "exception", "note"]
 """The shape of a step on the timeline."""
 Norm = float | str | None
-"""The 2-norm of a gradient that arrives, in four digits; ``nan`` or ``inf`` in words; None where none arrives."""
+"""The 2-norm of the arriving gradient, in four digits; ``"nan"`` or ``"inf"``; None if no gradient arrives."""
 Spans = list[tuple[int, int]]
-"""Steps as (first, last) of each unbroken row of them."""
+"""Steps as (first, last) of each run of consecutive steps."""
 Words = dict[str, str]
-"""Key → text with ``{named}`` places."""
+"""Key → text with ``{named}`` placeholders."""
 
 
 class Question(TypedDict):
-    """What is asked before a step: for numbers, or for one of several choices."""
+    """A question that is asked before a step. The answer is numbers, or one of several choices."""
 
     text: Message
     answer: NotRequired[str]
-    """The right numbers, with commas between."""
+    """The right numbers, separated by commas."""
     mistakes: NotRequired[list[tuple[str, Message]]]
-    """(wrong numbers, why they are wrong)"""
+    """(wrong numbers, why they are wrong)."""
     choices: NotRequired[list[Message]]
     right: NotRequired[int]
-    """The place of the right choice."""
+    """The index of the right choice."""
     reasons: NotRequired[list[Message]]
-    """For each choice why it is wrong; empty for the right one."""
+    """Why each choice is wrong; empty for the right one."""
     shows_source: NotRequired[bool]
-    """Whether the hook's source may be seen with the choices."""
+    """Whether the source of the hook is shown with the choices."""
 
 
 class Reason(TypedDict):
-    """Why a gradient is what it is."""
+    """Why a gradient has its value."""
 
     text: Message
-    """The formula, with the values in it."""
+    """The formula with its values filled in."""
     source: str
-    """PyTorch's own text of the formula; may be empty."""
+    """The formula as PyTorch's derivatives.yaml has it; may be empty."""
     note: Message
 
 
 class StepWords(TypedDict):
-    """What the panel shows of a step."""
+    """The texts that the panel shows at a step."""
 
     title: Message
     sentence: Message
     forward: bool
-    """Whether it belongs to the forward pass."""
+    """Whether the step belongs to the forward pass."""
     before: Message | None
     after: Message | None
     before_label: Message
     after_label: Message
-    parts: list[tuple[Message, Message]]
-    """(where from or where to, the gradient)"""
-    why: NotRequired[list[Reason]]
-    kept: Message
-    """Where the hook is kept, and when it runs."""
-    next: Message
-    """Which hook sees this gradient next."""
+    gradients: list[tuple[Message, Message]]
+    """(source or target, gradient) for each gradient that arrives or is sent."""
+    reasons: NotRequired[list[Reason]]
+    registration: Message
+    """The dict in which the hook is registered, and when the hook runs."""
+    next_hook: Message
+    """The hook that gets this gradient next."""
 
 
 class Outline(TypedDict):
-    """What is known of all steps from the start: a column for each thing."""
+    """An overview of all steps, which is sent first: a column for each field."""
 
     kind: list[str]
     glyph: list[Glyph]
     picture: list[int]
-    """The place of the step's picture in ``views``."""
+    """The index of the step's picture in ``views``."""
     hook: list[int]
-    """The place of the step's hook in ``Content.hooks``; -1 for none."""
+    """The index of the step's hook in ``Content.hooks``; -1 if the step has none."""
     norm: list[Norm]
     questions: dict[str, Question]
-    """Step → what is asked before it."""
+    """Step → the question before it."""
     views: list[str]
-    """The names of the outermost pictures, one for each pass."""
+    """The name of the top-level picture of each pass."""
     overview: str
-    """The name of the picture of all passes; empty where there is none."""
+    """The name of the picture of all passes; empty if there is none."""
 
 
-class StepsPart(TypedDict):
-    """The words of ``CHUNK`` steps, or of fewer at the end."""
+class StepsChunk(TypedDict):
+    """The words of ``CHUNK_SIZE`` steps; the last chunk may have fewer."""
 
     steps: list[StepWords]
     words: Words
 
 
 class SharedPicture(TypedDict):
-    """A picture of a structure that several views share: the pieces of its SVG, and what fills the holes in them."""
+    """A picture made from an SVG template that several views share, and the texts that fill its holes."""
 
     pieces: NotRequired[list[str | int]]
-    """Text, or a place in ``fill``. Missing where the view ``like`` has them."""
+    """Pieces of the template: text, or an index into ``fill``. Missing if the view ``like`` has them."""
     like: NotRequired[str]
+    """The name of the view that has the pieces."""
     fill: list[str]
 
 
-class Pin(TypedDict):
-    """A hook in a picture."""
+class HookPin(TypedDict):
+    """The pin of a hook in a picture."""
 
     hook: int
-    """Its place in ``Content.hooks``; -1 where it never ran."""
+    """The index of the hook in ``Content.hooks``; -1 if it never ran."""
     value: str
-    """The id of the text that says what it did."""
+    """The id of the text that shows what the hook did."""
 
 
 class View(TypedDict):
-    """A picture, and what is shown in it at which step. Elements go by their ids in the SVG."""
+    """A picture, and what it shows at each step. Elements are named by their ids in the SVG."""
 
     svg: int | str | SharedPicture
-    """The picture, or its place in ``Content.svgs``; -1 for none."""
+    """The picture, or its index in ``Content.svgs``; -1 for no picture."""
     steps: dict[str, list[int]]
-    """Element → the steps that are about it."""
+    """Element → the steps in which something happens to it."""
     clicks: dict[str, list[int]]
-    """Element → the steps that a click on it leads to, where those are others."""
+    """Element → the steps that a click on it goes to, if these differ from ``steps``."""
     texts: dict[str, list[tuple[int, Message]]]
-    """Text → (step, what it says from then on)."""
-    near: dict[str, list[str]]
-    """Step → elements that it concerns as well."""
-    pins: dict[str, Pin]
+    """Text element → (step, its content from that step on)."""
+    related: dict[str, list[str]]
+    """Step → further elements that are highlighted."""
+    pins: dict[str, HookPin]
+    """Pin → its hook."""
     spans: dict[str, Spans]
-    """A box that can be entered → the steps inside."""
-    doors: dict[str, str]
-    """What leads to another picture, when it is clicked → that picture's name."""
-    own: Spans
-    """The steps that are seen in this picture, or inside its boxes."""
-    trail: list[tuple[str, Message]]
-    """(name, title) of the pictures around this one, the outermost first, and of this one."""
+    """A box that can be opened → the steps inside."""
+    links: dict[str, str]
+    """Element → the name of the picture that a click on it opens."""
+    visible_steps: Spans
+    """The steps that are shown in this picture or inside its boxes."""
+    breadcrumbs: list[tuple[str, Message]]
+    """(name, title) of each picture on the path from the top-level picture to this one."""
 
 
-class ViewPart(View):
-    """A view that is sent alone."""
+class ViewChunk(View):
+    """A view with the texts that it needs."""
 
     words: Words
 
 
-class IndexPart(TypedDict):
-    """What can be searched for: a column for each field of ``search_index.Entry``."""
+class IndexChunk(TypedDict):
+    """The search index: a column for each field of ``search_index.Entry``."""
 
     kind: list[str]
     label: list[Message]
@@ -156,11 +158,11 @@ class IndexPart(TypedDict):
     words: Words
 
 
-Part = StepsPart | ViewPart | IndexPart
+Chunk = StepsChunk | ViewChunk | IndexChunk
 
 
-class Firing(TypedDict):
-    """A row of the table of hooks."""
+class FiringRow(TypedDict):
+    """A row of the table of firings."""
 
     step: int
     hook: str
@@ -170,36 +172,36 @@ class Firing(TypedDict):
     effect: Message
 
 
-class Run(TypedDict):
-    """One recorded program: its steps, and how they are shown."""
+class RunContent(TypedDict):
+    """One recorded run: an overview of its steps, its table of firings and its pictures."""
 
     label: Message
-    """Which one it is, where there are several."""
-    beside: int | None
-    """The place of the run that its numbers are compared with."""
+    """The name of the run; empty if there is only one."""
+    baseline: int | None
+    """The index of the run that this one is compared with."""
     notes: list[Message]
     steps: int
-    """How many there are."""
+    """The number of steps."""
     outline: Outline | Packed
-    told: list[int] | None
-    """For each step the place of its words among those of all runs; None where each step has its own."""
-    firings: list[Firing]
+    word_indices: list[int] | None
+    """For each step the index of its words among the words of all runs; None if each step has its own."""
+    firings: list[FiringRow]
     pictures: list[int]
-    """The places in ``Content.svgs`` of the pictures that it opens with."""
+    """The indices in ``Content.svgs`` of the pictures that are shown first."""
 
 
 class HookText(TypedDict):
-    """A hook: what it is called, and where and how it was written."""
+    """A hook: its name, location and source."""
 
     name: str
     where: Message
     source: str | None
-    missing: Message | None
-    """What stands in the place of a source that there is not."""
-    first: int | None
-    """The number of the source's first line."""
-    mark: int | None
-    """The number of the line that returns."""
+    no_source: Message | None
+    """Why there is no source; None if there is."""
+    first_line: int | None
+    """The line number of the first line of ``source``."""
+    return_line: int | None
+    """The line number of the ``return`` statement."""
 
 
 class Switch(TypedDict):
@@ -208,18 +210,18 @@ class Switch(TypedDict):
     label: str
     on: Message
     hooks: list[int]
-    """Its places in ``Content.hooks``."""
+    """The indices of the hook in ``Content.hooks``."""
 
 
-class Finding(TypedDict):
-    """Something that is wrong with the gradients, and the step where it begins."""
+class FindingText(TypedDict):
+    """A problem with the gradients, and the step in which it begins."""
 
     text: Message
     step: int
 
 
-class Opening(TypedDict, total=False):
-    """How a player opens, where that is not as ``INITIAL`` has it."""
+class InitialState(TypedDict, total=False):
+    """The parts of a player's initial state that differ from ``INITIAL``."""
 
     shown: int
     split: bool
@@ -227,41 +229,41 @@ class Opening(TypedDict, total=False):
 
 
 class Content(TypedDict):
-    """All that a player shows: a trace, or several passes of one program."""
+    """The content of a player: one trace, or several runs of one program."""
 
-    runs: list[Run]
-    chunk: int
-    """How many steps' words are in one part."""
-    parts: dict[str, Part | Packed]
-    """The parts that are there from the start: ``steps0`` …, the views by their names, and ``index``."""
+    runs: list[RunContent]
+    chunk_size: int
+    """The number of steps whose words are in one chunk."""
+    chunks: dict[str, Chunk | Packed]
+    """The chunks that are sent first: ``steps0`` …, the views by their names, and ``index``."""
     svgs: list[str]
     grouped: bool
-    """Whether boxes are put together into groups, which can be entered."""
+    """Whether boxes are collapsed into groups, which can be opened."""
     layers: Packed
-    """The same pictures with the nodes' lists of pre-hooks, and with the tensors; empty where there are none."""
+    """The pictures with the nodes' lists of pre-hooks, and with the tensors; empty if there are none."""
     hooks: list[HookText]
     switches: list[Switch]
     combinations: dict[str, int]
-    """Which switches are off, by their places with commas between → the run that shows it."""
-    mark: int
-    """The step where a difference begins; -1 for none."""
-    findings: list[Finding]
+    """The indices of the switches that are off, separated by commas → the index of the run."""
+    first_difference: int
+    """The first step in which two compared runs differ; -1 for none."""
+    findings: list[FindingText]
     no_finding: Message
-    """What to say where nothing was found."""
+    """The sentence to show if there are no findings."""
     notes: list[Message]
     words: Words
-    opening: Opening
+    initial_state: InitialState
 
 
 class PlayerState(TypedDict):
-    """What a person has chosen; a trait of the widget for each, which Python can set and link."""
+    """What the user has chosen. Each key is a trait of the widget, which Python can set and link."""
 
     step: int
     playing: bool
     speed: float
     predict: bool
     answered: dict[str, int]
-    """Step → 1 where the question before it was answered right at once, else 0."""
+    """Step → 1 if the first answer to the question before it was right, else 0."""
     asked: int
     right: int
     breakpoints: list[int]
@@ -270,12 +272,12 @@ class PlayerState(TypedDict):
     nodes: bool
     norms: bool
     shown: int
-    """The place of the run that is shown."""
+    """The index of the run that is shown."""
     flipped: bool
-    """Whether a switch was flipped: from then on numbers are compared with those of every hook on."""
+    """Whether a switch was flipped. If so, numbers are compared with the run with all hooks on."""
     split: bool
     twin: str
-    """What the place in a page is called that a living player takes."""
+    """The name of the element of a page that a player with a kernel replaces."""
 
 
 INITIAL: PlayerState = {
@@ -296,50 +298,50 @@ INITIAL: PlayerState = {
     "split": False,
     "twin": "",
 }
-"""What a player begins with, in a page as in a widget."""
+"""The initial state of every player, in a page and in a widget."""
 
 
 class PageState(PlayerState):
-    """What a player in a page is given."""
+    """The state of a player in a page, with its content."""
 
     content: Content
 
 
-class PartRequest(TypedDict):
-    """The browser asks for a part that it has not."""
+class ChunkRequest(TypedDict):
+    """A request of the browser for a chunk."""
 
-    part: str
+    chunk: str
 
 
-class PartReply(TypedDict):
-    """The answer; ``packed`` is None where there is no such part."""
+class ChunkReply(TypedDict):
+    """The reply to a ``ChunkRequest``; ``packed`` is None if there is no such chunk."""
 
-    part: str
+    chunk: str
     packed: Packed | None
 
 
 def empty_content(words: Words) -> Content:
-    """The content of a player that has nothing to show."""
+    """Return the content of a player that has nothing to show."""
     return {
         "runs": [],
-        "chunk": CHUNK,
-        "parts": {},
+        "chunk_size": CHUNK_SIZE,
+        "chunks": {},
         "svgs": [],
         "grouped": False,
         "layers": "",
         "hooks": [],
         "switches": [],
         "combinations": {},
-        "mark": -1,
+        "first_difference": -1,
         "findings": [],
         "no_finding": "",
         "notes": [],
         "words": words,
-        "opening": {},
+        "initial_state": {},
     }
 
 
 def page_state(content: Content) -> PageState:
-    """What a page hands to the player, before a person has chosen anything."""
-    state: dict[str, Any] = {**INITIAL, **content["opening"], "content": content}
+    """Return the state of a player in a page before the user has chosen anything."""
+    state: dict[str, Any] = {**INITIAL, **content["initial_state"], "content": content}
     return state  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Scenes as views: what the browser is given of a picture, and of what each step marks and writes in it."""
+"""Views: a scene as data for the browser, with its SVG and what each step highlights and writes in it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -11,40 +11,40 @@ from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.scene import Scene
 from hookviz.picture.tensor_layer import extract_grads
 from hookviz.player.compression import pack
-from hookviz.player.payload import Packed, Pin, SharedPicture, View
-from hookviz.player.search_index import Entry, entries
+from hookviz.player.payload import HookPin, Packed, SharedPicture, View
+from hookviz.player.search_index import Entry, search_entries
 from hookviz.player.wording import Wording
 from hookviz.support.messages import say
 from hookviz.support.messages.text import Message
 from hookviz.trace import TraceData
 
-LARGEST = 60
-"""The layers of tensors and nodes are drawn of no more boxes than this: beyond, one would only scroll."""
+MAX_LAYER_BOXES = 60
+"""The most boxes of a picture with layers: larger pictures with layers would not fit a screen."""
 
 Texts = Mapping[str, Mapping[int, str]]
-"""Id of a text → step → what it says from then on."""
+"""Id of a text element → step → its content from that step on."""
 
 
-def view_of(scene: Scene, svg: int | str | SharedPicture, hooks: Mapping[int, int], wording: Wording) -> View:
-    """What is shown in the picture of ``scene``; ``hooks`` gives the place of a hook's row in ``Content.hooks``."""
-    texts = written(scene)
-    steps = marked_steps(scene)
+def make_view(scene: Scene, svg: int | str | SharedPicture, hooks: Mapping[int, int], wording: Wording) -> View:
+    """Make the view of ``scene`` with the picture ``svg``; ``hooks``: hook row → index in ``Content.hooks``."""
+    texts = step_texts(scene)
+    steps = steps_by_element(scene)
     return {
         "svg": svg,
         "steps": steps,
-        "clicks": _clicks(scene, texts, steps),
-        "texts": sent_texts(texts, wording),
-        "near": {str(index): [*mark.related] for index, mark in scene.marks.items() if mark.related},
-        "pins": {pin.id: _pin(pin.id, pin.hook, hooks) for pin in scene.list_pins()},
+        "clicks": _click_steps(scene, texts, steps),
+        "texts": text_messages(texts, wording),
+        "related": {str(index): [*mark.related] for index, mark in scene.marks.items() if mark.related},
+        "pins": {pin.id: _hook_pin(pin.id, pin.hook, hooks) for pin in scene.list_pins()},
         "spans": {box.id: merge_consecutive(box.steps) for box in scene.group_boxes},
-        "doors": {},
-        "own": merge_consecutive(sorted(scene.marks)),
-        "trail": [],
+        "links": {},
+        "visible_steps": merge_consecutive(sorted(scene.marks)),
+        "breadcrumbs": [],
     }
 
 
-def written(scene: Scene) -> dict[str, dict[int, str]]:
-    """What steps write in the picture, and in the layer of tensors."""
+def step_texts(scene: Scene) -> dict[str, dict[int, str]]:
+    """Return the texts that steps write in the picture and in its layer of tensors."""
     texts = scene.collect_texts()
     for box in scene.group_boxes:
         texts.update(box.texts)
@@ -54,27 +54,27 @@ def written(scene: Scene) -> dict[str, dict[int, str]]:
     return texts
 
 
-def sent_texts(texts: Texts, wording: Wording) -> dict[str, list[tuple[int, Message]]]:
-    """The texts as they travel."""
-    return {spot: [(step, wording(text)) for step, text in sorted(there.items())] for spot, there in texts.items()}
+def text_messages(texts: Texts, wording: Wording) -> dict[str, list[tuple[int, Message]]]:
+    """Return ``texts`` as messages, sorted by step."""
+    return {spot: [(step, wording(text)) for step, text in sorted(steps.items())] for spot, steps in texts.items()}
 
 
-def ends(texts: Texts) -> dict[str, str]:
-    """Id of a text → what it says in the end."""
-    return {spot: there[max(there)] for spot, there in texts.items() if there}
+def final_texts(texts: Texts) -> dict[str, str]:
+    """Return the id of each text element → its content after the last step."""
+    return {spot: steps[max(steps)] for spot, steps in texts.items() if steps}
 
 
-def marked_steps(scene: Scene) -> dict[str, list[int]]:
-    """Id of what is seen → the steps that are about it."""
-    found: dict[str, list[int]] = {name: [step] for name, step in scene.bundle_steps.items()}
+def steps_by_element(scene: Scene) -> dict[str, list[int]]:
+    """Return the id of each element → the steps in which something happens to it."""
+    steps_by_id: dict[str, list[int]] = {name: [step] for name, step in scene.bundle_steps.items()}
     for index, mark in scene.marks.items():
         for spot in dict.fromkeys(mark.elements):
-            found.setdefault(spot, []).append(index)
-    return found
+            steps_by_id.setdefault(spot, []).append(index)
+    return steps_by_id
 
 
-def _clicks(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> dict[str, list[int]]:
-    """A click on an arrow leads to the steps that put a value on it; one on a module's plate to those of the module."""
+def _click_steps(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """Return the steps of clicks: on an arrow, those that write its value; on a module's plate, those of the module."""
     clicks = {}
     for arrow in scene.all_arrows:
         sending = [step for step in steps.get(arrow.id, ()) if step in texts.get(ids.value_id(arrow.id), {})]
@@ -86,76 +86,76 @@ def _clicks(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> dict[
     return clicks
 
 
-def _pin(name: str, hook: int | None, hooks: Mapping[int, int]) -> Pin:
+def _hook_pin(name: str, hook: int | None, hooks: Mapping[int, int]) -> HookPin:
     return {"hook": -1 if hook is None else hooks.get(hook, -1), "value": ids.value_id(name)}
 
 
 def final_picture(scene: Scene) -> str:
-    """The picture for the player, with all texts at their longest, as the pass leaves them."""
-    return fill_texts(build_figure(scene, None, for_player=True).svg(), ends(written(scene)))
+    """Return the SVG of ``scene`` in its final state, with room for the longest texts."""
+    return fill_texts(build_figure(scene, None, for_player=True).svg(), final_texts(step_texts(scene)))
 
 
-def layers(scenes: Iterable[Scene]) -> Packed:
-    """All pictures with the lists of pre-hooks, and with the tensors besides: packed, since few ask for them."""
+def pack_layers(scenes: Iterable[Scene]) -> Packed:
+    """Return the pictures with the pre-hook lists, then with the tensors too; packed, since they are rarely needed."""
     drawn = list(scenes)
-    if sum(scene.box_count for scene in drawn) > LARGEST:
+    if sum(scene.box_count for scene in drawn) > MAX_LAYER_BOXES:
         return ""
-    both = [{"pre_hooks": True}, {"tensors": True}]
-    return pack([[build_figure(scene, None, for_player=True, **layer).svg() for scene in drawn] for layer in both])
+    layers = [{"pre_hooks": True}, {"tensors": True}]
+    return pack([[build_figure(scene, None, for_player=True, **layer).svg() for scene in drawn] for layer in layers])
 
 
 class SceneViews:
-    """The pictures of a trace of few boxes: one for each pass, with all that is in it."""
+    """The pictures of a small trace: one for each pass, with all its boxes."""
 
     overview = ""
-    """There is no picture of all passes."""
+    """Empty: there is no picture of all passes."""
     group_names: Sequence[str] = ()
-    """Passes are not grouped."""
+    """Empty: passes are not grouped."""
 
     def __init__(self, trace: TraceData) -> None:
         self._trace = trace
         self._scenes = {f"{pass_id}/": Scene.from_trace(trace, pass_id) for pass_id in trace.lookup.passes}
 
     @property
-    def tops(self) -> list[str]:
-        """The names of the outermost pictures, one for each pass: there are no others."""
+    def top_views(self) -> list[str]:
+        """The name of the picture of each pass."""
         return [*self._scenes]
 
-    opening = tops
-    """The names of the pictures that are there from the start."""
+    initial_views = top_views
+    """The names of the pictures that are sent first."""
 
     @cached_property
     def svgs(self) -> list[str]:
-        """The pictures that are there from the start."""
+        """The SVGs of these pictures in their final state."""
         return [final_picture(scene) for scene in self._scenes.values()]
 
     @cached_property
     def layers(self) -> Packed:
-        """The same with what can be switched on in them."""
-        return layers(self._scenes.values())
+        """The SVGs with each layer, packed."""
+        return pack_layers(self._scenes.values())
 
     def view(self, name: str, hooks: Mapping[int, int], wording: Wording) -> View:
-        """One picture, and what is shown in it.
+        """Return a picture and what it shows at each step.
 
         Raises:
-            KeyError: there is none of that name.
+            KeyError: there is no picture ``name``.
         """
         scene = self._scenes[name]
-        view = view_of(scene, self.tops.index(name), hooks, wording)
-        view["trail"] = [(name, wording(pass_title(scene.pass_id, len(self._scenes))))]
+        view = make_view(scene, self.top_views.index(name), hooks, wording)
+        view["breadcrumbs"] = [(name, wording(pass_title(scene.pass_id, len(self._scenes))))]
         return view
 
     def views_of(self, pass_id: int) -> list[str]:
-        """The names of the pictures of one pass."""
+        """Return the name of the picture of one pass."""
         return [f"{pass_id}/"]
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
-        """What can be searched for in one pass: all of it is in one picture."""
-        own = Views(self._trace, pass_id)
-        for entry in entries(self._trace, own, PassActivity(own.tree)):
+        """Yield the search entries of one pass, all with the same picture."""
+        views = Views(self._trace, pass_id)
+        for entry in search_entries(self._trace, views, PassActivity(views.tree)):
             yield entry._replace(view=f"{pass_id}/")
 
 
 def pass_title(pass_id: int, count: int) -> str:
-    """What one of ``count`` passes is called."""
+    """Return the title of a pass; ``count`` is the number of passes."""
     return say("fold.pass", number=f"{pass_id + 1:,}") if count > 1 else say("fold.whole")

@@ -1,4 +1,4 @@
-"""What can be searched for in a trace: what each thing is called, and where and when it is seen."""
+"""The search index of a trace: named nodes, modules, hooks and passes, each with its picture and steps."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -6,32 +6,32 @@ from typing import NamedTuple
 
 from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import PassActivity
-from hookviz.player.payload import IndexPart
+from hookviz.player.payload import IndexChunk
 from hookviz.player.wording import Wording
 from hookviz.support.source_code import Source
 from hookviz.trace import HOOK_KINDS, TraceData
 
 
 class Entry(NamedTuple):
-    """A thing that has a name."""
+    """An entry of the search index."""
 
     kind: str
     """``node``, ``leaf``, ``module``, ``hook`` or ``pass``."""
     label: str
     note: str
-    """What else it goes by: an op, a class, what a hook is on."""
+    """More text to search: an op, a class, or what a hook is registered on."""
     number: int
-    """A node's; else -1."""
+    """The number of the node; -1 for other kinds."""
     view: str
-    """The name of the picture in which it stands for itself, or of the box that it is."""
+    """The name of the picture that shows it on its own."""
     steps: list[int]
-    """When gradients arrive at a node; when a module or hook first has its turn; none where nothing happens."""
+    """Steps in which gradients arrive at a node, or the first step of a module or hook; empty if there are none."""
 
 
-def index_part(entries: Iterable[Entry], wording: Wording) -> IndexPart:
-    """``entries`` as a column for each of their fields.
+def index_chunk(entries: Iterable[Entry], wording: Wording) -> IndexChunk:
+    """Return ``entries`` as a column for each field.
 
-    >>> index_part([Entry("leaf", "x", "AccumulateGrad", 3, "0/", [7])], Wording())["label"]
+    >>> index_chunk([Entry("leaf", "x", "AccumulateGrad", 3, "0/", [7])], Wording())["label"]
     ['x']
     """
     rows = list(entries)
@@ -46,24 +46,24 @@ def index_part(entries: Iterable[Entry], wording: Wording) -> IndexPart:
     }
 
 
-def entries(trace: TraceData, views: Views, happened: PassActivity) -> Iterator[Entry]:
-    """All that has a name in one pass."""
-    yield from _modules(trace, views, happened)
-    yield from _hooks(trace, views, happened)
-    yield from _nodes(trace, views, happened)
+def search_entries(trace: TraceData, views: Views, activity: PassActivity) -> Iterator[Entry]:
+    """Yield an entry for each module, hook and node of one pass."""
+    yield from _module_entries(trace, views, activity)
+    yield from _hook_entries(trace, views, activity)
+    yield from _node_entries(trace, views, activity)
 
 
-def _modules(trace: TraceData, views: Views, happened: PassActivity) -> Iterator[Entry]:
-    for call, fold in views.tree.calls.items():
-        own = happened.calls[call].steps if call in happened.calls else []
-        within = (happened.nodes[node].steps for node in fold.nodes if node in happened.nodes)
-        first = islice(own or chain.from_iterable(within), 1)
+def _module_entries(trace: TraceData, views: Views, activity: PassActivity) -> Iterator[Entry]:
+    for call, group in views.tree.calls.items():
+        own = activity.calls[call].steps if call in activity.calls else []
+        inside = (activity.nodes[node].steps for node in group.nodes if node in activity.nodes)
+        first = islice(own or chain.from_iterable(inside), 1)
         kind = trace.modules[trace.calls[call].module].kind
-        yield Entry("module", trace.call(call), kind, -1, views.view_name(fold), list(first))
+        yield Entry("module", trace.call(call), kind, -1, views.view_name(group), list(first))
 
 
-def _hooks(trace: TraceData, views: Views, happened: PassActivity) -> Iterator[Entry]:
-    """Those that fired, by their first firing; and those that were registered and did not."""
+def _hook_entries(trace: TraceData, views: Views, activity: PassActivity) -> Iterator[Entry]:
+    """Yield the hooks that fired, in the order of their first firing, then registered hooks that did not fire."""
     tree = views.tree
     first = _first_firings(trace, tree.pass_id)
     registered = trace.hooked[tree.pass_id] if tree.pass_id < len(trace.hooked) else []
@@ -73,10 +73,10 @@ def _hooks(trace: TraceData, views: Views, happened: PassActivity) -> Iterator[E
         node, call = row.node, calls.get(row.module, -1) if row.node < 0 else -1
         if step is not None:
             node, call = trace.rows[step].node, trace.rows[step].call
-        fold = tree.calls.get(call) or tree.innermost_groups.get(node, tree.root)
+        group = tree.calls.get(call) or tree.innermost_groups.get(node, tree.root)
         on = trace.call(call) if call in tree.calls else trace.name(node, row.output)
         label = Source(row.name, row.file, row.line, row.text, row.mark).label
-        yield Entry("hook", label, on, -1, views.view_name(fold), [] if step is None else [step])
+        yield Entry("hook", label, on, -1, views.view_name(group), [] if step is None else [step])
 
 
 def _first_firings(trace: TraceData, pass_id: int) -> dict[int, int]:
@@ -88,15 +88,15 @@ def _first_firings(trace: TraceData, pass_id: int) -> dict[int, int]:
     return first
 
 
-def _nodes(trace: TraceData, views: Views, happened: PassActivity) -> Iterator[Entry]:
-    """A leaf under its own name, another node under its op's; with the names of what it computed."""
-    tensors_at = trace.lookup.tensors
-    for node, fold in views.tree.innermost_groups.items():
-        leaf = trace.ops[node] == "AccumulateGrad"
-        label = trace.name(node, 0 if leaf else -1)
-        there = tensors_at(views.tree.pass_id, node)
-        names = dict.fromkeys(row.name for row in there if row.name) if there else {}
-        notes = [trace.ops[node]] if leaf else [name for name in names if f"({name})" not in label]
-        of = happened.nodes.get(node)
-        steps = ([arrival.step for arrival in of.arrivals] or of.steps[:1]) if of else []
-        yield Entry("leaf" if leaf else "node", label, ", ".join(notes), node, views.view_name(fold), steps)
+def _node_entries(trace: TraceData, views: Views, activity: PassActivity) -> Iterator[Entry]:
+    """Yield the nodes: leaves by the names of their tensors, others by their ops and the names of their outputs."""
+    tensors_of = trace.lookup.tensors
+    for node, group in views.tree.innermost_groups.items():
+        is_leaf = trace.ops[node] == "AccumulateGrad"
+        label = trace.name(node, 0 if is_leaf else -1)
+        tensors = tensors_of(views.tree.pass_id, node)
+        names = dict.fromkeys(row.name for row in tensors if row.name) if tensors else {}
+        notes = [trace.ops[node]] if is_leaf else [name for name in names if f"({name})" not in label]
+        own = activity.nodes.get(node)
+        steps = ([arrival.step for arrival in own.arrivals] or own.steps[:1]) if own else []
+        yield Entry("leaf" if is_leaf else "node", label, ", ".join(notes), node, views.view_name(group), steps)

@@ -1,4 +1,4 @@
-"""Several runs of one program as a player shows them: one timeline, and one picture where the graphs are alike."""
+"""The content of a player of several runs of one program: one timeline, and shared pictures where graphs look alike."""
 
 import json
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -10,20 +10,20 @@ from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import PassActivity, collect_pass_activity
 from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.scene import Scene
-from hookviz.player.hook_texts import firings, hook_text, hooks_in
-from hookviz.player.payload import CHUNK, Content, Outline, Packed, Part, Run, StepWords, Switch, ViewPart
-from hookviz.player.scene_views import ends, layers, pass_title, view_of, written
-from hookviz.player.search_index import Entry, entries, index_part
+from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
+from hookviz.player.payload import CHUNK_SIZE, Chunk, Content, Outline, Packed, RunContent, StepWords, Switch, ViewChunk
+from hookviz.player.scene_views import final_texts, make_view, pack_layers, pass_title, step_texts
+from hookviz.player.search_index import Entry, index_chunk, search_entries
 from hookviz.player.step_words import StepTexts, glyph_of
-from hookviz.player.trace_content import INDEX
+from hookviz.player.trace_content import SEARCH_INDEX
 from hookviz.player.wording import Wording, screen_words
 from hookviz.support.messages import say
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, Step, TraceData
 from hookviz.trace.sentences import make_title
 
-LONGEST = 2_000
-"""A player of several runs has no more steps than this: each is some 0.5 KB, and all are sent at once."""
+MAX_STEPS = 2_000
+"""The most steps of a player of several runs: all are sent at once, and each takes about 0.5 KB."""
 
 
 class Variant(NamedTuple):
@@ -31,161 +31,166 @@ class Variant(NamedTuple):
 
     trace: TraceData
     label: str
-    """Which one it is."""
-    missing: str
-    """Why a step of another one is not in it."""
-    gone: str = ""
-    """What stands on a hook of another one that it has not; without it, its pictures have its own hooks only."""
-    beside: int | None = None
-    """The place of the variant with which its numbers are compared."""
-    known: Mapping[int, Any] = {}
-    """Which hook each of its hooks is, where that is known."""
-    shown: bool = True
-    """Whether it is shown itself, rather than only compared with."""
-    asks: bool = False
-    """Whether there are questions about it."""
+    """The name of the run."""
+    absent_step_text: str
+    """Why a step of another variant does not happen in this one."""
+    absent_hook_text: str = ""
+    """What its pictures show at hooks that only other variants have. If empty, they omit these hooks."""
+    baseline: int | None = None
+    """The index of the variant with which it is compared."""
+    hook_ids: Mapping[int, Any] = {}
+    """Hook row → an id that the same hook has in all variants, for hooks that can be identified."""
+    is_shown: bool = True
+    """Whether the player shows it. If not, it only serves as a baseline."""
+    has_questions: bool = False
+    """Whether the player asks questions about it."""
 
 
 def several_runs(
-    given: Sequence[Variant], switches: Mapping[Hashable, Hook] | None = None, *, shown: int = 0
+    variants: Sequence[Variant], switches: Mapping[Hashable, Hook] | None = None, *, shown: int = 0
 ) -> Content:
-    """The content of a player of several variants; ``switches`` are the hooks that can be switched off.
+    """Make the content of a player of several variants; ``switches`` are the hooks that can be switched off.
 
-    It opens with the variant in the place ``shown``. The words of a step that several variants share are there once.
+    The player shows ``variants[shown]`` first. Variants in which a step has the same words share them.
     """
-    apart = not any(variant.gone for variant in given)
-    found = align_with_hooks(
-        [variant.trace for variant in given], [variant.known for variant in given], own_hooks=apart
+    apart = not any(variant.absent_hook_text for variant in variants)
+    aligned = align_with_hooks(
+        [variant.trace for variant in variants], [variant.hook_ids for variant in variants], own_hooks=apart
     )
-    return _Runs(given, found, switches or {}, shown).content()
+    return _SeveralRuns(variants, aligned, switches or {}, shown).content()
 
 
-class _Runs:
-    """Several variants in common numbers, on their way into one content."""
+class _SeveralRuns:
+    """Makes the content of several variants, whose traces are aligned to common step, node and hook numbers."""
 
     def __init__(
         self,
-        given: Sequence[Variant],
-        found: Sequence[tuple[TraceData, Mapping[int, Hashable]]],
+        variants: Sequence[Variant],
+        aligned: Sequence[tuple[TraceData, Mapping[int, Hashable]]],
         switches: Mapping[Hashable, Hook],
         shown: int,
     ) -> None:
-        self._given, self._found, self._switches, self._shown = given, found, switches, shown
-        self._traces = [trace for trace, _ in found]
-        self._steps: list[list[Step]] = [list(trace.steps[:LONGEST]) for trace in self._traces]
-        switched = {row for _, own in found for row, sign in own.items() if sign in switches}
+        self._variants, self._aligned, self._switches, self._shown = variants, aligned, switches, shown
+        self._traces = [trace for trace, _ in aligned]
+        self._steps: list[list[Step]] = [list(trace.steps[:MAX_STEPS]) for trace in self._traces]
+        switched = {row for _, ids in aligned for row, hook_id in ids.items() if hook_id in switches}
         rows = sorted(switched.union(*map(hooks_in, self._traces)))
-        self._hooks = {row: place for place, row in enumerate(rows)}
-        self._scenes = [_scenes(*one, variant.gone) for one, variant in zip(found, given, strict=True)]
-        self._pictures = _SharedPictures(self._scenes, [variant.shown for variant in given], shown)
-        self._wording, self._pool = Wording(), _Pool()
+        self._hooks = {row: index for index, row in enumerate(rows)}
+        self._scenes = [
+            _scenes(trace, ids, variant.absent_hook_text)
+            for (trace, ids), variant in zip(aligned, variants, strict=True)
+        ]
+        self._pictures = _SharedPictures(self._scenes, [variant.is_shown for variant in variants], shown)
+        self._wording, self._pool = Wording(), _WordPool()
 
     def content(self) -> Content:
-        """What the player is given."""
+        """Make the content."""
         runs = []
-        parts: dict[str, Part | Packed] = {}
-        with progress(say("progress.preparing", n="{n}", total="{total}"), len(self._given)) as tick:
-            for number in range(len(self._given)):
+        chunks: dict[str, Chunk | Packed] = {}
+        with progress(say("progress.preparing", n="{n}", total="{total}"), len(self._variants)) as tick:
+            for number in range(len(self._variants)):
                 runs.append(self._run(number))
-                parts.update(self._views(number))
+                chunks.update(self._views(number))
                 tick()
         pool = self._pool.words
-        for at in range(0, len(pool), CHUNK):
-            parts[f"steps{at // CHUNK}"] = {"steps": pool[at : at + CHUNK], "words": {}}
-        parts[INDEX] = index_part(self._entries(), self._wording)
+        for start in range(0, len(pool), CHUNK_SIZE):
+            chunks[f"steps{start // CHUNK_SIZE}"] = {"steps": pool[start : start + CHUNK_SIZE], "words": {}}
+        chunks[SEARCH_INDEX] = index_chunk(self._entries(), self._wording)
         first = self._traces[0]
         return {
             "runs": runs,
-            "chunk": CHUNK,
-            "parts": parts,
+            "chunk_size": CHUNK_SIZE,
+            "chunks": chunks,
             "svgs": self._pictures.svgs,
             "grouped": False,
             "layers": self._pictures.layers(),
             "hooks": [hook_text(first, row, self._wording) for row in self._hooks],
-            "switches": [self._switch(sign, hook) for sign, hook in self._switches.items()],
+            "switches": [self._switch(hook_id, hook) for hook_id, hook in self._switches.items()],
             "combinations": {},
-            "mark": -1,
+            "first_difference": -1,
             "findings": [],
             "no_finding": self._wording(say("player.found_elsewhere")),
-            "notes": [self._wording(note) for note in _too_long(first)],
+            "notes": [self._wording(note) for note in _length_note(first)],
             "words": screen_words() | self._wording.words,
-            "opening": {"shown": self._shown},
+            "initial_state": {"shown": self._shown},
         }
 
-    def _run(self, number: int) -> Run:
-        variant, steps = self._given[number], self._steps[number]
-        texts = StepTexts(self._traces[number], steps, asks=variant.asks)
-        told = [
-            self._pool.put(self._absent(step, variant) if step.kind == ABSENT else texts.words(step, self._wording))
+    def _run(self, number: int) -> RunContent:
+        variant, steps = self._variants[number], self._steps[number]
+        texts = StepTexts(self._traces[number], steps, with_questions=variant.has_questions)
+        word_indices = [
+            self._pool.add(self._absent(step, variant) if step.kind == ABSENT else texts.words(step, self._wording))
             for step in steps
         ]
         return {
             "label": self._wording(variant.label),
-            "beside": variant.beside,
-            "notes": self._wording.all(variant.trace.notes),
+            "baseline": variant.baseline,
+            "notes": self._wording.messages(variant.trace.notes),
             "steps": len(steps),
             "outline": self._outline(number, texts),
-            "told": told,
-            "firings": firings(steps, self._wording),
-            "pictures": self._pictures.of(number),
+            "word_indices": word_indices,
+            "firings": firing_rows(steps, self._wording),
+            "pictures": self._pictures.indices_of(number),
         }
 
     def _absent(self, step: Step, variant: Variant) -> StepWords:
-        """The words of a step that does not happen here: the title is that of another variant, in which it does."""
+        """Return the words of a step that does not happen in ``variant``; another variant supplies the title."""
         return {
             "title": self._wording(make_title(self._elsewhere(step))),
-            "sentence": self._wording(variant.missing),
+            "sentence": self._wording(variant.absent_step_text),
             "forward": False,
             "before": None,
             "after": None,
             "before_label": "",
             "after_label": "",
-            "parts": [],
-            "kept": "",
-            "next": "",
+            "gradients": [],
+            "registration": "",
+            "next_hook": "",
         }
 
     def _elsewhere(self, step: Step) -> Step:
-        """The step of another variant, where there is one, in the place of one that does not happen here."""
+        """Return ``step``, or if it is absent here, the same step of a variant in which it happens."""
         if step.kind != ABSENT:
             return step
-        there = (theirs[step.index] for theirs in self._steps)
-        return next(other for other in there if other.kind != ABSENT)
+        same_steps = (steps[step.index] for steps in self._steps)
+        return next(other for other in same_steps if other.kind != ABSENT)
 
     def _outline(self, number: int, texts: StepTexts) -> Outline:
         steps, trace = self._steps[number], self._traces[number]
-        places = {pass_id: place for place, pass_id in enumerate(self._scenes[number])}
-        arrivals = (arrival for pass_id in places for arrival in collect_pass_activity(trace, pass_id).arrivals)
+        picture_indices = {pass_id: index for index, pass_id in enumerate(self._scenes[number])}
+        arrivals = (
+            arrival for pass_id in picture_indices for arrival in collect_pass_activity(trace, pass_id).arrivals
+        )
         norms = {arrival.step: arrival.display_norm for arrival in arrivals}
         return {
             "kind": [step.kind for step in steps],
             "glyph": [glyph_of(self._elsewhere(step).kind) for step in steps],
-            "picture": [places[step.pass_id] for step in steps],
+            "picture": [picture_indices[step.pass_id] for step in steps],
             "hook": [-1 if step.row.hook is None else self._hooks[step.row.hook] for step in steps],
             "norm": [norms.get(step.index) for step in steps],
             "questions": texts.questions(self._wording),
-            "views": [_name(number, pass_id) for pass_id in places],
+            "views": [_view_name(number, pass_id) for pass_id in picture_indices],
             "overview": "",
         }
 
-    def _views(self, number: int) -> Iterator[tuple[str, ViewPart]]:
-        """The pictures of one variant by name."""
+    def _views(self, number: int) -> Iterator[tuple[str, ViewChunk]]:
+        """Yield (name, view) for the picture of each pass of a variant."""
         scenes = self._scenes[number]
-        for scene, svg in zip(scenes.values(), self._pictures.of(number), strict=True):
-            view = view_of(scene, svg, self._hooks, self._wording)
-            name = _name(number, scene.pass_id)
-            view["trail"] = [(name, self._wording(pass_title(scene.pass_id, len(scenes))))]
+        for scene, svg in zip(scenes.values(), self._pictures.indices_of(number), strict=True):
+            view = make_view(scene, svg, self._hooks, self._wording)
+            name = _view_name(number, scene.pass_id)
+            view["breadcrumbs"] = [(name, self._wording(pass_title(scene.pass_id, len(scenes))))]
             yield name, {**view, "words": {}}
 
     def _entries(self) -> Iterable[Entry]:
-        """What can be searched for, as the first variant has it."""
+        """Yield the search entries of the first variant."""
         for pass_id in self._scenes[0]:
-            own = Views(self._traces[0], pass_id)
-            for entry in entries(self._traces[0], own, PassActivity(own.tree)):
-                yield entry._replace(view=_name(0, pass_id))
+            views = Views(self._traces[0], pass_id)
+            for entry in search_entries(self._traces[0], views, PassActivity(views.tree)):
+                yield entry._replace(view=_view_name(0, pass_id))
 
-    def _switch(self, sign: Hashable, hook: Hook) -> Switch:
-        rows = {row for _, own in self._found for row, known in own.items() if known == sign}
+    def _switch(self, hook_id: Hashable, hook: Hook) -> Switch:
+        rows = {row for _, ids in self._aligned for row, other in ids.items() if other == hook_id}
         return {
             "label": hook.label,
             "on": self._wording(hook.on),
@@ -193,87 +198,90 @@ class _Runs:
         }
 
 
-def _name(number: int, pass_id: int) -> str:
-    """What the picture of a variant's pass is called."""
+def _view_name(number: int, pass_id: int) -> str:
+    """Return the name of the picture of one pass of a variant."""
     return f"run{number}/{pass_id}"
 
 
-def _too_long(trace: TraceData) -> Iterable[str]:
-    if len(trace.rows) > LONGEST:
-        yield say("trace.long", steps=f"{len(trace.rows):,}", shown=f"{LONGEST:,}")
+def _length_note(trace: TraceData) -> Iterable[str]:
+    """Yield a note if ``trace`` has more steps than the player shows."""
+    if len(trace.rows) > MAX_STEPS:
+        yield say("trace.long", steps=f"{len(trace.rows):,}", shown=f"{MAX_STEPS:,}")
 
 
-def _scenes(trace: TraceData, own: Collection[int], gone: str) -> dict[int, Scene]:
-    """The scene of each pass. A hook that only other variants have is ``gone``, rather than one that did not fire."""
-    shown = sorted({row.pass_id for row in trace.rows[:LONGEST]})
-    scenes = {pass_id: Scene.from_trace(trace, pass_id) for pass_id in shown}
-    others = {hook for hook in range(len(trace.hook_rows)) if hook not in own}
+def _scenes(trace: TraceData, own_hooks: Collection[int], absent_text: str) -> dict[int, Scene]:
+    """Return pass id → scene. Hooks that only other variants have show ``absent_text``."""
+    pass_ids = sorted({row.pass_id for row in trace.rows[:MAX_STEPS]})
+    scenes = {pass_id: Scene.from_trace(trace, pass_id) for pass_id in pass_ids}
+    others = {hook for hook in range(len(trace.hook_rows)) if hook not in own_hooks}
     for scene in scenes.values():
-        scene.replace_silent_texts(others, gone)
+        scene.replace_silent_texts(others, absent_text)
     return scenes
 
 
-class _Pool:
-    """The words of steps, each there once."""
+class _WordPool:
+    """The words of steps without duplicates."""
 
     def __init__(self) -> None:
         self.words: list[StepWords] = []
-        self._places: dict[str, int] = {}
+        self._indices: dict[str, int] = {}
 
-    def put(self, words: StepWords) -> int:
-        """The place of ``words``."""
+    def add(self, words: StepWords) -> int:
+        """Return the index of ``words``, which are added unless they are there."""
         text = json.dumps(words, sort_keys=True)
-        if text not in self._places:
-            self._places[text] = len(self.words)
+        if text not in self._indices:
+            self._indices[text] = len(self.words)
             self.words.append(words)
-        return self._places[text]
+        return self._indices[text]
 
 
 class _SharedPictures:
-    """One picture for each pass of each graph; passes of several variants over graphs that look alike share theirs."""
+    """The pictures of all variants. Passes whose graphs look alike share one picture."""
 
     def __init__(self, scenes: Sequence[dict[int, Scene]], shown: Sequence[bool], first: int) -> None:
-        _write_what_differs([scene for theirs in scenes for scene in theirs.values()])
+        all_scenes = [scene for by_pass in scenes for scene in by_pass.values()]
+        _write_differing_values(all_scenes)
         shared: dict[Any, Scene] = {}
-        for theirs, is_drawn in zip(scenes, shown, strict=True):
-            for scene in theirs.values() if is_drawn else ():
+        for by_pass, is_shown in zip(scenes, shown, strict=True):
+            for scene in by_pass.values() if is_shown else ():
                 shared.setdefault(scene.appearance, scene)
-        every = [scene for theirs in scenes for scene in theirs.values()]
         for scene in shared.values():
-            scene.reserve_room([other for other in every if other.pass_id == scene.pass_id])
+            scene.reserve_room([other for other in all_scenes if other.pass_id == scene.pass_id])
         self._drawn = [*shared.values()]
-        places = {look: place for place, look in enumerate(shared)}
-        alike = {scene.layout_key: place for place, scene in enumerate(self._drawn)}
-        self._places = [
-            [places.get(scene.appearance, alike.get(scene.layout_key, -1)) for scene in theirs.values()]
-            for theirs in scenes
+        by_look = {look: index for index, look in enumerate(shared)}
+        by_shape = {scene.layout_key: index for index, scene in enumerate(self._drawn)}
+        self._indices = [
+            [by_look.get(scene.appearance, by_shape.get(scene.layout_key, -1)) for scene in by_pass.values()]
+            for by_pass in scenes
         ]
-        self._first = dict(zip(self._places[first], scenes[first].values(), strict=True))
+        self._first = dict(zip(self._indices[first], scenes[first].values(), strict=True))
 
-    def of(self, number: int) -> list[int]:
-        """The places of the pictures of a variant's passes, or of pictures that they could be shown in; -1 for none."""
-        return self._places[number]
+    def indices_of(self, number: int) -> list[int]:
+        """Return for each pass of a variant the index of its picture, or of one with the same shape; -1 for none."""
+        return self._indices[number]
 
     @property
     def svgs(self) -> list[str]:
-        """The pictures, with room for the texts of all that have their shape, as the first variant leaves them."""
+        """The SVGs with the final texts of the first variant, and room for the texts of all other passes."""
         drawn = []
-        for place, scene in enumerate(self._drawn):
-            texts = ends(written(self._first[place])) if place in self._first else {}
+        for index, scene in enumerate(self._drawn):
+            texts = final_texts(step_texts(self._first[index])) if index in self._first else {}
             drawn.append(fill_texts(build_figure(scene, None, for_player=True).svg(), texts))
         return drawn
 
     def layers(self) -> Packed:
-        """The same with the layers, packed."""
-        return layers(self._drawn)
+        """The SVGs with each layer, packed."""
+        return pack_layers(self._drawn)
 
 
-def _write_what_differs(scenes: Sequence[Scene]) -> None:
-    """Where tensors of the same place hold other values in another variant, each variant writes its own."""
+def _write_differing_values(scenes: Sequence[Scene]) -> None:
+    """Make each variant write the tensor values that differ between the variants."""
     held = [(scene, scene.list_tensor_values()) for scene in scenes]
-    found: dict[tuple[int, str], set[str]] = {}
+    variants: dict[tuple[int, str], set[str]] = {}
     for scene, texts in held:
         for spot, text in texts.items():
-            found.setdefault((scene.pass_id, spot), set()).add(text)
+            variants.setdefault((scene.pass_id, spot), set()).add(text)
     for scene, texts in held:
-        scene.write_on_first_step({spot: text for spot, text in texts.items() if len(found[scene.pass_id, spot]) > 1})
+        scene.write_on_first_step(
+            {spot: text for spot, text in texts.items() if len(variants[scene.pass_id, spot]) > 1}
+        )

@@ -1,9 +1,9 @@
-"""What the panel shows of a step: sentences, values, reasons, and the question before it."""
+"""The words of a step in the panel: sentences, values, reasons, and the question before it."""
 
 from collections.abc import Sequence
 
 from hookviz.analysis.formulas.reasons import Explainer
-from hookviz.analysis.questions.prediction import Question as Asked
+from hookviz.analysis.questions.prediction import Question as AskedQuestion
 from hookviz.analysis.questions.prediction import make_questions
 from hookviz.player.payload import Glyph, Question, Reason, StepWords
 from hookviz.player.wording import Wording
@@ -25,30 +25,30 @@ _GLYPHS: dict[str, Glyph] = {
 }
 _NOTES = ("aliased", "unknown_hook", "compiled", "fast_path", "unobserved")
 
-PARTS = 24
-"""The panel lists no more gradients of a step than this, one by one."""
+MAX_GRADIENTS = 24
+"""The most gradients of a step that the panel lists."""
 
-_UNTOLD = (*STEP_HOOK_KINDS, "forward_pre_hook", "exception")
-"""Kinds of step that do not just see what came before: nothing is handed to an optimizer's hook, and without
-``with_kwargs`` a pre-hook sees a part of the inputs."""
+_WITHOUT_GRADIENT_BEFORE = (*STEP_HOOK_KINDS, "forward_pre_hook", "exception")
+"""Kinds of step whose input is not the gradient or value of the step before: an optimizer's hook gets none, and a
+pre-hook without ``with_kwargs`` gets only some inputs."""
 
 _ONE_CARD = ("call", "forward", "seed", "arrive", "retain_grad", "accumulate", "returned", "optimizer_step")
-"""Kinds in which there is no before to compare with, unless something was there already."""
+"""Kinds of step that have a card for the value after the step alone, unless they have a value before it."""
 
 
 class StepTexts:
-    """Writes the words of a trace's steps, with the reasons for their gradients and the questions about them."""
+    """Writes the words of the steps of a trace, the reasons for their gradients and the questions about them."""
 
     def __init__(
-        self, trace: TraceData, steps: Sequence[Step], *, asks: bool, fired: Sequence[Step] | None = None
+        self, trace: TraceData, steps: Sequence[Step], *, with_questions: bool, firings: Sequence[Step] | None = None
     ) -> None:
         self._steps = steps
         self._explainer = Explainer(trace)
-        self._asked = make_questions(steps, fired) if asks else {}
+        self._asked = make_questions(steps, firings) if with_questions else {}
 
     def words(self, step: Step, wording: Wording) -> StepWords:
-        """What the panel shows of ``step``."""
-        before, after = _cards(step)
+        """Return the words of ``step``."""
+        before, after = _card_values(step)
         words: StepWords = {
             "title": wording(make_title(step)),
             "sentence": wording(make_sentence(step)),
@@ -56,79 +56,84 @@ class StepTexts:
             "before": None if before is None else wording(before),
             "after": None if after is None else wording(after),
             "before_label": wording(say("card.takes" if step.kind == "compute" else "card.before")),
-            "after_label": wording(_label(step)),
-            "parts": _ways(step, _parts(step), wording),
-            "kept": wording(_kept(step)),
-            "next": wording(_next(step, self._steps)),
+            "after_label": wording(_after_label(step)),
+            "gradients": _gradient_rows(step, _gradients(step), wording),
+            "registration": wording(_registration(step)),
+            "next_hook": wording(_next_hook(step, self._steps)),
         }
-        why = self._reasons(step, wording)
-        if why:
-            words["why"] = why
+        reasons = self._reasons(step, wording)
+        if reasons:
+            words["reasons"] = reasons
         return words
 
     def _reasons(self, step: Step, wording: Wording) -> list[Reason]:
-        """The reasons for what a node computes, or for what arrives; of several that are sent, each with its target."""
-        reasons = self._explainer.reasons(step.index, PARTS) if step.kind in ("compute", "arrive") else []
-        named = step.kind == "compute" and len(reasons) > 1
-        texts = [say("part.why", on=reason.on, why=reason.text) if named else reason.text for reason in reasons]
+        """Return the reasons for the gradients that a node computes, or that arrive.
+
+        If a node sends several gradients, each reason names its target.
+        """
+        reasons = self._explainer.reasons(step.index, MAX_GRADIENTS) if step.kind in ("compute", "arrive") else []
+        names_target = step.kind == "compute" and len(reasons) > 1
+        texts = [say("part.why", on=reason.on, why=reason.text) if names_target else reason.text for reason in reasons]
         return [
             {"text": wording(text), "source": reason.source or "", "note": wording(reason.note)}
             for text, reason in zip(texts, reasons, strict=True)
         ]
 
     def questions(self, wording: Wording) -> dict[str, Question]:
-        """Step → the question that is asked before it."""
-        return {str(index): _question(asked, wording) for index, asked in self._asked.items()}
+        """Return step → the question before it."""
+        return {str(index): _question_message(asked, wording) for index, asked in self._asked.items()}
 
 
-def _question(asked: Asked, wording: Wording) -> Question:
+def _question_message(asked: AskedQuestion, wording: Wording) -> Question:
     if "answer" in asked:
         mistakes = [(wrong, wording(why)) for wrong, why in asked["reasons"]]
         return {"text": wording(asked["text"]), "answer": asked["answer"], "mistakes": mistakes}
     return {
         "text": wording(asked["text"]),
-        "choices": wording.all(asked["choices"]),
+        "choices": wording.messages(asked["choices"]),
         "right": asked["right"],
-        "reasons": wording.all(asked["reasons"]),
+        "reasons": wording.messages(asked["reasons"]),
         "shows_source": "source" in asked,
     }
 
 
 def glyph_of(kind: str) -> Glyph:
-    """The shape on the timeline of a step of this kind."""
+    """Return the shape of a step of this kind on the timeline."""
     if kind in HOOK_KINDS:
         return "hook"
     return "note" if kind in _NOTES else _GLYPHS.get(kind, "node")
 
 
-def _cards(step: Step) -> tuple[str | None, str | None]:
+def _card_values(step: Step) -> tuple[str | None, str | None]:
+    """Return the values before and after a step; None for a card that is not shown."""
     if (
         step.kind in ("exception", "cut_short", "compiled", "fast_path", "unobserved")
         or step.before == () == step.after
     ):
         return None, None
     if step.kind == "compute":
-        return _block(step.before), None
-    has_before = (step.before is not None or step.kind in (*HOOK_KINDS, *_NOTES)) and not _told_once(step)
-    return _block(step.before) if has_before else None, _block(step.after)
+        return _card_text(step.before), None
+    has_before = (step.before is not None or step.kind in (*HOOK_KINDS, *_NOTES)) and not _needs_one_card(step)
+    return _card_text(step.before) if has_before else None, _card_text(step.after)
 
 
-def _told_once(step: Step) -> bool:
-    """Whether one card will do: a hook has kept what takes many lines to tell, and twice that is more than fits."""
-    return step.effect == "kept" and "\n" in _block(step.after)
+def _needs_one_card(step: Step) -> bool:
+    """Return whether one card is enough: the hook kept a value of several lines, which has no room twice."""
+    return step.effect == "kept" and "\n" in _card_text(step.after)
 
 
-def _label(step: Step) -> str:
-    if _told_once(step):
+def _after_label(step: Step) -> str:
+    if _needs_one_card(step):
         return say("card.kept")
     return say(f"card.{step.kind}" if step.kind in _ONE_CARD else "card.after")
 
 
-def _block(values: Values) -> str:
+def _card_text(values: Values) -> str:
     return values.block() if isinstance(values, Value) else format_values(values, room=48)
 
 
-def _parts(step: Step) -> list[tuple[str, Values]]:
+def _gradients(step: Step) -> list[tuple[str, Values]]:
+    """Return (source or target, gradient) for the gradients that a step gets from several places, or sends."""
     if step.kind == "multi_grad_hook" and isinstance(step.after, tuple):
         return list(zip(step.row.labels[1], step.after, strict=False))
     if step.kind != "compute" and len(step.parts) < 2 and step.kind != "full_backward_hook":
@@ -136,15 +141,18 @@ def _parts(step: Step) -> list[tuple[str, Values]]:
     return [(part.source, part.value) for part in (list_sent_gradients(step) if step.kind == "compute" else step.parts)]
 
 
-def _ways(step: Step, parts: list[tuple[str, Values]], wording: Wording) -> list[tuple[Message, Message]]:
-    """Where from or where to, and what; of very many the first."""
-    ways = [(wording(_way(step, source)), wording(_block(value))) for source, value in parts[:PARTS]]
-    if len(parts) > PARTS:
-        ways.append(("", wording(say("many.more", count=f"{len(parts) - PARTS:,}"))))
-    return ways
+def _gradient_rows(step: Step, gradients: list[tuple[str, Values]], wording: Wording) -> list[tuple[Message, Message]]:
+    """Return (source or target, gradient) for the first ``MAX_GRADIENTS`` gradients, and the number of others."""
+    rows = [
+        (wording(_endpoint(step, source)), wording(_card_text(value))) for source, value in gradients[:MAX_GRADIENTS]
+    ]
+    if len(gradients) > MAX_GRADIENTS:
+        rows.append(("", wording(say("many.more", count=f"{len(gradients) - MAX_GRADIENTS:,}"))))
+    return rows
 
 
-def _way(step: Step, source: str) -> str:
+def _endpoint(step: Step, source: str) -> str:
+    """Return where a gradient comes from or goes to, as a phrase."""
     if step.kind == "full_backward_hook":
         return say("part.grad_output")
     if step.kind == "multi_grad_hook":
@@ -154,39 +162,40 @@ def _way(step: Step, source: str) -> str:
     return say("part.to" if step.kind == "compute" else "part.from", on=source)
 
 
-def _kept(step: Step) -> str:
+def _registration(step: Step) -> str:
+    """Return the dict in which the step's hook is registered, and when the hook runs; empty for other steps."""
     hook = step.hook
     if hook is None:
         return ""
     kind = step.trace.hook_rows[step.row.hook or 0].kind
-    if step.kind == "full_backward_hook" and not _flat(step.before):
+    if step.kind == "full_backward_hook" and not _present_values(step.before):
         kind += ".early"
     op = step.trace.ops[step.node] if step.node >= 0 else ""
     leaf = ".leaf" if kind == "tensor_hook" and op == "AccumulateGrad" else ""
-    place = {
+    arguments = {
         "op": op,
         "on": step.on,
         "place": say(f"place.{hook.place}" if hook.place < 4 else "place.n", n=hook.place + 1),
     }
-    return say(f"kept.{kind}{leaf}", dict=hook.kept_in, total=hook.total, **place)
+    return say(f"kept.{kind}{leaf}", dict=hook.kept_in, total=hook.total, **arguments)
 
 
-def _flat(values: Values) -> list[Value]:
-    """The gradients that there are."""
+def _present_values(values: Values) -> list[Value]:
+    """Return the values in ``values`` that are not None."""
     return [value for value in (values if isinstance(values, tuple) else (values,)) if value is not None]
 
 
-def _next(step: Step, steps: Sequence[Step]) -> str:
-    """Who sees this gradient next, when another hook of the same tensor or node does."""
+def _next_hook(step: Step, steps: Sequence[Step]) -> str:
+    """Return which hook of the same tensor or node gets this gradient next; empty if there is none."""
     following = steps[step.index + 1] if step.index + 1 < len(steps) else None
-    if following is None or following.hook is None or following.kind in _UNTOLD:
+    if following is None or following.hook is None or following.kind in _WITHOUT_GRADIENT_BEFORE:
         return ""
-    if _place(following.row) != _place(step.row):
+    if _position(following.row) != _position(step.row):
         return ""
     label = f"{format_hook_position(following.hook.place)} {following.hook.label}"
     return say("next.hook", hook=label, on=following.on, value=format_values(following.before))
 
 
-def _place(row: StepRow) -> tuple[int, int]:
-    """Where a step is: at a node, or in a module's forward."""
+def _position(row: StepRow) -> tuple[int, int]:
+    """Return the node of a step, or the module call of a step in the forward pass."""
     return row.node, -1 if row.node >= 0 else row.call

@@ -1,8 +1,8 @@
-"""What a player shows of one trace: what is known of it from the start, and parts that come when they are asked for.
+"""The content of a player of one trace: an overview that is sent first, and chunks that are sent on request.
 
-A part is the words of ``CHUNK`` steps (``steps0``, ``steps1`` …), a picture (``0/``, ``0/m3`` …; see
-``grouped_views``), or ``index``, with all that can be searched for. A small trace has all its parts in it. Of a large
-one a widget asks the kernel for the others, a page has them all, and the output of a cell has the first.
+A chunk is the words of ``CHUNK_SIZE`` steps (``steps0``, ``steps1`` …), a picture (``0/``, ``0/m3`` …; see
+``grouped_views``), or ``index``, the search index. The content of a small trace contains all chunks. For a large trace,
+a widget requests chunks from the kernel, a page contains all chunks, and the output of a notebook cell the first ones.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,20 +15,20 @@ from hookviz.picture.grouping.activity import collect_pass_activity
 from hookviz.picture.grouping.pass_groups import needs_pass_groups
 from hookviz.player.compression import pack
 from hookviz.player.grouped_views import GroupedViews
-from hookviz.player.hook_texts import firings, hook_text, hooks_in
+from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
 from hookviz.player.payload import (
-    CHUNK,
+    CHUNK_SIZE,
+    Chunk,
     Content,
-    Finding,
+    FindingText,
     Outline,
     Packed,
-    Part,
-    Run,
-    StepsPart,
+    RunContent,
+    StepsChunk,
     View,
 )
 from hookviz.player.scene_views import SceneViews
-from hookviz.player.search_index import Entry, index_part
+from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.step_words import StepTexts, glyph_of
 from hookviz.player.wording import Wording, screen_words
 from hookviz.support.interpreter import gc_paused
@@ -38,76 +38,79 @@ from hookviz.trace import TraceData
 from hookviz.trace.traversal import (
     MAX_UNREACHED_NODES,
     assign_nodes_to_calls,
+    iter_enclosing_calls,
     leads_outside,
     list_pass_calls,
     list_pictured_nodes,
 )
-from hookviz.trace.traversal import iter_enclosing_calls as around
 
-LONG = 400
-"""A trace of more steps is sent in parts: each step is some 0.5 KB of words."""
-CHUNKS, BOXES = 3, 10
-"""An output of a notebook, which asks no kernel, has the words of so many chunks, and so many boxes' pictures."""
-FIRINGS = 1_000
-"""The table of hooks has no more rows than this."""
-INDEX = "index"
+MAX_UNSPLIT_STEPS = 400
+"""A trace with more steps is large. The words of a step take about 0.5 KB."""
+OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 10
+"""The number of step chunks, and of pictures, in the output of a notebook cell of a large trace."""
+MAX_FIRINGS = 1_000
+"""The most rows of the table of firings."""
+SEARCH_INDEX = "index"
 
 
 def is_large(trace: TraceData) -> bool:
-    """Whether ``trace`` has more steps, passes or boxes than can be sent and seen at once."""
-    if len(trace.rows) > LONG or needs_pass_groups(trace):
+    """Return whether ``trace`` has too many steps, passes or boxes to be sent and shown at once."""
+    if len(trace.rows) > MAX_UNSPLIT_STEPS or needs_pass_groups(trace):
         return True
-    return any(_boxes(trace, pass_id) > MAX_VISIBLE_BOXES for pass_id in range(len(trace.roots)))
+    return any(_count_boxes(trace, pass_id) > MAX_VISIBLE_BOXES for pass_id in range(len(trace.roots)))
 
 
-def _boxes(trace: TraceData, pass_id: int) -> int:
+def _count_boxes(trace: TraceData, pass_id: int) -> int:
+    """Return the number of nodes and module calls in the picture of a pass."""
     nodes = list_pictured_nodes(trace, pass_id)
     calls = {*assign_nodes_to_calls(trace, nodes).values(), *list_pass_calls(trace, pass_id)}
-    return len(nodes) + len({outer for call in calls for outer in around(trace, call)})
+    return len(nodes) + len({outer for call in calls for outer in iter_enclosing_calls(trace, call)})
 
 
 class Pictures(Protocol):
-    """The pictures of a trace, by name."""
+    """The named pictures of a trace."""
 
     @property
     def overview(self) -> str:
-        """The name of the picture of all passes; empty where there is none."""
+        """The name of the picture of all passes; empty if there is none."""
 
     @property
-    def tops(self) -> list[str]:
-        """The names of the outermost pictures, one for each pass."""
+    def top_views(self) -> list[str]:
+        """The name of the top-level picture of each pass."""
 
     @property
-    def opening(self) -> list[str]:
-        """The names of the pictures that are there from the start."""
+    def initial_views(self) -> list[str]:
+        """The names of the pictures that are sent first."""
 
     @property
     def svgs(self) -> list[str]:
-        """These pictures, as the passes leave them."""
+        """The SVGs of these pictures in their final state."""
 
     @property
     def layers(self) -> Packed:
-        """The same with what can be switched on in them; empty where there is nothing."""
+        """The SVGs with each layer, packed; empty if there are no layers."""
 
     @property
     def group_names(self) -> Sequence[str]:
         """The names of the pictures of groups of passes."""
 
     def views_of(self, pass_id: int) -> list[str]:
-        """The names of the pictures of one pass."""
+        """Return the names of the pictures of one pass."""
 
     def view(self, name: str, hooks: Mapping[int, int], wording: Wording) -> View:
-        """One picture, and what is shown in it."""
+        """Return a picture and what it shows at each step; ``hooks``: hook row → index in ``Content.hooks``."""
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
-        """What can be searched for in one pass."""
+        """Yield the search entries of one pass."""
 
 
 class TraceContent:
-    """Makes the content of a player, and its parts.
+    """Makes the content of a player, and its chunks.
 
-    Boxes are put together into groups where there are many, or where ``grouped`` says so. ``no_finding`` is what to say
-    where nothing was found, if that is not what the trace says.
+    Args:
+        trace: the trace to show.
+        grouped: whether boxes are collapsed into groups; None groups them if the trace is large.
+        no_finding: the sentence to show if there are no findings; None takes the sentence of the analysis.
     """
 
     def __init__(self, trace: TraceData, *, grouped: bool | None = None, no_finding: str | None = None) -> None:
@@ -115,133 +118,137 @@ class TraceContent:
         self._no_finding = describe_no_findings(trace) if no_finding is None else no_finding
         self.is_large = is_large(trace) if grouped is None else grouped
         self._pictures: Pictures = GroupedViews(trace) if self.is_large else SceneViews(trace)
-        self._hooks = {row: place for place, row in enumerate(hooks_in(trace))}
-        fired = trace.firings
-        # To find out what to ask of nodes, each must be looked at: in a long trace only hooks are asked about.
-        asks = bool(fired) or len(trace.rows) <= LONG
-        self._texts = StepTexts(trace, trace.steps, asks=asks, fired=fired)
+        self._hooks = {row: index for index, row in enumerate(hooks_in(trace))}
+        firings = trace.firings
+        # Questions about nodes require a look at every step, so a long trace only has questions about hooks.
+        with_questions = bool(firings) or len(trace.rows) <= MAX_UNSPLIT_STEPS
+        self._step_texts = StepTexts(trace, trace.steps, with_questions=with_questions, firings=firings)
 
     @gc_paused()
     def content(self) -> Content:
-        """What a widget has from the start, which can ask for the rest."""
+        """Make the content of a widget, which can request further chunks."""
         if not self.trace.rows:
             return self._content([])
-        return self._content([*self._pictures.opening, "steps0"] if self.is_large else [*self.names()])
+        return self._content([*self._pictures.initial_views, "steps0"] if self.is_large else [*self.chunk_names()])
 
-    def whole(self) -> Content:
-        """All of it, for where there is no kernel to ask; that may take a while, and is shown."""
+    def full_content(self) -> Content:
+        """Make the content with all chunks, for a page without a kernel. Long runs show progress."""
         if not self.is_large:
             return self.content()
-        content, index = self._content([*self._pictures.opening]), Wording()
-        first, passes = [*self._chunks(), *self._pictures.group_names], self.trace.lookup.passes
-        found: list[Entry] = []
-        with progress(say("progress.preparing", n="{n}", total="{total}"), len(first) + len(passes)) as tick:
-            for name in first:
-                self._add(content, name)
+        content, wording = self._content([*self._pictures.initial_views]), Wording()
+        names, passes = [*self._step_chunk_names(), *self._pictures.group_names], self.trace.lookup.passes
+        entries: list[Entry] = []
+        with progress(say("progress.preparing", n="{n}", total="{total}"), len(names) + len(passes)) as tick:
+            for name in names:
+                self._add_chunk(content, name)
                 tick()
             for pass_id in passes:
                 for name in self._pictures.views_of(pass_id):
-                    self._add(content, name)
-                found += self._pictures.entries(pass_id)
+                    self._add_chunk(content, name)
+                entries += self._pictures.entries(pass_id)
                 tick()
-        content["parts"][INDEX] = pack(index_part(found, index))
+        content["chunks"][SEARCH_INDEX] = pack(index_chunk(entries, wording))
         return content
 
     @gc_paused()
-    def brief(self) -> Content:
-        """What the output of a cell has: all of a small trace; of a large one the first steps and boxes."""
+    def brief_content(self) -> Content:
+        """Make the content of a cell's output: all of a small trace, and the first steps and boxes of a large trace."""
         if not self.is_large:
             return self.content()
-        content, chunks, boxes = self.content(), list(self._chunks()), list(islice(self._views(), BOXES + 1))
-        for name in (INDEX, *chunks[:CHUNKS], *boxes[:BOXES]):
-            self._add(content, name)
-        if len(chunks) > CHUNKS or len(boxes) > BOXES:
-            wording = Wording()
-            content["notes"].append(wording(say("trace.brief", steps=f"{CHUNKS * CHUNK:,}", boxes=BOXES)))
+        content, steps = self.content(), list(self._step_chunk_names())
+        boxes = list(islice(self._view_names(), OUTPUT_BOXES + 1))
+        for name in (SEARCH_INDEX, *steps[:OUTPUT_CHUNKS], *boxes[:OUTPUT_BOXES]):
+            self._add_chunk(content, name)
+        if len(steps) > OUTPUT_CHUNKS or len(boxes) > OUTPUT_BOXES:
+            wording, step_count = Wording(), f"{OUTPUT_CHUNKS * CHUNK_SIZE:,}"
+            content["notes"].append(wording(say("trace.brief", steps=step_count, boxes=OUTPUT_BOXES)))
             content["words"].update(wording.words)
         return content
 
-    def names(self) -> Iterator[str]:
-        """The names of all parts."""
-        yield from self._chunks()
-        yield from self._views()
-        yield INDEX
+    def chunk_names(self) -> Iterator[str]:
+        """Yield the names of all chunks."""
+        yield from self._step_chunk_names()
+        yield from self._view_names()
+        yield SEARCH_INDEX
 
-    def part(self, name: str) -> Part:
-        """One part.
+    def chunk(self, name: str) -> Chunk:
+        """Make the chunk ``name``.
 
         Raises:
-            KeyError, ValueError: there is no such part.
+            KeyError, ValueError: there is no such chunk.
         """
         wording = Wording()
         if name.startswith("steps"):
-            return self._steps_part(int(name.removeprefix("steps")), wording)
-        if name == INDEX:
+            return self._steps_chunk(int(name.removeprefix("steps")), wording)
+        if name == SEARCH_INDEX:
             passes = self.trace.lookup.passes
-            return index_part((entry for pass_id in passes for entry in self._pictures.entries(pass_id)), wording)
+            return index_chunk((entry for pass_id in passes for entry in self._pictures.entries(pass_id)), wording)
         view = self._pictures.view(name, self._hooks, wording)
         return {**view, "words": wording.words}
 
-    def _steps_part(self, number: int, wording: Wording) -> StepsPart:
-        steps = self.trace.steps[number * CHUNK : (number + 1) * CHUNK]
+    def _steps_chunk(self, number: int, wording: Wording) -> StepsChunk:
+        steps = self.trace.steps[number * CHUNK_SIZE : (number + 1) * CHUNK_SIZE]
         if not steps:
             raise KeyError(number)
-        told = [self._texts.words(step, wording) for step in steps]
-        return {"steps": told, "words": wording.words}
+        words = [self._step_texts.words(step, wording) for step in steps]
+        return {"steps": words, "words": wording.words}
 
-    def _add(self, content: Content, name: str) -> None:
-        """Add a part to ``content``, unless it is there."""
-        if name not in content["parts"]:
-            part = self.part(name)
-            content["parts"][name] = pack(part) if self.is_large else part
+    def _add_chunk(self, content: Content, name: str) -> None:
+        """Add the chunk ``name`` to ``content`` unless it is there."""
+        if name not in content["chunks"]:
+            chunk = self.chunk(name)
+            content["chunks"][name] = pack(chunk) if self.is_large else chunk
 
-    def _chunks(self) -> Iterator[str]:
-        return (f"steps{number}" for number in range(-(-len(self.trace.rows) // CHUNK)))
+    def _step_chunk_names(self) -> Iterator[str]:
+        """Return the names of the chunks with the words of steps."""
+        return (f"steps{number}" for number in range(-(-len(self.trace.rows) // CHUNK_SIZE)))
 
-    def _views(self) -> Iterator[str]:
+    def _view_names(self) -> Iterator[str]:
+        """Yield the names of all pictures."""
         yield from self._pictures.group_names
         for pass_id in self.trace.lookup.passes:
             yield from self._pictures.views_of(pass_id)
 
     def _content(self, names: list[str]) -> Content:
+        """Make the content with the chunks ``names``."""
         wording = Wording()
-        fired = self.trace.firings[:FIRINGS]
+        shown_firings = self.trace.firings[:MAX_FIRINGS]
         outline = self._outline(wording)
-        run: Run = {
+        run: RunContent = {
             "label": "",
-            "beside": None,
+            "baseline": None,
             "notes": [],
             "steps": len(self.trace.rows),
             "outline": pack(outline) if self.is_large else outline,
-            "told": None,
-            "firings": firings(fired, wording),
+            "word_indices": None,
+            "firings": firing_rows(shown_firings, wording),
             "pictures": [*range(len(self._pictures.svgs))],
         }
         content: Content = {
             "runs": [run],
-            "chunk": CHUNK,
-            "parts": {},
+            "chunk_size": CHUNK_SIZE,
+            "chunks": {},
             "svgs": [*self._pictures.svgs],
             "grouped": self.is_large,
             "layers": self._pictures.layers,
             "hooks": [hook_text(self.trace, row, wording) for row in self._hooks],
             "switches": [],
             "combinations": {},
-            "mark": -1,
-            "findings": [_finding(found, wording) for found in find_troubles(self.trace)],
+            "first_difference": -1,
+            "findings": [_finding_text(trouble, wording) for trouble in find_troubles(self.trace)],
             "no_finding": wording(self._no_finding),
-            "notes": [wording(note) for note in (*self.trace.notes, *self._bounds(len(fired)))],
+            "notes": [wording(note) for note in (*self.trace.notes, *self._limit_notes(len(shown_firings)))],
             "words": {},
-            "opening": {"norms": self.is_large},
+            "initial_state": {"norms": self.is_large},
         }
         content["words"] = screen_words() | wording.words
         for name in names:
-            self._add(content, name)
+            self._add_chunk(content, name)
         return content
 
     def _outline(self, wording: Wording) -> Outline:
         rows, passes = self.trace.rows, self.trace.lookup.passes
-        places = {pass_id: place for place, pass_id in enumerate(passes)}
+        picture_indices = {pass_id: index for index, pass_id in enumerate(passes)}
         norms: list[float | str | None] = [None] * len(rows)
         for pass_id in passes:
             for arrival in collect_pass_activity(self.trace, pass_id).arrivals:
@@ -249,19 +256,19 @@ class TraceContent:
         return {
             "kind": [row.kind for row in rows],
             "glyph": [glyph_of(row.kind) for row in rows],
-            "picture": [places[row.pass_id] for row in rows],
+            "picture": [picture_indices[row.pass_id] for row in rows],
             "hook": [-1 if row.hook is None else self._hooks[row.hook] for row in rows],
             "norm": norms,
-            "questions": self._texts.questions(wording),
-            "views": self._pictures.tops,
+            "questions": self._step_texts.questions(wording),
+            "views": self._pictures.top_views,
             "overview": self._pictures.overview,
         }
 
-    def _bounds(self, fired: int) -> Iterator[str]:
-        """What is left out, and why."""
+    def _limit_notes(self, firing_count: int) -> Iterator[str]:
+        """Yield a note for each limit that leaves something out."""
         passes = self.trace.lookup.passes
-        if fired < len(self.trace.firings):
-            yield say("trace.firings", count=f"{len(self.trace.firings):,}", shown=f"{fired:,}")
+        if firing_count < len(self.trace.firings):
+            yield say("trace.firings", count=f"{len(self.trace.firings):,}", shown=f"{firing_count:,}")
         if self._pictures.overview:
             yield say("trace.passes", count=f"{len(passes):,}", most=MAX_VISIBLE_BOXES)
         pictures = (list_pictured_nodes(self.trace, pass_id) for pass_id in passes)
@@ -269,7 +276,7 @@ class TraceContent:
             yield say("trace.unreached", most=MAX_UNREACHED_NODES)
 
 
-def _finding(found: Trouble, wording: Wording) -> Finding:
-    severity = say(f"trouble.severity.{found.severity}")
-    text = say("trouble.note", severity=severity, step=found.step + 1, told=found.sentence)
-    return {"text": wording(text), "step": found.step}
+def _finding_text(trouble: Trouble, wording: Wording) -> FindingText:
+    severity = say(f"trouble.severity.{trouble.severity}")
+    text = say("trouble.note", severity=severity, step=trouble.step + 1, told=trouble.sentence)
+    return {"text": wording(text), "step": trouble.step}

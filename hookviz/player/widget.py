@@ -1,4 +1,4 @@
-"""The player as an anywidget: its content goes to the browser once, and stepping needs no kernel."""
+"""The player as an anywidget. Its content is sent to the browser once, and stepping needs no kernel."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -8,9 +8,9 @@ import anywidget
 import ipywidgets
 import traitlets
 
-from hookviz.player.bundles import bundle
+from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import pack
-from hookviz.player.payload import INITIAL, Content, HookText, PartReply, PartRequest, empty_content
+from hookviz.player.payload import INITIAL, ChunkReply, ChunkRequest, Content, HookText, empty_content
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.wording import screen_words
 from hookviz.trace import TraceData
@@ -19,10 +19,10 @@ from hookviz.trace import TraceData
 class Player(anywidget.AnyWidget):
     """Steps through a trace.
 
-    ``step`` is counted from 0; ``playing`` and ``speed`` (steps per 1.2 s) can be set and linked like it:
-    ``ipywidgets.jslink((player, "step"), (slider, "value"))``. So can ``predict``, with ``right`` and ``asked``, the
-    score; ``breakpoints``, by the places of hooks in ``hooks``; and what is shown: ``large``, ``tensors``, ``nodes``,
-    and ``norms``, by which boxes are coloured.
+    These traits can be set and linked: ``ipywidgets.jslink((player, "step"), (slider, "value"))``. ``step`` counts
+    from 0, ``speed`` is in steps per 1.2 s. With ``predict`` the player asks questions; ``right`` of ``asked`` is the
+    score. ``breakpoints`` are indices of ``hooks``. ``large``, ``tensors``, ``nodes`` and ``norms`` (which colours
+    boxes) change what is shown.
 
     >>> from hookviz import Trace
     >>> Player.of(Trace()).steps
@@ -32,7 +32,7 @@ class Player(anywidget.AnyWidget):
     _esm = traitlets.Unicode().tag(sync=True)
     _css = traitlets.Unicode().tag(sync=True)
     content = traitlets.Dict().tag(sync=True)
-    """All that is shown: a ``payload.Content``."""
+    """What the player shows: a ``payload.Content``."""
     steps = traitlets.Int(0).tag(sync=True)
     step = traitlets.Int(INITIAL["step"]).tag(sync=True)
     playing = traitlets.Bool(INITIAL["playing"]).tag(sync=True)
@@ -52,9 +52,9 @@ class Player(anywidget.AnyWidget):
     twin = traitlets.Unicode(INITIAL["twin"]).tag(sync=True)
 
     _own_layout: ipywidgets.Layout | None = None
-    """The layout that was made for this player alone."""
-    _answering: Callable[..., None] | None = None
-    """Answers the browser when it asks for a part of a large trace."""
+    """The layout, if it was made for this player alone."""
+    _chunk_listener: Callable[..., None] | None = None
+    """Replies to the browser's requests for chunks of a large trace."""
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
@@ -62,65 +62,65 @@ class Player(anywidget.AnyWidget):
             self._own_layout = self.layout
 
     def close(self) -> None:
-        """Take the player out of the page, and free what it shows: pictures, words, and the model of its layout.
+        """Remove the player from the page, and free its content and the model of its layout.
 
         Jupyter keeps the model of a widget until it is closed or the kernel ends, even if its cell runs again.
         """
         super().close()
-        # A variable, or Jupyter's ``Out``, may keep a closed player. It has no connection any more, so nothing is sent.
+        # A variable or Jupyter's ``Out`` may keep a closed player alive. Its connection is closed, so nothing is sent.
         self.set_trait("content", {})
-        if self._answering is not None:
-            self.on_msg(self._answering, remove=True)
-            self._answering = None
+        if self._chunk_listener is not None:
+            self.on_msg(self._chunk_listener, remove=True)
+            self._chunk_listener = None
         if self._own_layout is not None:
             self._own_layout.close()
 
     @classmethod
     def of(cls, trace: TraceData) -> "Player":
-        """The player of ``trace``; of a large one it asks for what it does not have yet."""
+        """Make the player of ``trace``. If the trace is large, the player requests chunks when it needs them."""
         if not trace.rows:
             return cls.showing({**empty_content(screen_words()), "notes": list(trace.notes)})
-        made = TraceContent(trace)
-        player = cls.showing(made.content())
-        if made.is_large:
-            player._answering = lambda _, request, __: player.answer(made, request)
-            player.on_msg(player._answering)
+        trace_content = TraceContent(trace)
+        player = cls.showing(trace_content.content())
+        if trace_content.is_large:
+            player._chunk_listener = lambda _, request, __: player.answer(trace_content, request)
+            player.on_msg(player._chunk_listener)
         return player
 
-    def answer(self, made: TraceContent, request: PartRequest) -> None:
-        """Send the browser the part that it asks for."""
-        name = str(request.get("part"))
-        reply: PartReply = {"part": name, "packed": None}
-        with suppress(KeyError, ValueError):  # where there is no such part, the player says so
-            reply["packed"] = pack(made.part(name))
+    def answer(self, trace_content: TraceContent, request: ChunkRequest) -> None:
+        """Send the browser the chunk that it requests."""
+        name = str(request.get("chunk"))
+        reply: ChunkReply = {"chunk": name, "packed": None}
+        with suppress(KeyError, ValueError):  # the player says that the chunk does not exist
+            reply["packed"] = pack(trace_content.chunk(name))
         self.send(reply)
 
     @classmethod
     def showing(cls, content: Content) -> "Player":
-        """The player of what ``trace_content`` or ``several_runs`` has made."""
-        code = {"_esm": bundle("player.js"), "_css": bundle("player.css")}
-        return cls(**code, content=content, steps=_steps(content), **content["opening"])
+        """Make the player of a content that ``trace_content`` or ``several_runs`` made."""
+        code = {"_esm": read_bundle("player.js"), "_css": read_bundle("player.css")}
+        return cls(**code, content=content, steps=_step_count(content), **content["initial_state"])
 
     @property
     def hooks(self) -> list[HookText]:
-        """The hooks that ``breakpoints`` names by their places."""
+        """The hooks; ``breakpoints`` are indices of this list."""
         hooks: list[HookText] = self.content.get("hooks", [])
         return hooks
 
     def show(self, content: Content) -> None:
-        """Show something else, at the same step; with the same hooks off and the same breakpoints, if it has such.
+        """Show another content at the same step.
 
-        Its questions are others: the score begins anew.
+        Switches and breakpoints stay if the hooks are the same. New steps have new questions, so the score is reset.
         """
         before: Mapping[str, Any] = self.content
         with self.hold_sync():
-            if content["parts"] != before["parts"]:
+            if content["chunks"] != before["chunks"]:
                 self.answered, self.asked, self.right = {}, 0, 0
             if content["switches"] != before["switches"]:
                 self.shown = 0
             if content["hooks"] != before["hooks"]:
                 self.breakpoints = []
-            self.steps, self.flipped = _steps(content), False
+            self.steps, self.flipped = _step_count(content), False
             self.content = dict(content)
             self.step = min(self.step, max(self.steps - 1, 0))
 
@@ -129,6 +129,6 @@ class Player(anywidget.AnyWidget):
         return max(0, min(int(proposal["value"]), max(self.steps - 1, 0)))
 
 
-def _steps(content: Content) -> int:
-    """How many steps the timeline has."""
+def _step_count(content: Content) -> int:
+    """Return the number of steps of the timeline."""
     return content["runs"][0]["steps"] if content["runs"] else 0

@@ -1,15 +1,15 @@
-"""Sentences on their way to the browser: as keys and arguments, with the texts for these keys."""
+"""Sentences as messages for the browser: keys and arguments, with the texts for these keys."""
 
 from hookviz.player.payload import Content, Words
 from hookviz.support.messages import load_texts, select_texts
 from hookviz.support.messages.text import Message, Text
 
-SCREEN = "player"
-"""The keys of the texts that the player itself has on screen begin with this."""
+SCREEN_SECTION = "player"
+"""The section of the texts of buttons, labels and hints of the player."""
 
 
 class Wording:
-    """Turns sentences into messages, and knows which texts these need.
+    """Turns sentences into messages, and collects the keys whose texts these need.
 
     >>> from hookviz.support.messages import say
     >>> wording = Wording()
@@ -21,7 +21,7 @@ class Wording:
         self._keys: dict[str, None] = {}
 
     def __call__(self, text: str) -> Message:
-        """``text`` as a message: itself, or a key with arguments."""
+        """Return ``text`` as a message: a plain string as it is, a ``Text`` as its key with arguments."""
         if not isinstance(text, Text):
             return text
         self._keys[text.key] = None
@@ -29,24 +29,24 @@ class Wording:
             return [text.key, [self(item) for item in text.arguments]]
         return [text.key, {name: self(part) for name, part in text.arguments.items()}]
 
-    def all(self, texts: "list[str] | tuple[str, ...]") -> list[Message]:
-        """Several texts as messages."""
+    def messages(self, texts: "list[str] | tuple[str, ...]") -> list[Message]:
+        """Return a message for each of ``texts``."""
         return [self(text) for text in texts]
 
     @property
     def words(self) -> Words:
-        """Key → text, for all messages so far."""
+        """Key → text, for the keys of all messages made so far."""
         texts = load_texts()
         return {key: texts[key] for key in self._keys}
 
 
 def screen_words() -> Words:
-    """The texts that the player itself has on screen, under their keys."""
-    return {f"{SCREEN}.{key}": text for key, text in select_texts(SCREEN).items()}
+    """Return key → text for the buttons, labels and hints of the player."""
+    return {f"{SCREEN_SECTION}.{key}": text for key, text in select_texts(SCREEN_SECTION).items()}
 
 
 def add_notes(content: Content, notes: list[str]) -> None:
-    """Put ``notes`` before those of ``content``."""
+    """Insert ``notes`` before the notes of ``content``."""
     wording = Wording()
-    content["notes"] = [*wording.all(notes), *content["notes"]]
+    content["notes"] = [*wording.messages(notes), *content["notes"]]
     content["words"] = content["words"] | wording.words

@@ -165,9 +165,9 @@ class WhatIf(Displayable):
         shows_earlier = self.before.keys() == self._runs.keys()
         for index, (off, run) in enumerate(self._runs.items()):
             compared_with = len(self._runs) + index if shows_earlier else 0 if off else None
-            yield Variant(run.trace, *self._variant_texts(off), compared_with, run.hooks, asks=not off)
+            yield Variant(run.trace, *self._variant_texts(off), compared_with, run.hooks, has_questions=not off)
         for run in self.before.values() if shows_earlier else ():
-            yield Variant(run.trace, say("variant.before"), "", say("player.off"), None, run.hooks, shown=False)
+            yield Variant(run.trace, say("variant.before"), "", say("player.off"), None, run.hooks, is_shown=False)
 
     def _variant_texts(self, off: OffHooks) -> tuple[str, str, str]:
         """The texts of a variant: its name, why it lacks a step of another one, and the label of its off hooks."""

@@ -1,9 +1,9 @@
-// What Python sends, as the player opens it: small content at once, large content part by part.
+// Loading content: small content at once, large content chunk by chunk.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { openContent, svgOf } from "../../hookviz/player/browser/content.js";
+import { loadContent, loadSvg } from "../../hookviz/player/browser/content.js";
 
 const outline = (steps) => ({
   kind: steps.map(() => "arrive"),
@@ -16,12 +16,12 @@ const outline = (steps) => ({
   overview: "",
 });
 const words = (...titles) => ({ steps: titles.map((title) => ({ title })), words: { [titles[0]]: titles[0] } });
-const run = (given) => ({ label: "", notes: [], firings: [], steps: 3, outline: outline([-1, 4, -1]), told: null, ...given });
-const modelOf = (content, send) => ({ get: () => ({ chunk: 2, words: {}, ...content }), on: () => {}, off: () => {}, send });
-const open = (content, send) => openContent(modelOf(content, send), new AbortController().signal);
+const run = (given) => ({ label: "", notes: [], firings: [], steps: 3, outline: outline([-1, 4, -1]), word_indices: null, ...given });
+const modelOf = (content, send) => ({ get: () => ({ chunk_size: 2, words: {}, ...content }), on: () => {}, off: () => {}, send });
+const open = (content, send) => loadContent(modelOf(content, send), new AbortController().signal);
 
-test("what was sent unpacked is there at once, with the texts that it needs", async () => {
-  const { runs: [{ steps }], language } = await open({ runs: [run()], parts: { steps0: words("a", "b"), steps1: words("c") } });
+test("chunks that were sent unpacked are loaded at once, with the texts that they need", async () => {
+  const { runs: [{ steps }], language } = await open({ runs: [run()], chunks: { steps0: words("a", "b"), steps1: words("c") } });
   assert.deepEqual(steps.map((step) => step.words.title), ["a", "b", "c"]);
   assert.deepEqual(steps.map(({ hook }) => hook), [null, 4, null]);
   assert.deepEqual(steps.map(({ question }) => question?.text), [undefined, "What comes out?", undefined]);
@@ -29,28 +29,28 @@ test("what was sent unpacked is there at once, with the texts that it needs", as
 });
 
 test("steps of several runs may share their words", async () => {
-  const runs = [run({ told: [0, 1, 0] }), run({ told: [2, 2, 1] })];
-  const opened = await open({ runs, parts: { steps0: words("a", "b"), steps1: words("c") } });
+  const runs = [run({ word_indices: [0, 1, 0] }), run({ word_indices: [2, 2, 1] })];
+  const opened = await open({ runs, chunks: { steps0: words("a", "b"), steps1: words("c") } });
   assert.deepEqual(opened.runs.map(({ steps }) => steps.map((step) => step.words.title)), [["a", "b", "a"], ["c", "c", "b"]]);
 });
 
-test("words that were not sent are asked for; where nobody answers there are none", async () => {
+test("words that were not sent are requested; without a kernel there are none", async () => {
   const asked = [];
-  const { runs: [{ steps, fetchWords }] } = await open({ runs: [run()], parts: { steps0: words("a", "b") } }, (request) => {
+  const { runs: [{ steps, fetchWords }] } = await open({ runs: [run()], chunks: { steps0: words("a", "b") } }, (request) => {
     asked.push(request);
     throw new Error("There is no kernel.");
   });
   assert.deepEqual([await fetchWords(0), await fetchWords(2)], [true, false]);
-  assert.deepEqual(asked, [{ part: "steps1" }]);
+  assert.deepEqual(asked, [{ chunk: "steps1" }]);
   assert.equal(steps[2].words, null);
 });
 
-test("a picture is in its view, was sent with the player, or is another view's with its own ids and texts filled in", async () => {
+test("a picture is in its view, in the content, or is a template of another view, filled with its own ids and texts", async () => {
   const shared = { svg: { pieces: ["<g id=\"", 0, "\">", 1, "</g>"], fill: ["n1", "one"] } };
-  const part = async (name) => (name === "0/" ? shared : null);
-  assert.equal(await svgOf({ svg: "<svg/>" }, [], part), "<svg/>");
-  assert.equal(await svgOf({ svg: 1 }, ["<a/>", "<b/>"], part), "<b/>");
-  assert.equal(await svgOf(shared, [], part), '<g id="n1">one</g>');
-  assert.equal(await svgOf({ svg: { like: "0/", fill: ["n9", "nine"] } }, [], part), '<g id="n9">nine</g>');
-  assert.equal(await svgOf({ svg: { like: "7/", fill: ["n9"] } }, [], part), undefined);
+  const fetchChunk = async (name) => (name === "0/" ? shared : null);
+  assert.equal(await loadSvg({ svg: "<svg/>" }, [], fetchChunk), "<svg/>");
+  assert.equal(await loadSvg({ svg: 1 }, ["<a/>", "<b/>"], fetchChunk), "<b/>");
+  assert.equal(await loadSvg(shared, [], fetchChunk), '<g id="n1">one</g>');
+  assert.equal(await loadSvg({ svg: { like: "0/", fill: ["n9", "nine"] } }, [], fetchChunk), '<g id="n9">nine</g>');
+  assert.equal(await loadSvg({ svg: { like: "7/", fill: ["n9"] } }, [], fetchChunk), undefined);
 });

@@ -1,11 +1,11 @@
-// How large a picture is drawn.
+// The size of a picture.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { scaleFor } from "../../hookviz/player/browser/fit.js";
 
-test("a picture fits its pane, is not blown up, and stays readable", () => {
+test("a picture fits its pane, is not enlarged too much, and stays readable", () => {
   const size = { width: 500, height: 500, smallest: 12 };
   assert.equal(scaleFor(size, { width: 600, height: 800 }), 1.2);
   assert.equal(scaleFor(size, { width: 2000, height: 2000 }), 1.6);

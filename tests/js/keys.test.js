@@ -1,11 +1,11 @@
-// Which key asks for what.
+// Keys and their actions.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as keys from "../../hookviz/player/browser/keys.js";
 
-test("keys ask for what the list of keys says", () => {
+test("keys have the actions that the list of keys shows", () => {
   const asked = ["ArrowLeft", "ArrowRight", "[", "]", "Home", "End", " ", "?"].map((key) => keys.actionOf({ key }, false));
   assert.deepEqual(asked, ["previous", "next", "previousHook", "nextHook", "first", "last", "play", "help"]);
   assert.deepEqual(["a", "Enter", "Tab", "toString"].map((key) => keys.actionOf({ key }, false)), [null, null, null, null]);
@@ -16,7 +16,7 @@ test("keys ask for what the list of keys says", () => {
   assert.equal(keys.actionOf({ key: "Enter", shiftKey: true }, true), "leave");
 });
 
-test("a key that an input method or another script hides is known by its place", () => {
+test("a key of an input method or of another script is identified by its code", () => {
   const hidden = [
     [{ key: "Process", code: "KeyP" }, "predict"],
     [{ key: "Process", code: "BracketRight" }, "nextHook"],
@@ -44,7 +44,7 @@ test("a key that types a Latin letter or a sign is that letter, wherever it is o
   for (const [key, code] of others) assert.equal(keys.actionOf({ key, code }, false), null, key);
 });
 
-test("while letters are composed, keys are the input method's", () => {
+test("during a composition, keys belong to the input method", () => {
   assert.equal(keys.actionOf({ key: "p", code: "KeyP", isComposing: true }, false), null);
   assert.ok(keys.isComposing({ key: "Enter", keyCode: 229 }), "the end of a composition in Safari");
   assert.ok(!keys.isComposing({ key: "Enter", keyCode: 13 }));
@@ -55,7 +55,7 @@ test("a focused button keeps its Space", () => {
   assert.equal(keys.actionOf({ key: "ArrowRight" }, true), "next");
 });
 
-test("combinations are the browser's, but brackets may be typed through AltGr", () => {
+test("combinations belong to the browser, but brackets may be typed through AltGr", () => {
   for (const held of ["ctrlKey", "metaKey", "altKey"]) assert.equal(keys.actionOf({ key: "ArrowLeft", [held]: true }, false), null);
   assert.equal(keys.actionOf({ key: "[", ctrlKey: true, altKey: true }, false), "previousHook");
   assert.equal(keys.actionOf({ key: "]", altKey: true }, false), "nextHook");
@@ -67,7 +67,7 @@ test("a digit is an answer or a switch", () => {
   assert.equal(keys.digitOf(null), 0);
 });
 
-test("each entry of the list of keys belongs to an action that some key asks for", () => {
+test("each entry of the list of keys has an action that some key has, too", () => {
   const actions = new Set(Object.values(keys.KEYS));
   assert.deepEqual(keys.HELP.filter(([, action]) => !actions.has(action)), []);
 });

@@ -13,7 +13,7 @@ const texts = {
   "value.tuple": "({items})",
 };
 
-test("words are filled, and a missing one shows its key", () => {
+test("placeholders are filled, and a missing text shows its key", () => {
   const language = new Language(texts);
   assert.equal(language.say("player.step_of", { step: 9, steps: 16 }), "Step 9 of 16");
   assert.equal(language.say("player.nothing_like_it"), "player.nothing_like_it");
@@ -28,7 +28,7 @@ test("a message is a text, or a key with arguments, which may be messages", () =
   assert.equal(language.read(message), "c_hook replaced the gradient: 8 → (8, None).");
 });
 
-test("a message reads in the language of its texts", () => {
+test("a message is read in the language of the table of texts", () => {
   const message = ["sentence.hook.replaced", { hook: "c_hook", before: "8", after: "10" }];
   const chinese = new Language({ "sentence.hook.replaced": "{hook} 把梯度从 {before} 换成了 {after}。" });
   assert.equal(chinese.read(message), "c_hook 把梯度从 8 换成了 10。");

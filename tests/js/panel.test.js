@@ -1,4 +1,4 @@
-// What the panel makes of a step's words.
+// The panel: source lines, cards and sizes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,27 +8,27 @@ import * as panel from "../../hookviz/player/browser/panel.js";
 
 const language = new Language({ "card.before": "before", "card.after": "after" });
 
-test("source lines carry the file's numbers and one mark", () => {
+test("source lines have the numbers of the file, and one is marked", () => {
   const lines = panel.sourceLines("def c_hook(grad):\n    # Two more.\n    return grad + 2\n", 1, 3);
   assert.deepEqual(lines.map(({ number, marked }) => [number, marked]), [[1, false], [2, false], [3, true]]);
   assert.equal(lines[2].text, "    return grad + 2");
   assert.equal(panel.sourceLines("x\n\n", 7, null).length, 1);
 });
 
-test("there is a card for each value that is known", () => {
+test("there is a card for each value", () => {
   const labels = { before_label: ["card.before", {}], after_label: ["card.after", {}] };
-  const both = panel.cardsOf({ ...labels, before: "8", after: "10" }, language);
+  const both = panel.readCards({ ...labels, before: "8", after: "10" }, language);
   assert.deepEqual(both, [{ label: "before", value: "8" }, { label: "after", value: "10" }]);
-  assert.deepEqual(panel.cardsOf({ ...labels, before: null, after: "1" }, language), [{ label: "after", value: "1" }]);
-  assert.deepEqual(panel.cardsOf({ ...labels, before: null, after: null }, language), []);
+  assert.deepEqual(panel.readCards({ ...labels, before: null, after: "1" }, language), [{ label: "after", value: "1" }]);
+  assert.deepEqual(panel.readCards({ ...labels, before: null, after: null }, language), []);
 });
 
-test("a matrix is set smaller than a number", () => {
+test("a matrix is smaller than a number", () => {
   assert.equal(panel.valueSize("-1.25e-05"), "one");
   assert.equal(panel.valueSize("(11, 2, 3)"), "some");
   assert.equal(panel.valueSize("[[1, 2],\n [3, 4]]"), "many");
 });
 
-test("the longer a sentence, the smaller it is set", () => {
+test("the longer a sentence, the smaller its letters", () => {
   assert.deepEqual([64, 65, 121].map((n) => panel.sentenceSize("x".repeat(n))), ["", "hv-long", "hv-longer"]);
 });

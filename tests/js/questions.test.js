@@ -1,4 +1,4 @@
-// Predicting: which question is in the way, how answers are read and judged, and the score.
+// Predicting: the next open question, parsing and judging answers, and the score.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -10,7 +10,7 @@ const number = { text: "What comes out?", answer: "10", mistakes: [["8", "8 is t
 const choice = { text: "Which?", choices: ["c", "d", "e"], right: 1, reasons: ["later", "", "earlier"] };
 const steps = [null, number, null, null, choice, number].map((question) => ({ question }));
 
-test("the first open question up to a step is in the way", () => {
+test("the first open question up to a step is found", () => {
   const between = (from, to, answered = {}) => questions.questionBetween(steps, answered, from, to);
   assert.equal(between(0, 1), 1);
   assert.equal(between(0, 5), 1);
@@ -32,7 +32,7 @@ test("numbers are read as Python and people write them", () => {
   assert.deepEqual(questions.readNumbers("  "), []);
 });
 
-test("answers are judged by the table that holds for Python too", () => {
+test("answers are judged as in the table that Python is tested with, too", () => {
   const unread = { ask_unread: "unread", ask_count: "count" };
   for (const [recorded, wanted, answers] of JSON.parse(readFileSync(new URL("verdicts.json", import.meta.url)))) {
     for (const given of answers) {
@@ -42,7 +42,7 @@ test("answers are judged by the table that holds for Python too", () => {
   }
 });
 
-test("what can be in a number is typed into the field, and any other letter is a key of the player", () => {
+test("characters of numbers are typed into the field, and other letters are keys of the player", () => {
   const typed = (keys) => keys.filter((key) => questions.isTyped({ key }));
   const numbers = [..."0123456789+-−.,;eE() ∞", ..."nan", ..."None", ..."infinity"];
   assert.deepEqual(typed(numbers), numbers);
@@ -54,7 +54,7 @@ test("what can be in a number is typed into the field, and any other letter is a
   assert.deepEqual(typed(wide), wide, "full-width characters");
 });
 
-test("what an input method has for itself is typed into the field; a letter that is not Latin is the key at its place", () => {
+test("keys of an input method are typed into the field; a letter that is not Latin is identified by its code", () => {
   const process = { key: "Process", code: "KeyP", keyCode: 229 };
   assert.ok(questions.isTyped(process) && questions.isTyped({ key: "p", isComposing: true }));
   assert.ok(questions.isTyped({ key: "Enter", shiftKey: true, isComposing: true }));
@@ -70,7 +70,7 @@ test("three digits are enough, and two are not", () => {
   assert.ok(!questions.isNear(-10, 10));
 });
 
-test("0 is -0, NaN is NaN, and None is nothing else", () => {
+test("0 equals -0, NaN equals NaN, and None equals only None", () => {
   assert.ok(questions.isNear(0, -0) && questions.isNear(-0, 0));
   assert.ok(!questions.isNear(1e-12, 0) && !questions.isNear(0, 1e-12));
   assert.ok(questions.isNear(NaN, NaN) && !questions.isNear(NaN, 0) && !questions.isNear(0, NaN));
@@ -84,22 +84,22 @@ test("a number is right, or wrong with the reason that the trace gives", () => {
   assert.deepEqual(questions.judgeNumbers(number, "7"), { right: false, reason: undefined });
 });
 
-test("what is no answer is not judged", () => {
+test("a text without numbers is not judged", () => {
   for (const given of ["", " ", "ten"]) assert.deepEqual(questions.judgeNumbers(number, given), { unread: "ask_unread", count: 1 });
   assert.deepEqual(questions.judgeNumbers(number, "1, 2"), { unread: "ask_count", count: 1 });
   assert.equal(questions.judgeNumbers({ ...number, answer: "1, None" }, "1").unread, "ask_count");
 });
 
-test("a choice is right in its place", () => {
+test("the right choice is judged by its index", () => {
   assert.deepEqual([0, 1, 2].map((given) => questions.judgeChoice(choice, given)), [
     { right: false, reason: "later" }, { right: true, reason: "" }, { right: false, reason: "earlier" },
   ]);
 });
 
-test("the score counts what was right at once, and each question once", () => {
-  const one = questions.answeredWith({}, 1, true);
+test("the score counts first answers that are right, and each question once", () => {
+  const one = questions.addAnswer({}, 1, true);
   assert.deepEqual(one, { answered: { 1: 1 }, asked: 1, right: 1 });
-  const two = questions.answeredWith(one.answered, 4, false);
+  const two = questions.addAnswer(one.answered, 4, false);
   assert.deepEqual(two, { answered: { 1: 1, 4: 0 }, asked: 2, right: 1 });
-  assert.deepEqual(questions.answeredWith(two.answered, 4, true), two);
+  assert.deepEqual(questions.addAnswer(two.answered, 4, true), two);
 });

@@ -1,4 +1,4 @@
-// What the player puts under "Why": a title for the one gradient that is meant, and nothing where nothing is explained.
+// The title of the reasons: it contains a single short gradient.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,18 +7,18 @@ import { Language } from "../../hookviz/player/browser/language.js";
 import { reasonsTitle } from "../../hookviz/player/browser/reasons.js";
 
 const language = new Language({ "player.why": "Why?", "player.why_value": "Why {value}?" });
-const titleOf = ({ kind, ...words }) => reasonsTitle(kind, { parts: [], after: null, ...words }, language);
+const titleOf = ({ kind, ...words }) => reasonsTitle(kind, { gradients: [], after: null, ...words }, language);
 
-test("a gradient that arrives is named if it is short", () => {
+test("the title contains an arriving gradient if it is short", () => {
   assert.equal(titleOf({ kind: "arrive", after: "8" }), "Why 8?");
   assert.equal(titleOf({ kind: "arrive", after: "[[1, 2],\n [3, 4]]" }), "Why?");
 });
 
-test("so is the only one that a node sends", () => {
-  assert.equal(titleOf({ kind: "compute", parts: [["to c", "8"]] }), "Why 8?");
-  assert.equal(titleOf({ kind: "compute", parts: [["to c", "8"], ["to d", "12"]] }), "Why?");
+test("the title contains the only gradient that a node sends", () => {
+  assert.equal(titleOf({ kind: "compute", gradients: [["to c", "8"]] }), "Why 8?");
+  assert.equal(titleOf({ kind: "compute", gradients: [["to c", "8"], ["to d", "12"]] }), "Why?");
 });
 
-test("what a node takes is not what it sends", () => {
+test("the title does not contain the gradient that a node gets", () => {
   assert.equal(titleOf({ kind: "compute", after: "3" }), "Why?");
 });

@@ -1,11 +1,11 @@
-// Light or dark.
+// The light or dark theme.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { isDark } from "../../hookviz/player/browser/theme.js";
 
-test("Jupyter's theme wins over an editor's, Colab's, Furo's and the system's", () => {
+test("Jupyter's theme wins over those of an editor, Colab, Furo and the system", () => {
   assert.equal(isDark({ jupyter: "true", system: true }), false);
   assert.equal(isDark({ jupyter: "false", system: false }), true);
   assert.equal(isDark({ editor: "vscode-dark", system: false }), true);

@@ -1,9 +1,9 @@
-// What a column of a long timeline does, and which part of it is seen.
+// The columns and the visible range of a long timeline.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { columnsOf, holding, placeAmong, stepsOf, zoomed } from "../../hookviz/player/browser/timeline_window.js";
+import { makeColumns, moveRangeTo, indexAmong, stepsInGroup, zoomRange } from "../../hookviz/player/browser/timeline_window.js";
 
 const steps = [
   { glyph: "seed", norm: 1 },
@@ -14,37 +14,37 @@ const steps = [
   { glyph: "node", norm: "nan" },
 ];
 
-test("a column has the range of its steps' norms, and says whether a hook, a zero or no number is among them", () => {
-  const [first, second, third] = columnsOf(steps, stepsOf(steps, "all"), 3);
+test("a column has the range of its steps' norms, and tells whether they include a hook, a zero, NaN or Inf", () => {
+  const [first, second, third] = makeColumns(steps, stepsInGroup(steps, "all"), 3);
   assert.deepEqual([first.low, first.high, [...first.kinds], first.bad], [1, 1, ["node"], false]);
   assert.deepEqual([second.low, second.high, [...second.kinds], second.bad], [100, 100, ["hook", "node"], false]);
   assert.deepEqual([third.low <= third.high, third.zero, third.bad], [false, true, true]);
 });
 
 test("a group shows all steps, or only those with hooks or problems", () => {
-  assert.deepEqual(["all", "modules", "kinds"].map((group) => stepsOf(steps, group).length), [6, 6, 6]);
-  assert.deepEqual(["hooks", "problems"].map((group) => stepsOf(steps, group)), [[2], [4, 5]]);
-  assert.deepEqual(stepsOf([{ glyph: "exception", norm: null }, { glyph: "node", norm: 1 }], "problems"), [0]);
+  assert.deepEqual(["all", "modules", "kinds"].map((group) => stepsInGroup(steps, group).length), [6, 6, 6]);
+  assert.deepEqual(["hooks", "problems"].map((group) => stepsInGroup(steps, group)), [[2], [4, 5]]);
+  assert.deepEqual(stepsInGroup([{ glyph: "exception", norm: null }, { glyph: "node", norm: 1 }], "problems"), [0]);
 });
 
-test("a step that is not shown stands at the last one before it", () => {
-  assert.deepEqual([0, 2, 3, 8, 9, 50].map((step) => placeAmong([2, 4, 8], step)), [0, 0, 0, 2, 2, 2]);
-  assert.equal(placeAmong([], 3), 0);
+test("the index of a step that is not shown is that of the last one before it", () => {
+  assert.deepEqual([0, 2, 3, 8, 9, 50].map((step) => indexAmong([2, 4, 8], step)), [0, 0, 0, 2, 2, 2]);
+  assert.equal(indexAmong([], 3), 0);
 });
 
-test("zooming halves what is shown and keeps the step where it was, within what there is", () => {
-  assert.deepEqual(zoomed([0, 1000], 500, 0.5, 1000), [250, 750]);
-  assert.deepEqual(zoomed([250, 750], 500, 2, 1000), [0, 1000]);
-  assert.deepEqual(zoomed([0, 1000], 0, 0.5, 1000), [0, 500]);
-  assert.deepEqual(zoomed([500, 1000], 999, 2, 1000), [0, 1000]);
-  assert.deepEqual(zoomed([0, 1000], 400, 2, 1000), [0, 1000]);
-  assert.deepEqual(zoomed([100, 120], 110, 0.5, 1000), [100, 120]);
-  assert.deepEqual(zoomed([0, 3], 1, 0.5, 3), [0, 3]);
+test("zooming halves the range and keeps the position of the step, within all steps", () => {
+  assert.deepEqual(zoomRange([0, 1000], 500, 0.5, 1000), [250, 750]);
+  assert.deepEqual(zoomRange([250, 750], 500, 2, 1000), [0, 1000]);
+  assert.deepEqual(zoomRange([0, 1000], 0, 0.5, 1000), [0, 500]);
+  assert.deepEqual(zoomRange([500, 1000], 999, 2, 1000), [0, 1000]);
+  assert.deepEqual(zoomRange([0, 1000], 400, 2, 1000), [0, 1000]);
+  assert.deepEqual(zoomRange([100, 120], 110, 0.5, 1000), [100, 120]);
+  assert.deepEqual(zoomRange([0, 3], 1, 0.5, 3), [0, 3]);
 });
 
-test("what is shown follows a step that leaves it", () => {
-  assert.deepEqual(holding([100, 200], 150, 1000), [100, 200]);
-  assert.deepEqual(holding([100, 200], 200, 1000), [150, 250]);
-  assert.deepEqual(holding([100, 200], 3, 1000), [0, 100]);
-  assert.deepEqual(holding([100, 200], 999, 1000), [900, 1000]);
+test("the range follows a step that leaves it", () => {
+  assert.deepEqual(moveRangeTo([100, 200], 150, 1000), [100, 200]);
+  assert.deepEqual(moveRangeTo([100, 200], 200, 1000), [150, 250]);
+  assert.deepEqual(moveRangeTo([100, 200], 3, 1000), [0, 100]);
+  assert.deepEqual(moveRangeTo([100, 200], 999, 1000), [900, 1000]);
 });

@@ -209,7 +209,7 @@ def show(library: str, name: str) -> dict[str, Any]:
             out = first_tensor(run())
             assert out is not None
             out.sum().backward()
-        TraceContent(trace).whole()
+        TraceContent(trace).full_content()
     finally:
         layout._draw_by_any_method = draw
     return {"steps": len(trace.rows), "drawn": drawn}

@@ -511,7 +511,7 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
         lambda: [repr(trace.why(index)) + trace.why(index)._repr_html_() for index in steps],
         lambda: _asked(trace),
         lambda: trace.content(),
-        lambda: TraceContent(trace, grouped=True).whole(),
+        lambda: TraceContent(trace, grouped=True).full_content(),
         lambda: _answered(trace),
         lambda: page(trace, "A file that is not ours") if trace.rows else None,
         lambda: trace._repr_mimebundle_(),

@@ -12,8 +12,8 @@ from hookviz.analysis.questions import grading
 from hookviz.autograd import graph, tensor_statistics
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.player.html_page import page
-from hookviz.player.payload import CHUNK
-from hookviz.player.trace_content import BOXES, CHUNKS, LONG
+from hookviz.player.payload import CHUNK_SIZE
+from hookviz.player.trace_content import MAX_UNSPLIT_STEPS, OUTPUT_BOXES, OUTPUT_CHUNKS
 from hookviz.player.widget import Player
 from hookviz.recorder import pass_observer, saved_tensors
 from hookviz.support import progress
@@ -114,5 +114,5 @@ def test_each_lesson_is_in_its_table() -> None:
 def test_its_bounds_of_large_traces_are_those_of_the_code() -> None:
     bounds = re.search(r"more than (\d+) boxes or more than (\d+) steps", SAID)
     output = re.search(r"the first ([\d,]+) steps and the pictures of the first (\d+) boxes", SAID)
-    assert bounds and (int(bounds[1]), int(bounds[2])) == (MAX_VISIBLE_BOXES, LONG)
-    assert output and (int(output[1].replace(",", "")), int(output[2])) == (CHUNK * CHUNKS, BOXES)
+    assert bounds and (int(bounds[1]), int(bounds[2])) == (MAX_VISIBLE_BOXES, MAX_UNSPLIT_STEPS)
+    assert output and (int(output[1].replace(",", "")), int(output[2])) == (CHUNK_SIZE * OUTPUT_CHUNKS, OUTPUT_BOXES)

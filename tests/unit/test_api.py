@@ -150,7 +150,7 @@ def test_module_register_backward_hook() -> None:
     assert told(trace, *BACKWARD) == [("backward_hook", "net", (2, 3), (2, 3))]
     frame = shown_steps(trace.player().content)[trace.firings[0].index]
     assert frame["title"] == "legacy backward hook ① on net"
-    assert "sees only the gradients that this node sends" in frame["kept"]
+    assert "sees only the gradients that this node sends" in frame["registration"]
 
 
 GLOBAL = {
@@ -278,7 +278,7 @@ def test_a_multi_grad_hook_shows_all_the_gradients_that_it_is_given() -> None:
     assert second.sentence.endswith("a=5, tensor 2=None, tensor 3=None, tensor 4=None.")
     assert first.effect == "kept"
     frame = shown_steps(trace.content())[first.index]
-    assert frame["parts"] == [["of a", "36"], ["of c", "12"], ["of tensor 3", "None"], ["of b", "24"]]
+    assert frame["gradients"] == [["of a", "36"], ["of c", "12"], ["of tensor 3", "None"], ["of b", "24"]]
 
 
 def test_what_a_multi_grad_hook_edits_is_seen() -> None:

@@ -239,7 +239,7 @@ def test_only_what_is_handed_on_is_said_to_come_next() -> None:
             net(torch.ones(2))
         opt.step()
     assert [step.kind for step in trace.steps][:3] == ["call", "forward", "step_pre_hook"]
-    assert [frame["next"] for frame in shown_steps(trace.content())] == [""] * len(trace.steps)
+    assert [frame["next_hook"] for frame in shown_steps(trace.content())] == [""] * len(trace.steps)
 
 
 def test_two_traces_of_nothing_are_compared() -> None:

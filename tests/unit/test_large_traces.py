@@ -15,8 +15,15 @@ from torch import nn
 import hookviz as hv
 from hookviz.player.compression import pack
 from hookviz.player.html_page import mimebundle, page
-from hookviz.player.payload import CHUNK
-from hookviz.player.trace_content import BOXES, CHUNKS, FIRINGS, LONG, TraceContent, is_large
+from hookviz.player.payload import CHUNK_SIZE
+from hookviz.player.trace_content import (
+    MAX_FIRINGS,
+    MAX_UNSPLIT_STEPS,
+    OUTPUT_BOXES,
+    OUTPUT_CHUNKS,
+    TraceContent,
+    is_large,
+)
 from hookviz.player.widget import Player
 from hookviz.support.messages import say
 from hookviz.trace.traversal import MAX_UNREACHED_NODES
@@ -58,19 +65,19 @@ def large() -> TraceContent:
 
 
 def views_of(large: TraceContent) -> dict[str, Any]:
-    return {name: large.part(name) for name in large.names() if "/" in name}
+    return {name: large.chunk(name) for name in large.chunk_names() if "/" in name}
 
 
 def test_only_what_is_large_is_sent_in_parts() -> None:
-    assert not is_large(recorded()) and is_large(layers()) and is_large(passed(chain(LONG)))
+    assert not is_large(recorded()) and is_large(layers()) and is_large(passed(chain(MAX_UNSPLIT_STEPS)))
     small = TraceContent(recorded())
-    assert set(small.names()) == {"steps0", "0/", "index"} == small.content()["parts"].keys()
-    assert small.whole() == small.content() == small.brief()
+    assert set(small.chunk_names()) == {"steps0", "0/", "index"} == small.content()["chunks"].keys()
+    assert small.full_content() == small.content() == small.brief_content()
 
 
 def test_the_words_of_all_steps_are_those_of_the_trace(large: TraceContent) -> None:
-    chunks = [large.part(name)["steps"] for name in large.names() if name.startswith("steps")]
-    assert [len(chunk) for chunk in chunks[:-1]] == [CHUNK] * (len(chunks) - 1)
+    chunks = [large.chunk(name)["steps"] for name in large.chunk_names() if name.startswith("steps")]
+    assert [len(chunk) for chunk in chunks[:-1]] == [CHUNK_SIZE] * (len(chunks) - 1)
     told = [said(words["sentence"]) for chunk in chunks for words in chunk]
     assert told == [step.sentence for step in large.trace.steps]
 
@@ -98,17 +105,17 @@ def test_a_closed_box_holds_the_steps_of_what_is_inside(large: TraceContent) -> 
     views = views_of(large)
     for view in views.values():
         for box, spans in view["spans"].items():
-            assert views[view["doors"][box]]["own"] == spans
+            assert views[view["links"][box]]["visible_steps"] == spans
 
 
 def test_the_trail_leads_from_the_whole_to_the_box(large: TraceContent) -> None:
     for name, view in views_of(large).items():
-        (first, title), *_ = view["trail"]
-        assert (first, said(title)) == ("0/", "the whole pass") and view["trail"][-1][0] == name
+        (first, title), *_ = view["breadcrumbs"]
+        assert (first, said(title)) == ("0/", "the whole pass") and view["breadcrumbs"][-1][0] == name
 
 
 def test_a_box_tells_how_many_hooks_are_in_it_and_how_many_fired(large: TraceContent) -> None:
-    top = large.part("0/")
+    top = large.chunk("0/")
     counts = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
     told = sorted([said(text) for _, text in texts] for texts in counts)
     assert told == [["1 hook, 0 fired", "1 hook, 1 fired"]] * 2
@@ -116,7 +123,7 @@ def test_a_box_tells_how_many_hooks_are_in_it_and_how_many_fired(large: TraceCon
 
 def test_a_box_tells_the_range_of_the_norms_in_it() -> None:
     trace = passed(fan(50) * 3)
-    top = TraceContent(trace).part("0/")
+    top = TraceContent(trace).chunk("0/")
     (texts,) = [texts for spot, texts in top["texts"].items() if spot == "g0-g"]
     assert said(texts[-1][1]) == "gradient norm 3"
 
@@ -126,13 +133,13 @@ def test_a_box_tells_how_many_gradients_are_none() -> None:
     y = x.log()
     for _ in range(60):
         y = y * 1.1
-    top = TraceContent(passed(y.sum() * float("nan"))).part("0/")
+    top = TraceContent(passed(y.sum() * float("nan"))).chunk("0/")
     ends = [said(texts[-1][1]) for spot, texts in top["texts"].items() if spot.endswith("-g") and spot.startswith("g")]
     assert ends and all("with NaN or Inf" in end for end in ends)
 
 
 def test_a_port_says_what_lies_outside(large: TraceContent) -> None:
-    top = large.part("0/")
+    top = large.chunk("0/")
     box = list(top["spans"])[2]
     svg = picture(large, f"0/{box}")
     assert "from " in svg and "to " in svg and "hv-port" in svg
@@ -157,29 +164,29 @@ def test_ports_to_many_places_are_one() -> None:
 
 
 def test_what_lies_inside_goes_by_its_name_there(large: TraceContent) -> None:
-    box = next(iter(large.part("0/")["spans"]))
+    box = next(iter(large.chunk("0/")["spans"]))
     svg = picture(large, f"0/{box}")
     assert ">weight<" in svg and ">bias<" in svg and "AccumulateGrad" in svg
 
 
 def test_a_part_that_is_not_there_is_an_error_and_the_player_says_so(large: TraceContent) -> None:
     with pytest.raises(KeyError):
-        large.part("0/m999")
+        large.chunk("0/m999")
     player = Answers.showing(large.content())
     for asked in ("0/m999", "stepsx", "steps999", "9/"):
-        player.answer(large, {"part": asked})
+        player.answer(large, {"chunk": asked})
     assert [sent["packed"] for sent in player.sent] == [None] * 4  # type: ignore[attr-defined]
 
 
 def test_the_player_answers_with_the_part_that_it_is_asked_for(large: TraceContent) -> None:
     player = Answers.showing(large.content())
-    player.answer(large, {"part": "steps0"})
-    assert player.sent == [{"part": "steps0", "packed": pack(large.part("steps0"))}]  # type: ignore[attr-defined]
+    player.answer(large, {"chunk": "steps0"})
+    assert player.sent == [{"chunk": "steps0", "packed": pack(large.chunk("steps0"))}]  # type: ignore[attr-defined]
     assert player.steps == len(large.trace.rows)
 
 
 def index_of(large: TraceContent) -> list[dict[str, Any]]:
-    index = large.part("index")
+    index = large.chunk("index")
     names = ("kind", "label", "note", "number", "view", "steps")
     rows = [dict(zip(names, row, strict=True)) for row in zip(*(index[name] for name in names), strict=True)]
     return [{**row, "label": said(row["label"]), "note": said(row["note"])} for row in rows]
@@ -187,12 +194,12 @@ def index_of(large: TraceContent) -> list[dict[str, Any]]:
 
 def picture(large: TraceContent, name: str) -> str:
     """The SVG of a view, as the player puts it together."""
-    sent = large.part(name)["svg"]
+    sent = large.chunk(name)["svg"]
     if isinstance(sent, int):
         return large.content()["svgs"][sent]
     if isinstance(sent, str):
         return sent
-    pieces = sent["pieces"] if "pieces" in sent else large.part(sent["like"])["svg"]["pieces"]
+    pieces = sent["pieces"] if "pieces" in sent else large.chunk(sent["like"])["svg"]["pieces"]
     return "".join(sent["fill"][piece] if isinstance(piece, int) else piece for piece in pieces)
 
 
@@ -227,7 +234,7 @@ def test_whatever_the_index_names_is_drawn_in_the_view_that_it_names(make: Calla
         if entry["number"] >= 0:
             assert f"n{entry['number']}" in ids[entry["view"]]
         for step in entry["steps"]:
-            assert any(first <= step <= last for first, last in views[entry["view"]]["own"])
+            assert any(first <= step <= last for first, last in views[entry["view"]]["visible_steps"])
 
 
 @pytest.mark.parametrize("make", [nested, lambda: passed(chain(1000))])
@@ -273,30 +280,30 @@ def test_a_hook_that_does_not_fire_is_found_without_a_step() -> None:
 
 def test_the_index_is_sent_only_when_it_is_asked_for() -> None:
     large = TraceContent(passed(chain(10_000)))
-    assert "index" not in large.content()["parts"] and "index" in large.brief()["parts"]
-    assert len(pack(large.part("index"))) < 150_000
+    assert "index" not in large.content()["chunks"] and "index" in large.brief_content()["chunks"]
+    assert len(pack(large.chunk("index"))) < 150_000
 
 
 def test_the_index_of_four_times_the_steps_takes_four_times_the_work() -> None:
-    some, more = (calls(partial(TraceContent(passed(chain(count))).part, "index")) for count in (1000, 4000))
+    some, more = (calls(partial(TraceContent(passed(chain(count))).chunk, "index")) for count in (1000, 4000))
     assert some < 115 * 1000 and more < 4.1 * some
 
 
 def test_a_port_knows_the_view_of_what_lies_there() -> None:
     views = views_of(TraceContent(nested()))
-    ports = [(name, to) for name, view in views.items() for spot, to in view["doors"].items() if spot.startswith("o")]
+    ports = [(name, to) for name, view in views.items() for spot, to in view["links"].items() if spot.startswith("o")]
     assert ports and all(to in views and to != name for name, to in ports)
 
 
 def test_a_page_has_all_parts_and_an_output_the_first(large: TraceContent) -> None:
-    whole = large.whole()
-    assert set(whole["parts"]) == set(large.names())
+    whole = large.full_content()
+    assert set(whole["chunks"]) == set(large.chunk_names())
     many = TraceContent(passed(chain(3000)))
-    some = many.brief()
-    assert sum(name.startswith("steps") for name in some["parts"]) == CHUNKS
-    assert sum("/" in name for name in some["parts"]) == BOXES
-    assert f"the first {BOXES} boxes" in shown_notes(some)[-1]
-    assert TraceContent(passed(chain(100))).brief()["notes"] == []
+    some = many.brief_content()
+    assert sum(name.startswith("steps") for name in some["chunks"]) == OUTPUT_CHUNKS
+    assert sum("/" in name for name in some["chunks"]) == OUTPUT_BOXES
+    assert f"the first {OUTPUT_BOXES} boxes" in shown_notes(some)[-1]
+    assert TraceContent(passed(chain(100))).brief_content()["notes"] == []
 
 
 def test_the_still_picture_is_the_end_of_the_pass(large: TraceContent) -> None:
@@ -308,12 +315,12 @@ def test_the_still_picture_is_the_end_of_the_pass(large: TraceContent) -> None:
 def test_a_table_of_very_many_firings_says_how_many_there_are() -> None:
     x = leaf(1.0)
     with hv.record() as trace:
-        for _ in range(FIRINGS + 1):
+        for _ in range(MAX_FIRINGS + 1):
             x = x * 1.0
             x.register_hook(lambda grad: None)
         x.backward()
     shown = TraceContent(trace).content()
-    assert len(shown["runs"][0]["firings"]) == FIRINGS
+    assert len(shown["runs"][0]["firings"]) == MAX_FIRINGS
     assert shown_notes(shown) == ["1,001 hooks fired; the table shows the first 1,000."]
 
 
@@ -328,16 +335,16 @@ def test_several_passes_have_a_picture_each() -> None:
         for _ in range(3):
             model(torch.ones(1, 2)).sum().backward()
     shown = TraceContent(trace).content()
-    assert list(shown["parts"])[:3] == ["0/", "1/", "2/"] and len(shown["svgs"]) == 3
-    assert [(name, said(title)) for name, title in opened(shown, "1/")["trail"]] == [("1/", "Pass 2")]
+    assert list(shown["chunks"])[:3] == ["0/", "1/", "2/"] and len(shown["svgs"]) == 3
+    assert [(name, said(title)) for name, title in opened(shown, "1/")["breadcrumbs"]] == [("1/", "Pass 2")]
 
 
 def test_a_gradient_sent_to_ten_thousand_places_is_told_in_a_few_lines() -> None:
     trace = passed(fan(10_000))
-    told = map(plain, TraceContent(trace).part("steps0")["steps"])
+    told = map(plain, TraceContent(trace).chunk("steps0")["steps"])
     (words,) = [words for words in told if words["title"] == "StackBackward0 computes"]
     assert len(json.dumps(words)) < 10_000
-    assert words["parts"][-1] == ["", "… 9,976 more"]
+    assert words["gradients"][-1] == ["", "… 9,976 more"]
     assert "… 9,992 more" in words["sentence"]
 
 
@@ -355,9 +362,9 @@ def passes_of_a_large_graph(count: int) -> hv.Trace:
 def test_a_pass_through_a_part_of_a_large_graph_has_a_picture_of_that_part_and_says_so() -> None:
     few, more = (TraceContent(passes_of_a_large_graph(count)) for count in (2, 8))
     assert say("trace.unreached", most=MAX_UNREACHED_NODES) in shown_notes(few.content())
-    views = few._pictures._pass(0).views
+    views = few._pictures._pass_pictures(0).views
     reached = {row.node for row in few.trace.rows if row.pass_id == 0} - {-1}
     assert reached < set(views.tree.nodes) and len(views.tree.nodes) == len(reached) + MAX_UNREACHED_NODES
-    pages = [sum(len(str(large.part(name))) for name in large.names()) for large in (few, more)]
+    pages = [sum(len(str(large.chunk(name))) for name in large.chunk_names()) for large in (few, more)]
     assert pages[1] < 5 * pages[0]
     assert say("trace.unreached", most=MAX_UNREACHED_NODES) not in shown_notes(TraceContent(layers()).content())

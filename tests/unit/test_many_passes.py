@@ -20,7 +20,7 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.picture.dot_source import build_figure
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, BoxTree
 from hookviz.player.html_page import page
-from hookviz.player.pass_views import PREFIX
+from hookviz.player.pass_views import GROUP_PREFIX
 from hookviz.player.trace_content import TraceContent, is_large
 from hookviz.trace.lookup import Lookup
 from hookviz.trace.rows import TensorRow
@@ -97,7 +97,7 @@ kept = cache(lambda make, count: make(count))
 
 SHOWN: dict[str, Callable[[hv.Trace], object]] = {
     "player": lambda trace: TraceContent(trace).content(),
-    "output": lambda trace: TraceContent(trace).brief(),
+    "output": lambda trace: TraceContent(trace).brief_content(),
     "troubles": lambda trace: trace.troubles,
     "quiz": lambda trace: trace.quiz(),
     "diff": lambda trace: trace.diff(trace),
@@ -241,56 +241,56 @@ def test_a_recording_of_more_passes_than_are_seen_at_once_is_large() -> None:
 
 def test_what_is_sent_has_one_picture_however_many_passes_there_are(large: TraceContent) -> None:
     content = large.content()
-    assert len(content["svgs"]) == 1 and set(content["parts"]) == {PREFIX, "steps0"}
+    assert len(content["svgs"]) == 1 and set(content["chunks"]) == {GROUP_PREFIX, "steps0"}
     (note,) = [note for note in shown_notes(content) if "200 passes" in note]
     assert "shown in groups" in note and "record(keep=" in note
 
 
 def test_every_pass_is_behind_a_box_of_a_picture_that_one_can_take_in(large: TraceContent) -> None:
-    waiting, passes = [PREFIX], []
+    waiting, passes = [GROUP_PREFIX], []
     for name in waiting:  # grows while it is read
-        view = large.part(name)
-        assert 0 < len(view["doors"]) <= MAX_VISIBLE_BOXES and view["doors"].keys() == view["spans"].keys()
-        waiting += [to for to in view["doors"].values() if to.startswith(PREFIX)]
-        passes += [to for to in view["doors"].values() if not to.startswith(PREFIX)]
+        view = large.chunk(name)
+        assert 0 < len(view["links"]) <= MAX_VISIBLE_BOXES and view["links"].keys() == view["spans"].keys()
+        waiting += [to for to in view["links"].values() if to.startswith(GROUP_PREFIX)]
+        passes += [to for to in view["links"].values() if not to.startswith(GROUP_PREFIX)]
     assert passes == [f"{pass_id}/" for pass_id in range(200)]
-    assert set(waiting) == {name for name in large.names() if name.startswith(PREFIX)}
+    assert set(waiting) == {name for name in large.chunk_names() if name.startswith(GROUP_PREFIX)}
 
 
 def test_a_group_holds_the_steps_of_its_passes_and_says_how_large_their_gradients_are(large: TraceContent) -> None:
-    top = large.part(PREFIX)
-    assert top["own"] == [(0, len(large.trace.rows) - 1)]
-    (box, to), *_ = top["doors"].items()
-    assert large.part(to)["own"] == top["spans"][box]
+    top = large.chunk(GROUP_PREFIX)
+    assert top["visible_steps"] == [(0, len(large.trace.rows) - 1)]
+    (box, to), *_ = top["links"].items()
+    assert large.chunk(to)["visible_steps"] == top["spans"][box]
     assert said(top["texts"][f"{box}-g"][-1][1]).startswith("gradient norm ")
-    svg = picture(large, PREFIX)
+    svg = picture(large, GROUP_PREFIX)
     assert "Passes 1 – 10" not in svg and re.findall(r"Passes \d+ – \d+", svg)[0] == "Passes 1 – 20"
 
 
 def test_the_trail_leads_from_all_passes_to_the_pass(large: TraceContent) -> None:
-    trail = large.part("25/")["trail"]
+    trail = large.chunk("25/")["breadcrumbs"]
     assert [said(title) for _, title in trail] == ["All 200 passes", "Passes 21 – 40", "Pass 26"]
-    assert [name for name, _ in trail] == [PREFIX, trail[1][0], "25/"]
-    assert large.part(trail[1][0])["trail"] == trail[:2]
+    assert [name for name, _ in trail] == [GROUP_PREFIX, trail[1][0], "25/"]
+    assert large.chunk(trail[1][0])["breadcrumbs"] == trail[:2]
 
 
 def test_passes_can_be_searched_for(large: TraceContent) -> None:
-    columns = large.part("index")
+    columns = large.chunk("index")
     labels = map(said, columns["label"])
     rows = list(zip(columns["kind"], labels, columns["view"], columns["steps"], strict=True))
     assert ("pass", "Pass 26", "25/", [large.trace.lookup.steps(25)[0]]) in rows
 
 
 def test_a_hook_that_fires_in_every_pass_is_counted_once() -> None:
-    top = TraceContent(kept(trained, COUNTS[1])).part(PREFIX)
+    top = TraceContent(kept(trained, COUNTS[1])).chunk(GROUP_PREFIX)
     (texts, *_) = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
     assert [said(text) for _, text in texts] == ["1 hook, 0 fired", "1 hook, 1 fired"]
 
 
 def test_a_group_that_is_not_there_is_an_error(large: TraceContent) -> None:
-    for name in (f"{PREFIX}g999", "200/", "-1/"):
+    for name in (f"{GROUP_PREFIX}g999", "200/", "-1/"):
         with pytest.raises(KeyError):
-            large.part(name)
+            large.chunk(name)
 
 
 # -- passes of equal structure share a picture
@@ -307,14 +307,14 @@ def written(svg: str) -> tuple[list[str], list[str]]:
 def test_each_pass_has_its_own_ids_and_texts_in_the_picture_that_it_shares() -> None:
     large = TraceContent(kept(trained, COUNTS[0]))
     for pass_id in (0, 1, 44):
-        own = large._pictures._pass(pass_id)
+        own = large._pictures._pass_pictures(pass_id)
         alone = build_figure(own.scene(own.views.view_of(own.groups[""])), None, for_player=True).svg()
         assert written(picture(large, f"{pass_id}/")) == written(alone)
 
 
 def test_a_page_has_the_picture_of_passes_of_equal_structure_once() -> None:
-    content = TraceContent(kept(over_one_graph, COUNTS[0])).whole()
-    parts = content["parts"]
+    content = TraceContent(kept(over_one_graph, COUNTS[0])).full_content()
+    parts = content["chunks"]
     sent: list[Any] = [opened(content, name)["svg"] for name in parts if re.fullmatch(r"\d+/", name)]
     assert sum("pieces" in svg for svg in sent) == 1 and all("fill" in svg for svg in sent)
     assert max(len(part) for name, part in parts.items() if re.fullmatch(r"[1-9]\d*/", name)) < 2_500
@@ -322,5 +322,5 @@ def test_a_page_has_the_picture_of_passes_of_equal_structure_once() -> None:
 
 def test_where_a_view_is_asked_for_again_the_first_of_its_structure_still_has_the_picture() -> None:
     large = TraceContent(kept(over_one_graph, COUNTS[0]))
-    assert large.part("7/")["svg"].keys() == large.part("7/")["svg"].keys() == {"pieces", "fill"}
-    assert large.part("0/")["svg"]["like"] == "7/"
+    assert large.chunk("7/")["svg"].keys() == large.chunk("7/")["svg"].keys() == {"pieces", "fill"}
+    assert large.chunk("0/")["svg"]["like"] == "7/"

@@ -197,7 +197,7 @@ def test_every_firing_can_be_told(effect: str, subject: str) -> None:
         step = told(kind, **FULL, hook=0, effect=effect, subject=subject)
         step.trace.rows[0] = step.trace.rows[0]._replace(node=node)
         frame = shown_steps_of(step.trace)[0]
-        texts[kind, node] = (frame["title"], frame["sentence"], frame["kept"])
+        texts[kind, node] = (frame["title"], frame["sentence"], frame["registration"])
     assert unfinished(texts) == {}
 
 

@@ -263,7 +263,7 @@ def test_the_player_tells_activations_from_gradients(trace: hv.Trace) -> None:
     forward = [frame["kind"] for frame in frames if frame["forward"]]
     assert set(forward) == {"call", "forward", "forward_pre_hook", "forward_hook"}
     assert {frame["glyph"] for frame in frames if frame["kind"] in ("call", "forward")} == {"module"}
-    assert frames[at(trace, "forward", "net.l2")]["near"]
+    assert frames[at(trace, "forward", "net.l2")]["related"]
 
 
 # -- without a graph, and with too much of it

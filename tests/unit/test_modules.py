@@ -454,7 +454,7 @@ def test_a_full_backward_hook_that_runs_early_says_why() -> None:
     net.l2.register_full_backward_hook(lambda *given: None)
     with warnings.catch_warnings(action="ignore"), hv.record(net) as trace:
         net(torch.tensor(3.0)).backward()
-    kept = {frame["title"]: frame["kept"] for frame in shown_steps_of(trace) if frame["hook"] is not None}
+    kept = {frame["title"]: frame["registration"] for frame in shown_steps_of(trace) if frame["hook"] is not None}
     early = {title: "so it ran early" in text for title, text in kept.items()}
     assert early == {"full backward hook ① on net.l2": False, "full backward hook ① on net.l1": True}
     assert "left it unchanged: (None,)." in trace.firings[1].sentence

@@ -381,4 +381,4 @@ def test_steps_are_saved_loaded_and_played(tmp_path: Path) -> None:
     titles = [frame["title"] for frame in shown_steps(loaded.content())[-2:]]
     assert titles == ["step pre-hook ① on opt", "opt takes a step"]
     assert shown_firings(loaded.content())[0]["change"] == ""
-    assert "_optimizer_step_pre_hooks, first of 1" in shown_steps(loaded.content())[-2]["kept"]
+    assert "_optimizer_step_pre_hooks, first of 1" in shown_steps(loaded.content())[-2]["registration"]

@@ -24,7 +24,7 @@ import hookviz as hv
 from hookviz import __version__
 from hookviz.__main__ import main
 from hookviz.picture.inline_svg import escape_text, fill_texts
-from hookviz.player.bundles import bundle
+from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import unpack
 from hookviz.player.html_page import page, render_output
 from hookviz.player.widget import Player
@@ -175,12 +175,12 @@ def test_of_a_what_if_only_the_pictures_that_are_shown_are_counted(tmp_path: Pat
 
 def test_the_page_of_the_first_picture_is_small() -> None:
     size = len(page(recorded()).encode())
-    print(f"{size} bytes, of which script {len(bundle('page.js'))} and style {len(bundle('player.css'))}")
+    print(f"{size} bytes, of which script {len(read_bundle('page.js'))} and style {len(read_bundle('player.css'))}")
     assert size <= 120_000
 
 
 def test_script_and_style_are_small_as_they_are_sent() -> None:
-    sent = {name: len(gzip.compress(bundle(name).encode(), 9)) for name in ("page.js", "player.css", "page.css")}
+    sent = {name: len(gzip.compress(read_bundle(name).encode(), 9)) for name in ("page.js", "player.css", "page.css")}
     print(sent)
     assert sum(sent.values()) <= 40_000
 
@@ -210,12 +210,12 @@ def test_the_policy_allows_the_style_and_the_script_that_are_there_and_nothing_e
 def test_nothing_is_loaded(make: Callable[[], hv.Trace]) -> None:
     for _, attributes, _ in Parsed(page(make())).found:
         assert not {"src", "href", "xlink:href", "srcset", "style", "onload", "onclick"} & set(attributes)
-    style = bundle("player.css") + bundle("page.css") + bundle("static_picture.css")
+    style = read_bundle("player.css") + read_bundle("page.css") + read_bundle("static_picture.css")
     assert "@import" not in style and "url(" not in style
 
 
 def test_no_script_of_ours_ends_itself() -> None:
-    assert "</script" not in bundle("page.js") and "<!--" not in bundle("page.js")
+    assert "</script" not in read_bundle("page.js") and "<!--" not in read_bundle("page.js")
 
 
 def test_hostile_names_and_sources_stay_text() -> None:

@@ -14,10 +14,10 @@ from shown import said, shown_firings, shown_notes, shown_steps
 import hookviz as hv
 from hookviz.picture import element_ids as ids
 from hookviz.picture.element_ids import is_tensor_fact
-from hookviz.player.bundles import bundle
+from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import unpack
 from hookviz.player.payload import INITIAL
-from hookviz.player.scene_views import LARGEST
+from hookviz.player.scene_views import MAX_LAYER_BOXES
 from hookviz.player.widget import Player
 
 
@@ -108,7 +108,7 @@ def test_the_state_of_twenty_nodes_is_small() -> None:
 
 
 def test_the_script_is_one_module() -> None:
-    script = bundle("player.js")
+    script = read_bundle("player.js")
     assert script.count("export{") == 1 and "render" in script.partition("export{")[2]
     assert "import " not in script
 
@@ -185,7 +185,7 @@ def test_the_layer_of_tensors_begins_with_the_grads_from_before() -> None:
 def test_a_large_graph_has_no_layers() -> None:
     x = leaf(2.0)
     y = x
-    for _ in range(LARGEST):
+    for _ in range(MAX_LAYER_BOXES):
         y = y.sin()
     with hv.record() as trace:
         y.backward()
@@ -197,20 +197,23 @@ def test_a_frame_of_a_hook_tells_its_source_and_where_it_is_kept(player: Player)
     hook = player.hooks[frame["hook"]]
     assert frame["title"] == "tensor hook ① on c"
     assert (frame["before"], frame["after"]) == ("8", "10")
-    assert frame["kept"].startswith("Kept in c._backward_hooks, first of 2. Because c is not a leaf")
-    assert frame["next"] == "Next: ② print on c sees 10."
+    assert frame["registration"].startswith("Kept in c._backward_hooks, first of 2. Because c is not a leaf")
+    assert frame["next_hook"] == "Next: ② print on c sees 10."
     assert hook["name"] == "c_hook" and hook["source"].startswith("def c_hook")
-    assert (hook["first"], hook["mark"]) == (c_hook.__code__.co_firstlineno, c_hook.__code__.co_firstlineno + 1)
+    assert (hook["first_line"], hook["return_line"]) == (
+        c_hook.__code__.co_firstlineno,
+        c_hook.__code__.co_firstlineno + 1,
+    )
 
 
 def test_a_hook_without_source_says_so(player: Player) -> None:
     hook = player.hooks[shown_steps(player.content)[9]["hook"]]
-    assert (hook["source"], hook["first"]) == (None, None)
-    assert hook["missing"] is not None and said(hook["missing"]) == "The source of print is not available."
+    assert (hook["source"], hook["first_line"]) == (None, None)
+    assert hook["no_source"] is not None and said(hook["no_source"]) == "The source of print is not available."
 
 
 def test_a_hook_on_a_leaf_tells_when_it_runs(player: Player) -> None:
-    assert "d is a leaf" in shown_steps(player.content)[5]["kept"]
+    assert "d is a leaf" in shown_steps(player.content)[5]["registration"]
 
 
 def test_a_hook_on_a_leaf_that_raises_is_told_to_be_on_a_leaf() -> None:
@@ -218,7 +221,7 @@ def test_a_hook_on_a_leaf_that_raises_is_told_to_be_on_a_leaf() -> None:
     x.register_hook(lambda grad: 1 / 0)
     with pytest.raises(ZeroDivisionError), hv.record() as trace:
         (x * 3).backward()
-    assert "x is a leaf" in shown_steps(trace.content())[-1]["kept"]
+    assert "x is a leaf" in shown_steps(trace.content())[-1]["registration"]
 
 
 def test_what_takes_many_lines_to_tell_is_told_once_by_a_hook_that_keeps_it() -> None:
@@ -236,18 +239,18 @@ def test_what_takes_many_lines_to_tell_is_told_once_by_a_hook_that_keeps_it() ->
 def test_a_node_that_computes_lists_what_it_sends(player: Player) -> None:
     frame = shown_steps(player.content)[3]
     assert (frame["before"], frame["before_label"], frame["after"]) == ("2", "takes", None)
-    assert frame["parts"] == [["to c", "8"], ["to d", "12"]]
+    assert frame["gradients"] == [["to c", "8"], ["to d", "12"]]
 
 
 def test_what_arrives_and_what_is_computed_has_its_reasons(player: Player) -> None:
     source = "mul_tensor_backward(grad, other, self.scalar_type())"
-    assert shown_steps(player.content)[7]["why"] == [["grad × other = 2 × 4 = 8", source, ""]]
-    assert [text for text, *_ in shown_steps(player.content)[3]["why"]] == [
+    assert shown_steps(player.content)[7]["reasons"] == [["grad × other = 2 × 4 = 8", source, ""]]
+    assert [text for text, *_ in shown_steps(player.content)[3]["reasons"]] == [
         "c: grad × other = 2 × 4 = 8",
         "d: grad × self = 2 × 6 = 12",
     ]
-    assert {frame["kind"] for frame in shown_steps(player.content) if "why" in frame} == {"arrive", "compute"}
-    assert sum(size(frame["why"]) for frame in shown_steps(player.content) if "why" in frame) <= 2_000
+    assert {frame["kind"] for frame in shown_steps(player.content) if "reasons" in frame} == {"arrive", "compute"}
+    assert sum(size(frame["reasons"]) for frame in shown_steps(player.content) if "reasons" in frame) <= 2_000
 
 
 def test_the_hook_of_another_pass_is_not_the_next_to_see_a_gradient() -> None:
@@ -258,7 +261,9 @@ def test_the_hook_of_another_pass_is_not_the_next_to_see_a_gradient() -> None:
     tensors.c.register_hook(c_hook)
     with hv.record(names=tensors._asdict()) as trace:
         tensors.e.backward()
-    fired = [(frame["picture"], frame["next"]) for frame in shown_steps(trace.content()) if frame["glyph"] == "hook"]
+    fired = [
+        (frame["picture"], frame["next_hook"]) for frame in shown_steps(trace.content()) if frame["glyph"] == "hook"
+    ]
     assert fired == [(1, ""), (0, "Next: ② c_hook on c sees 4."), (0, "")]
 
 
@@ -289,7 +294,7 @@ def test_the_contributions_to_a_sum_are_listed() -> None:
     with hv.record() as trace:
         (y * 3 + y * 5).backward()
     (parts,) = [
-        frame["parts"] for frame in shown_steps(trace.content()) if frame["kind"] == "arrive" and frame["parts"]
+        frame["gradients"] for frame in shown_steps(trace.content()) if frame["kind"] == "arrive" and frame["gradients"]
     ]
     assert sorted(value for _, value in parts) == ["3", "5"]
     assert all(way.startswith("from MulBackward0") for way, _ in parts)
@@ -299,10 +304,10 @@ def test_the_contributions_to_a_sum_are_listed() -> None:
 
 
 def test_jupyter_gets_a_player_and_a_picture_in_its_place() -> None:
-    bundle = recorded()._repr_mimebundle_()
-    assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
-    assert bundle["text/plain"].startswith("Trace: 16 steps")
-    shown = "".join(ET.fromstring(bundle["image/svg+xml"]).itertext())
+    read_bundle = recorded()._repr_mimebundle_()
+    assert set(read_bundle) == {"text/html", "image/svg+xml", "text/plain"}
+    assert read_bundle["text/plain"].startswith("Trace: 16 steps")
+    shown = "".join(ET.fromstring(read_bundle["image/svg+xml"]).itertext())
     assert "8 → 10" in shown and ".grad = 30" in shown
 
 
@@ -320,8 +325,8 @@ def test_a_trace_of_which_nothing_was_observed_says_why(monkeypatch: pytest.Monk
     y = (x + 1 + 1 + 1 + 1).sin()
     with pytest.warns(hv.HookvizWarning), hv.record() as trace:
         y.backward()
-    bundle = trace._repr_mimebundle_()
-    assert "more than 3 nodes in a row" in bundle["text/plain"]
+    read_bundle = trace._repr_mimebundle_()
+    assert "more than 3 nodes in a row" in read_bundle["text/plain"]
     player = trace.player()
     first, notes = shown_steps(player.content)[0], shown_notes(player.content)
     assert first["kind"] == "unobserved" and [first["sentence"]] == notes

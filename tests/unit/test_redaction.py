@@ -74,9 +74,9 @@ def held(text: str, what: list[str]) -> list[str]:
     return [marker for marker in what if marker in text]
 
 
-@pytest.fixture(params=[trace_content.LONG, 10], ids=["small", "large"])
+@pytest.fixture(params=[trace_content.MAX_UNSPLIT_STEPS, 10], ids=["small", "large"])
 def long(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_content, "LONG", request.param)
+    monkeypatch.setattr(trace_content, "MAX_UNSPLIT_STEPS", request.param)
 
 
 def test_a_page_holds_source_and_numbers_but_no_path_of_the_machine(trace: hv.Trace, long: None) -> None:

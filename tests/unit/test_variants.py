@@ -13,7 +13,7 @@ from shown import all_words, content_of, opened, outline, said, shown_notes, sho
 import hookviz as hv
 from hookviz.player.compression import pack
 from hookviz.player.payload import Content
-from hookviz.player.several_runs import LONGEST, Variant, several_runs
+from hookviz.player.several_runs import MAX_STEPS, Variant, several_runs
 from hookviz.player.widget import Player
 from hookviz.what_if import WhatIf, slider_panel, whatif
 from hookviz.what_if.slider_panel import make_sliders, show
@@ -68,7 +68,7 @@ def test_switches_know_their_pins(shown: Content) -> None:
 
 def test_every_combination_has_its_variant(shown: Content) -> None:
     assert sorted(shown["combinations"].values()) == list(range(16))
-    assert [run["beside"] for run in shown["runs"]] == [None] + [0] * 15
+    assert [run["baseline"] for run in shown["runs"]] == [None] + [0] * 15
 
 
 def test_a_step_that_only_others_have_is_said_to_be_missing_with_every_hook_on() -> None:
@@ -102,7 +102,7 @@ def test_after_a_change_each_variant_is_compared_with_what_it_was() -> None:
     both.change(a=1.5)
     after = both.content()
     assert len(after["runs"]) == 32
-    assert [run["beside"] for run in after["runs"]] == [*range(16, 32), *[None] * 16]
+    assert [run["baseline"] for run in after["runs"]] == [*range(16, 32), *[None] * 16]
     for place in range(16):
         assert told(shown_steps(after, place + 16)) == told(shown_steps(before, place))
     assert len(after["svgs"]) == 1, "what was is only compared with, and needs no picture"
@@ -188,17 +188,17 @@ def test_a_comparison_shows_both_traces_and_where_they_part() -> None:
     shown = this.diff(other).content()
     assert told(shown_steps(shown, 0)) == told(shown_steps_of(this))
     assert told(shown_steps(shown, 1)) == told(shown_steps_of(other))
-    assert shown["opening"] == {"shown": 1, "split": True}
-    assert shown_steps(shown, 1)[shown["mark"]]["sentence"] == "c_hook on c replaced the gradient: 4 → 6."
-    assert shown_steps(shown, 0)[shown["mark"]]["sentence"] == "This step is only in the other trace."
-    step = shown["mark"] + 1
+    assert shown["initial_state"] == {"shown": 1, "split": True}
+    assert shown_steps(shown, 1)[shown["first_difference"]]["sentence"] == "c_hook on c replaced the gradient: 4 → 6."
+    assert shown_steps(shown, 0)[shown["first_difference"]]["sentence"] == "This step is only in the other trace."
+    step = shown["first_difference"] + 1
     assert shown_notes(shown) == [f"Gradients that differ: 2. The difference begins at step {step}, with c_hook on c."]
 
 
 def test_a_comparison_the_other_way_round_marks_the_same_firing() -> None:
     shown = passed(c_hook).diff(passed(None)).content()
-    assert shown_steps(shown, 0)[shown["mark"]]["sentence"] == "c_hook on c replaced the gradient: 4 → 6."
-    assert shown_steps(shown, 1)[shown["mark"]]["sentence"].startswith("This step is only in this trace;")
+    assert shown_steps(shown, 0)[shown["first_difference"]]["sentence"] == "c_hook on c replaced the gradient: 4 → 6."
+    assert shown_steps(shown, 1)[shown["first_difference"]]["sentence"].startswith("This step is only in this trace;")
 
 
 def test_where_another_seed_makes_the_difference_the_note_says_so() -> None:
@@ -249,7 +249,7 @@ def test_each_side_of_a_comparison_lists_and_counts_its_own_hooks() -> None:
 
 def test_equal_traces_have_no_mark() -> None:
     shown = passed(c_hook).diff(passed(c_hook)).content()
-    assert shown["mark"] == -1
+    assert shown["first_difference"] == -1
     assert isinstance(passed(c_hook).diff(passed(c_hook)).player(), Player)
 
 
@@ -298,10 +298,10 @@ def test_passes_over_one_graph_keep_their_pictures_apart() -> None:
 def test_more_steps_than_are_shown_are_said() -> None:
     x = leaf(1.0)
     y = x
-    for _ in range(LONGEST // 2 + 10):
+    for _ in range(MAX_STEPS // 2 + 10):
         y = y * 1
     with hv.record() as trace:
         y.backward()
     shown = several_runs([Variant(trace, "this", "", "")])
-    assert shown["runs"][0]["steps"] == LONGEST
+    assert shown["runs"][0]["steps"] == MAX_STEPS
     assert len(shown["notes"]) == 1

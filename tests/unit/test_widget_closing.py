@@ -46,10 +46,10 @@ def test_a_closed_player_leaves_no_model_and_none_of_what_it_showed(what: str) -
 
 
 def test_a_closed_player_of_a_large_trace_lets_go_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_content, "LONG", 5)
+    monkeypatch.setattr(trace_content, "MAX_UNSPLIT_STEPS", 5)
     trace = recorded()
     player, kept = trace.player(), weakref.ref(trace)
-    assert player.content["parts"] and player._answering is not None
+    assert player.content["chunks"] and player._chunk_listener is not None
     del trace
     player.close()
     gc.collect()

@@ -1,13 +1,13 @@
-// Breakpoints: playing stops wherever a marked hook runs.
+// Breakpoints: playing stops at each step of a hook with a breakpoint.
 
-import { find, listen, make, mark, shape, textButton } from "./dom.js";
+import { findElement, listen, makeElement, makeShape, makeTextButton, setAttributes } from "./dom.js";
 
 /** @import { Panel } from "./panel.js" */
 /** @import { Actions, Changes, Context, Position } from "./types" */
 
-const SIGN = "M-2.5,-6H2.5L6,-2.5V2.5L2.5,6H-2.5L-6,2.5V-2.5z";
+const OCTAGON = "M-2.5,-6H2.5L6,-2.5V2.5L2.5,6H-2.5L-6,2.5V-2.5z";
 
-/** A rule of the driver: it ends playing at the step of a hook with a breakpoint. */
+/** A rule of the driver that stops playing at each step of a hook with a breakpoint. */
 export class Breakpoints {
   /**
    * @param {Context} context
@@ -25,7 +25,7 @@ export class Breakpoints {
     return { breakpoint: () => this.toggle() };
   }
 
-  /** The hooks that are marked. */
+  /** The indices of the hooks that have a breakpoint. */
   get #hooks() {
     return this.context.model.get("breakpoints") ?? [];
   }
@@ -47,41 +47,41 @@ export class Breakpoints {
   }
 
   toggle() {
-    const { language, driver, run, open: { content } } = this.context;
+    const { language, driver, run, content } = this.context;
     const { hook } = run.steps[driver.position().step];
     if (hook === null) {
-      this.panel.tell(language.say("player.no_hook_here"));
+      this.panel.showMessage(language.say("player.no_hook_here"));
       return;
     }
     const isMarked = this.#isMarked(hook);
     const others = this.#hooks.filter((other) => other !== hook);
-    driver.put({ breakpoints: isMarked ? others : [...others, hook] });
-    this.panel.tell(language.say(isMarked ? "player.stop_gone" : "player.stop_set", { hook: content.hooks[hook].name }));
+    driver.setTraits({ breakpoints: isMarked ? others : [...others, hook] });
+    this.panel.showMessage(language.say(isMarked ? "player.stop_gone" : "player.stop_set", { hook: content.hooks[hook].name }));
   }
 
   paint() {
     const { root, run, driver, language } = this.context;
     const { hook } = run.steps[driver.position().step];
     const button = this.#addButton();
-    if (button) mark(button, { "aria-pressed": this.#isMarked(hook) });
+    if (button) setAttributes(button, { "aria-pressed": this.#isMarked(hook) });
     if (!this.#hooks.length && !root.querySelector(".hv-sign")) return;
-    root.querySelectorAll(".hv-timeline .hv-tick").forEach((tick, i) => flag(tick, this.#isMarked(run.steps[i].hook), onTick));
+    root.querySelectorAll(".hv-timeline .hv-tick").forEach((tick, i) => toggleSign(tick, this.#isMarked(run.steps[i].hook), addTickSign));
     root.querySelectorAll(".hv-firings tbody tr").forEach((row) => {
-      const step = Number(find(row, "button").textContent) - 1;
-      flag(row, this.#isMarked(run.steps[step].hook), () => onRow(row, language.say("player.stop")));
+      const step = Number(findElement(row, "button").textContent) - 1;
+      toggleSign(row, this.#isMarked(run.steps[step].hook), () => addRowSign(row, language.say("player.stop")));
     });
     for (const pin of root.querySelectorAll(".hv-pin[data-hook]")) {
-      flag(pin, this.#isMarked(Number(pin.getAttribute("data-hook"))), onPin);
+      toggleSign(pin, this.#isMarked(Number(pin.getAttribute("data-hook"))), addPinSign);
     }
   }
 
-  /** The button beside the name of the hook that the panel shows; null where it shows none. */
+  /** Returns the button next to the hook's name in the panel, and adds it if necessary; null if there is no hook. */
   #addButton() {
     const where = this.panel.pane.querySelector(":scope > .hv-where");
     if (where && !where.querySelector("button")) {
       const { language, signal } = this.context;
-      const button = textButton(language.say("player.stop"), () => this.toggle(), signal);
-      button.prepend(shape(SIGN, "hv-icon"));
+      const button = makeTextButton(language.say("player.stop"), () => this.toggle(), signal);
+      button.prepend(makeShape(OCTAGON, "hv-icon"));
       where.append(button);
     }
     return where?.querySelector("button") ?? null;
@@ -89,24 +89,24 @@ export class Breakpoints {
 }
 
 /**
- * Adds the sign of a breakpoint, or takes it away.
+ * Adds the sign of a breakpoint, or removes it.
  * @param {Element} element
  * @param {boolean} isMarked
  * @param {(element: Element) => void} addSign
  */
-function flag(element, isMarked, addSign) {
+function toggleSign(element, isMarked, addSign) {
   const sign = element.querySelector(".hv-sign");
   if (isMarked && !sign) addSign(element);
   if (!isMarked) sign?.remove();
 }
 
 /**
- * Around the shape of the step.
+ * Draws the sign around the shape of the step.
  * @param {Element} tick
  */
-function onTick(tick) {
-  const sign = /** @type {Element} */ (find(tick, "path").cloneNode());
-  mark(sign, { d: SIGN, class: "hv-sign" });
+function addTickSign(tick) {
+  const sign = /** @type {Element} */ (findElement(tick, "path").cloneNode());
+  setAttributes(sign, { d: OCTAGON, class: "hv-sign" });
   tick.prepend(sign);
 }
 
@@ -114,22 +114,22 @@ function onTick(tick) {
  * @param {Element} row
  * @param {string} label
  */
-function onRow(row, label) {
-  const sign = make("span", "hv-sign", "", { role: "img", "aria-label": label });
-  sign.append(shape(SIGN, "hv-icon"));
+function addRowSign(row, label) {
+  const sign = makeElement("span", "hv-sign", "", { role: "img", "aria-label": label });
+  sign.append(makeShape(OCTAGON, "hv-icon"));
   row.children[1].prepend(sign);
 }
 
 /**
- * At the left edge, half outside. A picture that is not shown has no sizes yet: it gets its signs when it is.
+ * Draws the sign across the left edge of the pin. A hidden picture has no sizes: its pins get signs when it is shown.
  * @param {Element} pin
  */
-function onPin(pin) {
+function addPinSign(pin) {
   const box = /** @type {SVGGraphicsElement | null} */ (pin.querySelector(".hv-pin-box"));
   if (!box) return;
   const { x, y, height } = box.getBBox();
   if (!height) return;
   const sign = /** @type {Element} */ (box.cloneNode());
-  mark(sign, { d: SIGN, class: "hv-sign", transform: `translate(${x} ${y + height / 2})` });
+  setAttributes(sign, { d: OCTAGON, class: "hv-sign", transform: `translate(${x} ${y + height / 2})` });
   pin.append(sign);
 }

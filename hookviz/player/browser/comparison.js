@@ -1,68 +1,68 @@
-// Several runs of one program: which one is shown, what it is compared with, and what differs. The node tests run this file.
+// Several runs of one program: which run is shown, its baseline, and what differs. The node tests run this file.
 
-import { mark } from "./dom.js";
-import { wasUnlike } from "./stepping.js";
+import { setAttributes } from "./dom.js";
+import { oldTextIfChanged } from "./stepping.js";
 
-/** @import { Content, Firing } from "./payload" */
+/** @import { Content, FiringRow } from "./payload" */
 
-/** @typedef {Firing & { was?: string, isMissing?: boolean }} Row a row of the table of hooks; `was`: what it was there */
+/** @typedef {FiringRow & { was?: string, isMissing?: boolean }} Row a row of the table of firings; `was`: the change in the baseline */
 
 /**
- * The place of the run that is compared with the one shown; null for none.
+ * Returns the index of the run that the shown run is compared with; null for none.
  * @param {Content} content
  * @param {number} shown
  * @param {boolean} flipped
  */
-export function besideOf(content, shown, flipped) {
-  // Once a switch was flipped, the run with every hook on is what one wants to compare with.
+export function baselineIndex(content, shown, flipped) {
+  // After a switch was flipped, the baseline is the run with all hooks on, which is the first.
   if (flipped) return shown ? 0 : null;
-  return content.runs[shown]?.beside ?? null;
+  return content.runs[shown]?.baseline ?? null;
 }
 
 /**
- * The places of the switches that are off.
+ * Returns the indices of the switches that are off in a run.
  * @param {Content["combinations"]} combinations
  * @param {number} shown
  */
-export function offAt(combinations, shown) {
+export function switchesOff(combinations, shown) {
   const key = Object.keys(combinations).find((off) => combinations[off] === shown);
   return key ? key.split(",").map(Number) : [];
 }
 
 /**
- * Where a switch leads. Where that combination was not recorded, the other hooks go back on.
+ * Returns the run to show after a switch is flipped. If that combination was not recorded, all other hooks go back on.
  * @param {Content["combinations"]} combinations
  * @param {number} shown
- * @param {number} place
+ * @param {number} index
  */
-export function flip(combinations, shown, place) {
-  const off = offAt(combinations, shown);
-  const next = off.includes(place) ? off.filter((other) => other !== place) : [...off, place].sort((a, b) => a - b);
-  const known = combinations[next.join(",")];
-  return known === undefined ? { shown: combinations[place], alone: true } : { shown: known, alone: false };
+export function flipSwitch(combinations, shown, index) {
+  const off = switchesOff(combinations, shown);
+  const next = off.includes(index) ? off.filter((other) => other !== index) : [...off, index].sort((a, b) => a - b);
+  const recorded = combinations[next.join(",")];
+  return recorded === undefined ? { shown: combinations[index], resetsOthers: true } : { shown: recorded, resetsOthers: false };
 }
 
 /**
- * The rows of the table: those that fired here, with what they did there, and those that fired only there.
- * @param {Firing[]} firings
- * @param {Firing[] | undefined} beside
- * @param {(message: Firing["change"]) => string} read
+ * Returns the rows of the table: the firings of the run with their changes in the baseline, and firings of the baseline alone.
+ * @param {FiringRow[]} firings
+ * @param {FiringRow[] | undefined} baseline
+ * @param {(message: FiringRow["change"]) => string} read
  * @returns {Row[]}
  */
-export function rowsBeside(firings, beside, read) {
-  if (!beside) return firings;
+export function compareFirings(firings, baseline, read) {
+  if (!baseline) return firings;
   /**
-   * @param {Firing[]} rows
+   * @param {FiringRow[]} rows
    * @param {number} step
    */
   const at = (rows, step) => rows.find((row) => row.step === step);
-  const here = firings.map((row) => ({ ...row, was: wasUnlike(read(at(beside, row.step)?.change ?? ""), read(row.change)) }));
-  const missing = beside.filter((row) => !at(firings, row.step)).map((row) => ({ ...row, isMissing: true }));
+  const here = firings.map((row) => ({ ...row, was: oldTextIfChanged(read(at(baseline, row.step)?.change ?? ""), read(row.change)) }));
+  const missing = baseline.filter((row) => !at(firings, row.step)).map((row) => ({ ...row, isMissing: true }));
   return [...here, ...missing].sort((one, other) => one.step - other.step);
 }
 
 /**
- * What two texts begin with, what only the old one has, and what only the new one has.
+ * Splits two texts into their common beginning, the rest of the old one and the rest of the new one.
  * @param {string} was
  * @param {string} now
  */
@@ -74,15 +74,15 @@ export function splitTexts(was, now) {
 }
 
 /**
- * Both texts in one: what only the old one has is struck through.
+ * Shows both texts in an element: the words that only the old one has are struck through.
  * @param {Element} element
  * @param {string} was
  * @param {string} text
  */
-export function strike(element, was, text) {
+export function strikeOldText(element, was, text) {
   const [alike, gone, fresh] = splitTexts(was, text);
   const old = document.createElementNS(element.namespaceURI, "tspan");
-  mark(old, { class: "hv-was", "text-decoration": "line-through" });
+  setAttributes(old, { class: "hv-was", "text-decoration": "line-through" });
   old.textContent = gone;
   element.replaceChildren(alike && `${alike} `, old, fresh && ` ${fresh}`);
 }

@@ -1,4 +1,4 @@
-// Plain data that Python has packed into a short text: see compression.py.
+// Unpacks the plain data that compression.py packed.
 
 export const canUnpack = () => Boolean(globalThis.DecompressionStream);
 

@@ -1,58 +1,58 @@
-// What Python sent, ready to be shown: runs with their steps, and parts that are fetched when they are needed.
+// Loads the content that Python sent: runs with their steps, and chunks that are fetched when they are needed.
 
 import { unpack } from "./compression.js";
 import { Language } from "./language.js";
 
-/** @import { Content, Outline, Part, PartReply, Run, StepsPart, View } from "./payload" */
-/** @import { Model, OpenContent, OpenRun, Step } from "./types" */
+/** @import { Content, Outline, Chunk, ChunkReply, RunContent, StepsChunk, View } from "./payload" */
+/** @import { Model, LoadedContent, LoadedRun, Step } from "./types" */
 
-/** How long to wait for the kernel: one that has gone answers nothing. */
-const PATIENCE = 5000;
+/** How long to wait for a reply of the kernel, in milliseconds: a dead kernel never replies. */
+const KERNEL_TIMEOUT = 5000;
 
 /**
- * Reads the content of a model.
+ * Loads the content of a model.
  * @param {Model} model
  * @param {AbortSignal} signal
- * @returns {Promise<OpenContent>}
+ * @returns {Promise<LoadedContent>}
  */
-export async function openContent(model, signal) {
+export async function loadContent(model, signal) {
   const content = model.get("content");
   const language = new Language(content.words);
-  // Those that were sent unpacked are read before anybody asks for them.
-  for (const sent of Object.values(content.parts)) if (typeof sent !== "string") language.add(sent.words);
-  const part = makeParts(model, language, signal);
-  const runs = await Promise.all(content.runs.map((run) => openRun(run, content, part)));
-  return { content, language, runs, part };
+  // Chunks that were sent unpacked bring texts that the first steps need.
+  for (const sent of Object.values(content.chunks)) if (typeof sent !== "string") language.add(sent.words);
+  const fetchChunk = makeChunkFetcher(model, language, signal);
+  const runs = await Promise.all(content.runs.map((run) => loadRun(run, content, fetchChunk)));
+  return { content, language, runs, fetchChunk };
 }
 
 /**
- * @param {Run} run
+ * @param {RunContent} run
  * @param {Content} content
- * @param {OpenContent["part"]} part
- * @returns {Promise<OpenRun>}
+ * @param {LoadedContent["fetchChunk"]} fetchChunk
+ * @returns {Promise<LoadedRun>}
  */
-async function openRun(run, content, part) {
+async function loadRun(run, content, fetchChunk) {
   const outline = typeof run.outline === "string" ? /** @type {Outline} */ (await unpack(run.outline)) : run.outline;
-  const steps = stepsOf(outline);
-  const { chunk } = content;
+  const steps = readSteps(outline);
+  const { chunk_size: chunkSize } = content;
   /** @param {number} step */
-  const chunkOf = (step) => Math.floor((run.told?.[step] ?? step) / chunk);
+  const chunkOf = (step) => Math.floor((run.word_indices?.[step] ?? step) / chunkSize);
   /**
    * @param {number} number
-   * @param {StepsPart} words
+   * @param {StepsChunk} words
    */
   const fillIn = (number, { steps: words }) => steps.forEach((step, i) => {
-    if (chunkOf(i) === number) step.words = words[(run.told?.[i] ?? i) - number * chunk];
+    if (chunkOf(i) === number) step.words = words[(run.word_indices?.[i] ?? i) - number * chunkSize];
   });
   /** @param {number} step */
   const fetchWords = async (step) => {
-    const words = /** @type {StepsPart | null} */ (await part(`steps${chunkOf(step)}`));
+    const words = /** @type {StepsChunk | null} */ (await fetchChunk(`steps${chunkOf(step)}`));
     if (words) fillIn(chunkOf(step), words);
     return Boolean(words);
   };
-  for (let number = 0; `steps${number}` in content.parts; number += 1) {
-    const sent = content.parts[`steps${number}`];
-    if (typeof sent !== "string") fillIn(number, /** @type {StepsPart} */ (sent));
+  for (let number = 0; `steps${number}` in content.chunks; number += 1) {
+    const sent = content.chunks[`steps${number}`];
+    if (typeof sent !== "string") fillIn(number, /** @type {StepsChunk} */ (sent));
   }
   const { label, notes, firings } = run;
   return { label, notes, firings, steps, views: outline.views, overview: outline.overview, fetchWords };
@@ -62,7 +62,7 @@ async function openRun(run, content, part) {
  * @param {Outline} outline
  * @returns {Step[]}
  */
-function stepsOf(outline) {
+function readSteps(outline) {
   return outline.kind.map((kind, i) => ({
     kind,
     glyph: outline.glyph[i],
@@ -75,69 +75,69 @@ function stepsOf(outline) {
 }
 
 /**
- * Gives a part by its name: one that was sent, or one that the kernel is asked for; null if neither.
+ * Makes the function that fetches a chunk: from the content, or else from the kernel; null if neither has it.
  * @param {Model} model
  * @param {Language} language
  * @param {AbortSignal} signal
- * @returns {OpenContent["part"]}
+ * @returns {LoadedContent["fetchChunk"]}
  */
-function makeParts(model, language, signal) {
-  /** @type {Map<string, Promise<Part | null>>} */
+function makeChunkFetcher(model, language, signal) {
+  /** @type {Map<string, Promise<Chunk | null>>} */
   const fetched = new Map();
   /** @type {Map<string, (packed: string | null) => void>} */
   const waiting = new Map();
-  /** @param {PartReply} reply */
-  const hear = (reply) => waiting.get(reply.part)?.(reply.packed);
-  model.on("msg:custom", hear);
-  signal.addEventListener("abort", () => model.off("msg:custom", hear));
+  /** @param {ChunkReply} reply */
+  const receive = (reply) => waiting.get(reply.chunk)?.(reply.packed);
+  model.on("msg:custom", receive);
+  signal.addEventListener("abort", () => model.off("msg:custom", receive));
   /**
    * @param {string} name
    * @returns {Promise<string | null>}
    */
-  const ask = (name) => new Promise((resolve) => {
+  const request = (name) => new Promise((resolve) => {
     waiting.set(name, resolve);
-    setTimeout(() => resolve(null), PATIENCE);
+    setTimeout(() => resolve(null), KERNEL_TIMEOUT);
     try {
-      if (model.send) model.send({ part: name });
+      if (model.send) model.send({ chunk: name });
       else resolve(null);
     } catch {
-      resolve(null); // there is no way to the kernel any more
+      resolve(null); // the connection to the kernel is closed
     }
   });
   /** @param {string} name */
-  const fetch = async (name) => {
-    const sent = model.get("content").parts[name] ?? (await ask(name));
-    const part = typeof sent === "string" ? /** @type {Part} */ (await unpack(sent)) : sent;
-    if (part) language.add(part.words);
-    else fetched.delete(name); // the kernel may be there the next time
-    return part;
+  const fetchOnce = async (name) => {
+    const sent = model.get("content").chunks[name] ?? (await request(name));
+    const chunk = typeof sent === "string" ? /** @type {Chunk} */ (await unpack(sent)) : sent;
+    if (chunk) language.add(chunk.words);
+    else fetched.delete(name); // try again next time: the kernel may be back
+    return chunk;
   };
   return (name) => {
-    const known = fetched.get(name) ?? fetch(name);
-    fetched.set(name, known);
-    return known;
+    const chunk = fetched.get(name) ?? fetchOnce(name);
+    fetched.set(name, chunk);
+    return chunk;
   };
 }
 
 /**
- * The SVG of a view: its own, one that was sent from the start, or one that several views share, filled in.
+ * Returns the SVG of a view: its own, one that was sent first, or a filled template.
  * @param {Pick<View, "svg">} view
  * @param {string[]} svgs
- * @param {OpenContent["part"]} part
+ * @param {LoadedContent["fetchChunk"]} fetchChunk
  * @returns {Promise<string | undefined>}
  */
-export async function svgOf({ svg }, svgs, part) {
+export async function loadSvg({ svg }, svgs, fetchChunk) {
   if (typeof svg === "number") return svgs[svg];
   if (typeof svg === "string") return svg;
-  const pieces = svg.pieces ?? (await sharedPieces(svg.like, part));
+  const pieces = svg.pieces ?? (await fetchSharedPieces(svg.like, fetchChunk));
   return pieces?.map((piece) => (typeof piece === "number" ? svg.fill[piece] : piece)).join("");
 }
 
 /**
  * @param {string | undefined} name
- * @param {OpenContent["part"]} part
+ * @param {LoadedContent["fetchChunk"]} fetchChunk
  */
-async function sharedPieces(name, part) {
-  const view = name === undefined ? null : /** @type {View | null} */ (await part(name));
+async function fetchSharedPieces(name, fetchChunk) {
+  const view = name === undefined ? null : /** @type {View | null} */ (await fetchChunk(name));
   return typeof view?.svg === "object" ? view.svg.pieces : undefined;
 }

@@ -1,6 +1,6 @@
 // The buttons below the timeline.
 
-import { make, mark, shape, textButton } from "./dom.js";
+import { makeElement, makeShape, makeTextButton, setAttributes } from "./dom.js";
 
 /** @import { Language } from "./language.js" */
 /** @import { Context, Position } from "./types" */
@@ -16,29 +16,29 @@ const ICONS = {
 };
 
 /**
- * A press carries out an action by its name, as a key does.
+ * Makes the buttons. A press carries out the same action as the key.
  * @param {Context} context
  * @param {(action: string) => void} act
  * @param {HTMLElement[]} between
  * @param {HTMLElement[]} after
  */
 export function makeControls({ language, signal }, act, between, after) {
-  const pane = make("div", "hv-controls");
-  const buttons = make("div", "hv-buttons");
+  const pane = makeElement("div", "hv-controls");
+  const buttons = makeElement("div", "hv-buttons");
   /** @param {string} action */
-  const press = (action) => iconButton(action, language, () => act(action), signal);
+  const press = (action) => makeIconButton(action, language, () => act(action), signal);
   const [first, previous, play, next, last] = ["first", "previous", "play", "next", "last"].map(press);
-  const help = textButton("?", () => act("help"), signal);
-  mark(help, { "aria-label": language.say("player.help") });
+  const help = makeTextButton("?", () => act("help"), signal);
+  setAttributes(help, { "aria-label": language.say("player.help") });
   help.classList.add("hv-help-button");
   play.classList.add("hv-play");
   buttons.append(first, previous, play, next, last);
   pane.append(buttons, ...between, ...after, help);
   /** @param {Position} position */
   const paint = ({ step, count, playing }) => {
-    // Not the disabled attribute: whoever pressed the button would lose the keyboard.
-    for (const button of [first, previous]) mark(button, { "aria-disabled": step <= 0 });
-    for (const button of [next, last]) mark(button, { "aria-disabled": step >= count - 1 });
+    // Not the disabled attribute: a disabled button loses the focus.
+    for (const button of [first, previous]) setAttributes(button, { "aria-disabled": step <= 0 });
+    for (const button of [next, last]) setAttributes(button, { "aria-disabled": step >= count - 1 });
     paintPlay(play, playing ? "pause" : "play", language);
   };
   return { pane, paint };
@@ -50,9 +50,9 @@ export function makeControls({ language, signal }, act, between, after) {
  * @param {() => void} act
  * @param {AbortSignal} signal
  */
-function iconButton(action, language, act, signal) {
-  const button = textButton("", act, signal);
-  dress(button, action, language);
+function makeIconButton(action, language, act, signal) {
+  const button = makeTextButton("", act, signal);
+  showIcon(button, action, language);
   return button;
 }
 
@@ -61,10 +61,10 @@ function iconButton(action, language, act, signal) {
  * @param {string} action
  * @param {Language} language
  */
-function dress(button, action, language) {
+function showIcon(button, action, language) {
   const label = language.say(`player.${action}`);
-  mark(button, { "aria-label": label, title: label });
-  button.replaceChildren(shape(ICONS[action], "hv-icon"));
+  setAttributes(button, { "aria-label": label, title: label });
+  button.replaceChildren(makeShape(ICONS[action], "hv-icon"));
 }
 
 /**
@@ -75,6 +75,6 @@ function dress(button, action, language) {
 function paintPlay(button, action, language) {
   if (button.dataset.action === action) return;
   button.dataset.action = action;
-  dress(button, action, language);
-  button.append(make("span", "", language.say(`player.${action}`)));
+  showIcon(button, action, language);
+  button.append(makeElement("span", "", language.say(`player.${action}`)));
 }

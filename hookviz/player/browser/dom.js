@@ -1,11 +1,11 @@
-// Small helpers to make elements. Text is always text: nothing but the picture is ever parsed as markup.
+// Small helpers to make elements. Only pictures are parsed as markup: all other text is set as text.
 
 const SVG = "http://www.w3.org/2000/svg";
 
 /** @typedef {{ [name: string]: string | number | boolean }} Attributes */
 
 /**
- * An element that holds text.
+ * Makes an element that holds text.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {string} [name] its classes
@@ -13,39 +13,39 @@ const SVG = "http://www.w3.org/2000/svg";
  * @param {Attributes} [attributes]
  * @returns {HTMLElementTagNameMap[Tag]}
  */
-export function make(tag, name = "", text = "", attributes = {}) {
+export function makeElement(tag, name = "", text = "", attributes = {}) {
   const element = document.createElement(tag);
   if (name) element.className = name;
-  if (text) element.textContent = legible(text);
-  mark(element, attributes);
+  if (text) element.textContent = escapeBidi(text);
+  setAttributes(element, attributes);
   return element;
 }
 
 /**
- * Characters that would turn a line around are shown as �, so that it reads as it was written.
+ * Replaces bidirectional control characters by �: they could make source code read differently from what it does.
  * @param {string} text
  */
-export const legible = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+export const escapeBidi = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 
 /**
  * Sets attributes.
  * @param {Element} element
  * @param {Attributes} attributes
  */
-export function mark(element, attributes) {
+export function setAttributes(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
 }
 
 /**
- * A small picture that only repeats what the words beside it say.
+ * Makes an icon. Screen readers skip it, since the text next to it says the same.
  * @param {string} d its path
  * @param {string} name its classes
  */
-export function shape(d, name) {
+export function makeShape(d, name) {
   const svg = document.createElementNS(SVG, "svg");
   const path = document.createElementNS(SVG, "path");
-  mark(svg, { viewBox: "-8 -8 16 16", class: name, "aria-hidden": true });
-  mark(path, { d });
+  setAttributes(svg, { viewBox: "-8 -8 16 16", class: name, "aria-hidden": true });
+  setAttributes(path, { d });
   svg.append(path);
   return svg;
 }
@@ -55,64 +55,64 @@ export function shape(d, name) {
  * @param {(event: Event) => void} act
  * @param {AbortSignal} signal
  */
-export function textButton(text, act, signal) {
-  const button = make("button", "hv-button", text, { type: "button" });
+export function makeTextButton(text, act, signal) {
+  const button = makeElement("button", "hv-button", text, { type: "button" });
   listen(button, "click", act, signal);
   return button;
 }
 
 /**
- * A button that says which key does the same.
+ * Adds the key that does the same to a button.
  * @template {HTMLElement} Element
  * @param {Element} button
  * @param {string | number} key
  */
-export function keyed(button, key) {
-  mark(button, { "aria-keyshortcuts": key });
-  button.append(make("kbd", "", String(key)));
+export function addKeyHint(button, key) {
+  setAttributes(button, { "aria-keyshortcuts": key });
+  button.append(makeElement("kbd", "", String(key)));
   return button;
 }
 
 /**
- * The element that a selector finds, which must be there.
+ * Returns the element that a selector finds; throws if there is none.
  * @param {ParentNode} parent
  * @param {string} selector
  * @returns {HTMLElement}
  */
-export function find(parent, selector) {
-  const found = parent.querySelector(selector);
-  if (!found) throw new Error(`There is no ${selector}.`);
-  return /** @type {HTMLElement} */ (found);
+export function findElement(parent, selector) {
+  const element = parent.querySelector(selector);
+  if (!element) throw new Error(`There is no ${selector}.`);
+  return /** @type {HTMLElement} */ (element);
 }
 
 /**
- * The nearest element of a selector around the target of an event.
+ * Returns the closest ancestor of an event's target that matches a selector.
  * @param {Event} event
  * @param {string} selector
  */
-export function closest(event, selector) {
+export function closestTarget(event, selector) {
   return event.target instanceof Element ? /** @type {HTMLElement | null} */ (event.target.closest(selector)) : null;
 }
 
 /**
- * The element that has the keyboard, also where the page keeps the player in a tree of its own.
+ * Returns the focused element, also if the player is in a shadow tree.
  * @param {Element} root
  * @returns {HTMLElement | null}
  */
-export function focused(root) {
+export function focusedElement(root) {
   const tree = root.getRootNode();
   if (!(tree instanceof Document || tree instanceof ShadowRoot)) return null;
   return /** @type {HTMLElement | null} */ (tree.activeElement);
 }
 
 /**
- * How to scroll: not gliding where motion disturbs.
+ * Returns how to scroll: without animation if the user prefers reduced motion.
  * @returns {ScrollBehavior}
  */
-export const gliding = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
+export const scrollBehavior = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
 
 /**
- * Listens until the signal ends it.
+ * Listens to an event until the signal aborts.
  * @param {EventTarget} target
  * @param {string} type
  * @param {(event: any) => void} act
@@ -123,23 +123,23 @@ export function listen(target, type, act, signal) {
 }
 
 /**
- * Tidies up in the end. Not through listen: a signal drops its listeners before it tells them.
+ * Cleans up when the signal aborts. Not through `listen`, whose listeners the signal removes before they run.
  * @param {AbortSignal} signal
  * @param {() => void} act
  */
-export function atEnd(signal, act) {
+export function onAbort(signal, act) {
   signal.addEventListener("abort", act);
 }
 
 /**
- * Tells the page around that the player could not be drawn: what fails later than render reaches nobody else.
+ * Tells the page that the player failed. An error after `render` has returned would not reach the page otherwise.
  * @param {Element} root
  * @param {unknown} error
  */
-export function fail(root, error) {
+export function reportFailure(root, error) {
   console.error(error);
   root.dispatchEvent(new CustomEvent("hv-failed", { bubbles: true, detail: error }));
 }
 
-/** An id that no other element of the page has. */
+/** Returns an id that no other element of the page has. */
 export const newId = () => `hv-${Math.random().toString(36).slice(2)}`;

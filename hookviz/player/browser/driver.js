@@ -1,11 +1,11 @@
-// Moves the model, and plays it. Rules may have a word in where it goes, and hear when it is there.
+// Moves the model from step to step, and plays it. Rules can limit a move, and are notified after it.
 
-import { atEnd } from "./dom.js";
-import { afterPause, clampStep, pauseAt, playFrom, stepFor } from "./stepping.js";
+import { onAbort } from "./dom.js";
+import { positionAfterPause, clampStep, pauseMilliseconds, playStart, targetStep } from "./stepping.js";
 
 /** @import { Changes, Driver, Model, Position, Rule, Step } from "./types" */
 
-/** The movements that the driver knows. */
+/** The names of the movements. */
 export const MOVEMENTS = ["first", "previous", "next", "last", "previousHook", "nextHook", "play"];
 
 /**
@@ -26,48 +26,48 @@ export function makeDriver(model, steps, isSideBySide, signal) {
   /** @type {Rule[]} */
   const rules = [];
   /** @param {Changes} changes */
-  const put = (changes) => {
+  const setTraits = (changes) => {
     const allowed = rules.reduce((wanted, rule) => rule.limit(wanted, position()), changes);
-    // Setting paints, since the views listen to the model; only then is the kernel told.
+    // Views listen to the model and paint at once; the kernel is notified after that.
     for (const [name, value] of Object.entries(allowed)) model.set(/** @type {keyof Changes} */ (name), value);
     model.save_changes();
-    for (const rule of rules) rule.settle?.();
+    for (const rule of rules) rule.afterChange?.();
   };
   /** @param {number} step */
-  const go = (step) => put({ step });
+  const goTo = (step) => setTraits({ step });
   const play = () => {
     const { step, playing } = position();
-    put(playing ? { playing: false } : { step: playFrom(step, count), playing: true });
+    setTraits(playing ? { playing: false } : { step: playStart(step, count), playing: true });
   };
   /** @type {Driver["onChange"]} */
   const onChange = (events, act) => {
     for (const event of events.split(" ")) {
       model.on(event, act);
-      atEnd(signal, () => model.off(event, act));
+      onAbort(signal, () => model.off(event, act));
     }
   };
-  keepTime(position, put, onChange, signal);
+  schedulePlayback(position, setTraits, onChange, signal);
   /** @param {string} action */
-  const act = (action) => (action === "play" ? play() : go(stepFor(action, steps, position().step, isSideBySide)));
-  return { position, go, put, act, onChange, rules };
+  const move = (action) => (action === "play" ? play() : goTo(targetStep(action, steps, position().step, isSideBySide)));
+  return { position, goTo, setTraits, move, onChange, rules };
 }
 
 /**
- * Every view of a model has a timer, set anew at each change: the first to ring moves the model and so resets the others.
+ * Plays the model. Each view has a timer that restarts at every change, so the first timer that ends restarts the others.
  * @param {() => Position} position
- * @param {(changes: Changes) => void} put
+ * @param {(changes: Changes) => void} setTraits
  * @param {Driver["onChange"]} onChange
  * @param {AbortSignal} signal
  */
-function keepTime(position, put, onChange, signal) {
+function schedulePlayback(position, setTraits, onChange, signal) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const arm = () => {
     clearTimeout(timer);
     const { step, count, playing, speed } = position();
-    if (playing) timer = setTimeout(() => put(afterPause(step, count)), pauseAt(speed));
+    if (playing) timer = setTimeout(() => setTraits(positionAfterPause(step, count)), pauseMilliseconds(speed));
   };
   onChange("change:step change:playing change:speed", arm);
-  atEnd(signal, () => clearTimeout(timer));
+  onAbort(signal, () => clearTimeout(timer));
   arm();
 }

@@ -1,6 +1,6 @@
-// What is wrong with the gradients, each with a link to where that begins; and what must be known of the recording.
+// The problems with the gradients, each with a link to its first step; and the notes about the recording.
 
-import { find, keyed, make } from "./dom.js";
+import { addKeyHint, findElement, makeElement } from "./dom.js";
 
 /** @import { Panel } from "./panel.js" */
 /** @import { Actions, Context } from "./types" */
@@ -9,26 +9,26 @@ import { find, keyed, make } from "./dom.js";
  * @param {Context} context
  * @param {Panel} panel
  */
-export function makeFindings({ model, language, open: { content } }, panel) {
+export function makeFindings({ model, language, content }, panel) {
   const { findings } = content;
-  const pane = make("details", "hv-found");
+  const pane = makeElement("details", "hv-found");
   pane.hidden = !findings.length;
-  // In a small trace one may want to find out oneself.
+  // In a small trace the list starts closed: students may want to find the problem themselves.
   pane.open = content.grouped;
-  const list = make("ul", "hv-notes");
+  const list = makeElement("ul", "hv-notes");
   for (const { text, step } of findings) {
-    const item = make("li");
-    item.append(make("a", "", language.read(text), { href: `#step-${step + 1}` }));
+    const item = makeElement("li");
+    item.append(makeElement("a", "", language.read(text), { href: `#step-${step + 1}` }));
     list.append(item);
   }
   const title = language.say(findings.length > 1 ? "player.found_many" : "player.found_one", { count: findings.length });
-  pane.append(keyed(make("summary", "", title), "W"), list);
+  pane.append(addKeyHint(makeElement("summary", "", title), "W"), list);
   const show = () => {
-    if (pane.hidden) panel.tell(language.read(content.no_finding));
-    else if (model.get("predict")) panel.tell(language.say("player.found_later"));
+    if (pane.hidden) panel.showMessage(language.read(content.no_finding));
+    else if (model.get("predict")) panel.showMessage(language.say("player.found_later"));
     else {
       pane.open = true;
-      find(list, "a").focus();
+      findElement(list, "a").focus();
     }
   };
   /** @type {Actions} */
@@ -38,8 +38,8 @@ export function makeFindings({ model, language, open: { content } }, panel) {
 
 /** @param {string[]} notes */
 export function makeNotes(notes) {
-  const list = make("ul", "hv-notes");
+  const list = makeElement("ul", "hv-notes");
   list.hidden = !notes.length;
-  list.append(...notes.map((note) => make("li", "", note)));
+  list.append(...notes.map((note) => makeElement("li", "", note)));
   return list;
 }

@@ -1,29 +1,29 @@
-// The table of the hooks that fired; a row goes to its step.
+// The table of firings. A click on a row goes to its step.
 
-import { rowsBeside } from "./comparison.js";
-import { closest, find, listen, make, mark } from "./dom.js";
-import { region } from "./panel.js";
+import { compareFirings } from "./comparison.js";
+import { closestTarget, findElement, listen, makeElement, setAttributes } from "./dom.js";
+import { makeRegion } from "./panel.js";
 
 /** @import { Row } from "./comparison.js" */
 /** @import { Language } from "./language.js" */
 /** @import { Context } from "./types" */
 
 /** @param {Context} context */
-export function makeFiringsTable({ language, run, beside, driver, signal }) {
-  const firings = rowsBeside(run.firings, beside?.firings, (message) => language.read(message));
-  const pane = region("hv-firings", language.say("player.firings"));
-  const table = make("table");
+export function makeFiringsTable({ language, run, baseline, driver, signal }) {
+  const firings = compareFirings(run.firings, baseline?.firings, (message) => language.read(message));
+  const pane = makeRegion("hv-firings", language.say("player.firings"));
+  const table = makeElement("table");
   pane.hidden = !firings.length;
-  table.append(make("caption", "", language.say("player.firings")), headerRow(language));
-  const body = make("tbody");
-  const rows = firings.map((firing) => firingRow(firing, language));
+  table.append(makeElement("caption", "", language.say("player.firings")), makeHeaderRow(language));
+  const body = makeElement("tbody");
+  const rows = firings.map((firing) => makeFiringRow(firing, language));
   body.append(...rows);
   table.append(body);
   pane.append(table);
   listen(body, "click", (event) => {
-    const row = closest(event, "tr");
-    const place = rows.findIndex((other) => other === row);
-    if (place >= 0) driver.go(firings[place].step);
+    const row = closestTarget(event, "tr");
+    const index = rows.findIndex((other) => other === row);
+    if (index >= 0) driver.goTo(firings[index].step);
   }, signal);
   /** @param {number} step */
   const paint = (step) => rows.forEach((row, i) => {
@@ -36,10 +36,10 @@ export function makeFiringsTable({ language, run, beside, driver, signal }) {
 }
 
 /** @param {Language} language */
-function headerRow(language) {
-  const [head, row] = [make("thead"), make("tr")];
+function makeHeaderRow(language) {
+  const [head, row] = [makeElement("thead"), makeElement("tr")];
   for (const column of ["step", "hook", "kind", "on", "change", "effect"]) {
-    row.append(make("th", "", language.say(`player.col_${column}`), { scope: "col" }));
+    row.append(makeElement("th", "", language.say(`player.col_${column}`), { scope: "col" }));
   }
   head.append(row);
   return head;
@@ -49,12 +49,12 @@ function headerRow(language) {
  * @param {Row} firing
  * @param {Language} language
  */
-function firingRow(firing, language) {
-  const row = make("tr");
-  const place = make("td");
-  place.append(make("button", "hv-row-step", String(firing.step + 1), { type: "button" }));
-  row.append(place, make("td", "hv-user", firing.hook), make("td", "", language.read(firing.kind)));
-  row.append(make("td", "hv-user", language.read(firing.on)), changeCell(firing, language), make("td", "hv-effect"));
+function makeFiringRow(firing, language) {
+  const row = makeElement("tr");
+  const stepCell = makeElement("td");
+  stepCell.append(makeElement("button", "hv-row-step", String(firing.step + 1), { type: "button" }));
+  row.append(stepCell, makeElement("td", "hv-user", firing.hook), makeElement("td", "", language.read(firing.kind)));
+  row.append(makeElement("td", "hv-user", language.read(firing.on)), makeChangeCell(firing, language), makeElement("td", "hv-effect"));
   return row;
 }
 
@@ -62,19 +62,19 @@ function firingRow(firing, language) {
  * @param {Row} firing
  * @param {Language} language
  */
-function changeCell({ change, was, isMissing }, language) {
+function makeChangeCell({ change, was, isMissing }, language) {
   const text = language.read(change);
-  const cell = make("td", "hv-change", isMissing ? "" : text);
+  const cell = makeElement("td", "hv-change", isMissing ? "" : text);
   const old = isMissing ? text : was;
-  if (old) cell.prepend(make("s", "hv-was", old), " ");
+  if (old) cell.prepend(makeElement("s", "hv-was", old), " ");
   return cell;
 }
 
 /**
- * What a hook did stays hidden until its step, as in the picture.
+ * Paints a row. The effect of a hook stays hidden until its step, as in the picture.
  * @param {HTMLElement} pane
  * @param {HTMLTableRowElement} row
- * @param {number} ahead how many steps are between
+ * @param {number} ahead steps until the firing
  * @param {string} effect
  */
 function paintRow(pane, row, ahead, effect) {
@@ -82,6 +82,6 @@ function paintRow(pane, row, ahead, effect) {
   if (row.className === state) return;
   row.className = state;
   if (row.lastElementChild) row.lastElementChild.textContent = effect;
-  mark(find(row, "button"), { "aria-current": ahead ? "false" : "step" });
+  setAttributes(findElement(row, "button"), { "aria-current": ahead ? "false" : "step" });
   if (!ahead && pane.scrollHeight > pane.clientHeight) pane.scrollTop = row.offsetTop - pane.clientHeight / 2;
 }

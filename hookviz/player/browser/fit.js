@@ -1,14 +1,14 @@
-// The size at which a picture is shown: whole where it can be, and never too small to read. The node tests run `scaleFor`.
+// The size of a picture: it fits its pane if its letters stay readable. The node tests run `scaleFor`.
 
-import { atEnd, gliding } from "./dom.js";
+import { onAbort, scrollBehavior } from "./dom.js";
 
 /** @import { Picture } from "./picture.js" */
 
-/** @typedef {{ smallest?: number, least?: number }} Letters in pixels: no smaller; where the picture fits whole, down to `least` */
+/** @typedef {{ smallest?: number, least?: number }} Letters sizes in pixels: the smallest letters, and `least` if the picture fits */
 
 /**
- * How large to draw a picture: whole or at least as wide as its pane, if its letters are not too small then; else to be
- * read.
+ * Returns the scale of a picture: it fits the pane, or else the width of the pane, if its letters are large enough; else
+ * its letters are readable and the pane scrolls.
  * @param {{ width: number, height: number, smallest: number }} picture
  * @param {{ width: number, height: number } & Letters} pane
  */
@@ -21,14 +21,14 @@ export function scaleFor(picture, { width, height, smallest = 12, least = smalle
 }
 
 /**
- * Keeps the picture at a readable size as the pane changes; returns what does so at once.
+ * Fits the picture whenever the pane changes its size; returns a function that fits it at once.
  * @param {HTMLElement} pane
  * @param {() => Picture | null} current
  * @param {() => Letters} letters
- * @param {(width: number) => void} onFit is given the width of the picture
+ * @param {(width: number) => void} onFit gets the width of the picture
  * @param {AbortSignal} signal
  */
-export function keepFitting(pane, current, letters, onFit, signal) {
+export function fitOnResize(pane, current, letters, onFit, signal) {
   const fit = () => {
     const picture = current();
     const { paddingLeft, maxHeight } = getComputedStyle(pane);
@@ -36,14 +36,14 @@ export function keepFitting(pane, current, letters, onFit, signal) {
     if (!picture || !(width > 0 && height > 0)) return;
     const scale = scaleFor(picture.size, { width, height, ...letters() });
     picture.resize(scale);
-    // A pane that scrolls must be reachable from the keyboard.
+    // Keyboard users must be able to focus a pane that scrolls.
     if (overflows(pane)) pane.tabIndex = 0;
     else pane.removeAttribute("tabindex");
     onFit(picture.size.width * scale);
   };
   const observer = new ResizeObserver(fit);
   observer.observe(pane);
-  atEnd(signal, () => observer.disconnect());
+  onAbort(signal, () => observer.disconnect());
   return fit;
 }
 
@@ -53,7 +53,7 @@ function overflows(pane) {
 }
 
 /**
- * Brings a box into view where the picture is larger than its pane.
+ * Scrolls a box into view if the picture is larger than its pane.
  * @param {Element} pane
  * @param {Element | null | undefined} box
  */
@@ -61,10 +61,10 @@ export function scrollTo(pane, box) {
   if (!box || !pane.hasAttribute("tabindex")) return;
   const [inner, outer] = [box.getBoundingClientRect(), pane.getBoundingClientRect()];
   /**
-   * Its middle; of what is larger than the pane its beginning, where its name stands.
+   * Returns the distance to the middle of the box, or to its beginning, which has the name, if it is larger than the pane.
    * @param {"left" | "top"} start
    * @param {"width" | "height"} size
    */
-  const by = (start, size) => inner[start] + Math.min(inner[size], outer[size]) / 2 - outer[start] - outer[size] / 2;
-  pane.scrollBy({ left: by("left", "width"), top: by("top", "height"), behavior: gliding() });
+  const distance = (start, size) => inner[start] + Math.min(inner[size], outer[size]) / 2 - outer[start] - outer[size] / 2;
+  pane.scrollBy({ left: distance("left", "width"), top: distance("top", "height"), behavior: scrollBehavior() });
 }

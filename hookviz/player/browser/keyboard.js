@@ -1,31 +1,31 @@
-// Who has the keyboard: the player, or the notebook or page around it.
+// Keyboard focus: the player has it, or the notebook or page around the player.
 
-import { closest, listen } from "./dom.js";
+import { closestTarget, listen } from "./dom.js";
 import { actionOf } from "./keys.js";
-import { isFull } from "./view_menu.js";
+import { isFullScreen } from "./view_menu.js";
 
 /** @import { Panel } from "./panel.js" */
 /** @import { Actions, Context } from "./types" */
 
 /**
- * Escape: the first one only says that another gives the keys away, so that none that follows it is a surprise.
+ * Escape leaves the player. The first press only announces this, so that nobody leaves by accident.
  * @param {Context} context
  * @param {Panel} panel
  */
 export function makeEscape({ root, language, signal }, panel) {
   let warned = false;
   /** @param {string} key */
-  const note = (key) => {
+  const showNote = (key) => {
     const text = key && language.say(key);
-    panel.keys.textContent = text;
-    if (text) panel.say(text);
+    panel.keysNote.textContent = text;
+    if (text) panel.announce(text);
   };
   const leave = () => {
-    giveAway(root);
-    note("player.esc_leaves");
+    releaseFocus(root);
+    showNote("player.esc_leaves");
   };
   const escape = () => {
-    if (isFull(root)) {
+    if (isFullScreen(root)) {
       document.exitFullscreen();
       return;
     }
@@ -34,47 +34,47 @@ export function makeEscape({ root, language, signal }, panel) {
       return;
     }
     warned = true;
-    note("player.esc_stays");
+    showNote("player.esc_stays");
   };
-  const begin = () => {
+  const reset = () => {
     warned = false;
-    note("");
+    showNote("");
   };
-  listen(root, "focusin", begin, signal);
-  listen(root, "pointerdown", begin, signal);
-  listen(root, "keydown", (event) => event.key === "Escape" || begin(), signal);
+  listen(root, "focusin", reset, signal);
+  listen(root, "pointerdown", reset, signal);
+  listen(root, "keydown", (event) => event.key === "Escape" || reset(), signal);
   /** @type {Actions} */
   const actions = { escape, leave };
   return { actions };
 }
 
 /**
- * Gives the keyboard to the notebook around the player, or to the page.
+ * Gives the focus to the notebook around the player, or to the page.
  * @param {HTMLElement} root
  */
-function giveAway(root) {
+function releaseFocus(root) {
   if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
   /** @type {HTMLElement | null} */ (root.closest(".jp-Notebook"))?.focus();
 }
 
 /**
- * Carries out the player's keys; all but Tab are kept from the notebook.
+ * Carries out the player's keys, and keeps all keys but Tab from the notebook.
  * @param {HTMLElement} root
  * @param {HTMLDialogElement} dialog
  * @param {(action: string) => void} act
  * @param {AbortSignal} signal
  */
-export function listenToKeys(root, dialog, act, signal) {
+export function handleKeys(root, dialog, act, signal) {
   listen(root, "keydown", (event) => {
     if (event.key === "Tab") return;
     event.stopPropagation();
-    const action = actionOf(event, Boolean(closest(event, "button, summary, a, input, select")));
+    const action = actionOf(event, Boolean(closestTarget(event, "button, summary, a, input, select")));
     if (!action || (dialog.open && action !== "help")) return;
     event.preventDefault();
-    // Held down, Escape would leave at once.
+    // A held Escape key repeats, and would leave at once.
     if (action === "escape" && event.repeat) return;
     act(action);
-    // Running a cell is the notebook's business: it gets the key that we have kept from it.
+    // Shift+Enter runs the cell: pass the key on to the notebook, which has the focus now.
     if (event.key === "Enter") document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", event));
   }, signal);
 }

@@ -1,4 +1,4 @@
-// The keys of the player: which key asks for what, also on keyboards that type other letters. The node tests run this file.
+// The keys of the player and their actions, also on keyboards without Latin letters. The node tests run this file.
 
 /** @typedef {Pick<KeyboardEvent, "key" | "code" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey" | "isComposing" | "keyCode">} Key */
 
@@ -34,7 +34,7 @@ export const KEYS = {
   ...Object.fromEntries(DIGITS.map((digit) => [digit, `digit${digit}`])),
 };
 
-/** What the list of keys shows: the name of each entry's texts, and the action without which it is left out. */
+/** The entries of the list of keys: the name of the texts, and the action without which the entry is left out. */
 export const HELP = [
   ["step", "next"],
   ["hook", "nextHook"],
@@ -59,7 +59,7 @@ export const HELP = [
 ];
 
 /**
- * What a key asks for, or null where it belongs to the browser or to a control that it activates.
+ * Returns the action of a key; null if the key belongs to the browser, or activates the focused control.
  * @param {Key} event
  * @param {boolean} [onControl]
  * @returns {string | null}
@@ -76,70 +76,70 @@ export function actionOf(event, onControl = false) {
 }
 
 /**
- * The digit that an action stands for; 0 for none.
+ * Returns the digit of an action; 0 for other actions.
  * @param {string | null} action
  */
 export const digitOf = (action) => Number(/^digit(.)$/.exec(action ?? "")?.[1] ?? 0);
 
 /**
- * Whether an input method has the key for itself. Safari ends a composition before it reports its last key, by the old
- * number.
+ * Returns whether an input method handles the key. Safari reports the last key after the composition ended, with the
+ * legacy key code 229.
  * @param {Pick<Key, "isComposing" | "keyCode" | "key">} event
  */
 export const isComposing = (event) => Boolean(event.isComposing) || event.keyCode === 229 || event.key === "Process";
 
-/** What keys at these places are called where neither a letter nor a digit is at them. */
+/** The characters of keys that have neither a letter nor a digit, on a US keyboard. */
 /** @type {{ [code: string]: string }} */
-const PLACES = { BracketLeft: "[", BracketRight: "]", Slash: "/", Minus: "-", Equal: "=", Space: " " };
+const KEYS_BY_CODE = { BracketLeft: "[", BracketRight: "]", Slash: "/", Minus: "-", Equal: "=", Space: " " };
 /** @type {{ [code: string]: string }} */
-const SHIFTED = { Slash: "?", Equal: "+" };
+const SHIFTED_KEYS = { Slash: "?", Equal: "+" };
 const LATIN = /^[\p{Script=Latin}0-9]$/u;
 const LETTER = /^[\p{L}\p{M}\p{Nd}\u3001-\u303f]$/u;
 
 /**
- * What a key is called: the letter, digit or sign that it types, in small letters, or a name such as Home.
+ * Returns the name of a key: the character that it types, in lower case, or a name such as Home.
  * @param {Pick<Key, "key" | "shiftKey"> & { code?: string }} event
  */
 export function keyOf({ key, code = "", shiftKey }) {
-  const usual = key.length > 1 ? key : halfWidth(key).toLowerCase();
-  return isHidden(usual) ? keyAt(code, shiftKey) || usual : usual;
+  const usual = key.length > 1 ? key : toHalfWidth(key).toLowerCase();
+  return isKnownByCodeOnly(usual) ? keyAtCode(code, shiftKey) || usual : usual;
 }
 
 /**
- * Whether only the place of a key says which it is: an input method has it, or it types a letter that is not Latin.
+ * Returns whether only the code identifies a key: an input method handles it, or it types a letter that is not Latin.
  * @param {string} key
  */
-function isHidden(key) {
+function isKnownByCodeOnly(key) {
   if (key === "Process" || key === "Unidentified") return true;
   return LETTER.test(key) && !LATIN.test(key);
 }
 
 /**
- * What the key at a place is called on the usual keyboard.
+ * Returns the name of the key with a code on a US keyboard.
  * @param {string} code
  * @param {boolean} shiftKey
  */
-function keyAt(code, shiftKey) {
+function keyAtCode(code, shiftKey) {
   const [, letter] = /^(?:Key|Digit|Numpad)([A-Z0-9])$/.exec(code) ?? [];
   if (letter) return letter.toLowerCase();
-  if (shiftKey && Object.hasOwn(SHIFTED, code)) return SHIFTED[code];
-  return PLACES[code] ?? code;
+  if (shiftKey && Object.hasOwn(SHIFTED_KEYS, code)) return SHIFTED_KEYS[code];
+  return KEYS_BY_CODE[code] ?? code;
 }
 
 /**
- * Characters that are as wide as Chinese ones as the usual ones.
+ * Replaces full-width characters by ASCII.
  * @param {string} text
  */
-function halfWidth(text) {
+function toHalfWidth(text) {
   const usual = text.replace(/[\uff01-\uff5e]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0));
   return usual.replaceAll("\u3000", " ");
 }
 
 /**
- * A text in small letters and usual characters: a minus sign of another kind is a minus, and so on.
+ * Returns a text in lower case, with ASCII in place of full-width characters and other minus signs, dots and commas.
  * @param {string} text
  */
-export function plain(text) {
-  const usual = halfWidth(text).replace(/[\u2010-\u2013\u2212\u30fc\ufe63]/g, "-").replace(/[\u3002\uff61]/g, ".");
+export function normalizeText(text) {
+  const usual = toHalfWidth(text).replace(/[\u2010-\u2013\u2212\u30fc\ufe63]/g, "-").replace(/[\u3002\uff61]/g, ".");
   return usual.replace(/[\u3001\uff64]/g, ",").replace(/\u221e/g, "inf").toLowerCase();
 }

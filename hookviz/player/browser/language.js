@@ -1,8 +1,8 @@
-// Sentences: Python sends keys and arguments, and they are read here in the language of a table of texts.
+// Sentences: Python sends keys and arguments, and a table of texts has the text of each key.
 
 /** @import { Message } from "./payload" */
 
-/** A table of texts by their keys. It grows, since parts that come later bring the texts that they need. */
+/** A table of texts by their keys. It grows, since each chunk brings the texts that it needs. */
 export class Language {
   /** @type {{ [key: string]: string }} */
   #texts = {};
@@ -23,16 +23,16 @@ export class Language {
   }
 
   /**
-   * The text under a key, with its places filled. A key that is missing shows itself, so that it is noticed.
+   * Returns the text of a key with its placeholders filled. A missing key is shown itself, so that it is noticed.
    * @param {string} key
    * @param {{ [name: string]: string | number }} [values]
    */
   say(key, values = {}) {
-    return (this.#texts[key] ?? key).replace(/\{(\w+)\}/g, (place, name) => String(values[name] ?? place));
+    return (this.#texts[key] ?? key).replace(/\{(\w+)\}/g, (placeholder, name) => String(values[name] ?? placeholder));
   }
 
   /**
-   * What a message says.
+   * Returns the text of a message.
    * @param {Message} message
    * @returns {string}
    */

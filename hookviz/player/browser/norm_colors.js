@@ -1,15 +1,15 @@
-// Boxes in the colours of the gradients that have arrived in them.
+// Colours boxes by the norms of the gradients that have arrived in them.
 
-import { mark, newId } from "./dom.js";
-import { arrivalsIn, colourAt, placeOf, spreadOf } from "./norm_scale.js";
+import { newId, setAttributes } from "./dom.js";
+import { arrivalsByBox, colourAt, positionOnScale, normSpread } from "./norm_scale.js";
 
 /** @import { Picture } from "./picture.js" */
 /** @import { Arrival } from "./norm_scale.js" */
 /** @import { Scale, Step } from "./types" */
 
 /**
- * Colours the boxes of a picture at a step; a box in which norms differ goes from the colour of the smallest, at its
- * left, to that of the largest.
+ * Returns a function that colours the boxes of a picture at a step. In a box whose norms differ, the colour goes from
+ * the smallest norm at its left to the largest.
  * @param {Picture} picture
  * @param {Step[]} steps
  * @param {Scale | null} scale
@@ -17,10 +17,10 @@ import { arrivalsIn, colourAt, placeOf, spreadOf } from "./norm_scale.js";
  */
 export function makeNormColors(picture, steps, scale) {
   if (!scale) return () => {};
-  const arrivals = arrivalsIn(steps, picture.view, (id) => Boolean(picture.elements.get(id)?.matches(".hv-node")));
+  const arrivals = arrivalsByBox(steps, picture.view, (id) => Boolean(picture.elements.get(id)?.matches(".hv-node")));
   const painters = [...arrivals].flatMap(([id, there]) => {
     const box = picture.elements.get(id);
-    return box ? [boxPainter(box, picture.svg, there, scale)] : [];
+    return box ? [makeBoxPainter(box, picture.svg, there, scale)] : [];
   });
   return (step, isOn) => painters.forEach((paint) => paint(step, isOn));
 }
@@ -31,37 +31,37 @@ export function makeNormColors(picture, steps, scale) {
  * @param {Arrival[]} arrivals
  * @param {Scale} scale
  */
-function boxPainter(box, svg, arrivals, scale) {
-  const { id, stops } = gradientIn(svg);
+function makeBoxPainter(box, svg, arrivals, scale) {
+  const { id, stops } = addColorGradient(svg);
   const outline = /** @type {SVGElement | null} */ (box.querySelector(":scope > .hv-box"));
   let before = "";
   return (/** @type {number} */ step, /** @type {boolean} */ isOn) => {
-    const { low, high, zero, bad } = spreadOf(isOn ? arrivals : [], step);
+    const { low, high, zero, bad } = normSpread(isOn ? arrivals : [], step);
     const shown = [low, high, zero, bad].join();
     if (shown === before || !outline) return;
     before = shown;
     const some = low <= high && !bad;
     box.classList.toggle("hv-bad", bad);
     box.classList.toggle("hv-zero", zero && low > high && !bad);
-    if (some) stops.forEach((stop, i) => { stop.style.stopColor = colourAt(placeOf([low, high][i], scale), "tint"); });
+    if (some) stops.forEach((stop, i) => { stop.style.stopColor = colourAt(positionOnScale([low, high][i], scale), "tint"); });
     outline.style.fill = some ? `url(#${id})` : "";
   };
 }
 
 /**
- * A colour gradient of two stops.
+ * Adds a colour gradient of two stops to the SVG.
  * @param {SVGSVGElement} svg
  */
-function gradientIn(svg) {
-  // Ids are the document's: it must be nobody else's.
+function addColorGradient(svg) {
+  // Ids are shared by the whole document.
   const id = newId();
   const blend = document.createElementNS("http://www.w3.org/2000/svg", "linearGradient");
   const stops = [0.25, 0.75].map((offset) => {
     const stop = document.createElementNS("http://www.w3.org/2000/svg", "stop");
-    mark(stop, { offset });
+    setAttributes(stop, { offset });
     return stop;
   });
-  mark(blend, { id });
+  setAttributes(blend, { id });
   blend.append(...stops);
   svg.prepend(blend);
   return { id, stops };

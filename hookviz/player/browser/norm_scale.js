@@ -1,19 +1,19 @@
-// Norms of gradients as colours, on a scale of powers of ten. The node tests run this file.
+// Norms of gradients as colours, on a logarithmic scale. The node tests run this file.
 
 /** @import { Norm, View } from "./payload" */
 /** @import { Scale, Step } from "./types" */
 
-/** The scale has at least this many powers of ten: where all norms are alike, none stands out. */
+/** The scale covers at least this many powers of ten, so that similar norms get similar colours. */
 const DECADES = 4;
 
 /** @typedef {[step: number, norm: number | string]} Arrival */
 
 /**
- * The ends of the scale of all norms above 0; null where there are none.
+ * Returns the scale of all norms above 0; null if there are none.
  * @param {{ norm: Norm }[]} steps
  * @returns {Scale | null}
  */
-export function scaleOf(steps) {
+export function normScale(steps) {
   let [low, high] = [Infinity, -Infinity];
   for (const { norm } of steps) {
     if (typeof norm === "number" && norm > 0) [low, high] = [Math.min(low, norm), Math.max(high, norm)];
@@ -25,39 +25,39 @@ export function scaleOf(steps) {
 }
 
 /**
- * A norm in two digits: none is longer than `2.6e-18`.
+ * Formats a norm with two digits; the longest text is like `2.6e-18`.
  * @param {number} norm
  */
-export function shortNorm(norm) {
+export function formatNorm(norm) {
   const short = Number(norm.toPrecision(2));
   return short < 1e5 ? `${short}` : short.toExponential();
 }
 
 /**
- * Where a norm stands between the ends: from 0 to 1.
+ * Returns the position of a norm on the scale, from 0 to 1.
  * @param {number} norm
  * @param {Scale} scale
  */
-export const placeOf = (norm, { from, to }) => Math.min(1, Math.max(0, (Math.log10(norm) - from) / (to - from)));
+export const positionOnScale = (norm, { from, to }) => Math.min(1, Math.max(0, (Math.log10(norm) - from) / (to - from)));
 
 /**
- * The colour of a place on the scale: `tint` for what has text on it, `tone` for what has none.
- * @param {number} place
+ * Returns the colour of a position on the scale: a light `tint` behind text, or a strong `tone`.
+ * @param {number} position
  * @param {"tint" | "tone"} kind
  */
-export function colourAt(place, kind) {
-  const end = place < 0.5 ? "small" : "large";
-  return `color-mix(in srgb, var(--hv-${end}-${kind}) ${Math.round(Math.abs(place - 0.5) * 200)}%, var(--hv-middle-${kind}))`;
+export function colourAt(position, kind) {
+  const end = position < 0.5 ? "small" : "large";
+  return `color-mix(in srgb, var(--hv-${end}-${kind}) ${Math.round(Math.abs(position - 0.5) * 200)}%, var(--hv-middle-${kind}))`;
 }
 
 /**
- * Box → the gradients that arrive in it, each with its step: a node's own, or all that arrive inside a closed box.
+ * Returns box → arriving gradients with their steps: those of a node, or of all nodes inside a closed box.
  * @param {Step[]} steps
  * @param {Pick<View, "steps" | "spans">} view
  * @param {(id: string) => boolean} isNode
  * @returns {Map<string, Arrival[]>}
  */
-export function arrivalsIn(steps, view, isNode) {
+export function arrivalsByBox(steps, view, isNode) {
   /** @param {[number, number][]} spans */
   const inside = (spans) => spans.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
   /** @type {[string, number[]][]} */
@@ -77,11 +77,11 @@ function arrivalAt(steps, step) {
 }
 
 /**
- * What has arrived up to a step: the smallest and largest norm, and whether some were zero, NaN or infinite.
+ * Returns the smallest and largest norm that arrived up to a step, and whether some were zero, NaN or infinite.
  * @param {Arrival[]} arrivals
  * @param {number} now
  */
-export function spreadOf(arrivals, now) {
+export function normSpread(arrivals, now) {
   const spread = { low: Infinity, high: -Infinity, zero: false, bad: false };
   for (const [step, norm] of arrivals) {
     if (step > now) break;

@@ -1,25 +1,25 @@
-// The player without a kernel: a model that only remembers, and its place in a page.
+// The player in a page without a kernel: it replaces the static picture, and has a model of its own.
 
 import { unpack } from "./compression.js";
-import { make } from "./dom.js";
-import { livingPlayers, render } from "./widget.js";
+import { makeElement } from "./dom.js";
+import { livePlayers, render } from "./widget.js";
 
 /** @import { PageState } from "./payload" */
 /** @import { Model } from "./types" */
 
 /**
- * What anywidget hands to render, as far as the player asks for it.
+ * Makes a model with those methods of an anywidget model that the player uses.
  * @param {PageState} state
  * @returns {Model}
  */
 function makeModel(state) {
   /** @type {Map<string, Set<() => void>>} */
-  const heard = new Map();
+  const listenersByEvent = new Map();
   /** @param {string} event */
   const listeners = (event) => {
-    const known = heard.get(event) ?? new Set();
-    heard.set(event, known);
-    return known;
+    const acts = listenersByEvent.get(event) ?? new Set();
+    listenersByEvent.set(event, acts);
+    return acts;
   };
   return {
     get: (name) => state[name],
@@ -35,19 +35,19 @@ function makeModel(state) {
 }
 
 /**
- * The pictures are in the page already, for where no script runs: drawn, or packed into an image.
+ * Returns the SVG of a static picture, which is an svg element, or an image.
  * @param {Element} shown
  */
-function pictureOf(shown) {
+function svgMarkup(shown) {
   if (!(shown instanceof HTMLImageElement)) return shown.outerHTML;
   const bytes = Uint8Array.from(atob(shown.src.split(",")[1]), (byte) => byte.charCodeAt(0));
-  // How an image gets dark would hold for every drawing of the page; the player does so by itself.
+  // The image's own dark-mode style would apply to the whole page; the player has its own.
   return new TextDecoder().decode(bytes).replace(/<style>.*?<\/style>/, "");
 }
 
 /**
- * Whether nothing has the keyboard, or is about to get it: the browser gives it to an autofocus only when it first
- * draws the page. In a frame one cannot know: a field of the page around may have it.
+ * Returns whether no element has the focus or is about to get it: browsers focus an autofocus element only when they
+ * first draw the page. In a frame the answer is no, since an element of the outer page may have the focus.
  */
 function isKeyboardFree() {
   if (globalThis.top !== globalThis.self || document.querySelector("[autofocus]")) return false;
@@ -56,11 +56,11 @@ function isKeyboardFree() {
 }
 
 /**
- * When the player shows its first picture, which may have to be unpacked before; what it throws meanwhile rejects.
+ * Resolves when the player shows its first picture, which may have to be unpacked first; rejects if the player fails.
  * @param {Element} live
  * @returns {Promise<void>}
  */
-function firstPicture(live) {
+function whenDrawn(live) {
   return new Promise((resolve, reject) => {
     if (live.querySelector(".hv-picture")) resolve();
     live.addEventListener("hv-drawn", () => resolve(), { once: true });
@@ -69,58 +69,58 @@ function firstPicture(live) {
 }
 
 /**
- * The still picture stays until the player shows its own, and if that fails, below a sentence that says so.
+ * Replaces the static picture by the player. If the player fails, the picture stays, below an error message.
  * @param {Element} still
  */
-async function play(still) {
+async function replaceStaticPicture(still) {
   const root = still.parentElement;
   const data = /** @type {HTMLElement | null} */ (root?.querySelector(".hv-state"));
   if (!root || !data) return;
-  giveToLiving(root);
-  // Jupyter dresses the tables, code and pictures in such an output for reading; the player dresses its own.
-  const dress = root.closest(".jp-RenderedHTMLCommon")?.classList;
-  dress?.remove("jp-RenderedHTMLCommon");
-  // At once, before another output's script looks for what does not play yet.
+  handOverToLivePlayer(root);
+  // Jupyter's class styles tables, code and pictures of an output; the player has its own styles.
+  const jupyterClasses = root.closest(".jp-RenderedHTMLCommon")?.classList;
+  jupyterClasses?.remove("jp-RenderedHTMLCommon");
+  // Set before anything is awaited: the script of another output must not start this player again.
   root.classList.add("hv-starts");
-  const live = make("div", "hv-live");
+  const live = makeElement("div", "hv-live");
   try {
-    await start(still, live, await unpack(data.textContent ?? ""));
+    await startPlayer(still, live, await unpack(data.textContent ?? ""));
   } catch (error) {
     live.remove();
-    dress?.add("jp-RenderedHTMLCommon");
+    jupyterClasses?.add("jp-RenderedHTMLCommon");
     const sentence = (data.dataset.failed ?? "").replace("{why}", () => String(error));
-    still.before(make("p", "hv-failed", sentence, { role: "alert" }));
+    still.before(makeElement("p", "hv-failed", sentence, { role: "alert" }));
     console.error(error);
     return;
   }
   root.classList.add("hv-plays");
   const player = live.firstElementChild;
-  // In a page of its own the keys are the player's from the start, unless somebody types elsewhere by now.
+  // In a page of its own the player gets the focus, unless another element has it.
   if (root.matches("main") && isKeyboardFree() && player instanceof HTMLElement) player.focus({ preventScroll: true });
 }
 
 /**
- * Where a kernel has a living player for this place, that takes it.
+ * Lets a player with a kernel take over this element, if there is one.
  * @param {Element} root
  */
-function giveToLiving(root) {
-  const place = /** @type {HTMLElement | null} */ (root.closest("[data-twin]"));
-  if (place) livingPlayers().get(place.dataset.twin ?? "")?.(place);
+function handOverToLivePlayer(root) {
+  const element = /** @type {HTMLElement | null} */ (root.closest("[data-twin]"));
+  if (element) livePlayers().get(element.dataset.twin ?? "")?.(element);
 }
 
 /**
- * Until it plays, the player has its place and size, but is not seen.
+ * Starts the player in front of the static picture; until it is ready, it has its size but is hidden.
  * @param {Element} still
  * @param {HTMLElement} live
  * @param {PageState} state
  */
-function start(still, live, state) {
-  if (!state.content.svgs.length) state.content.svgs = [...still.querySelectorAll("svg, img")].map(pictureOf);
+function startPlayer(still, live, state) {
+  if (!state.content.svgs.length) state.content.svgs = [...still.querySelectorAll("svg, img")].map(svgMarkup);
   still.before(live);
-  const ready = firstPicture(live);
+  const ready = whenDrawn(live);
   render({ model: makeModel(state), el: live });
   return ready;
 }
 
-// Not by the place of this script: some notebooks take scripts out of an output and run them elsewhere.
-document.querySelectorAll(":not(.hv-starts) > .hv-still:has(~ .hv-state)").forEach(play);
+// Not through document.currentScript: some notebooks move the scripts of an output and run them elsewhere.
+document.querySelectorAll(":not(.hv-starts) > .hv-still:has(~ .hv-state)").forEach(replaceStaticPicture);

@@ -1,33 +1,33 @@
-// The words beside the picture: what happens at a step.
+// The panel: the words of a step.
 
-import { find, legible, make, shape } from "./dom.js";
-import { reasonsOf } from "./reasons.js";
-import { wasUnlike } from "./stepping.js";
+import { escapeBidi, findElement, makeElement, makeShape } from "./dom.js";
+import { makeReasons } from "./reasons.js";
+import { oldTextIfChanged } from "./stepping.js";
 
 /** @import { Language } from "./language.js" */
 /** @import { HookText, StepWords } from "./payload" */
 /** @import { Context } from "./types" */
 
-/** @typedef {{ label: string, value: string }} Card a value of a step, and what it is */
+/** @typedef {{ label: string, value: string }} Card a value of a step with its label */
 
 const ARROW = "M-7,0H5M0,-5L5,0L0,5";
 
 /**
- * Not a section: among the slides of reveal.js each of those is a slide.
+ * Makes a region. Not a section element: reveal.js turns each section into a slide.
  * @param {string} name
  * @param {string} label
  */
-export const region = (name, label) => make("div", name, "", { role: "region", "aria-label": label, tabindex: 0 });
+export const makeRegion = (name, label) => makeElement("div", name, "", { role: "region", "aria-label": label, tabindex: 0 });
 
 export class Panel {
   /** @param {Context} context */
   constructor(context) {
     this.context = context;
-    this.pane = region("hv-panel", context.language.say("player.panel"));
-    /** What a screen reader hears. */
-    this.heard = make("div", "hv-heard", "", { "aria-live": "polite" });
-    /** Whose the keys are, where that is not plain. */
-    this.keys = make("p", "hv-keys");
+    this.pane = makeRegion("hv-panel", context.language.say("player.panel"));
+    /** The text for screen readers. */
+    this.liveRegion = makeElement("div", "hv-heard", "", { "aria-live": "polite" });
+    /** A note about the keyboard, after Escape. */
+    this.keysNote = makeElement("p", "hv-keys");
   }
 
   /** @param {number} step */
@@ -36,69 +36,69 @@ export class Panel {
     if (!words) return;
     const { language } = this.context;
     this.pane.classList.toggle("hv-forward", words.forward);
-    this.say(`${language.read(words.title)}. ${language.read(words.sentence)} ${this.#beside(step)}`);
-    this.pane.replaceChildren(...this.#parts(step, words));
+    this.announce(`${language.read(words.title)}. ${language.read(words.sentence)} ${this.#baselineSentence(step)}`);
+    this.pane.replaceChildren(...this.#makeChildren(step, words));
     this.pane.scrollTop = 0;
   }
 
   /**
-   * Lets a screen reader say something.
+   * Announces a text to screen readers.
    * @param {string} text
    */
-  say(text) {
-    this.heard.textContent = legible(text);
+  announce(text) {
+    this.liveRegion.textContent = escapeBidi(text);
   }
 
   /**
-   * Shows a sentence that is about no step.
+   * Shows a message that is not part of a step, and announces it.
    * @param {string} text
    * @param {string} [spoken]
    */
-  tell(text, spoken = text) {
-    this.say(spoken);
+  showMessage(text, spoken = text) {
+    this.announce(spoken);
     const line = this.pane.querySelector(".hv-told");
-    if (line) line.textContent = legible(text);
+    if (line) line.textContent = escapeBidi(text);
     this.pane.scrollTop = 0;
   }
 
   /**
-   * What happens there instead, in the run that this one is compared with.
+   * Returns what happens in the baseline instead; empty if the same.
    * @param {number} step
    */
-  #beside(step) {
-    const { language, run, beside } = this.context;
-    const [other, own] = [beside, run].map((one) => language.read(one?.steps[step].words?.sentence ?? ""));
-    const sentence = wasUnlike(other, own);
-    return sentence && beside ? language.say("player.beside", { label: language.read(beside.label), sentence }) : "";
+  #baselineSentence(step) {
+    const { language, run, baseline } = this.context;
+    const [other, own] = [baseline, run].map((one) => language.read(one?.steps[step].words?.sentence ?? ""));
+    const sentence = oldTextIfChanged(other, own);
+    return sentence && baseline ? language.say("player.beside", { label: language.read(baseline.label), sentence }) : "";
   }
 
   /**
    * @param {number} step
    * @param {StepWords} words
    */
-  #parts(step, words) {
-    const { language, run, beside, open: { content } } = this.context;
+  #makeChildren(step, words) {
+    const { language, run, baseline, content } = this.context;
     const { hook } = run.steps[step];
     const sentence = language.read(words.sentence);
-    const before = beside?.steps[step].words;
+    const before = baseline?.steps[step].words;
     return [
-      headOf(language.say("player.step_of", { step: step + 1, steps: run.steps.length }), language.read(words.title)),
-      this.keys,
-      make("p", "hv-told"),
-      make("p", `hv-sentence ${sentenceSize(sentence)}`, sentence),
-      make("p", "hv-beside", this.#beside(step)),
-      cardsRow(cardsOf(words, language), before ? cardsOf(before, language) : []),
-      partsList(words, language),
-      reasonsOf(run.steps[step], words, language),
-      ...(hook === null ? [] : hookSource(content.hooks[hook], language)),
-      make("p", "hv-kept", language.read(words.kept)),
-      make("p", "hv-next", language.read(words.next)),
+      makeHead(language.say("player.step_of", { step: step + 1, steps: run.steps.length }), language.read(words.title)),
+      this.keysNote,
+      makeElement("p", "hv-told"),
+      makeElement("p", `hv-sentence ${sentenceSize(sentence)}`, sentence),
+      makeElement("p", "hv-beside", this.#baselineSentence(step)),
+      makeCards(readCards(words, language), before ? readCards(before, language) : []),
+      makeGradientList(words, language),
+      makeReasons(run.steps[step], words, language),
+      ...(hook === null ? [] : makeHookSource(content.hooks[hook], language)),
+      makeElement("p", "hv-kept", language.read(words.registration)),
+      makeElement("p", "hv-next", language.read(words.next_hook)),
     ];
   }
 
-  /** Where a question is put: below the title. */
+  /** The title line; a question is inserted after it. */
   get head() {
-    return find(this.pane, ".hv-head-line");
+    return findElement(this.pane, ".hv-head-line");
   }
 }
 
@@ -106,22 +106,22 @@ export class Panel {
  * @param {string} count
  * @param {string} text
  */
-function headOf(count, text) {
-  const head = make("p", "hv-head-line");
-  const title = make("strong", "hv-title");
-  // A long name may break behind a dot.
-  legible(text).split(/(?<=\.)/).forEach((part, i) => title.append(...(i ? [make("wbr")] : []), part));
-  head.append(make("span", "hv-count", count), title);
+function makeHead(count, text) {
+  const head = makeElement("p", "hv-head-line");
+  const title = makeElement("strong", "hv-title");
+  // A long name may break after a dot.
+  escapeBidi(text).split(/(?<=\.)/).forEach((part, i) => title.append(...(i ? [makeElement("wbr")] : []), part));
+  head.append(makeElement("span", "hv-count", count), title);
   return head;
 }
 
 /**
- * A card for each value that is known.
+ * Returns a card for each value of a step.
  * @param {StepWords} words
  * @param {Language} language
  * @returns {Card[]}
  */
-export function cardsOf(words, language) {
+export function readCards(words, language) {
   const { before, after, before_label: beforeLabel, after_label: afterLabel } = words;
   /** @type {[import("./payload").Message, import("./payload").Message | null][]} */
   const both = [[beforeLabel, before], [afterLabel, after]];
@@ -129,20 +129,20 @@ export function cardsOf(words, language) {
 }
 
 /**
- * One card or two, with an arrow between; wide ones come below each other.
+ * Makes a row of one or two cards with an arrow between; wide cards wrap.
  * @param {Card[]} cards
- * @param {Card[]} before those of the run that is compared with
+ * @param {Card[]} before the cards of the baseline
  */
-function cardsRow(cards, before) {
-  const row = make("div", "hv-values");
+function makeCards(cards, before) {
+  const row = makeElement("div", "hv-values");
   cards.forEach(({ label, value }, i) => {
-    const group = make("div", "hv-value-group");
-    const card = make("div", "hv-card");
-    const was = wasUnlike(before.find((other) => other.label === label)?.value ?? "", value);
-    card.append(make("div", "hv-label", label));
-    if (was) card.append(make("s", "hv-was", was));
-    card.append(valueElement("div", value));
-    if (i) group.append(shape(ARROW, "hv-arrow"));
+    const group = makeElement("div", "hv-value-group");
+    const card = makeElement("div", "hv-card");
+    const was = oldTextIfChanged(before.find((other) => other.label === label)?.value ?? "", value);
+    card.append(makeElement("div", "hv-label", label));
+    if (was) card.append(makeElement("s", "hv-was", was));
+    card.append(makeValue("div", value));
+    if (i) group.append(makeShape(ARROW, "hv-arrow"));
     group.append(card);
     row.append(group);
   });
@@ -150,18 +150,18 @@ function cardsRow(cards, before) {
 }
 
 /**
- * A number stands large; a matrix may scroll, and must then be reachable from the keyboard. One line may be broken.
+ * Makes a value: a number is large, one line may wrap, and a matrix may scroll, so it can be focused.
  * @param {"div" | "dd"} tag
  * @param {string} value
  */
-function valueElement(tag, value) {
+function makeValue(tag, value) {
   const size = valueSize(value);
   const flat = value.includes("\n") ? "" : " hv-flat";
-  return make(tag, `hv-value hv-${size}${flat}`, value, size === "many" ? { tabindex: 0 } : {});
+  return makeElement(tag, `hv-value hv-${size}${flat}`, value, size === "many" ? { tabindex: 0 } : {});
 }
 
 /**
- * Whether a value is one number or so, or a matrix.
+ * Returns the size class of a value: one number, some text, or a matrix.
  * @param {string} value
  */
 export function valueSize(value) {
@@ -170,7 +170,7 @@ export function valueSize(value) {
 }
 
 /**
- * A long sentence is set smaller, so that the values below it stay on the screen.
+ * Returns the class of a sentence: a long one is smaller, so that the values below it stay on the screen.
  * @param {string} sentence
  */
 export function sentenceSize(sentence) {
@@ -179,40 +179,40 @@ export function sentenceSize(sentence) {
 }
 
 /**
- * What arrived from where, or what is sent to whom.
+ * Makes the list of gradients with their sources or targets.
  * @param {StepWords} words
  * @param {Language} language
  */
-function partsList({ parts }, language) {
-  const list = make("dl", "hv-parts");
-  for (const [where, value] of parts) {
-    const part = make("div", "hv-part");
-    part.append(make("dt", "", language.read(where)), valueElement("dd", language.read(value)));
+function makeGradientList({ gradients }, language) {
+  const list = makeElement("dl", "hv-parts");
+  for (const [where, value] of gradients) {
+    const part = makeElement("div", "hv-part");
+    part.append(makeElement("dt", "", language.read(where)), makeValue("dd", language.read(value)));
     list.append(part);
   }
   return list;
 }
 
 /**
- * Whose code ran: its name, its place and its lines.
+ * Makes the elements for a hook: name, location and source.
  * @param {HookText} hook
  * @param {Language} language
  */
-export function hookSource(hook, language) {
-  const where = make("p", "hv-where");
-  where.append(make("code", "hv-hook-name", hook.name), make("span", "", language.read(hook.where)));
-  if (hook.source === null) return [where, make("p", "hv-kept", language.read(hook.missing ?? ""))];
-  const code = make("ol", "hv-code");
-  for (const { number, text, marked } of sourceLines(hook.source, hook.first ?? 1, hook.mark)) {
-    const line = make("li", marked ? "hv-marked" : "");
-    line.append(make("span", "hv-line-number", String(number)), make("code", "", text));
+export function makeHookSource(hook, language) {
+  const where = makeElement("p", "hv-where");
+  where.append(makeElement("code", "hv-hook-name", hook.name), makeElement("span", "", language.read(hook.where)));
+  if (hook.source === null) return [where, makeElement("p", "hv-kept", language.read(hook.no_source ?? ""))];
+  const code = makeElement("ol", "hv-code");
+  for (const { number, text, marked } of sourceLines(hook.source, hook.first_line ?? 1, hook.return_line)) {
+    const line = makeElement("li", marked ? "hv-marked" : "");
+    line.append(makeElement("span", "hv-line-number", String(number)), makeElement("code", "", text));
     code.append(line);
   }
   return [where, code];
 }
 
 /**
- * A hook's source as numbered lines.
+ * Splits a hook's source into numbered lines; `marked` is the line that returns.
  * @param {string} source
  * @param {number} first
  * @param {number | null} mark

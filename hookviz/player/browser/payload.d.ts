@@ -4,131 +4,133 @@
 export type Message = string | [key: string, parts: { [name: string]: Message } | Message[]];
 
 export type Norm = number | string | null;
-export type Part = StepsPart | ViewPart | IndexPart;
+export type Chunk = StepsChunk | ViewChunk | IndexChunk;
 
-/** What is asked before a step: for numbers, or for one of several choices. */
+/** A question that is asked before a step. The answer is numbers, or one of several choices. */
 export interface Question {
   text: Message;
-  /** The right numbers, with commas between. */
+  /** The right numbers, separated by commas. */
   answer?: string;
-  /** (wrong numbers, why they are wrong) */
+  /** (wrong numbers, why they are wrong). */
   mistakes?: [string, Message][];
   choices?: Message[];
-  /** The place of the right choice. */
+  /** The index of the right choice. */
   right?: number;
-  /** For each choice why it is wrong; empty for the right one. */
+  /** Why each choice is wrong; empty for the right one. */
   reasons?: Message[];
-  /** Whether the hook's source may be seen with the choices. */
+  /** Whether the source of the hook is shown with the choices. */
   shows_source?: boolean;
 }
 
-/** Why a gradient is what it is. */
+/** Why a gradient has its value. */
 export interface Reason {
-  /** The formula, with the values in it. */
+  /** The formula with its values filled in. */
   text: Message;
-  /** PyTorch's own text of the formula; may be empty. */
+  /** The formula as PyTorch's derivatives.yaml has it; may be empty. */
   source: string;
   note: Message;
 }
 
-/** What the panel shows of a step. */
+/** The texts that the panel shows at a step. */
 export interface StepWords {
   title: Message;
   sentence: Message;
-  /** Whether it belongs to the forward pass. */
+  /** Whether the step belongs to the forward pass. */
   forward: boolean;
   before: Message | null;
   after: Message | null;
   before_label: Message;
   after_label: Message;
-  /** (where from or where to, the gradient) */
-  parts: [Message, Message][];
-  why?: Reason[];
-  /** Where the hook is kept, and when it runs. */
-  kept: Message;
-  /** Which hook sees this gradient next. */
-  next: Message;
+  /** (source or target, gradient) for each gradient that arrives or is sent. */
+  gradients: [Message, Message][];
+  reasons?: Reason[];
+  /** The dict in which the hook is registered, and when the hook runs. */
+  registration: Message;
+  /** The hook that gets this gradient next. */
+  next_hook: Message;
 }
 
-/** What is known of all steps from the start: a column for each thing. */
+/** An overview of all steps, which is sent first: a column for each field. */
 export interface Outline {
   kind: string[];
   glyph: ("node" | "seed" | "module" | "optimizer" | "hook" | "retain" | "grad" | "exception" | "note")[];
-  /** The place of the step's picture in ``views``. */
+  /** The index of the step's picture in ``views``. */
   picture: number[];
-  /** The place of the step's hook in ``Content.hooks``; -1 for none. */
+  /** The index of the step's hook in ``Content.hooks``; -1 if the step has none. */
   hook: number[];
   norm: (number | string | null)[];
-  /** Step → what is asked before it. */
+  /** Step → the question before it. */
   questions: { [key: string]: Question };
-  /** The names of the outermost pictures, one for each pass. */
+  /** The name of the top-level picture of each pass. */
   views: string[];
-  /** The name of the picture of all passes; empty where there is none. */
+  /** The name of the picture of all passes; empty if there is none. */
   overview: string;
 }
 
-/** The words of ``CHUNK`` steps, or of fewer at the end. */
-export interface StepsPart {
+/** The words of ``CHUNK_SIZE`` steps; the last chunk may have fewer. */
+export interface StepsChunk {
   steps: StepWords[];
   words: { [key: string]: string };
 }
 
-/** A picture of a structure that several views share: the pieces of its SVG, and what fills the holes in them. */
+/** A picture made from an SVG template that several views share, and the texts that fill its holes. */
 export interface SharedPicture {
-  /** Text, or a place in ``fill``. Missing where the view ``like`` has them. */
+  /** Pieces of the template: text, or an index into ``fill``. Missing if the view ``like`` has them. */
   pieces?: (string | number)[];
+  /** The name of the view that has the pieces. */
   like?: string;
   fill: string[];
 }
 
-/** A hook in a picture. */
-export interface Pin {
-  /** Its place in ``Content.hooks``; -1 where it never ran. */
+/** The pin of a hook in a picture. */
+export interface HookPin {
+  /** The index of the hook in ``Content.hooks``; -1 if it never ran. */
   hook: number;
-  /** The id of the text that says what it did. */
+  /** The id of the text that shows what the hook did. */
   value: string;
 }
 
-/** A picture, and what is shown in it at which step. Elements go by their ids in the SVG. */
+/** A picture, and what it shows at each step. Elements are named by their ids in the SVG. */
 export interface View {
-  /** The picture, or its place in ``Content.svgs``; -1 for none. */
+  /** The picture, or its index in ``Content.svgs``; -1 for no picture. */
   svg: number | string | SharedPicture;
-  /** Element → the steps that are about it. */
+  /** Element → the steps in which something happens to it. */
   steps: { [key: string]: number[] };
-  /** Element → the steps that a click on it leads to, where those are others. */
+  /** Element → the steps that a click on it goes to, if these differ from ``steps``. */
   clicks: { [key: string]: number[] };
-  /** Text → (step, what it says from then on). */
+  /** Text element → (step, its content from that step on). */
   texts: { [key: string]: [number, Message][] };
-  /** Step → elements that it concerns as well. */
-  near: { [key: string]: string[] };
-  pins: { [key: string]: Pin };
-  /** A box that can be entered → the steps inside. */
+  /** Step → further elements that are highlighted. */
+  related: { [key: string]: string[] };
+  /** Pin → its hook. */
+  pins: { [key: string]: HookPin };
+  /** A box that can be opened → the steps inside. */
   spans: { [key: string]: [number, number][] };
-  /** What leads to another picture, when it is clicked → that picture's name. */
-  doors: { [key: string]: string };
-  /** The steps that are seen in this picture, or inside its boxes. */
-  own: [number, number][];
-  /** (name, title) of the pictures around this one, the outermost first, and of this one. */
-  trail: [string, Message][];
+  /** Element → the name of the picture that a click on it opens. */
+  links: { [key: string]: string };
+  /** The steps that are shown in this picture or inside its boxes. */
+  visible_steps: [number, number][];
+  /** (name, title) of each picture on the path from the top-level picture to this one. */
+  breadcrumbs: [string, Message][];
 }
 
-/** A view that is sent alone. */
-export interface ViewPart {
+/** A view with the texts that it needs. */
+export interface ViewChunk {
   svg: number | string | SharedPicture;
   steps: { [key: string]: number[] };
   clicks: { [key: string]: number[] };
   texts: { [key: string]: [number, Message][] };
-  near: { [key: string]: string[] };
-  pins: { [key: string]: Pin };
+  related: { [key: string]: string[] };
+  pins: { [key: string]: HookPin };
   spans: { [key: string]: [number, number][] };
-  doors: { [key: string]: string };
-  own: [number, number][];
-  trail: [string, Message][];
+  links: { [key: string]: string };
+  visible_steps: [number, number][];
+  breadcrumbs: [string, Message][];
   words: { [key: string]: string };
 }
 
-/** What can be searched for: a column for each field of ``search_index.Entry``. */
-export interface IndexPart {
+/** The search index: a column for each field of ``search_index.Entry``. */
+export interface IndexChunk {
   kind: string[];
   label: Message[];
   note: Message[];
@@ -138,8 +140,8 @@ export interface IndexPart {
   words: { [key: string]: string };
 }
 
-/** A row of the table of hooks. */
-export interface Firing {
+/** A row of the table of firings. */
+export interface FiringRow {
   step: number;
   hook: string;
   kind: Message;
@@ -148,90 +150,90 @@ export interface Firing {
   effect: Message;
 }
 
-/** One recorded program: its steps, and how they are shown. */
-export interface Run {
-  /** Which one it is, where there are several. */
+/** One recorded run: an overview of its steps, its table of firings and its pictures. */
+export interface RunContent {
+  /** The name of the run; empty if there is only one. */
   label: Message;
-  /** The place of the run that its numbers are compared with. */
-  beside: number | null;
+  /** The index of the run that this one is compared with. */
+  baseline: number | null;
   notes: Message[];
-  /** How many there are. */
+  /** The number of steps. */
   steps: number;
   outline: Outline | string;
-  /** For each step the place of its words among those of all runs; None where each step has its own. */
-  told: number[] | null;
-  firings: Firing[];
-  /** The places in ``Content.svgs`` of the pictures that it opens with. */
+  /** For each step the index of its words among the words of all runs; None if each step has its own. */
+  word_indices: number[] | null;
+  firings: FiringRow[];
+  /** The indices in ``Content.svgs`` of the pictures that are shown first. */
   pictures: number[];
 }
 
-/** A hook: what it is called, and where and how it was written. */
+/** A hook: its name, location and source. */
 export interface HookText {
   name: string;
   where: Message;
   source: string | null;
-  /** What stands in the place of a source that there is not. */
-  missing: Message | null;
-  /** The number of the source's first line. */
-  first: number | null;
-  /** The number of the line that returns. */
-  mark: number | null;
+  /** Why there is no source; None if there is. */
+  no_source: Message | null;
+  /** The line number of the first line of ``source``. */
+  first_line: number | null;
+  /** The line number of the ``return`` statement. */
+  return_line: number | null;
 }
 
 /** A hook that can be switched off. */
 export interface Switch {
   label: string;
   on: Message;
-  /** Its places in ``Content.hooks``. */
+  /** The indices of the hook in ``Content.hooks``. */
   hooks: number[];
 }
 
-/** Something that is wrong with the gradients, and the step where it begins. */
-export interface Finding {
+/** A problem with the gradients, and the step in which it begins. */
+export interface FindingText {
   text: Message;
   step: number;
 }
 
-/** How a player opens, where that is not as ``INITIAL`` has it. */
-export interface Opening {
+/** The parts of a player's initial state that differ from ``INITIAL``. */
+export interface InitialState {
   shown?: number;
   split?: boolean;
   norms?: boolean;
 }
 
-/** All that a player shows: a trace, or several passes of one program. */
+/** The content of a player: one trace, or several runs of one program. */
 export interface Content {
-  runs: Run[];
-  /** How many steps' words are in one part. */
-  chunk: number;
-  /** The parts that are there from the start: ``steps0`` …, the views by their names, and ``index``. */
-  parts: { [key: string]: StepsPart | ViewPart | IndexPart | string };
+  runs: RunContent[];
+  /** The number of steps whose words are in one chunk. */
+  chunk_size: number;
+  /** The chunks that are sent first: ``steps0`` …, the views by their names, and ``index``. */
+  chunks: { [key: string]: StepsChunk | ViewChunk | IndexChunk | string };
   svgs: string[];
-  /** Whether boxes are put together into groups, which can be entered. */
+  /** Whether boxes are collapsed into groups, which can be opened. */
   grouped: boolean;
-  /** The same pictures with the nodes' lists of pre-hooks, and with the tensors; empty where there are none. */
+  /** The pictures with the nodes' lists of pre-hooks, and with the tensors; empty if there are none. */
   layers: string;
   hooks: HookText[];
   switches: Switch[];
-  /** Which switches are off, by their places with commas between → the run that shows it. */
+  /** The indices of the switches that are off, separated by commas → the index of the run. */
   combinations: { [key: string]: number };
-  /** The step where a difference begins; -1 for none. */
-  mark: number;
-  findings: Finding[];
-  /** What to say where nothing was found. */
+  /** The first step in which two compared runs differ; -1 for none. */
+  first_difference: number;
+  findings: FindingText[];
+  /** The sentence to show if there are no findings. */
   no_finding: Message;
   notes: Message[];
   words: { [key: string]: string };
-  opening: Opening;
+  initial_state: InitialState;
 }
 
-/** What a person has chosen; a trait of the widget for each, which Python can set and link. */
+/** What the user has chosen. Each key is a trait of the widget, which Python can set and link. */
 export interface PlayerState {
   step: number;
   playing: boolean;
   speed: number;
   predict: boolean;
-  /** Step → 1 where the question before it was answered right at once, else 0. */
+  /** Step → 1 if the first answer to the question before it was right, else 0. */
   answered: { [key: string]: number };
   asked: number;
   right: number;
@@ -240,16 +242,16 @@ export interface PlayerState {
   tensors: boolean;
   nodes: boolean;
   norms: boolean;
-  /** The place of the run that is shown. */
+  /** The index of the run that is shown. */
   shown: number;
-  /** Whether a switch was flipped: from then on numbers are compared with those of every hook on. */
+  /** Whether a switch was flipped. If so, numbers are compared with the run with all hooks on. */
   flipped: boolean;
   split: boolean;
-  /** What the place in a page is called that a living player takes. */
+  /** The name of the element of a page that a player with a kernel replaces. */
   twin: string;
 }
 
-/** What a player in a page is given. */
+/** The state of a player in a page, with its content. */
 export interface PageState {
   step: number;
   playing: boolean;
@@ -270,13 +272,13 @@ export interface PageState {
   content: Content;
 }
 
-/** The browser asks for a part that it has not. */
-export interface PartRequest {
-  part: string;
+/** A request of the browser for a chunk. */
+export interface ChunkRequest {
+  chunk: string;
 }
 
-/** The answer; ``packed`` is None where there is no such part. */
-export interface PartReply {
-  part: string;
+/** The reply to a ``ChunkRequest``; ``packed`` is None if there is no such chunk. */
+export interface ChunkReply {
+  chunk: string;
   packed: string | null;
 }

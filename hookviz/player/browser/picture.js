@@ -1,25 +1,25 @@
-// A picture: which elements are to come, now and done, and what each text says by now.
+// A picture: the state of its elements at a step (to come, now, done), and the content of its texts.
 
-import { strike } from "./comparison.js";
-import { make, mark } from "./dom.js";
-import { nextOf, stateAt, stateIn, textAt, wasUnlike } from "./stepping.js";
+import { strikeOldText } from "./comparison.js";
+import { makeElement, setAttributes } from "./dom.js";
+import { nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } from "./stepping.js";
 
 /** @import { Language } from "./language.js" */
 /** @import { View } from "./payload" */
 /** @import { State } from "./stepping.js" */
-/** @import { OpenContent, Step } from "./types" */
+/** @import { LoadedContent, Step } from "./types" */
 
-/** Texts that steps write: until then they are empty, though the layout has room for them. */
-const WRITTEN = ".hv-pin-value, .hv-grad, .hv-edge-value, .hv-activation, .hv-hooked";
-/** Elements that are faint until a step is about them. */
+/** Texts that steps write. They are empty before, and the layout has room for them. */
+const STEP_TEXTS = ".hv-pin-value, .hv-grad, .hv-edge-value, .hv-activation, .hv-hooked";
+/** Elements that are faint before their first step. */
 const FAINT = ".hv-node, .hv-edge, .hv-pin, .hv-module";
 
 /**
  * @typedef {object} PictureOptions
- * @property {string} label what a screen reader calls it
+ * @property {string} label the name for screen readers
  * @property {Language} language
- * @property {View | null} beside the same view of the run that is compared with
- * @property {boolean} struck whether old texts stand in it, struck through, or only mark the new ones
+ * @property {View | null} baseline the same view of the baseline run
+ * @property {boolean} strikesOldTexts whether it shows old texts struck through; if not, only new texts are marked
  * @property {(hook: number) => boolean} isSwitch
  * @property {(hook: number) => boolean} isOff
  */
@@ -32,17 +32,17 @@ export class Picture {
    */
   constructor(markup, view, options) {
     this.view = view;
-    this.holder = make("div", "hv-picture");
+    this.holder = makeElement("div", "hv-picture");
     this.holder.innerHTML = markup;
     const svg = this.holder.querySelector("svg");
     if (!svg) throw new Error("The picture is no SVG.");
     this.svg = svg;
-    mark(svg, { role: "img", "aria-label": options.label });
-    this.elements = takeIds(svg);
-    this.size = sizeOf(svg);
+    setAttributes(svg, { role: "img", "aria-label": options.label });
+    this.elements = moveIds(svg);
+    this.size = measureSvg(svg);
     svg.querySelectorAll(".hv-node, .hv-edge, .hv-module, .hv-fold").forEach(addOutlines);
     this.#markPins(options);
-    this.#paint = painter(this, options);
+    this.#paint = makePainter(this, options);
     this.#unaligned = [...svg.querySelectorAll(".hv-pin, .hv-node")];
   }
 
@@ -63,7 +63,7 @@ export class Picture {
   }
 
   /**
-   * Shows a step; what stands at the right of a label is lined up once the picture can be seen.
+   * Shows a step. The first time the picture is visible, values at the right of a label are aligned.
    * @param {number} step
    */
   paint(step) {
@@ -78,14 +78,14 @@ export class Picture {
     this.svg.style.height = `${this.size.height * scale}px`;
   }
 
-  /** The box that a step is about: a node's, a closed one, or a module's; else what else is marked. */
+  /** The box of the step: of a node, a closed box, or a module; else any other highlighted element. */
   get current() {
     const selectors = [".hv-node.hv-now", ".hv-fold.hv-now", ".hv-module.hv-now", ".hv-now"];
     return selectors.map((selector) => this.svg.querySelector(selector)).find(Boolean);
   }
 
   /**
-   * The step that a click leads to; undefined where it leads nowhere.
+   * Returns the step that a click goes to; undefined if none.
    * @param {Element} target
    * @param {number} step
    */
@@ -94,21 +94,21 @@ export class Picture {
     for (let at = target.closest("[data-id]"); at; at = at.parentElement?.closest("[data-id]") ?? null) {
       const id = at.getAttribute("data-id") ?? "";
       const there = clicks[id] ?? steps[id];
-      if (there) return nextOf(there, step);
+      if (there) return nextStepAmong(there, step);
     }
     return undefined;
   }
 }
 
 /**
- * Element by its id. Ids would clash where a page holds several players.
+ * Returns id → element, and moves ids to data-id: ids would clash in a page with several players.
  * @param {SVGSVGElement} svg
  */
-function takeIds(svg) {
+function moveIds(svg) {
   /** @type {Map<string, Element>} */
   const elements = new Map();
   for (const element of svg.querySelectorAll("[id]")) {
-    // The value of a fact about a tensor is its last text.
+    // The last text of a fact about a tensor is its value.
     elements.set(element.id, (element.matches(".hv-fact") && element.lastElementChild) || element);
     element.setAttribute("data-id", element.id);
     element.removeAttribute("id");
@@ -117,7 +117,7 @@ function takeIds(svg) {
 }
 
 /**
- * The halo, a leaf's second outline and a wide target for the pointer are copies of the outline.
+ * Adds copies of the outline: the halo, a leaf's second outline and a wide target for the pointer.
  * @param {Element} element
  */
 function addOutlines(element) {
@@ -126,7 +126,7 @@ function addOutlines(element) {
   /** @param {string} name */
   const copy = (name) => {
     const layer = /** @type {Element} */ (outline.cloneNode());
-    mark(layer, { class: name });
+    setAttributes(layer, { class: name });
     return layer;
   };
   outline.before(copy("hv-halo"));
@@ -136,13 +136,13 @@ function addOutlines(element) {
 }
 
 /**
- * Paints a picture; what is shown already is not touched.
+ * Returns a function that paints the picture at a step. It changes only what differs from the step before.
  * @param {Picture} picture
  * @param {PictureOptions} options
  * @returns {(step: number) => void}
  */
-function painter({ view, elements }, options) {
-  const states = [statePainter(elements, view), nearPainter(elements, view.near), textPainter(elements, view, options)];
+function makePainter({ view, elements }, options) {
+  const states = [makeStatePainter(elements, view), makeRelatedPainter(elements, view.related), makeTextPainter(elements, view, options)];
   return (step) => states.forEach((paint) => paint(step));
 }
 
@@ -150,8 +150,8 @@ function painter({ view, elements }, options) {
  * @param {Map<string, Element>} elements
  * @param {View} view
  */
-function statePainter(elements, view) {
-  // An element that no step is about never has its turn: it stays faint.
+function makeStatePainter(elements, view) {
+  // An element without steps stays faint.
   for (const [id, element] of elements) {
     if (!(id in view.steps) && element.matches(FAINT)) element.classList.add("hv-todo");
   }
@@ -177,14 +177,14 @@ function statePainter(elements, view) {
 
 /**
  * @param {Map<string, Element>} elements
- * @param {View["near"]} near
+ * @param {View["related"]} related
  */
-function nearPainter(elements, near) {
+function makeRelatedPainter(elements, related) {
   /** @type {string[]} */
   let marked = [];
   return (/** @type {number} */ step) => {
     for (const id of marked) elements.get(id)?.classList.remove("hv-near");
-    marked = near[step] ?? [];
+    marked = related[step] ?? [];
     for (const id of marked) elements.get(id)?.classList.add("hv-near");
   };
 }
@@ -194,10 +194,10 @@ function nearPainter(elements, near) {
  * @param {View} view
  * @param {PictureOptions} options
  */
-function textPainter(elements, view, { language, beside, struck, isOff }) {
+function makeTextPainter(elements, view, { language, baseline, strikesOldTexts, isOff }) {
   const offTexts = new Set(Object.values(view.pins).filter(({ hook }) => isOff(hook)).map(({ value }) => value));
-  const texts = [...elements].filter(([id, element]) => element.matches(WRITTEN) || id in view.texts);
-  const first = new Map(texts.map(([id, element]) => [id, element.matches(WRITTEN) ? "" : (element.textContent ?? "")]));
+  const texts = [...elements].filter(([id, element]) => element.matches(STEP_TEXTS) || id in view.texts);
+  const first = new Map(texts.map(([id, element]) => [id, element.matches(STEP_TEXTS) ? "" : (element.textContent ?? "")]));
   /** @type {Map<string, string>} */
   const shown = new Map();
   /**
@@ -209,32 +209,32 @@ function textPainter(elements, view, { language, beside, struck, isOff }) {
   return (/** @type {number} */ step) => {
     for (const [id, element] of texts) {
       const text = offTexts.has(id) ? language.say("player.off") : read(view, id, step) || (first.get(id) ?? "");
-      const was = wasUnlike(read(beside, id, step), text);
+      const was = oldTextIfChanged(read(baseline, id, step), text);
       if (shown.get(id) === `${was} ${text}`) continue;
       shown.set(id, `${was} ${text}`);
       element.textContent = text;
       element.classList.toggle("hv-changed", Boolean(was));
-      if (was && struck) strike(element, was, text);
+      if (was && strikesOldTexts) strikeOldText(element, was, text);
     }
   };
 }
 
 /**
- * Lines up what stands at the right of a label: the layout measured with another font.
+ * Aligns the value at the right of a label: Graphviz laid it out with the widths of another font.
  * @param {Element} element
  */
 function alignRight(element) {
   const value = element.querySelector(element.matches(".hv-pin") ? ".hv-pin-value" : ".hv-grad");
   const box = /** @type {SVGGraphicsElement | null} */ (element.querySelector(".hv-pin-box, .hv-box"));
   const y = Number(element.querySelector("text")?.getAttribute("y"));
-  // A gradient that has a row of its own stays where it is.
+  // A gradient in a row of its own stays where it is.
   if (!value || !box || Math.abs(Number(value.getAttribute("y")) - y) > 8) return;
   const { x, width } = box.getBBox();
-  mark(value, { "text-anchor": "end", x: x + width - 8, y });
+  setAttributes(value, { "text-anchor": "end", x: x + width - 8, y });
 }
 
 /** @param {SVGSVGElement} svg */
-function sizeOf(svg) {
+function measureSvg(svg) {
   const { width, height } = svg.viewBox.baseVal;
   const sizes = [...svg.querySelectorAll("text")].map((text) => parseFloat(text.getAttribute("font-size") ?? "") || 16);
   return { width, height, smallest: Math.min(16, ...sizes) };

@@ -1,22 +1,22 @@
-// The pane with the picture of the step: one sees the inside of a box, enters others from there, and a trail leads back.
+// The pane with the picture of the step: closed boxes open a picture of their inside, and breadcrumbs lead back.
 
 import { canUnpack, unpack } from "./compression.js";
-import { svgOf } from "./content.js";
-import { closest, fail, find, focused, listen, make, mark, textButton } from "./dom.js";
-import { keepFitting, scrollTo } from "./fit.js";
+import { loadSvg } from "./content.js";
+import { closestTarget, findElement, focusedElement, listen, makeElement, makeTextButton, reportFailure, setAttributes } from "./dom.js";
+import { fitOnResize, scrollTo } from "./fit.js";
 import { makeNormColors } from "./norm_colors.js";
-import { scaleOf } from "./norm_scale.js";
+import { normScale } from "./norm_scale.js";
 import { Picture } from "./picture.js";
 import { isWithin } from "./stepping.js";
 
 /** @import { View } from "./payload" */
-/** @import { Actions, Band, Context, OpenRun } from "./types" */
+/** @import { Actions, Band, Context, LoadedRun } from "./types" */
 
-/** Boxes that can be entered, and names of what lies outside. */
-const DOORS = ".hv-fold, .hv-port";
+/** Elements that open another picture: closed boxes, and the names of boxes outside. */
+const LINK_ELEMENTS = ".hv-fold, .hv-port";
 
 /**
- * @typedef {object} Shown a picture, and what is known of it
+ * @typedef {object} ShownPicture a picture with its view
  * @property {string} name
  * @property {View} view
  * @property {Picture} picture
@@ -26,16 +26,16 @@ const DOORS = ".hv-fold, .hv-port";
 
 /**
  * @typedef {object} PaneOptions
- * @property {OpenRun} run whose pictures these are
- * @property {OpenRun | null} beside the run that it is compared with
- * @property {boolean} struck whether old values stand in the picture, struck through
+ * @property {LoadedRun} run the run whose pictures it shows
+ * @property {LoadedRun | null} baseline the run that it is compared with
+ * @property {boolean} strikesOldTexts whether the picture shows old values struck through
  * @property {(hook: number) => boolean} isSwitch
  * @property {(hook: number) => boolean} isOff
- * @property {(text: string) => void} tell shows a sentence in the panel
- * @property {(bands: Band[]) => void} onShow is given the boxes of a picture that is shown now
+ * @property {(text: string) => void} showMessage shows a sentence in the panel
+ * @property {(bands: Band[]) => void} onShow gets the boxes of each picture that is shown
  */
 
-/** The picture of one run. It listens to the model, and is told the step. */
+/** The picture of one run. It listens to the model; its owner paints the step. */
 export class PicturePane {
   /**
    * @param {Context} context
@@ -46,121 +46,121 @@ export class PicturePane {
     this.context = context;
     this.options = options;
     this.step = driver.position().step;
-    this.scale = scaleOf(options.run.steps);
-    this.trail = make("nav", "hv-trail", "", { "aria-label": language.say("player.trail") });
-    this.head = make("div", "hv-top");
-    this.graph = make("div", "hv-graph");
-    this.pane = make("div", "hv-views");
+    this.scale = normScale(options.run.steps);
+    this.trail = makeElement("nav", "hv-trail", "", { "aria-label": language.say("player.trail") });
+    this.head = makeElement("div", "hv-top");
+    this.graph = makeElement("div", "hv-graph");
+    this.pane = makeElement("div", "hv-views");
     this.head.append(this.trail);
     this.pane.append(this.head, this.graph);
-    const current = () => this.at?.picture ?? null;
-    this.fit = keepFitting(this.graph, current, () => this.#letters(), (width) => this.#fitted(width), signal);
+    const current = () => this.current?.picture ?? null;
+    this.fit = fitOnResize(this.graph, current, () => this.#letters(), (width) => this.#fitted(width), signal);
     listen(this.graph, "click", (event) => this.#click(event), signal);
     driver.onChange("change:large", this.fit);
     driver.onChange("change:norms", () => this.#paint());
-    driver.onChange("change:tensors change:nodes", () => this.at && this.enter(this.at.name));
+    driver.onChange("change:tensors change:nodes", () => this.current && this.enter(this.current.name));
   }
 
-  /** @type {Shown | null} */
-  at = null;
-  /** The picture that was asked for last: meanwhile another may have come. */
-  #wanted = "";
-  /** @type {Map<string, Shown>} */
-  #made = new Map();
+  /** @type {ShownPicture | null} */
+  current = null;
+  /** The name of the picture that was requested last: an earlier request may resolve later. */
+  #requested = "";
+  /** @type {Map<string, ShownPicture>} */
+  #cache = new Map();
   /** @type {Promise<string[][]> | null} */
   #layers = null;
 
   /** @returns {Actions} */
   get actions() {
-    return this.context.open.content.grouped ? { enter: () => this.approach(), leaveBox: () => this.leave() } : {};
+    return this.context.content.grouped ? { enter: () => this.approach(), leaveBox: () => this.leave() } : {};
   }
 
   /**
-   * Shows a step, in the picture in which it is.
+   * Shows a step, in the picture of its pass.
    * @param {number} step
    */
   paint(step) {
     const { steps } = this.options.run;
     const turned = steps[step].picture !== steps[this.step].picture;
     this.step = step;
-    if (turned || !this.at) this.#turn();
+    if (turned || !this.current) this.#showStepPicture();
     this.#paint();
   }
 
   /** @param {number} width of the picture, in pixels */
   #fitted(width) {
-    // What a picture that stays leaves free is the panel's.
+    // If there is only one picture, the panel gets the width that it leaves free.
     const room = this.head.hidden ? `${width}px` : "100%";
     /** @type {HTMLElement | null} */ (this.graph.closest(".hv-frame"))?.style.setProperty("--hv-picture", room);
     this.#paint();
   }
 
   #paint() {
-    if (!this.at) return;
-    this.at.picture.paint(this.step);
-    this.at.color(this.step, Boolean(this.context.model.get("norms")));
+    if (!this.current) return;
+    this.current.picture.paint(this.step);
+    this.current.color(this.step, Boolean(this.context.model.get("norms")));
     this.#paintElsewhere();
-    scrollTo(this.graph, this.at.picture.current);
+    scrollTo(this.graph, this.current.picture.current);
   }
 
-  /** To the picture of another pass; among pictures of passes, one stays where the step is seen. */
-  #turn() {
+  /** Shows the picture of the step's pass; a picture of several passes stays if it contains the step. */
+  #showStepPicture() {
     const { views, overview, steps } = this.options.run;
-    const isAmongPasses = this.at ? this.at.name.startsWith(overview) : true;
+    const isAmongPasses = this.current ? this.current.name.startsWith(overview) : true;
     if (!overview || !isAmongPasses) this.enter(views[steps[this.step].picture]);
-    else if (!this.at || !this.#isHere()) this.enter(overview);
+    else if (!this.current || !this.#isStepVisible()) this.enter(overview);
   }
 
-  /** Whether the step is seen in the picture, or inside its boxes. */
-  #isHere() {
-    return Boolean(this.at && isWithin(this.at.view.own, this.step));
+  /** Whether the picture shows the step, itself or inside a closed box. */
+  #isStepVisible() {
+    return Boolean(this.current && isWithin(this.current.view.visible_steps, this.step));
   }
 
   /** @param {string} name */
   enter(name) {
-    this.#show(name).catch((error) => fail(this.context.root, error));
+    this.#show(name).catch((error) => reportFailure(this.context.root, error));
   }
 
-  /** Towards the step: into the box that holds it, or out of a picture that does not. */
+  /** Moves closer to the step: opens the box that contains it, or leaves a picture that does not. */
   approach() {
-    if (!this.at) return;
+    if (!this.current) return;
     const { language } = this.context;
-    if (!this.#isHere()) {
-      if (!this.leave()) this.options.tell(language.say("player.not_here"));
+    if (!this.#isStepVisible()) {
+      if (!this.leave()) this.options.showMessage(language.say("player.not_here"));
       return;
     }
-    const { spans, doors } = this.at.view;
-    const found = Object.keys(spans).find((id) => isWithin(spans[id], this.step));
-    this.options.tell(found ? "" : language.say("player.no_box"));
-    if (found) this.enter(doors[found]);
+    const { spans, links } = this.current.view;
+    const box = Object.keys(spans).find((id) => isWithin(spans[id], this.step));
+    this.options.showMessage(box ? "" : language.say("player.no_box"));
+    if (box) this.enter(links[box]);
   }
 
-  /** Out of the box; returns whether there is something around it. */
+  /** Shows the picture around this one; returns whether there is one. */
   leave() {
-    const around = this.at?.view.trail.at(-2);
-    this.options.tell(around ? "" : this.context.language.say("player.outermost"));
+    const around = this.current?.view.breadcrumbs.at(-2);
+    this.options.showMessage(around ? "" : this.context.language.say("player.outermost"));
     if (around) this.enter(around[0]);
     return Boolean(around);
   }
 
   /** @param {string} name */
   async #show(name) {
-    this.#wanted = name;
+    this.#requested = name;
     const { language, root, signal } = this.context;
-    const shown = await this.#make(name);
-    if (signal.aborted || this.#wanted !== name) return;
+    const shown = await this.#makeElement(name);
+    if (signal.aborted || this.#requested !== name) return;
     if (!shown) {
-      this.options.tell(language.say("player.no_part"));
+      this.options.showMessage(language.say("player.no_part"));
       return;
     }
-    const holder = focused(root);
-    const had = this.graph.contains(holder) || this.trail.contains(holder);
-    this.at?.picture.holder.remove();
-    this.at = shown;
+    const holder = focusedElement(root);
+    const hadFocus = this.graph.contains(holder) || this.trail.contains(holder);
+    this.current?.picture.holder.remove();
+    this.current = shown;
     this.graph.classList.toggle("hv-no-lists", !this.context.model.get("nodes"));
     this.graph.append(shown.picture.holder);
-    // What had the keyboard may have gone with the picture before.
-    if (had) root.focus({ preventScroll: true });
+    // The focused element may have been removed with the picture before.
+    if (hadFocus) root.focus({ preventScroll: true });
     this.#drawTrail();
     this.fit();
     this.options.onShow(shown.bands);
@@ -169,28 +169,29 @@ export class PicturePane {
 
   /**
    * @param {string} name
-   * @returns {Promise<Shown | null>}
+   * @returns {Promise<ShownPicture | null>}
    */
-  async #make(name) {
+  async #makeElement(name) {
     const layer = this.#layer();
     const key = `${layer} ${name}`;
-    const known = this.#made.get(key);
-    if (known) return known;
-    const { open, language } = this.context;
-    const view = /** @type {View | null} */ (await open.part(name));
+    const cached = this.#cache.get(key);
+    if (cached) return cached;
+    const { fetchChunk, language } = this.context;
+    const view = /** @type {View | null} */ (await fetchChunk(name));
     const markup = view && (await this.#markup(view, layer));
     if (!view || !markup) return null;
-    const beside = /** @type {View | null} */ (await this.#besideOf(name));
-    const { struck, isSwitch, isOff, run } = this.options;
-    const picture = new Picture(markup, view, { label: language.say("player.graph"), language, beside, struck, isSwitch, isOff });
-    this.#openDoors(picture);
-    const bands = Object.entries(view.spans).map(([id, rows]) => ({ rows, title: titleOf(picture.elements.get(id)) }));
+    const baseline = /** @type {View | null} */ (await this.#fetchBaselineView(name));
+    const { strikesOldTexts, isSwitch, isOff, run } = this.options;
+    const label = language.say("player.graph");
+    const picture = new Picture(markup, view, { label, language, baseline, strikesOldTexts, isSwitch, isOff });
+    this.#makeLinks(picture);
+    const bands = Object.entries(view.spans).map(([id, spans]) => ({ spans, title: titleOf(picture.elements.get(id)) }));
     const shown = { name, view, picture, bands, color: makeNormColors(picture, run.steps, this.scale) };
-    this.#made.set(key, shown);
+    this.#cache.set(key, shown);
     return shown;
   }
 
-  /** Which layers are switched on: both are in the same drawing, in which the nodes' lists can be hidden. */
+  /** The number of the layer that is on: 0 none, 1 lists of pre-hooks, 2 tensors (which has the lists, too, but hidden). */
   #layer() {
     const { model } = this.context;
     return hasLayers(this.context) ? (model.get("tensors") ? 2 : model.get("nodes") ? 1 : 0) : 0;
@@ -201,37 +202,37 @@ export class PicturePane {
    * @param {number} layer
    */
   async #markup(view, layer) {
-    const { open: { content, part } } = this.context;
-    if (!layer || typeof view.svg !== "number") return svgOf(view, content.svgs, part);
+    const { content, fetchChunk } = this.context;
+    if (!layer || typeof view.svg !== "number") return loadSvg(view, content.svgs, fetchChunk);
     this.#layers ??= unpack(content.layers);
     return (await this.#layers)[layer - 1][view.svg];
   }
 
   /**
-   * The same view of the run that is compared with.
+   * Fetches the same view of the baseline run.
    * @param {string} name
    */
-  async #besideOf(name) {
-    const { beside, run } = this.options;
-    const place = run.views.indexOf(name);
-    return beside && place >= 0 ? this.context.open.part(beside.views[place]) : null;
+  async #fetchBaselineView(name) {
+    const { baseline, run } = this.options;
+    const index = run.views.indexOf(name);
+    return baseline && index >= 0 ? this.context.fetchChunk(baseline.views[index]) : null;
   }
 
   /** @param {Picture} picture */
-  #openDoors(picture) {
+  #makeLinks(picture) {
     const { language, signal } = this.context;
-    const doors = [...picture.svg.querySelectorAll(DOORS)].filter((box) => doorOf(picture, box));
+    const doors = [...picture.svg.querySelectorAll(LINK_ELEMENTS)].filter((box) => linkOf(picture, box));
     for (const box of doors) {
       const label = language.say(box.matches(".hv-port") ? "player.go_there" : "player.enter", { box: titleOf(box) });
       box.classList.add("hv-door");
-      mark(box, { role: "button", tabindex: 0, "aria-label": label });
+      setAttributes(box, { role: "button", tabindex: 0, "aria-label": label });
       listen(box, "keydown", (event) => {
         if (event.key !== "Enter") return;
         event.stopPropagation();
-        this.#enterDoor(picture, box);
+        this.#followLink(picture, box);
       }, signal);
     }
-    // What is inside an image cannot be reached.
+    // Screen readers do not reach elements inside of an image.
     if (doors.length) picture.svg.setAttribute("role", "group");
   }
 
@@ -239,46 +240,46 @@ export class PicturePane {
    * @param {Picture} picture
    * @param {Element} box
    */
-  #enterDoor(picture, box) {
-    const name = doorOf(picture, box);
+  #followLink(picture, box) {
+    const name = linkOf(picture, box);
     if (name) this.enter(name);
   }
 
   #drawTrail() {
-    if (!this.at) return;
+    if (!this.current) return;
     const { language, signal } = this.context;
-    const { trail } = this.at.view;
-    const around = trail.slice(0, -1).map(([name, title]) => textButton(language.read(title), () => this.enter(name), signal));
-    const here = make("strong", "hv-here", language.read(trail.at(-1)?.[1] ?? ""), { "aria-current": "true" });
-    this.trail.replaceChildren(...around, here, make("span", "hv-elsewhere"));
-    // Where there is one picture only, its name says nothing.
-    this.head.hidden = !around.length && this.options.run.views.length < 2 && !Object.keys(this.at.view.doors).length;
+    const { breadcrumbs } = this.current.view;
+    const around = breadcrumbs.slice(0, -1).map(([name, title]) => makeTextButton(language.read(title), () => this.enter(name), signal));
+    const here = makeElement("strong", "hv-here", language.read(breadcrumbs.at(-1)?.[1] ?? ""), { "aria-current": "true" });
+    this.trail.replaceChildren(...around, here, makeElement("span", "hv-elsewhere"));
+    // If there is only one picture, its title is not needed.
+    this.head.hidden = !around.length && this.options.run.views.length < 2 && !Object.keys(this.current.view.links).length;
     this.#paintElsewhere();
   }
 
   #paintElsewhere() {
-    const place = this.trail.querySelector(".hv-elsewhere");
-    if (!place) return;
-    place.textContent = this.#isHere() ? "" : this.context.language.say("player.elsewhere", { step: this.step + 1 });
+    const note = this.trail.querySelector(".hv-elsewhere");
+    if (!note) return;
+    note.textContent = this.#isStepVisible() ? "" : this.context.language.say("player.elsewhere", { step: this.step + 1 });
   }
 
   /** @param {MouseEvent} event */
   #click(event) {
-    const { at } = this;
-    if (!at || !(event.target instanceof Element)) return;
-    const door = closest(event, ".hv-door");
+    const { current } = this;
+    if (!current || !(event.target instanceof Element)) return;
+    const door = closestTarget(event, ".hv-door");
     if (door) {
-      this.#enterDoor(at.picture, door);
+      this.#followLink(current.picture, door);
       return;
     }
-    if (closest(event, ".hv-switch-pin")) return;
-    const step = at.picture.stepAt(event.target, this.step);
-    if (step !== undefined) this.context.driver.go(step);
+    if (closestTarget(event, ".hv-switch-pin")) return;
+    const step = current.picture.stepAt(event.target, this.step);
+    if (step !== undefined) this.context.driver.goTo(step);
   }
 
   /**
-   * In pixels: a little more than 18, since sizes on the page are rounded. Else a picture that can be seen whole may
-   * have letters that are a little smaller; two beside each other are a little smaller anyway.
+   * Returns the sizes of letters in pixels. Large text is a little above 18, since browsers round sizes. Otherwise a
+   * picture that fits may have smaller letters, and two pictures next to each other have smaller letters anyway.
    */
   #letters() {
     const { model, root } = this.context;
@@ -288,17 +289,17 @@ export class PicturePane {
 }
 
 /**
- * Whether tensors and the nodes' lists can be switched on.
+ * Returns whether there are layers with tensors and with the nodes' lists of pre-hooks.
  * @param {Context} context
  */
-export const hasLayers = ({ open }) => Boolean(open.content.layers && canUnpack());
+export const hasLayers = ({ content }) => Boolean(content.layers && canUnpack());
 
 /**
- * The name of the picture to which an element leads.
+ * Returns the name of the picture that an element opens; undefined if none.
  * @param {Picture} picture
  * @param {Element} box
  */
-const doorOf = ({ view }, box) => view.doors[box.getAttribute("data-id") ?? ""];
+const linkOf = ({ view }, box) => view.links[box.getAttribute("data-id") ?? ""];
 
 /** @param {Element | undefined} box */
-const titleOf = (box) => (box ? (find(box, "text").textContent ?? "") : "");
+const titleOf = (box) => (box ? (findElement(box, "text").textContent ?? "") : "");

@@ -1,6 +1,6 @@
-// The picture of the run that is shown; or two beside each other: the run that it is compared with, and it.
+// The picture of the run that is shown; with a split view, the picture of its baseline next to it.
 
-import { make } from "./dom.js";
+import { makeElement } from "./dom.js";
 import { PicturePane } from "./picture_pane.js";
 import { SearchField } from "./search_field.js";
 import { switchState } from "./switches.js";
@@ -9,23 +9,24 @@ import { switchState } from "./switches.js";
 
 /**
  * @param {Context} context
- * @param {{ tell: (text: string) => void, onShow: (bands: Band[]) => void }} options
+ * @param {{ showMessage: (text: string) => void, onShow: (bands: Band[]) => void }} options
  */
-export function makePictures(context, { tell, onShow }) {
-  const { model, root, run, beside } = context;
-  const isSplit = Boolean(beside && model.get("split"));
+export function makePictures(context, { showMessage, onShow }) {
+  const { model, root, run, baseline } = context;
+  const isSplit = Boolean(baseline && model.get("split"));
   root.classList.toggle("hv-split", isSplit);
-  const main = new PicturePane(context, { run, beside, struck: !isSplit, tell, onShow, ...switchState(context) });
+  const main = new PicturePane(context, { run, baseline, strikesOldTexts: !isSplit, showMessage, onShow, ...switchState(context) });
   const search = new SearchField(context, main.head, (name) => main.enter(name));
   main.head.append(search.button);
   /** @type {Actions} */
   const actions = { ...main.actions, search: () => search.open() };
-  if (!isSplit || !beside) return { pane: main.pane, paint: (/** @type {number} */ step) => main.paint(step), actions };
+  if (!isSplit || !baseline) return { pane: main.pane, paint: (/** @type {number} */ step) => main.paint(step), actions };
   const nowhere = { isSwitch: () => false, isOff: () => false };
-  const other = new PicturePane(context, { run: beside, beside: run, struck: false, tell, onShow: () => {}, ...nowhere });
-  const pane = make("div", "hv-pair");
-  const [before, after] = [beside, run].map(({ label }) => context.language.read(label));
-  pane.append(captioned(other.pane, before), captioned(main.pane, after));
+  const otherRun = { run: baseline, baseline: run, onShow: () => {}, ...nowhere };
+  const other = new PicturePane(context, { ...otherRun, strikesOldTexts: false, showMessage });
+  const pane = makeElement("div", "hv-pair");
+  const [before, after] = [baseline, run].map(({ label }) => context.language.read(label));
+  pane.append(makeCaptionedPane(other.pane, before), makeCaptionedPane(main.pane, after));
   const paint = (/** @type {number} */ step) => [other, main].forEach((one) => one.paint(step));
   return { pane, paint, actions };
 }
@@ -34,8 +35,8 @@ export function makePictures(context, { tell, onShow }) {
  * @param {HTMLElement} pane
  * @param {string} text
  */
-function captioned(pane, text) {
-  const figure = make("figure", "hv-side");
-  figure.append(make("figcaption", "", text), pane);
+function makeCaptionedPane(pane, text) {
+  const figure = makeElement("figure", "hv-side");
+  figure.append(makeElement("figcaption", "", text), pane);
   return figure;
 }

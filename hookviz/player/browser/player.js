@@ -1,15 +1,15 @@
-// The player: its parts, put together and kept in step with the model.
+// The player: builds all its parts, and repaints them when the model changes.
 
 import { Breakpoints } from "./breakpoints.js";
-import { besideOf } from "./comparison.js";
-import { openContent } from "./content.js";
+import { baselineIndex } from "./comparison.js";
+import { loadContent } from "./content.js";
 import { makeControls } from "./controls.js";
-import { atEnd, fail, focused, make } from "./dom.js";
+import { focusedElement, makeElement, onAbort, reportFailure } from "./dom.js";
 import { MOVEMENTS, makeDriver } from "./driver.js";
 import { makeFindings, makeNotes } from "./findings.js";
 import { makeFiringsTable } from "./firings_table.js";
 import { makeHelpDialog } from "./help_dialog.js";
-import { listenToKeys, makeEscape } from "./keyboard.js";
+import { handleKeys, makeEscape } from "./keyboard.js";
 import { Language } from "./language.js";
 import { Panel } from "./panel.js";
 import { makePictures } from "./pictures.js";
@@ -20,15 +20,15 @@ import { followTheme } from "./theme.js";
 import { makeLegend, makeTimeline } from "./timeline.js";
 import { makeViewMenu } from "./view_menu.js";
 
-/** @import { Actions, Context, Model, OpenContent } from "./types" */
+/** @import { Actions, Context, Model, LoadedContent } from "./types" */
 
-/** When one of these changes, the player is filled anew. */
-const FILLED = ["content", "shown", "split"];
-/** What to say where a movement leads nowhere. @type {{ [action: string]: string }} */
-const NOWHERE = { nextHook: "player.no_next_hook", previousHook: "player.no_previous_hook" };
+/** Traits whose change rebuilds the player. */
+const RELOADING_TRAITS = ["content", "shown", "split"];
+/** The messages for movements that have no target. @type {{ [action: string]: string }} */
+const NO_TARGET_TEXTS = { nextHook: "player.no_next_hook", previousHook: "player.no_previous_hook" };
 
 /**
- * Shows a model in an element; returns what takes it away again.
+ * Shows a model in an element; returns the root, and a function that removes it.
  * @param {Model} model
  * @param {HTMLElement} el
  */
@@ -37,15 +37,15 @@ export function showPlayer(model, el) {
   const root = makeRoot(model);
   followTheme(root, life.signal);
   el.replaceChildren(root);
-  let filling = fill(root, model);
-  const refill = once(() => {
+  let filling = loadPlayer(root, model);
+  const refill = batch(() => {
     if (life.signal.aborted) return;
     filling.abort();
-    filling = fill(root, model);
+    filling = loadPlayer(root, model);
   });
-  for (const name of FILLED) model.on(`change:${name}`, refill);
+  for (const name of RELOADING_TRAITS) model.on(`change:${name}`, refill);
   const close = () => {
-    for (const name of FILLED) model.off(`change:${name}`, refill);
+    for (const name of RELOADING_TRAITS) model.off(`change:${name}`, refill);
     life.abort();
     filling.abort();
     root.remove();
@@ -54,10 +54,10 @@ export function showPlayer(model, el) {
 }
 
 /**
- * Several traits may change at once: acts when all have.
+ * Returns a function that acts once, in a microtask, however often it is called before: several traits may change at once.
  * @param {() => void} act
  */
-function once(act) {
+function batch(act) {
   let isDue = false;
   return () => {
     if (!isDue) queueMicrotask(() => { isDue = false; act(); });
@@ -68,121 +68,121 @@ function once(act) {
 /** @param {Model} model */
 function makeRoot(model) {
   const label = new Language(model.get("content").words).say("player.player");
-  // JupyterLab listens in the capture phase, where nothing can be stopped: only this keeps its shortcuts away.
+  // JupyterLab handles shortcuts in the capture phase, before our listeners; only this attribute suppresses them.
   const quiet = { "data-lm-suppress-shortcuts": true };
-  return make("div", "hv-player", "", { tabindex: 0, role: "region", "aria-label": label, ...quiet });
+  return makeElement("div", "hv-player", "", { tabindex: 0, role: "region", "aria-label": label, ...quiet });
 }
 
 /**
- * Puts everything into the root, and the keyboard back to where it was; returns what ends it.
+ * Loads the content, builds the player in the root and restores the focus; returns the controller that ends it.
  * @param {HTMLElement} root
  * @param {Model} model
  */
-function fill(root, model) {
+function loadPlayer(root, model) {
   const ending = new AbortController();
   const { signal } = ending;
-  openContent(model, signal).then((open) => {
+  loadContent(model, signal).then((loaded) => {
     if (signal.aborted) return;
-    const holder = focused(root);
+    const holder = focusedElement(root);
     const key = root.contains(holder) ? (holder?.dataset.key ?? "") : null;
     root.replaceChildren();
-    if (open.runs.length) fillRoot(root, model, open, signal);
-    else root.append(make("p", "hv-empty", open.language.say("player.empty")), makeNotes(notesOf(open)));
+    if (loaded.runs.length) buildPlayer(root, model, loaded, signal);
+    else root.append(makeElement("p", "hv-empty", loaded.language.say("player.empty")), makeNotes(allNotes(loaded)));
     const next = key === null ? null : (root.querySelector(`[data-key="${key}"]`) ?? root);
     /** @type {HTMLElement | null} */ (next)?.focus({ preventScroll: true });
-  }).catch((error) => fail(root, error));
+  }).catch((error) => reportFailure(root, error));
   return ending;
 }
 
 /**
- * @param {OpenContent} open
+ * @param {LoadedContent} loaded
  * @param {number} [shown]
  */
-function notesOf({ content, language, runs }, shown = 0) {
+function allNotes({ content, language, runs }, shown = 0) {
   return [...content.notes, ...(runs[shown]?.notes ?? [])].map((note) => language.read(note));
 }
 
 /**
  * @param {HTMLElement} root
  * @param {Model} model
- * @param {OpenContent} open
+ * @param {LoadedContent} loaded
  * @param {AbortSignal} signal
  */
-function fillRoot(root, model, open, signal) {
-  const [shown, language] = [Math.min(model.get("shown"), open.runs.length - 1), open.language];
-  const place = besideOf(open.content, shown, model.get("flipped"));
-  const [run, beside] = [open.runs[shown], place === null ? null : open.runs[place]];
-  const driver = makeDriver(model, run.steps, Boolean(beside && model.get("split")), signal);
+function buildPlayer(root, model, loaded, signal) {
+  const [shown, language] = [Math.min(model.get("shown"), loaded.runs.length - 1), loaded.language];
+  const index = baselineIndex(loaded.content, shown, model.get("flipped"));
+  const [run, baseline] = [loaded.runs[shown], index === null ? null : loaded.runs[index]];
+  const driver = makeDriver(model, run.steps, Boolean(baseline && model.get("split")), signal);
   /** @type {Context} */
-  const context = { model, open, language, run, beside, root, driver, signal };
+  const context = { model, content: loaded.content, fetchChunk: loaded.fetchChunk, language, run, baseline, root, driver, signal };
   const panel = new Panel(context);
   const timeline = makeTimeline(context);
-  const pictures = makePictures(context, { tell: (text) => panel.tell(text), onShow: timeline.show });
+  const pictures = makePictures(context, { showMessage: (text) => panel.showMessage(text), onShow: timeline.show });
   const firings = makeFiringsTable(context);
   const [predict, breakpoints] = [new Predict(context, panel), new Breakpoints(context, panel)];
   const switches = makeSwitches(context, panel);
   const [menu, findings, help] = [makeViewMenu(context, panel), makeFindings(context, panel), makeHelpDialog(context)];
   const actions = {
-    ...movementsOf(context),
+    ...movementActions(context),
     help: help.toggle,
     ...makeEscape(context, panel).actions,
     ...[predict, breakpoints, menu, switches, pictures, timeline, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
   };
-  const act = actor(context, actions, (key) => predict.isAsking || panel.tell(language.say(key)));
+  const act = makeActor(context, actions, (key) => predict.isAsking || panel.showMessage(language.say(key)));
   const controls = makeControls(context, act, [makeLegend(context), predict.score], [predict.button, menu.pane]);
   driver.rules.push(predict, breakpoints);
   help.fill(actions);
   root.append(layOut(pictures, panel, firings, [switches, timeline, controls], signal), findings.pane);
-  root.append(makeNotes(notesOf(open, shown)), help.dialog);
-  listenToKeys(root, help.dialog, act, signal);
-  followLinks(root, driver.go, signal);
-  keepPainted(context, { told: [panel, firings, breakpoints], always: [pictures, timeline], predict, panel, controls });
-  switches.greet();
+  root.append(makeNotes(allNotes(loaded, shown)), help.dialog);
+  handleKeys(root, help.dialog, act, signal);
+  followLinks(root, driver.goTo, signal);
+  paintOnChange(context, { withWords: [panel, firings, breakpoints], always: [pictures, timeline], predict, panel, controls });
+  switches.showFlipMessage();
 }
 
 /**
  * @param {Context} context
  * @returns {Actions}
  */
-const movementsOf = ({ driver }) => Object.fromEntries(MOVEMENTS.map((action) => [action, () => driver.act(action)]));
+const movementActions = ({ driver }) => Object.fromEntries(MOVEMENTS.map((action) => [action, () => driver.move(action)]));
 
 /**
- * Carries out actions by their names, and says where a movement leads nowhere.
+ * Returns a function that carries out an action by its name. If there is no next or previous hook, a message says so.
  * @param {Context} context
  * @param {Actions} actions
- * @param {(key: string) => void} tell
+ * @param {(key: string) => void} showMessage
  */
-function actor({ driver }, actions, tell) {
+function makeActor({ driver }, actions, showMessage) {
   return (/** @type {string} */ action) => {
     const before = driver.position().step;
     actions[action]?.();
-    if (action in NOWHERE && driver.position().step === before) tell(NOWHERE[action]);
+    if (action in NO_TARGET_TEXTS && driver.position().step === before) showMessage(NO_TARGET_TEXTS[action]);
   };
 }
 
 /** @typedef {{ paint: (step: number) => void }} Painted */
 
 /**
- * Paints the step whenever the model moves. The words of a step may have to come first: until then the picture and the
- * timeline go ahead.
+ * Paints the step whenever the model moves. If its words have to be fetched first, the picture and the timeline are
+ * painted at once, and the rest when the words are there.
  * @param {Context} context
- * @param {{ told: Painted[], always: Painted[], predict: Predict, panel: Panel, controls: ReturnType<typeof makeControls> }} parts
+ * @param {{ withWords: Painted[], always: Painted[], predict: Predict, panel: Panel, controls: ReturnType<typeof makeControls> }} parts
  */
-function keepPainted({ driver, run, language, signal }, { told, always, predict, panel, controls }) {
+function paintOnChange({ driver, run, language, signal }, { withWords, always, predict, panel, controls }) {
   const paintControls = () => controls.paint(driver.position());
   const paintStep = () => {
     const { step } = driver.position();
-    if (predict.holds(step)) return;
-    const isTold = run.steps[step].words !== null;
+    if (predict.holdAtQuestion(step)) return;
+    const hasWords = run.steps[step].words !== null;
     const [pictures, timeline] = always;
-    const parts = isTold ? [pictures, told[0], told[1], timeline, predict, told[2]] : always;
+    const parts = hasWords ? [pictures, withWords[0], withWords[1], timeline, predict, withWords[2]] : always;
     for (const part of parts) part.paint(step);
     paintControls();
-    if (isTold) return;
-    run.fetchWords(step).then((come) => {
+    if (hasWords) return;
+    run.fetchWords(step).then((hasCome) => {
       if (signal.aborted || driver.position().step !== step) return;
-      if (come) paintStep();
-      else panel.tell(language.say("player.no_part"));
+      if (hasCome) paintStep();
+      else panel.showMessage(language.say("player.no_part"));
     });
   };
   driver.onChange("change:step", paintStep);
@@ -198,12 +198,12 @@ function keepPainted({ driver, run, language, signal }, { told, always, predict,
  * @param {AbortSignal} signal
  */
 function layOut(pictures, panel, firings, below, signal) {
-  const [frame, bar] = [make("div", "hv-frame"), make("div", "hv-bar")];
+  const [frame, bar] = [makeElement("div", "hv-frame"), makeElement("div", "hv-bar")];
   bar.append(...below.map((part) => part.pane));
-  frame.append(pictures.pane, panel.pane, bar, firings.pane, panel.heard);
-  // The picture leaves as much room on the screen as the bar takes, however many switches and shapes are in it.
+  frame.append(pictures.pane, panel.pane, bar, firings.pane, panel.liveRegion);
+  // The height of the picture depends on the height of the bar, which varies with its switches and shapes.
   const measured = new ResizeObserver(() => frame.style.setProperty("--hv-bar", `${bar.offsetHeight}px`));
   measured.observe(bar);
-  atEnd(signal, () => measured.disconnect());
+  onAbort(signal, () => measured.disconnect());
   return frame;
 }

@@ -1,17 +1,17 @@
-// Predict: before a hook's step its question stands in the panel, and the step is shown when it is answered.
+// Predict: before some steps the panel shows a question; the step is shown when it is answered.
 
-import { find, focused, listen, make, mark, textButton } from "./dom.js";
+import { findElement, focusedElement, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
 import { actionOf, digitOf } from "./keys.js";
-import { hookSource } from "./panel.js";
+import { makeHookSource } from "./panel.js";
 import { makeQuestionForm } from "./question_form.js";
-import { answeredWith, judgeChoice, judgeNumbers, questionBetween } from "./questions.js";
+import { addAnswer, judgeChoice, judgeNumbers, questionBetween } from "./questions.js";
 
 /** @import { Panel } from "./panel.js" */
 /** @import { Question } from "./payload" */
-/** @import { Judged, Unread } from "./questions.js" */
+/** @import { Verdict, Unread } from "./questions.js" */
 /** @import { Actions, Changes, Context } from "./types" */
 
-/** A rule of the driver: it keeps the player from going past a question. */
+/** A rule of the driver that stops the player at each open question. */
 export class Predict {
   /**
    * @param {Context} context
@@ -22,21 +22,21 @@ export class Predict {
     this.context = context;
     this.panel = panel;
     this.step = driver.position().step;
-    this.button = textButton(language.say("player.predict"), () => this.toggle(), signal);
+    this.button = makeTextButton(language.say("player.predict"), () => this.toggle(), signal);
     this.score = makeScore(context);
-    // Where hooks are switches, a digit flips one: not while it is an answer.
+    // Digits flip switches, but while a question with choices is open, they choose an answer.
     listen(root, "keydown", (event) => this.#chooseByDigit(event), signal);
-    driver.onChange("change:predict", () => this.settle());
+    driver.onChange("change:predict", () => this.afterChange());
   }
 
   /** The step whose question is open; -1 for none. */
-  #open = -1;
+  #openStep = -1;
   /** @type {HTMLFormElement | null} */
   #form = null;
-  /** Whether one answer was wrong. */
-  #tried = false;
-  /** Whether somebody has moved since the driver settled. */
-  #moved = false;
+  /** Whether the first answer was wrong. */
+  #hasFailedOnce = false;
+  /** Whether the user has moved since the last change. */
+  #hasMoved = false;
 
   /** @returns {Actions} */
   get actions() {
@@ -51,7 +51,7 @@ export class Predict {
     return this.context.model.get("answered") ?? {};
   }
 
-  /** Whether a question stands in the panel. */
+  /** Whether the panel shows a question. */
   get isAsking() {
     return this.#form !== null;
   }
@@ -61,62 +61,62 @@ export class Predict {
    * @returns {Changes}
    */
   limit(changes) {
-    this.#moved = changes.step !== undefined;
+    this.#hasMoved = changes.step !== undefined;
     if (changes.step === undefined) return changes;
     const answered = { ...this.#answered, ...changes.answered };
     const next = this.#isOn ? questionBetween(this.context.run.steps, answered, this.step, changes.step) : -1;
-    if (next !== this.#open) this.#drop();
-    this.#open = next;
+    if (next !== this.#openStep) this.#drop();
+    this.#openStep = next;
     return next < 0 ? changes : { ...changes, step: next - 1, playing: false };
   }
 
   /**
-   * What moved may have come from elsewhere, such as a linked slider: then it is held, too.
+   * Stops a move that did not go through the driver, such as one of a linked slider. Returns whether it did.
    * @param {number} step
    */
-  holds(step) {
+  holdAtQuestion(step) {
     const { run, driver } = this.context;
     if (!this.#isOn || questionBetween(run.steps, this.#answered, this.step, step) < 0) return false;
-    // A link between widgets passes nothing back while it passes something on.
-    queueMicrotask(() => driver.go(step));
+    // A link between widgets ignores changes during its own change, so move back after it.
+    queueMicrotask(() => driver.goTo(step));
     return true;
   }
 
-  settle() {
-    const asking = this.#isOn && this.#open >= 0 && this.step === this.#open - 1;
+  afterChange() {
+    const asking = this.#isOn && this.#openStep >= 0 && this.step === this.#openStep - 1;
     const refusal = this.#refusal();
     this.context.root.classList.toggle("hv-predicting", this.#isOn);
-    mark(this.button, { "aria-pressed": this.#isOn, "aria-disabled": refusal !== "", title: refusal });
+    setAttributes(this.button, { "aria-pressed": this.#isOn, "aria-disabled": refusal !== "", title: refusal });
     this.panel.pane.classList.toggle("hv-asking", asking);
     if (asking) this.#ask();
     else this.#drop();
-    this.#moved = false;
+    this.#hasMoved = false;
   }
 
   /** @param {number} step */
   paint(step) {
     this.step = step;
-    this.settle();
+    this.afterChange();
   }
 
   toggle() {
     const refusal = this.#refusal();
-    if (refusal) this.panel.tell(refusal);
-    else this.context.driver.put({ predict: !this.#isOn, step: this.step });
+    if (refusal) this.panel.showMessage(refusal);
+    else this.context.driver.setTraits({ predict: !this.#isOn, step: this.step });
   }
 
   #drop() {
     const { root } = this.context;
-    // What has the keyboard and goes away would take it along, out of the player.
-    if (this.#form?.contains(focused(root))) root.focus({ preventScroll: true });
+    // Removing the focused element would move the focus out of the player.
+    if (this.#form?.contains(focusedElement(root))) root.focus({ preventScroll: true });
     this.#form?.remove();
     this.#form = null;
   }
 
   /** The question that is open. */
   #question() {
-    const { question } = this.context.run.steps[this.#open] ?? {};
-    if (!question) throw new Error(`Step ${this.#open} has no question.`);
+    const { question } = this.context.run.steps[this.#openStep] ?? {};
+    if (!question) throw new Error(`Step ${this.#openStep} has no question.`);
     return question;
   }
 
@@ -124,28 +124,28 @@ export class Predict {
     const { root, language } = this.context;
     this.#form ??= this.#newForm();
     if (!this.#form.isConnected) this.panel.head.after(this.#form);
-    if (!this.#moved) return;
-    if (root.contains(focused(root))) find(this.#form, "input, button").focus();
-    else this.panel.say(language.read(this.#question().text));
+    if (!this.#hasMoved) return;
+    if (root.contains(focusedElement(root))) findElement(this.#form, "input, button").focus();
+    else this.panel.announce(language.read(this.#question().text));
   }
 
   #newForm() {
-    const { run, root, language, open: { content } } = this.context;
+    const { run, root, language, content } = this.context;
     const question = this.#question();
-    this.#tried = false;
+    this.#hasFailedOnce = false;
     const form = makeQuestionForm(this.context, question, {
-      choose: (place) => this.#judge(judgeChoice(question, place)),
+      choose: (index) => this.#judge(judgeChoice(question, index)),
       type: (text) => this.#judge(judgeNumbers(question, text)),
       reveal: () => this.#close(false, ""),
       leave: () => root.focus(),
     });
-    const { hook } = run.steps[this.#open];
-    // Which hook is next must not be read from its source.
-    if (hook !== null && (question.shows_source || !question.choices)) form.append(...hookSource(content.hooks[hook], language));
+    const { hook } = run.steps[this.#openStep];
+    // If the question is which hook is next, the source would give the answer.
+    if (hook !== null && (question.shows_source || !question.choices)) form.append(...makeHookSource(content.hooks[hook], language));
     return form;
   }
 
-  /** @param {Judged | Unread} judged */
+  /** @param {Verdict | Unread} judged */
   #judge(judged) {
     const { language } = this.context;
     if ("unread" in judged) {
@@ -157,37 +157,37 @@ export class Predict {
       return;
     }
     const reason = judged.reason ? language.read(judged.reason) : language.say("player.ask_other");
-    if (this.#tried) {
+    if (this.#hasFailedOnce) {
       this.#close(false, reason);
       return;
     }
-    this.#tried = true;
+    this.#hasFailedOnce = true;
     this.#explain(`${reason} ${language.say("player.ask_again")}`);
   }
 
   /** @param {string} text */
   #explain(text) {
     if (!this.#form) return;
-    find(this.#form, ".hv-reason").textContent = text;
+    findElement(this.#form, ".hv-reason").textContent = text;
     this.#form.querySelector("input")?.select();
   }
 
   /**
-   * Goes on to the step.
+   * Stores the result and goes to the step.
    * @param {boolean} right
    * @param {string} text
    */
   #close(right, text) {
     const { language, driver, run } = this.context;
-    const step = this.#open;
-    const told = [text, this.#answerTo(this.#question())].filter(Boolean).join(" ");
-    driver.put({ ...answeredWith(this.#answered, step, right && !this.#tried), step });
+    const step = this.#openStep;
+    const message = [text, this.#answerTo(this.#question())].filter(Boolean).join(" ");
+    driver.setTraits({ ...addAnswer(this.#answered, step, right && !this.#hasFailedOnce), step });
     const { words } = run.steps[step];
-    this.panel.tell(told, `${told} ${words ? language.read(words.sentence) : ""}`);
+    this.panel.showMessage(message, `${message} ${words ? language.read(words.sentence) : ""}`);
   }
 
   /**
-   * Which choice was right; a number is seen in the step.
+   * Returns a sentence with the right choice; empty for numbers, which the step shows.
    * @param {Question} question
    */
   #answerTo({ choices, right }) {
@@ -196,9 +196,9 @@ export class Predict {
     return language.say("player.ask_it_is", { choice: language.read(choices[right]) });
   }
 
-  /** Why nothing can be asked here; empty where something can, or where one can stop. */
+  /** Why predicting cannot be switched on; empty if it can, or if it is on. */
   #refusal() {
-    const { language, model, run, open: { content } } = this.context;
+    const { language, model, run, content } = this.context;
     if (this.#isOn || run.steps.some((step) => step.question)) return "";
     if (content.switches.length && model.get("shown")) return language.say("player.ask_elsewhere");
     const isComparison = content.runs.length > 1 && !content.switches.length;
@@ -217,13 +217,13 @@ export class Predict {
 }
 
 /**
- * How many were right so far, in the place of the legend while one predicts.
+ * Makes the score, which replaces the legend while predicting.
  * @param {Context} context
  */
 function makeScore({ model, language, driver, signal }) {
-  const pane = make("p", "hv-score");
-  const count = make("span");
-  const again = textButton(language.say("player.again"), () => driver.put({ answered: {}, asked: 0, right: 0, step: 0 }), signal);
+  const pane = makeElement("p", "hv-score");
+  const count = makeElement("span");
+  const again = makeTextButton(language.say("player.again"), () => driver.setTraits({ answered: {}, asked: 0, right: 0, step: 0 }), signal);
   const paint = () => { count.textContent = language.say("player.score", { right: model.get("right"), asked: model.get("asked") }); };
   pane.append(count, again);
   driver.onChange("change:asked change:right", paint);

@@ -1,6 +1,6 @@
-// The form in which a question is answered: a field for numbers, or a button for each choice.
+// The form for the answer to a question: a field for numbers, or a button for each choice.
 
-import { listen, make, textButton } from "./dom.js";
+import { listen, makeElement, makeTextButton } from "./dom.js";
 import { isComposing } from "./keys.js";
 import { isTyped } from "./questions.js";
 
@@ -10,24 +10,24 @@ import { isTyped } from "./questions.js";
 /**
  * @param {Context} context
  * @param {Question} question
- * @param {{ choose: (place: number) => void, type: (text: string) => void, reveal: () => void, leave: () => void }} acts
+ * @param {{ choose: (index: number) => void, type: (text: string) => void, reveal: () => void, leave: () => void }} acts
  */
 export function makeQuestionForm({ language, signal }, question, { choose, type, reveal, leave }) {
   const text = language.read(question.text);
-  const form = make("form", "hv-ask", "", { "aria-label": text });
-  const row = make("div", "hv-row");
+  const form = makeElement("form", "hv-ask", "", { "aria-label": text });
+  const row = makeElement("div", "hv-row");
   const choices = question.choices?.map((choice) => language.read(choice));
-  const fields = choices ? choiceFields(choices, text, choose, signal) : make("div");
-  const field = question.answer === undefined ? null : numberField(language, question, fields, row);
-  row.append(textButton(language.say("player.ask_show"), reveal, signal));
+  const fields = choices ? makeChoiceFields(choices, text, choose, signal) : makeElement("div");
+  const field = question.answer === undefined ? null : makeNumberField(language, question, fields, row);
+  row.append(makeTextButton(language.say("player.ask_show"), reveal, signal));
   fields.append(row);
-  form.append(make("p", "hv-question", text), make("p", "hv-reason", "", { role: "status" }), fields);
+  form.append(makeElement("p", "hv-question", text), makeElement("p", "hv-reason", "", { role: "status" }), fields);
   listen(form, "submit", (event) => {
     event.preventDefault();
     if (field) type(field.value);
   }, signal);
   listen(form, "keydown", (event) => {
-    // Escape and Enter first end what an input method composes.
+    // During a composition, Escape and Enter belong to the input method.
     const composing = event.target === field && isComposing(event);
     if (composing && event.key === "Enter") event.preventDefault();
     const leaves = event.key === "Escape" && !composing;
@@ -43,31 +43,31 @@ export function makeQuestionForm({ language, signal }, question, { choose, type,
  * @param {HTMLElement} fields
  * @param {HTMLElement} row
  */
-function numberField(language, question, fields, row) {
+function makeNumberField(language, question, fields, row) {
   const text = language.read(question.text);
   const answer = question.answer ?? "";
   const count = answer.split(",").length;
   const hints = [language.say(count > 1 ? "player.ask_hint_many" : "player.ask_hint", { count })];
   if (/None/.test(text + answer)) hints.push(language.say("player.ask_hint_none"));
   const hint = hints.join(" ");
-  const field = make("input", "hv-field", "", { type: "text", autocomplete: "off", "aria-label": `${text} ${hint}` });
-  row.append(field, make("button", "hv-button", language.say("player.ask_check")));
-  fields.append(make("p", "hv-hint", hint));
+  const field = makeElement("input", "hv-field", "", { type: "text", autocomplete: "off", "aria-label": `${text} ${hint}` });
+  row.append(field, makeElement("button", "hv-button", language.say("player.ask_check")));
+  fields.append(makeElement("p", "hv-hint", hint));
   return field;
 }
 
 /**
  * @param {string[]} choices
  * @param {string} text
- * @param {(place: number) => void} choose
+ * @param {(index: number) => void} choose
  * @param {AbortSignal} signal
  */
-function choiceFields(choices, text, choose, signal) {
-  const fields = make("div", "", "", { role: "group", "aria-label": text });
+function makeChoiceFields(choices, text, choose, signal) {
+  const fields = makeElement("div", "", "", { role: "group", "aria-label": text });
   choices.forEach((choice, i) => {
-    const button = textButton("", () => choose(i), signal);
+    const button = makeTextButton("", () => choose(i), signal);
     button.classList.add("hv-choice");
-    button.append(make("kbd", "", String(i + 1)), make("span", "", choice));
+    button.append(makeElement("kbd", "", String(i + 1)), makeElement("span", "", choice));
     fields.append(button);
   });
   return fields;

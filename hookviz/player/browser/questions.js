@@ -1,15 +1,15 @@
-// Questions before a step: which one is in the way, reading an answer and judging it. The node tests run this file.
+// Questions before a step: finding the next open one, parsing an answer and judging it. The node tests run this file.
 
-import { isComposing, keyOf, plain } from "./keys.js";
+import { isComposing, keyOf, normalizeText } from "./keys.js";
 
 /** @import { Key } from "./keys.js" */
 /** @import { Message, PlayerState, Question } from "./payload" */
 
 /** @typedef {PlayerState["answered"]} Answered */
-/** @typedef {(number | null | undefined)[]} Numbers null for None, undefined for what is no number */
+/** @typedef {(number | null | undefined)[]} Numbers null for None, undefined for text that is not a number */
 
 /**
- * The first step after one, up to another, whose question is open; -1 where none is.
+ * Returns the first step after `from`, up to `to`, whose question is open; -1 if there is none.
  * @param {{ question: Question | null }[]} steps
  * @param {Answered} answered
  * @param {number} from
@@ -19,46 +19,46 @@ export function questionBetween(steps, answered, from, to) {
   return steps.findIndex(({ question }, step) => step > from && step <= to && question && !(step in answered));
 }
 
-// How a number is written and judged: the rule stands in answers.py, and verdicts.json holds both files to it.
+// Parsing and judging numbers: the same rules as in answers.py. Both files are tested with verdicts.json.
 
 const SEPARATORS = /(?:[,;()[\]\s]|tensor)+/;
 const NUMBER = /^([+-]?)(?:(nan)|(inf|infinity)|((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?))$/;
-/** Significant digits that are enough. */
+/** The significant digits that an answer needs. */
 const DIGITS = 3;
 const SLACK = 1 + 1e-9;
 
 /**
- * The numbers in what was typed.
+ * Parses the numbers in a typed text.
  * @param {string} text
  * @returns {Numbers}
  */
 export function readNumbers(text) {
-  return plain(text).split(SEPARATORS).filter(Boolean).map(readNumber);
+  return normalizeText(text).split(SEPARATORS).filter(Boolean).map(readNumber);
 }
 
-/** @param {string} written */
-function readNumber(written) {
-  if (written === "none") return null;
-  const [known, sign, nan, infinity, decimal] = NUMBER.exec(written) ?? [];
-  if (known === undefined) return undefined;
+/** @param {string} text */
+function readNumber(text) {
+  if (text === "none") return null;
+  const [match, sign, nan, infinity, decimal] = NUMBER.exec(text) ?? [];
+  if (match === undefined) return undefined;
   const size = nan ? NaN : infinity ? Infinity : Number(decimal);
   return sign === "-" ? -size : size;
 }
 
 /**
- * Whether a key in the field is for the field: all with a name, and what is in numbers, in nan, none and infinity.
+ * Returns whether the number field handles a key: named keys, and the characters of numbers, nan, none and infinity.
  * @param {Key} event
  */
 export function isTyped(event) {
   if (isComposing(event)) return true;
   const key = keyOf(event);
-  // Shift+Enter runs the cell, as everywhere.
+  // Shift+Enter runs the cell.
   if (key.length > 1) return key !== "Enter" || !event.shiftKey;
-  return /[-+.,;()\s\d∞aefinoty]/i.test(plain(key));
+  return /[-+.,;()\s\d∞aefinoty]/i.test(normalizeText(key));
 }
 
 /**
- * Whether a number is right: near enough, or rounded; 0 and -0 are the same.
+ * Returns whether a number is right: within 0.1 % or rounded to three digits; 0 equals -0.
  * @param {number | null | undefined} given
  * @param {number | null | undefined} recorded
  */
@@ -70,18 +70,18 @@ export function isNear(given, recorded) {
 }
 
 /**
- * Whether a number is the recorded one, rounded to three digits.
+ * Returns whether a number is the recorded one, rounded to three digits.
  * @param {number} given
  * @param {number} recorded
  */
 function isRounded(given, recorded) {
-  if (rounded(given) !== given) return false;
-  const nearest = rounded(recorded);
+  if (roundToDigits(given) !== given) return false;
+  const nearest = roundToDigits(recorded);
   return Number.isFinite(nearest) && Math.abs(given - recorded) <= Math.abs(nearest - recorded) * SLACK;
 }
 
 /** @param {number} number */
-const rounded = (number) => Number(number.toExponential(DIGITS - 1));
+const roundToDigits = (number) => Number(number.toExponential(DIGITS - 1));
 
 /**
  * @param {Numbers} given
@@ -89,38 +89,38 @@ const rounded = (number) => Number(number.toExponential(DIGITS - 1));
  */
 const areNear = (given, recorded) => given.length === recorded.length && given.every((number, i) => isNear(number, recorded[i]));
 
-/** @typedef {{ right: boolean, reason?: Message }} Judged */
-/** @typedef {{ unread: "ask_unread" | "ask_count", count: number }} Unread what keeps an answer from being judged */
+/** @typedef {{ right: boolean, reason?: Message }} Verdict */
+/** @typedef {{ unread: "ask_unread" | "ask_count", count: number }} Unread why an answer cannot be judged */
 
 /**
- * Right or not, and why: the place of a choice.
+ * Judges the index of a choice.
  * @param {Question} question
  * @param {number} given
- * @returns {Judged}
+ * @returns {Verdict}
  */
 export const judgeChoice = (question, given) => ({ right: given === question.right, reason: question.reasons?.[given] });
 
 /**
- * Right or not, and why: numbers as they were typed.
+ * Judges the numbers in a typed text.
  * @param {Question} question
  * @param {string} given
- * @returns {Judged | Unread}
+ * @returns {Verdict | Unread}
  */
 export function judgeNumbers(question, given) {
   const [numbers, answer] = [given, question.answer ?? ""].map(readNumbers);
   if (!numbers.length || numbers.includes(undefined)) return { unread: "ask_unread", count: answer.length };
   if (numbers.length !== answer.length) return { unread: "ask_count", count: answer.length };
-  const known = question.mistakes?.find(([wrong]) => areNear(numbers, readNumbers(wrong)));
-  return { right: areNear(numbers, answer), reason: known?.[1] };
+  const mistake = question.mistakes?.find(([wrong]) => areNear(numbers, readNumbers(wrong)));
+  return { right: areNear(numbers, answer), reason: mistake?.[1] };
 }
 
 /**
- * The answers so far with one more; a question that was answered stays as it was.
+ * Returns the answers with one more, and the score. An earlier answer to the same question stays.
  * @param {Answered} answered
  * @param {number} step
  * @param {boolean} right
  */
-export function answeredWith(answered, step, right) {
+export function addAnswer(answered, step, right) {
   const all = { [step]: Number(right), ...answered };
   const values = Object.values(all);
   return { answered: all, asked: values.length, right: values.reduce((sum, one) => sum + one, 0) };

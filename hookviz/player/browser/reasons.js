@@ -1,41 +1,41 @@
-// Why a gradient is what it is: its formula with the values in it, and below it PyTorch's own text of the formula.
+// The reasons for a gradient: its formula with values, and below it PyTorch's own text of the formula.
 
-import { make } from "./dom.js";
+import { makeElement } from "./dom.js";
 
 /** @import { Language } from "./language.js" */
 /** @import { Step } from "./types" */
 /** @import { StepWords } from "./payload" */
 
-const SHORT = 12;
+const MAX_TITLE_VALUE = 12;
 
 /**
- * What the reasons stand under: the one gradient that they are about, if it is short.
+ * Returns the title of the reasons. It contains the gradient if there is only one and its text is short.
  * @param {string} kind
- * @param {Pick<StepWords, "after" | "parts">} words
+ * @param {Pick<StepWords, "after" | "gradients">} words
  * @param {Language} language
  */
-export function reasonsTitle(kind, { after, parts }, language) {
-  const message = kind === "arrive" ? after : parts.length === 1 ? parts[0][1] : null;
+export function reasonsTitle(kind, { after, gradients }, language) {
+  const message = kind === "arrive" ? after : gradients.length === 1 ? gradients[0][1] : null;
   const value = message === null ? "" : language.read(message);
-  return value && value.length <= SHORT ? language.say("player.why_value", { value }) : language.say("player.why");
+  return value && value.length <= MAX_TITLE_VALUE ? language.say("player.why_value", { value }) : language.say("player.why");
 }
 
 /**
- * The reasons of a step; hidden where there is nothing to explain.
+ * Makes the reasons of a step; hidden if there are none.
  * @param {Step} step
  * @param {StepWords} words
  * @param {Language} language
  */
-export function reasonsOf(step, words, language) {
-  const pane = make("div", "hv-why");
-  const reasons = words.why ?? [];
+export function makeReasons(step, words, language) {
+  const pane = makeElement("div", "hv-why");
+  const reasons = words.reasons ?? [];
   pane.hidden = !reasons.length;
   if (!reasons.length) return pane;
-  pane.append(make("p", "hv-label", reasonsTitle(step.kind, words, language)));
+  pane.append(makeElement("p", "hv-label", reasonsTitle(step.kind, words, language)));
   for (const { text, source, note } of reasons) {
-    pane.append(make("p", "hv-formula", language.read(text)));
-    pane.append(make("p", "hv-source", source && language.say("player.why_source", { source })));
-    pane.append(make("p", "hv-source", language.read(note)));
+    pane.append(makeElement("p", "hv-formula", language.read(text)));
+    pane.append(makeElement("p", "hv-source", source && language.say("player.why_source", { source })));
+    pane.append(makeElement("p", "hv-source", language.read(note)));
   }
   return pane;
 }

@@ -1,31 +1,31 @@
-// Searching a trace: what a query asks for, and what answers it. The node tests run this file.
+// Searching a trace by names and norms. The node tests run this file.
 
-import { plain } from "./keys.js";
+import { normalizeText } from "./keys.js";
 
 /** @import { Language } from "./language.js" */
-/** @import { IndexPart, Norm } from "./payload" */
+/** @import { IndexChunk, Norm } from "./payload" */
 /** @import { Step } from "./types" */
 
-/** No more hits than this are listed. */
-export const MOST = 12;
+/** The most hits that are listed. */
+export const MAX_HITS = 12;
 
 /**
- * @typedef {object} Entry a thing that has a name
+ * @typedef {object} Entry an entry of the search index
  * @property {string} kind
  * @property {string} label
  * @property {string} note
- * @property {number} number a node's; else -1
- * @property {string} view the picture in which it is seen
+ * @property {number} number the number of a node; else -1
+ * @property {string} view the picture that shows it
  * @property {number[]} steps
- * @property {string} name what a query is compared with
- * @property {string} text
+ * @property {string} name the label in lower case
+ * @property {string} text label and note in lower case
  */
 /** @typedef {Entry & { step?: number, norm?: Norm }} Hit */
 
 /** @type {{ [query: string]: (norm: number) => boolean }} */
-const NORMS = { nan: Number.isNaN, inf: (norm) => norm === Infinity, zero: (norm) => norm === 0 };
+const NORM_QUERIES = { nan: Number.isNaN, inf: (norm) => norm === Infinity, zero: (norm) => norm === 0 };
 /** @type {{ [sign: string]: (norm: number, limit: number) => boolean }} */
-const COMPARED = {
+const COMPARISONS = {
   "<": (norm, limit) => norm < limit,
   "<=": (norm, limit) => norm <= limit,
   ">": (norm, limit) => norm > limit,
@@ -34,38 +34,38 @@ const COMPARED = {
 };
 
 /**
- * The entries of an index, with what a query is compared with.
- * @param {IndexPart} part
+ * Reads the entries of an index, and adds the lower-case texts that queries are compared with.
+ * @param {IndexChunk} chunk
  * @param {Language} language
  * @returns {Entry[]}
  */
-export function readIndex(part, language) {
-  return part.kind.map((kind, i) => {
-    const [label, note] = [part.label[i], part.note[i]].map((message) => language.read(message));
-    const [number, view, steps] = [part.number[i], part.view[i], part.steps[i]];
+export function readIndex(chunk, language) {
+  return chunk.kind.map((kind, i) => {
+    const [label, note] = [chunk.label[i], chunk.note[i]].map((message) => language.read(message));
+    const [number, view, steps] = [chunk.number[i], chunk.view[i], chunk.steps[i]];
     return { kind, label, note, number, view, steps, name: label.toLowerCase(), text: `${label} ${note}`.toLowerCase() };
   });
 }
 
 /**
- * Which norms are asked for; undefined where a query is no such question.
+ * Parses a query for norms into a predicate; undefined if it is another query.
  * @param {string} query
  * @returns {((norm: number) => boolean) | undefined}
  */
-export function normsAsked(query) {
-  const bare = plain(query).replace(/\s/g, "");
+export function parseNormQuery(query) {
+  const bare = normalizeText(query).replace(/\s/g, "");
   const [, sign, limit] = /^norm([<>]=?|=)((?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)$/.exec(bare) ?? [];
-  if (sign) return (norm) => COMPARED[sign](norm, Number(limit));
-  return Object.hasOwn(NORMS, bare) ? NORMS[bare] : undefined;
+  if (sign) return (norm) => COMPARISONS[sign](norm, Number(limit));
+  return Object.hasOwn(NORM_QUERIES, bare) ? NORM_QUERIES[bare] : undefined;
 }
 
 /**
- * How well an entry answers: 0 is its name or number, 1 begins with the query, 2 has a part that does, 3 holds it; else
- * -1.
+ * Returns the rank of an entry: 0 its name or number is the query, 1 its name begins with it, 2 a word begins with it,
+ * 3 it contains the query; -1 for no match.
  * @param {Pick<Entry, "name" | "text" | "number">} entry
  * @param {string} query
  */
-export function rankOf({ name, text, number }, query) {
+export function rankEntry({ name, text, number }, query) {
   if (name === query || query.replace(/^#/, "") === String(number)) return 0;
   if (!query.split(" ").every((word) => text.includes(word))) return -1;
   if (name.startsWith(query)) return 1;
@@ -73,7 +73,7 @@ export function rankOf({ name, text, number }, query) {
 }
 
 /**
- * The first hits, gradients before names and the better names before others, and how many there are in all.
+ * Returns the first hits, gradients before names and lower ranks before higher, and the number of all hits.
  * @param {Entry[]} entries
  * @param {Step[]} steps
  * @param {string} typed
@@ -82,30 +82,30 @@ export function rankOf({ name, text, number }, query) {
 export function search(entries, steps, typed) {
   const query = typed.toLowerCase().trim().replace(/\s+/g, " ");
   if (!query) return { hits: [], count: 0 };
-  const asked = normsAsked(query);
-  const gradients = asked ? entries.flatMap((entry) => gradientsIn(entry, steps, asked)) : [];
+  const isAskedNorm = parseNormQuery(query);
+  const gradients = isAskedNorm ? entries.flatMap((entry) => matchingGradients(entry, steps, isAskedNorm)) : [];
   gradients.sort((one, other) => one.step - other.step);
   /** @type {Entry[][]} */
   const ranks = [[], [], [], []];
-  for (const entry of entries) ranks[rankOf(entry, query)]?.push(entry);
+  for (const entry of entries) ranks[rankEntry(entry, query)]?.push(entry);
   const named = ranks.flat().map((entry) => ({ ...entry, step: entry.steps[0] }));
-  return { hits: [...gradients, ...named].slice(0, MOST), count: gradients.length + named.length };
+  return { hits: [...gradients, ...named].slice(0, MAX_HITS), count: gradients.length + named.length };
 }
 
 /**
- * The gradients that arrive at a node, of those that are asked for.
+ * Returns a hit for each gradient that arrives at a node and fulfils the predicate.
  * @param {Entry} entry
  * @param {Step[]} steps
- * @param {(norm: number) => boolean} asked
+ * @param {(norm: number) => boolean} isAskedNorm
  */
-function gradientsIn(entry, steps, asked) {
+function matchingGradients(entry, steps, isAskedNorm) {
   if (entry.number < 0) return [];
-  const found = entry.steps.filter((step) => steps[step].norm !== null && asked(numberOf(steps[step].norm)));
-  return found.map((step) => ({ ...entry, kind: "value", step, norm: steps[step].norm }));
+  const matching = entry.steps.filter((step) => steps[step].norm !== null && isAskedNorm(normNumber(steps[step].norm)));
+  return matching.map((step) => ({ ...entry, kind: "value", step, norm: steps[step].norm }));
 }
 
 /**
- * In an outline a norm that is no finite number is in words.
+ * Converts the norms that an outline has as text: "nan" and "inf".
  * @param {Norm} norm
  */
-const numberOf = (norm) => (typeof norm === "number" ? norm : norm === "inf" ? Infinity : NaN);
+const normNumber = (norm) => (typeof norm === "number" ? norm : norm === "inf" ? Infinity : NaN);

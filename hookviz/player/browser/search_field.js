@@ -1,11 +1,11 @@
-// The search field, with the hits below it.
+// The search field and its list of hits.
 
-import { closest, focused, keyed, listen, make, mark, newId, textButton } from "./dom.js";
+import { addKeyHint, closestTarget, focusedElement, listen, makeElement, makeTextButton, newId, setAttributes } from "./dom.js";
 import { isComposing } from "./keys.js";
 import { readIndex, search } from "./search.js";
 
 /** @import { Language } from "./language.js" */
-/** @import { IndexPart } from "./payload" */
+/** @import { IndexChunk } from "./payload" */
 /** @import { Entry, Hit } from "./search.js" */
 /** @import { Context } from "./types" */
 
@@ -18,31 +18,31 @@ const COMBOBOX = {
   "aria-expanded": false,
 };
 
-/** A button that opens the field; arrows choose a hit, Enter leads there, Escape gives the keyboard back. */
+/** A button that opens the field; arrows choose a hit, Enter goes to it, Escape restores the focus. */
 export class SearchField {
   /**
    * @param {Context} context
-   * @param {Element} place behind which the field appears
+   * @param {Element} previous the element after which the field appears
    * @param {(view: string) => void} enter shows a picture
    */
-  constructor(context, place, enter) {
+  constructor(context, previous, enter) {
     const { language, signal } = context;
     this.context = context;
-    this.place = place;
+    this.previous = previous;
     this.enter = enter;
-    this.pane = make("div", "hv-search", "", { role: "search" });
-    this.button = keyed(textButton(language.say("player.search"), () => this.open(), signal), "/");
+    this.pane = makeElement("div", "hv-search", "", { role: "search" });
+    this.button = addKeyHint(makeTextButton(language.say("player.search"), () => this.open(), signal), "/");
     const [list, count] = [this.#id, `${this.#id}-count`];
     const links = { "aria-label": language.say("player.search"), "aria-controls": list, "aria-describedby": count };
-    this.field = make("input", "hv-field", "", { ...COMBOBOX, ...links });
-    this.count = make("p", "hv-hint", "", { id: count, role: "status" });
-    this.list = make("ul", "hv-hits", "", { id: list, role: "listbox", "aria-label": language.say("player.hits") });
+    this.field = makeElement("input", "hv-field", "", { ...COMBOBOX, ...links });
+    this.count = makeElement("p", "hv-hint", "", { id: count, role: "status" });
+    this.list = makeElement("ul", "hv-hits", "", { id: list, role: "listbox", "aria-label": language.say("player.hits") });
     this.pane.append(this.field, this.count, this.list);
     listen(this.field, "input", () => this.#update(), signal);
     listen(this.field, "keydown", (event) => this.#press(event), signal);
     listen(this.list, "click", (event) => {
-      const hit = closest(event, ".hv-hit");
-      if (hit) this.#lead([...this.list.children].indexOf(hit));
+      const hit = closestTarget(event, ".hv-hit");
+      if (hit) this.#follow([...this.list.children].indexOf(hit));
     }, signal);
   }
 
@@ -51,27 +51,27 @@ export class SearchField {
   #entries = null;
   /** @type {Hit[]} */
   #hits = [];
-  /** The place of the hit that is chosen. */
-  #at = 0;
-  /** What had the keyboard before. @type {HTMLElement | null} */
+  /** The index of the chosen hit. */
+  #chosen = 0;
+  /** The element that had the focus before. @type {HTMLElement | null} */
   #before = null;
 
   async open() {
-    const { root, language, open: content } = this.context;
+    const { root, language, fetchChunk } = this.context;
     if (!this.pane.isConnected) {
-      this.#before = focused(root);
-      this.place.after(this.pane);
+      this.#before = focusedElement(root);
+      this.previous.after(this.pane);
     }
     this.field.focus();
     this.field.select();
     if (this.#entries) return;
-    const part = /** @type {IndexPart | null} */ (await content.part("index"));
-    this.#entries = part && readIndex(part, language);
+    const chunk = /** @type {IndexChunk | null} */ (await fetchChunk("index"));
+    this.#entries = chunk && readIndex(chunk, language);
     if (this.#entries) this.#update();
     else this.count.textContent = language.say("player.no_part");
   }
 
-  /** @param {HTMLElement | null} holder what gets the keyboard */
+  /** @param {HTMLElement | null} holder gets the focus */
   #close(holder) {
     this.pane.remove();
     (holder?.isConnected ? holder : this.context.root).focus({ preventScroll: true });
@@ -80,31 +80,31 @@ export class SearchField {
   #update() {
     if (!this.#entries) return;
     const { language, run } = this.context;
-    const found = search(this.#entries, run.steps, this.field.value);
-    this.#hits = found.hits;
-    this.list.replaceChildren(...found.hits.map((hit, i) => hitItem(hit, `${this.#id}-${i}`, language)));
-    const key = this.field.value.trim() ? countKey(found) : "player.search_hint";
-    this.count.textContent = language.say(key, { shown: found.hits.length, count: found.count });
-    mark(this.field, { "aria-expanded": found.hits.length > 0 });
+    const result = search(this.#entries, run.steps, this.field.value);
+    this.#hits = result.hits;
+    this.list.replaceChildren(...result.hits.map((hit, i) => makeHitItem(hit, `${this.#id}-${i}`, language)));
+    const key = this.field.value.trim() ? hitCountKey(result) : "player.search_hint";
+    this.count.textContent = language.say(key, { shown: result.hits.length, count: result.count });
+    setAttributes(this.field, { "aria-expanded": result.hits.length > 0 });
     this.#choose(0);
   }
 
-  /** @param {number} place */
-  #choose(place) {
+  /** @param {number} index */
+  #choose(index) {
     const { length } = this.#hits;
-    this.#at = (place + length) % length || 0;
-    [...this.list.children].forEach((hit, i) => mark(hit, { "aria-selected": i === this.#at }));
-    if (length) mark(this.field, { "aria-activedescendant": `${this.#id}-${this.#at}` });
+    this.#chosen = (index + length) % length || 0;
+    [...this.list.children].forEach((hit, i) => setAttributes(hit, { "aria-selected": i === this.#chosen }));
+    if (length) setAttributes(this.field, { "aria-activedescendant": `${this.#id}-${this.#chosen}` });
     else this.field.removeAttribute("aria-activedescendant");
-    this.list.children[this.#at]?.scrollIntoView({ block: "nearest" });
+    this.list.children[this.#chosen]?.scrollIntoView({ block: "nearest" });
   }
 
-  /** @param {number} place */
-  #lead(place) {
-    const hit = this.#hits[place];
+  /** @param {number} index */
+  #follow(index) {
+    const hit = this.#hits[index];
     if (!hit) return;
     this.#close(this.context.root);
-    if (hit.step !== undefined) this.context.driver.go(hit.step);
+    if (hit.step !== undefined) this.context.driver.goTo(hit.step);
     this.enter(hit.view);
   }
 
@@ -112,35 +112,35 @@ export class SearchField {
   #press(event) {
     /** @type {{ [key: string]: () => void }} */
     const keys = {
-      ArrowDown: () => this.#choose(this.#at + 1),
-      ArrowUp: () => this.#choose(this.#at - 1),
-      Enter: () => this.#lead(this.#at),
+      ArrowDown: () => this.#choose(this.#chosen + 1),
+      ArrowUp: () => this.#choose(this.#chosen - 1),
+      Enter: () => this.#follow(this.#chosen),
       Escape: () => this.#close(this.#before),
     };
-    // Shift+Enter runs the cell, and Tab goes on, as everywhere.
+    // Shift+Enter runs the cell, and Tab moves the focus.
     if ((event.key === "Enter" && event.shiftKey) || event.key === "Tab") return;
     event.stopPropagation();
-    // While letters are composed, keys choose among those.
+    // During a composition, keys belong to the input method.
     if (isComposing(event) || !Object.hasOwn(keys, event.key)) return;
     event.preventDefault();
     keys[event.key]();
   }
 }
 
-/** @param {{ hits: Hit[], count: number }} found */
-const countKey = ({ hits, count }) => (hits.length < count ? "player.hits_some" : `player.hits_${Math.min(count, 2)}`);
+/** @param {{ hits: Hit[], count: number }} result */
+const hitCountKey = ({ hits, count }) => (hits.length < count ? "player.hits_some" : `player.hits_${Math.min(count, 2)}`);
 
 /**
  * @param {Hit} hit
  * @param {string} id
  * @param {Language} language
  */
-function hitItem({ kind, label, note, step, norm }, id, language) {
-  const hit = make("li", "hv-hit", "", { id, role: "option" });
+function makeHitItem({ kind, label, note, step, norm }, id, language) {
+  const hit = makeElement("li", "hv-hit", "", { id, role: "option" });
   const more = norm === undefined || norm === null ? note : language.say("player.norm", { norm });
   const when = step === undefined ? language.say("player.no_step") : language.say("player.at_step", { step: step + 1 });
-  const kindName = make("span", "", language.say(`player.kind_${kind}`));
-  const parts = [kindName, make("strong", "", label), make("span", "", more), make("span", "", when)];
+  const kindName = makeElement("span", "", language.say(`player.kind_${kind}`));
+  const parts = [kindName, makeElement("strong", "", label), makeElement("span", "", more), makeElement("span", "", when)];
   hit.append(...parts.flatMap((part) => [part, " "]));
   return hit;
 }

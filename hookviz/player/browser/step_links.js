@@ -1,18 +1,18 @@
 // Links in the text around the players: `#step-7` leads to step 7 of the nearest player above the link.
 
-import { atEnd, find, gliding } from "./dom.js";
+import { findElement, onAbort, scrollBehavior } from "./dom.js";
 
 /**
- * The step that a link's address names, counted from 0; null where it names none.
+ * Returns the step of a link's address, counted from 0; null for other addresses.
  * @param {string | null | undefined} address
  */
 export function stepOf(address) {
-  const found = /#step-([1-9]\d*)$/.exec(address ?? "");
-  return found && Number(found[1]) - 1;
+  const match = /#step-([1-9]\d*)$/.exec(address ?? "");
+  return match && Number(match[1]) - 1;
 }
 
 /**
- * Follows the links that are this player's.
+ * Follows the links whose nearest player above is this one.
  * @param {HTMLElement} root
  * @param {(step: number) => void} go
  * @param {AbortSignal} signal
@@ -23,21 +23,21 @@ export function followLinks(root, go, signal) {
     const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
     const step = stepOf(link?.getAttribute("href"));
     if (!link || step === null || nearestAbove(link) !== root) return;
-    // The notebook or the page around would look for a heading of that name.
+    // The notebook or page would look for a heading with that name.
     event.preventDefault();
     event.stopPropagation();
     go(step);
-    // The whole player may be too large for the screen; and the next key is for it.
+    // The player gets the focus for the next key. Only its panel is scrolled into view: the player may be larger than the screen.
     root.focus({ preventScroll: true });
-    find(root, ".hv-panel").scrollIntoView({ block: "nearest", behavior: gliding() });
+    findElement(root, ".hv-panel").scrollIntoView({ block: "nearest", behavior: scrollBehavior() });
   };
-  // In the capture phase, before the notebook hears of it.
+  // In the capture phase, before the listeners of the notebook.
   document.addEventListener("click", follow, true);
-  atEnd(signal, () => document.removeEventListener("click", follow, true));
+  onAbort(signal, () => document.removeEventListener("click", follow, true));
 }
 
 /**
- * The last player before a link; of one notebook, where several are open.
+ * Returns the last player before a link, in the same notebook.
  * @param {Element} link
  */
 function nearestAbove(link) {

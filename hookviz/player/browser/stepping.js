@@ -1,4 +1,4 @@
-// Steps: which is next, what state a thing is in at one, and what a text says by then. The node tests run this file.
+// Steps: movements between them, and the states of elements and texts at a step. The node tests run this file.
 
 /** @import { Step } from "./types" */
 /** @import { Message } from "./payload" */
@@ -6,7 +6,7 @@
 /** @typedef {"todo" | "now" | "done" | "begun"} State */
 
 /**
- * The state of a thing at a step, given the steps that are about it.
+ * Returns the state of an element at a step, given the steps of the element.
  * @param {number[]} steps
  * @param {number} step
  * @returns {State}
@@ -17,7 +17,7 @@ export function stateAt(steps, step) {
 }
 
 /**
- * The state of a box with many steps inside, given as unbroken rows: it may also have begun and go on later.
+ * Returns the state of a closed box at a step, given the spans of its steps; between two spans it is begun.
  * @param {[number, number][]} spans
  * @param {number} step
  * @returns {State}
@@ -36,7 +36,7 @@ export function stateIn(spans, step) {
 export const isWithin = (spans, step) => spans.some(([first, last]) => first <= step && step <= last);
 
 /**
- * The last text that was set up to a step; nothing before the first.
+ * Returns the last text that was set up to a step; empty before the first.
  * @param {[number, Message][]} changes
  * @param {number} step
  * @returns {Message}
@@ -49,19 +49,19 @@ export function textAt(changes, step) {
 }
 
 /**
- * The step that a click goes to: the next one of these, from the first again after the last.
+ * Returns the next of some steps; after the last, the first.
  * @param {number[]} steps
  * @param {number} step
  */
-export const nextOf = (steps, step) => steps.find((other) => other > step) ?? steps[0];
+export const nextStepAmong = (steps, step) => steps.find((other) => other > step) ?? steps[0];
 
 /**
- * The nearest hook's step in one direction, or the step itself.
+ * Returns the nearest step of a hook in one direction; if there is none, the step itself.
  * @param {Step[]} steps
  * @param {number} step
  * @param {1 | -1} direction
  */
-export function hookFrom(steps, step, direction) {
+export function nearestHookStep(steps, step, direction) {
   for (let at = step + direction; at >= 0 && at < steps.length; at += direction) {
     if (steps[at].glyph === "hook") return at;
   }
@@ -69,73 +69,73 @@ export function hookFrom(steps, step, direction) {
 }
 
 /**
- * A linked control may send anything: a fraction, a number past the end.
+ * Returns a valid step: a linked control may send a fraction or a number past the end.
  * @param {number} step
  * @param {number} count
  */
 export const clampStep = (step, count) => Math.max(0, Math.min(count - 1, Math.round(step) || 0));
 
 /**
- * Where an action leads. Of several runs on one timeline, the ends are those of the run shown, or of both where two
- * are side by side.
+ * Returns the target step of a movement. With several runs on one timeline, the first and last step are those of the
+ * run that is shown, or of either run if two are side by side.
  * @param {string} action
  * @param {Step[]} steps
  * @param {number} step
  * @param {boolean} [sideBySide]
  */
-export function stepFor(action, steps, step, sideBySide = false) {
+export function targetStep(action, steps, step, sideBySide = false) {
   /** @param {Step} other */
-  const isHere = ({ kind }) => sideBySide || kind !== "absent";
+  const isStepVisible = ({ kind }) => sideBySide || kind !== "absent";
   /** @type {{ [action: string]: number }} */
-  const places = {
-    first: steps.findIndex(isHere),
-    last: steps.findLastIndex(isHere),
+  const targets = {
+    first: steps.findIndex(isStepVisible),
+    last: steps.findLastIndex(isStepVisible),
     previous: step - 1,
     next: step + 1,
-    previousHook: hookFrom(steps, step, -1),
-    nextHook: hookFrom(steps, step, 1),
+    previousHook: nearestHookStep(steps, step, -1),
+    nextHook: nearestHookStep(steps, step, 1),
   };
-  return clampStep(places[action] ?? step, steps.length);
+  return clampStep(targets[action] ?? step, steps.length);
 }
 
 /**
- * What happens when the time of a step is over.
+ * Returns the position after the pause of a step.
  * @param {number} step
  * @param {number} count
  */
-export function afterPause(step, count) {
+export function positionAfterPause(step, count) {
   const next = clampStep(step + 1, count);
   return { step: next, playing: next < count - 1 };
 }
 
 /**
- * Where playing starts: at the end, from the beginning.
+ * Returns the step where playing starts: the first one if the player is at the end.
  * @param {number} step
  * @param {number} count
  */
-export const playFrom = (step, count) => (step >= count - 1 ? 0 : step);
+export const playStart = (step, count) => (step >= count - 1 ? 0 : step);
 
 /**
- * How long a step stays, in milliseconds.
+ * Returns the pause of a step in milliseconds.
  * @param {number} speed
  */
-export const pauseAt = (speed) => 1200 / (speed > 0 ? speed : 1);
+export const pauseMilliseconds = (speed) => 1200 / (speed > 0 ? speed : 1);
 
 /**
- * The kind of a step in the legend; a seed is shown as a node.
+ * Returns the kind of a step in the legend; a seed counts as a node.
  * @param {{ glyph: string }} step
  */
-export const legendOf = ({ glyph }) => glyph.replace("seed", "node");
+export const legendKind = ({ glyph }) => glyph.replace("seed", "node");
 
 /**
- * The kinds that occur, in the order in which they first do.
+ * Returns the kinds that occur, in the order of their first step.
  * @param {{ glyph: string }[]} steps
  */
-export const legendsOf = (steps) => [...new Set(steps.map(legendOf))];
+export const legendKinds = (steps) => [...new Set(steps.map(legendKind))];
 
 /**
- * The old text where it is not the same, else nothing.
+ * Returns the old text if it differs from the new one; else an empty text.
  * @param {string} was
  * @param {string} now
  */
-export const wasUnlike = (was, now) => (was && was !== now ? was : "");
+export const oldTextIfChanged = (was, now) => (was && was !== now ? was : "");

@@ -1,79 +1,79 @@
-// What if: each hook is a switch, which shows the run that was recorded without it. And two runs beside each other.
+// What-if switches: each hook has a switch, which shows the run without it. A split view shows two runs side by side.
 
-import { flip, offAt } from "./comparison.js";
-import { closest, keyed, legible, listen, make, mark, textButton } from "./dom.js";
+import { flipSwitch, switchesOff } from "./comparison.js";
+import { addKeyHint, closestTarget, escapeBidi, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
 
 /** @import { Switch } from "./payload" */
 /** @import { Actions, Context } from "./types" */
 
 /**
- * Which hooks are switches, and which of them are off.
+ * Returns functions that tell whether a hook has a switch, and whether it is off.
  * @param {Context} context
  */
-export function switchState({ model, open: { content } }) {
-  const off = new Set(offAt(content.combinations, model.get("shown")).flatMap((place) => content.switches[place].hooks));
+export function switchState({ model, content }) {
+  const off = new Set(switchesOff(content.combinations, model.get("shown")).flatMap((index) => content.switches[index].hooks));
   const all = new Set(content.switches.flatMap(({ hooks }) => hooks));
   return { isSwitch: (/** @type {number} */ hook) => all.has(hook), isOff: (/** @type {number} */ hook) => off.has(hook) };
 }
 
 /**
- * A row of switches, one a hook; the pins in the picture flip them, too.
+ * Makes a row with a switch for each hook. The pins in the picture flip the switches, too.
  * @param {Context} context
- * @param {{ tell: (text: string) => void }} panel
+ * @param {{ showMessage: (text: string) => void }} panel
  */
 export function makeSwitches(context, panel) {
-  const { model, language, driver, root, open: { content }, signal } = context;
+  const { model, language, driver, root, content, signal } = context;
   const { switches, combinations, runs } = content;
-  const pane = make("div", "hv-switches", "", { role: "group", "aria-label": language.say("player.switches") });
-  const off = offAt(combinations, model.get("shown"));
-  /** @param {number} place */
-  const act = (place) => {
-    if (!switches[place]) return;
-    const { shown, alone } = flip(combinations, model.get("shown"), place);
-    root.dataset.told = alone ? "player.flip_alone" : "";
-    driver.put({ shown, flipped: true });
+  const pane = makeElement("div", "hv-switches", "", { role: "group", "aria-label": language.say("player.switches") });
+  const off = switchesOff(combinations, model.get("shown"));
+  /** @param {number} index */
+  const act = (index) => {
+    if (!switches[index]) return;
+    const { shown, resetsOthers } = flipSwitch(combinations, model.get("shown"), index);
+    root.dataset.message = resetsOthers ? "player.flip_alone" : "";
+    driver.setTraits({ shown, flipped: true });
   };
-  const split = () => driver.put({ split: !model.get("split") });
+  const split = () => driver.setTraits({ split: !model.get("split") });
   pane.hidden = runs.length < 2;
-  if (switches.length) pane.append(make("span", "hv-label", language.say("player.switches")));
-  switches.forEach((one, place) => pane.append(hookSwitch(context, one, place, !off.includes(place), () => act(place))));
-  const splitButton = keyed(textButton(language.say("player.split"), split, signal), "S");
-  mark(splitButton, { "aria-pressed": Boolean(model.get("split")), "data-key": "split" });
+  if (switches.length) pane.append(makeElement("span", "hv-label", language.say("player.switches")));
+  switches.forEach((hookSwitch, index) => pane.append(makeHookSwitch(context, hookSwitch, index, !off.includes(index), () => act(index))));
+  const splitButton = addKeyHint(makeTextButton(language.say("player.split"), split, signal), "S");
+  setAttributes(splitButton, { "aria-pressed": Boolean(model.get("split")), "data-key": "split" });
   pane.append(splitButton);
   listen(root, "click", (event) => {
-    const pin = closest(event, ".hv-switch-pin");
+    const pin = closestTarget(event, ".hv-switch-pin");
     if (pin) act(switches.findIndex(({ hooks }) => hooks.includes(Number(pin.dataset.hook))));
   }, signal);
-  /** Once everything stands: what the last flip has to say. */
-  const greet = () => {
-    if (root.dataset.told) panel.tell(language.say(root.dataset.told));
-    root.dataset.told = "";
+  /** Shows the message of the last flip, once the player is rebuilt. */
+  const showFlipMessage = () => {
+    if (root.dataset.message) panel.showMessage(language.say(root.dataset.message));
+    root.dataset.message = "";
   };
   /** @type {Actions} */
   const actions = {};
   if (runs.length > 1) actions.split = split;
-  // While one predicts, digits are answers, also where nothing is asked.
-  switches.slice(0, 9).forEach((_, place) => { actions[`digit${place + 1}`] = () => model.get("predict") || act(place); });
-  return { pane, greet, actions };
+  // While predicting, digits are answers, even if no question is open.
+  switches.slice(0, 9).forEach((_, index) => { actions[`digit${index + 1}`] = () => model.get("predict") || act(index); });
+  return { pane, showFlipMessage, actions };
 }
 
 /**
  * @param {Context} context
- * @param {Switch} one
- * @param {number} place
+ * @param {Switch} hookSwitch
+ * @param {number} index
  * @param {boolean} isOn
  * @param {() => void} act
  */
-function hookSwitch({ language, signal }, { label, on }, place, isOn, act) {
-  const button = textButton("", act, signal);
-  mark(button, { role: "switch", "aria-checked": isOn, "data-key": `switch ${place}` });
+function makeHookSwitch({ language, signal }, { label, on }, index, isOn, act) {
+  const button = makeTextButton("", act, signal);
+  setAttributes(button, { role: "switch", "aria-checked": isOn, "data-key": `switch ${index}` });
   button.classList.add("hv-switch");
   /**
-   * A long name is cut in the row of switches: the whole is there for the pointer.
+   * Makes a text that may be cut in the row of switches; its title has the whole text.
    * @param {string} name
    * @param {string} text
    */
-  const named = (name, text) => make("span", name, text, { title: legible(text) });
-  button.append(make("span", "hv-knob"), named("hv-user", label), named("hv-switch-on", language.read(on)));
-  return place < 9 ? keyed(button, place + 1) : button;
+  const named = (name, text) => makeElement("span", name, text, { title: escapeBidi(text) });
+  button.append(makeElement("span", "hv-knob"), named("hv-user", label), named("hv-switch-on", language.read(on)));
+  return index < 9 ? addKeyHint(button, index + 1) : button;
 }

@@ -1,9 +1,10 @@
-// Light or dark, as the page around the player is.
+// The light or dark theme, which follows the page around the player.
 
-import { atEnd, listen } from "./dom.js";
+import { listen, onAbort } from "./dom.js";
 
 /**
- * Jupyter's word counts, then an editor's, Colab's or Furo's (the theme of our site), then the system's.
+ * Returns whether the page is dark: Jupyter's setting counts first, then VS Code's, Colab's, Furo's (the theme of our site), then
+ * the system's.
  * @param {{ jupyter?: string, editor?: string, colab?: string | null, furo?: string, system: boolean }} page
  */
 export function isDark({ jupyter, editor = "", colab, furo = "auto", system }) {
@@ -14,7 +15,7 @@ export function isDark({ jupyter, editor = "", colab, furo = "auto", system }) {
 }
 
 /**
- * Shows the theme of the page, now and whenever it changes.
+ * Applies the theme of the page, now and whenever it changes.
  * @param {HTMLElement} root
  * @param {AbortSignal} signal
  */
@@ -32,6 +33,6 @@ export function followTheme(root, signal) {
   observer.observe(body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "data-theme"] });
   observer.observe(documentElement, { attributes: true, attributeFilter: ["theme"] });
   listen(system, "change", paint, signal);
-  atEnd(signal, () => observer.disconnect());
+  onAbort(signal, () => observer.disconnect());
   paint();
 }

@@ -1,20 +1,20 @@
-// The timeline: a shape for each step where they have room, else bars for the gradients; click or drag to go there.
+// The timeline: a shape for each step, or bars for many steps; click or drag to go to a step.
 
-import { listen, make, shape } from "./dom.js";
-import { legendsOf } from "./stepping.js";
+import { listen, makeElement, makeShape } from "./dom.js";
+import { legendKinds } from "./stepping.js";
 import { makeBars } from "./timeline_bars.js";
 import { makeTicks } from "./timeline_ticks.js";
 
 /** @import { Actions, Band, Context } from "./types" */
 
-/** With more steps than this, shapes would be too many to be told apart. */
-const TICKS = 120;
+/** The most steps with a shape each: more shapes could not be distinguished. */
+const MAX_TICKS = 120;
 
 /**
  * @typedef {object} Timeline
  * @property {HTMLElement} pane
  * @property {(step: number) => void} paint
- * @property {(bands: Band[]) => void} show shows where the boxes of a picture are
+ * @property {(bands: Band[]) => void} show shows the steps of the boxes of a picture
  * @property {Actions} actions
  */
 
@@ -22,7 +22,7 @@ const TICKS = 120;
  * @param {Context} context
  * @returns {Timeline}
  */
-export const makeTimeline = (context) => (context.run.steps.length > TICKS ? makeBars(context) : makeTicks(context));
+export const makeTimeline = (context) => (context.run.steps.length > MAX_TICKS ? makeBars(context) : makeTicks(context));
 
 const ROUND = "M-5,0a5,5 0 1 0 10,0a5,5 0 1 0 -10,0z";
 /** @type {{ [glyph: string]: string }} */
@@ -40,18 +40,18 @@ export const GLYPHS = {
 
 /**
  * @param {string} glyph
- * @param {string} name its classes
+ * @param {string} name its CSS classes
  */
-export function glyphShape(glyph, name) {
-  const known = glyph in GLYPHS ? glyph : "note";
-  return shape(GLYPHS[known], `${name} hv-glyph-${known}`);
+export function makeGlyph(glyph, name) {
+  const kind = glyph in GLYPHS ? glyph : "note";
+  return makeShape(GLYPHS[kind], `${name} hv-glyph-${kind}`);
 }
 
 /**
- * Reports where on the track the pointer is, from 0 to 1, while it is down.
+ * Reports the position of the pointer on the track, from 0 to 1, while it is pressed.
  * @param {HTMLElement} pane
  * @param {HTMLElement} track
- * @param {(place: number) => void} at
+ * @param {(position: number) => void} at
  * @param {AbortSignal} signal
  */
 export function dragOn(pane, track, at, signal) {
@@ -69,18 +69,18 @@ export function dragOn(pane, track, at, signal) {
 }
 
 /**
- * A slider for a screen reader: one stop for the Tab key, however many steps.
+ * Makes a slider, so that the timeline is one tab stop and screen readers announce the step.
  * @param {Context} context
- * @param {string} [name] more classes
+ * @param {string} [name] more CSS classes
  */
 export function makeSlider({ language, run }, name = "") {
   const range = { "aria-valuemin": 1, "aria-valuemax": run.steps.length };
   const label = language.say("player.timeline");
-  return make("div", `hv-timeline ${name}`.trim(), "", { role: "slider", tabindex: 0, "aria-label": label, ...range });
+  return makeElement("div", `hv-timeline ${name}`.trim(), "", { role: "slider", tabindex: 0, "aria-label": label, ...range });
 }
 
 /**
- * The value of such a slider, as a screen reader says it.
+ * Returns the attributes with the value of the slider.
  * @param {Context} context
  * @param {number} step
  */
@@ -91,14 +91,14 @@ export function sliderValue({ language, run }, step) {
 }
 
 /**
- * The shapes that occur.
+ * Makes the legend of the shapes that occur.
  * @param {Context} context
  */
 export function makeLegend({ language, run }) {
-  const list = make("ul", "hv-legend");
-  for (const glyph of legendsOf(run.steps)) {
-    const entry = make("li");
-    entry.append(glyphShape(glyph, "hv-tick hv-done"), make("span", "", language.say(`player.legend_${glyph}`)));
+  const list = makeElement("ul", "hv-legend");
+  for (const glyph of legendKinds(run.steps)) {
+    const entry = makeElement("li");
+    entry.append(makeGlyph(glyph, "hv-tick hv-done"), makeElement("span", "", language.say(`player.legend_${glyph}`)));
     list.append(entry);
   }
   return list;

@@ -1,11 +1,11 @@
-// A timeline of very many steps: one sees how large the gradients are, zooms, and chooses which steps are shown.
+// A timeline of many steps: bars show the norms of gradients; it can be zoomed, and a menu selects steps.
 
-import { atEnd, listen, make, mark, textButton } from "./dom.js";
-import { colourAt, placeOf, scaleOf, shortNorm } from "./norm_scale.js";
-import { legendsOf } from "./stepping.js";
+import { listen, makeElement, makeTextButton, onAbort, setAttributes } from "./dom.js";
+import { colourAt, positionOnScale, normScale, formatNorm } from "./norm_scale.js";
+import { legendKinds } from "./stepping.js";
 import { dragOn, makeSlider, sliderValue } from "./timeline.js";
 import { drawBands, drawColumns, drawKinds, openCanvas } from "./timeline_canvas.js";
-import { GROUPS, columnsOf, holding, placeAmong, stepsOf, zoomed } from "./timeline_window.js";
+import { GROUPS, makeColumns, moveRangeTo, indexAmong, stepsInGroup, zoomRange } from "./timeline_window.js";
 
 /** @import { Language } from "./language.js" */
 /** @import { Range } from "./timeline_window.js" */
@@ -17,7 +17,7 @@ import { GROUPS, columnsOf, holding, placeAmong, stepsOf, zoomed } from "./timel
  */
 export function makeBars(context) {
   const bars = new Bars(context);
-  return { pane: bars.side, paint: (step) => bars.paint(step), show: (bands) => bars.show(bands), actions: bars.actions };
+  return { pane: bars.container, paint: (step) => bars.paint(step), show: (bands) => bars.show(bands), actions: bars.actions };
 }
 
 class Bars {
@@ -26,28 +26,28 @@ class Bars {
     const { run, root, driver, signal } = context;
     this.context = context;
     this.pane = makeSlider(context, "hv-long");
-    this.select = groupChoice(context.language);
-    this.scale = scaleOf(run.steps);
+    this.select = makeGroupSelect(context.language);
+    this.scale = normScale(run.steps);
     this.step = driver.position().step;
-    this.chosen = stepsOf(run.steps);
+    this.chosen = stepsInGroup(run.steps);
     /** @type {Range} */
     this.range = [0, this.chosen.length];
     this.#layOut();
     driver.onChange("change:norms", () => this.#paintColors());
     redrawOnChange(root, this.track, () => this.#draw(), signal);
-    dragOn(this.pane, this.track, (place) => this.#goTo(place), signal);
+    dragOn(this.pane, this.track, (position) => this.#goTo(position), signal);
     this.#paintColors();
   }
 
-  side = make("div");
-  track = make("div", "hv-track");
-  canvas = make("canvas");
-  /** Where the step is. */
-  needle = make("div", "hv-needle");
-  /** Which part of the steps is seen. */
-  window = make("div", "hv-window");
-  none = make("p", "hv-none");
-  below = make("div", "hv-below");
+  container = makeElement("div");
+  track = makeElement("div", "hv-track");
+  canvas = makeElement("canvas");
+  /** Marks the step. */
+  needle = makeElement("div", "hv-needle");
+  /** Marks the visible range among all steps. */
+  rangeMarker = makeElement("div", "hv-window");
+  emptyNote = makeElement("p", "hv-none");
+  footer = makeElement("div", "hv-below");
   group = "all";
   /** @type {Band[]} */
   #bands = [];
@@ -60,25 +60,25 @@ class Bars {
 
   #layOut() {
     const { language, signal } = this.context;
-    this.track.append(this.canvas, this.needle, this.window, this.none);
+    this.track.append(this.canvas, this.needle, this.rangeMarker, this.emptyNote);
     this.pane.append(this.track);
     listen(this.select, "change", () => this.#choose(this.select.value), signal);
     const buttons = [["farther", "−"], ["closer", "+"]].map(([name, sign]) => {
-      const button = textButton(sign, () => this.actions[name](), signal);
-      mark(button, { "aria-label": language.say(`player.${name}`), title: language.say(`player.${name}`) });
+      const button = makeTextButton(sign, () => this.actions[name](), signal);
+      setAttributes(button, { "aria-label": language.say(`player.${name}`), title: language.say(`player.${name}`) });
       return button;
     });
-    const tools = make("div", "hv-zoom");
-    tools.append(this.select, make("kbd", "", "G"), ...buttons);
-    this.below.append(scaleLegend(this.scale, language), tools);
-    this.side.append(this.pane, this.below);
+    const tools = makeElement("div", "hv-zoom");
+    tools.append(this.select, makeElement("kbd", "", "G"), ...buttons);
+    this.footer.append(makeScaleLegend(this.scale, language), tools);
+    this.container.append(this.pane, this.footer);
   }
 
   /** @param {number} step */
   paint(step) {
     this.step = step;
-    this.#look(holding(this.range, this.#place(), this.chosen.length));
-    mark(this.pane, sliderValue(this.context, step));
+    this.#setRange(moveRangeTo(this.range, this.#indexOfStep(), this.chosen.length));
+    setAttributes(this.pane, sliderValue(this.context, step));
   }
 
   /** @param {Band[]} bands */
@@ -87,36 +87,36 @@ class Bars {
     if (this.group === "modules") this.#draw();
   }
 
-  /** Where the step stands among those that are shown. */
-  #place() {
-    return placeAmong(this.chosen, this.step);
+  /** Returns the index of the step among the chosen steps. */
+  #indexOfStep() {
+    return indexAmong(this.chosen, this.step);
   }
 
   /** @param {number} by */
   #zoom(by) {
-    this.#look(zoomed(this.range, this.#place(), by, this.chosen.length));
+    this.#setRange(zoomRange(this.range, this.#indexOfStep(), by, this.chosen.length));
   }
 
   /** @param {Range} range */
-  #look(range) {
+  #setRange(range) {
     const moved = range.join() !== this.range.join();
     this.range = range;
     if (moved) this.#draw();
-    else this.#point();
+    else this.#moveNeedle();
   }
 
   /** @param {string} group */
   #choose(group) {
     this.group = this.select.value = group;
-    this.chosen = stepsOf(this.context.run.steps, group);
+    this.chosen = stepsInGroup(this.context.run.steps, group);
     this.range = [0, this.chosen.length];
     this.#draw();
   }
 
-  /** @param {number} place from 0 to 1 */
-  #goTo(place) {
+  /** @param {number} position from 0 to 1 */
+  #goTo(position) {
     const [from, to] = this.range;
-    if (this.chosen.length) this.context.driver.go(this.chosen[Math.floor(from + place * (to - from))]);
+    if (this.chosen.length) this.context.driver.goTo(this.chosen[Math.floor(from + position * (to - from))]);
   }
 
   #draw() {
@@ -124,32 +124,32 @@ class Bars {
     const width = this.track.clientWidth;
     if (!width) return;
     const chosen = this.chosen.slice(...this.range);
-    const columns = columnsOf(run.steps, chosen, Math.min(width, chosen.length));
-    const kinds = this.group === "kinds" ? legendsOf(run.steps) : [];
+    const columns = makeColumns(run.steps, chosen, Math.min(width, chosen.length));
+    const kinds = this.group === "kinds" ? legendKinds(run.steps) : [];
     const canvas = openCanvas(this.canvas, root, width, kinds.length || Number(this.group === "modules"));
     drawColumns(canvas, columns, this.scale, Boolean(model.get("norms")));
     drawKinds(canvas, columns, kinds, language);
     if (this.group === "modules") drawBands(canvas, this.#bands, chosen);
-    this.none.textContent = chosen.length ? "" : language.say(`player.none_${this.group}`);
-    this.#point();
+    this.emptyNote.textContent = chosen.length ? "" : language.say(`player.none_${this.group}`);
+    this.#moveNeedle();
   }
 
-  /** Shows where the step is, and which part of the steps is seen. */
-  #point() {
+  /** Moves the marks of the step and of the visible range. */
+  #moveNeedle() {
     const [from, to] = this.range;
     /**
      * @param {number} part
      * @param {number} whole
      */
     const percent = (part, whole) => `${(part / Math.max(1, whole)) * 100}%`;
-    this.needle.style.left = percent(this.#place() - from + 0.5, to - from);
+    this.needle.style.left = percent(this.#indexOfStep() - from + 0.5, to - from);
     const { length } = this.chosen;
-    Object.assign(this.window.style, { left: percent(from, length), width: percent(to - from, length) });
-    this.window.hidden = to - from >= length;
+    Object.assign(this.rangeMarker.style, { left: percent(from, length), width: percent(to - from, length) });
+    this.rangeMarker.hidden = to - from >= length;
   }
 
   #paintColors() {
-    this.below.classList.toggle("hv-plain", !this.context.model.get("norms"));
+    this.footer.classList.toggle("hv-plain", !this.context.model.get("norms"));
     this.#draw();
   }
 }
@@ -165,35 +165,35 @@ function redrawOnChange(root, track, draw, signal) {
   size.observe(track);
   const theme = new MutationObserver(draw);
   theme.observe(root, { attributes: true, attributeFilter: ["class"] });
-  atEnd(signal, () => [size, theme].forEach((observer) => observer.disconnect()));
+  onAbort(signal, () => [size, theme].forEach((observer) => observer.disconnect()));
 }
 
 /** @param {Language} language */
-function groupChoice(language) {
-  const select = make("select", "hv-button", "", { "aria-label": language.say("player.group"), "aria-keyshortcuts": "G" });
-  for (const name of GROUPS) select.append(make("option", "", language.say(`player.group_${name}`), { value: name }));
+function makeGroupSelect(language) {
+  const select = makeElement("select", "hv-button", "", { "aria-label": language.say("player.group"), "aria-keyshortcuts": "G" });
+  for (const name of GROUPS) select.append(makeElement("option", "", language.say(`player.group_${name}`), { value: name }));
   return select;
 }
 
 /**
- * What the colours and marks mean, with numbers.
+ * Makes the legend: the scale of colours with numbers, and the marks.
  * @param {Scale | null} scale
  * @param {Language} language
  */
-function scaleLegend(scale, language) {
-  const pane = make("p", "hv-scale");
-  const ramp = make("span", "hv-ramp", "", { role: "img", "aria-label": language.say("player.to") });
+function makeScaleLegend(scale, language) {
+  const pane = makeElement("p", "hv-scale");
+  const ramp = makeElement("span", "hv-ramp", "", { role: "img", "aria-label": language.say("player.to") });
   if (scale) {
-    const [first, last] = [placeOf(scale.low, scale), placeOf(scale.high, scale)];
+    const [first, last] = [positionOnScale(scale.low, scale), positionOnScale(scale.high, scale)];
     const colours = [0, 1, 2, 3, 4].map((i) => colourAt(first + ((last - first) * i) / 4, "tone"));
     ramp.style.background = `linear-gradient(90deg, ${colours.join()})`;
-    const ends = make("span");
-    ends.append(make("b", "", shortNorm(scale.low)), ramp, make("b", "", shortNorm(scale.high)));
-    pane.append(make("span", "", language.say("player.scale")), ends);
+    const ends = makeElement("span");
+    ends.append(makeElement("b", "", formatNorm(scale.low)), ramp, makeElement("b", "", formatNorm(scale.high)));
+    pane.append(makeElement("span", "", language.say("player.scale")), ends);
   }
   for (const name of ["zero", "bad", "hooks"]) {
-    const sample = make("span");
-    sample.append(make("i", `hv-sample-${name}`), language.say(`player.scale_${name}`));
+    const sample = makeElement("span");
+    sample.append(makeElement("i", `hv-sample-${name}`), language.say(`player.scale_${name}`));
     pane.append(sample);
   }
   return pane;

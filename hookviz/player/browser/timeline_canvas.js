@@ -1,19 +1,19 @@
-// What is drawn of a long timeline: bars for norms, and below them rows for kinds or for the boxes of the picture.
+// Draws a long timeline: bars for norms, and below them rows for kinds of steps or for the boxes of the picture.
 
-import { colourAt, placeOf } from "./norm_scale.js";
-import { placeAmong } from "./timeline_window.js";
+import { colourAt, positionOnScale } from "./norm_scale.js";
+import { indexAmong } from "./timeline_window.js";
 
 /** @import { Language } from "./language.js" */
 /** @import { Column } from "./timeline_window.js" */
 /** @import { Band, Scale } from "./types" */
 
-const [BARS, FLOOR, LANE] = [44, 34, 17];
-const NAMES = ["purple", "hook", "red", "quiet", "sunk", "ink", "paper", "strong-line", "small-tone", "middle-tone", "large-tone"];
+const [BARS_HEIGHT, BARS_FLOOR, LANE_HEIGHT] = [44, 34, 17];
+const COLOUR_NAMES = ["purple", "hook", "red", "quiet", "sunk", "ink", "paper", "strong-line", "small-tone", "middle-tone", "large-tone"];
 
 /** @typedef {{ pen: CanvasRenderingContext2D, width: number, colours: { [name: string]: string } }} Canvas */
 
 /**
- * A canvas with room for `lanes` rows below the bars, and the colours of the theme.
+ * Prepares a canvas with room for `lanes` rows below the bars, and reads the colours of the theme.
  * @param {HTMLCanvasElement} canvas
  * @param {Element} root
  * @param {number} width
@@ -21,19 +21,19 @@ const NAMES = ["purple", "hook", "red", "quiet", "sunk", "ink", "paper", "strong
  * @returns {Canvas}
  */
 export function openCanvas(canvas, root, width, lanes) {
-  const [ratio, height, style] = [globalThis.devicePixelRatio || 1, BARS + lanes * LANE, getComputedStyle(root)];
+  const [ratio, height, style] = [globalThis.devicePixelRatio || 1, BARS_HEIGHT + lanes * LANE_HEIGHT, getComputedStyle(root)];
   Object.assign(canvas, { width: width * ratio, height: height * ratio });
   canvas.style.height = `${height}px`;
   const pen = canvas.getContext("2d");
   if (!pen) throw new Error("The browser draws on no canvas.");
   pen.scale(ratio, ratio);
   Object.assign(pen, { font: `12px ${style.fontFamily}`, textBaseline: "middle" });
-  return { pen, width, colours: Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--hv-${name}`)])) };
+  return { pen, width, colours: Object.fromEntries(COLOUR_NAMES.map((name) => [name, style.getPropertyValue(`--hv-${name}`)])) };
 }
 
 /**
- * Bars for norms, full from the smallest in a column to the largest; below them hooks; a NaN or Inf takes the whole
- * height.
+ * Draws a bar for each column, opaque between its smallest and largest norm, and below it a mark for hooks. A column
+ * with NaN or Inf is a dashed bar of full height.
  * @param {Canvas} canvas
  * @param {Column[]} columns
  * @param {Scale | null} scale
@@ -52,18 +52,18 @@ export function drawColumns({ pen, width, colours }, columns, scale, isColored) 
       pen.fillRect(i * step, top, barWidth(step), bottom - top);
     };
     if (scale && column.high >= column.low) drawNorms(pen, fill, column, scale, isColored ? colours : null, colours.purple);
-    if (column.zero) fill(colours.quiet, FLOOR - 1, FLOOR + 1);
-    if (column.kinds.has("hook")) fill(colours.hook, FLOOR + 3, BARS);
+    if (column.zero) fill(colours.quiet, BARS_FLOOR - 1, BARS_FLOOR + 1);
+    if (column.kinds.has("hook")) fill(colours.hook, BARS_FLOOR + 3, BARS_HEIGHT);
     if (column.bad) {
-      pen.clearRect(i * step, 0, barWidth(step), BARS);
-      // In pieces from top to bottom, so that it differs from any other bar without its colour.
-      for (let top = 0; top < BARS; top += 6) fill(colours.red, top, Math.min(top + 4, BARS));
+      pen.clearRect(i * step, 0, barWidth(step), BARS_HEIGHT);
+      // Dashed, so that it differs from other bars by more than its colour.
+      for (let top = 0; top < BARS_HEIGHT; top += 6) fill(colours.red, top, Math.min(top + 4, BARS_HEIGHT));
     }
   });
 }
 
 /**
- * Pixels of a bar, with a gap where there is room for one.
+ * Returns the width of a bar in pixels, with a gap if there is room.
  * @param {number} step
  */
 const barWidth = (step) => Math.max(1, step - (step > 3 ? 1 : 0));
@@ -73,27 +73,27 @@ const barWidth = (step) => Math.max(1, step - (step > 3 ? 1 : 0));
  * @param {(colour: string, top: number, bottom: number) => void} fill
  * @param {Column} column
  * @param {Scale} scale
- * @param {{ [name: string]: string } | null} colours those of the scale, if norms are coloured
+ * @param {{ [name: string]: string } | null} colours the colours of the scale, if norms are coloured
  * @param {string} plain
  */
 function drawNorms(pen, fill, { low, high }, scale, colours, plain) {
-  const [first, last] = [low, high].map((norm) => placeOf(norm, scale));
-  const shade = colours ? mixed(colourAt(last, "tone"), colours) : plain;
+  const [first, last] = [low, high].map((norm) => positionOnScale(norm, scale));
+  const shade = colours ? resolveVariables(colourAt(last, "tone"), colours) : plain;
   pen.globalAlpha = 0.35;
-  fill(shade, FLOOR - 4 - last * (FLOOR - 8), FLOOR);
+  fill(shade, BARS_FLOOR - 4 - last * (BARS_FLOOR - 8), BARS_FLOOR);
   pen.globalAlpha = 1;
-  fill(shade, FLOOR - 4 - last * (FLOOR - 8), FLOOR - first * (FLOOR - 8));
+  fill(shade, BARS_FLOOR - 4 - last * (BARS_FLOOR - 8), BARS_FLOOR - first * (BARS_FLOOR - 8));
 }
 
 /**
- * A canvas knows no variables.
+ * Replaces CSS variables, which a canvas does not resolve.
  * @param {string} text
  * @param {{ [name: string]: string }} colours
  */
-const mixed = (text, colours) => text.replace(/var\(--hv-([\w-]+)\)/g, (_, name) => colours[name]);
+const resolveVariables = (text, colours) => text.replace(/var\(--hv-([\w-]+)\)/g, (_, name) => colours[name]);
 
 /**
- * A row for each kind of step, with its name.
+ * Draws a row for each kind of step, with its name.
  * @param {Canvas} canvas
  * @param {Column[]} columns
  * @param {string[]} kinds
@@ -102,21 +102,21 @@ const mixed = (text, colours) => text.replace(/var\(--hv-([\w-]+)\)/g, (_, name)
 export function drawKinds({ pen, width, colours }, columns, kinds, language) {
   const step = width / columns.length;
   kinds.forEach((kind, k) => {
-    const top = BARS + k * LANE;
+    const top = BARS_HEIGHT + k * LANE_HEIGHT;
     pen.fillStyle = colours.sunk;
-    pen.fillRect(0, top + 1, width, LANE - 1);
+    pen.fillRect(0, top + 1, width, LANE_HEIGHT - 1);
     pen.fillStyle = kind === "hook" ? colours.hook : kind === "exception" ? colours.red : colours["strong-line"];
-    columns.forEach(({ kinds: there }, i) => there.has(kind) && pen.fillRect(i * step, top + 4, barWidth(step), LANE - 8));
+    columns.forEach(({ kinds: there }, i) => there.has(kind) && pen.fillRect(i * step, top + 4, barWidth(step), LANE_HEIGHT - 8));
     const name = language.say(`player.legend_${kind}`);
     pen.fillStyle = colours.paper;
-    pen.fillRect(0, top + 1, pen.measureText(name).width + 8, LANE - 2);
+    pen.fillRect(0, top + 1, pen.measureText(name).width + 8, LANE_HEIGHT - 2);
     pen.fillStyle = colours.ink;
-    pen.fillText(name, 4, top + LANE / 2);
+    pen.fillText(name, 4, top + LANE_HEIGHT / 2);
   });
 }
 
 /**
- * The boxes of the picture above, each where its steps are; its name where there is room.
+ * Draws the boxes of the picture at their steps, with their names if there is room.
  * @param {Canvas} canvas
  * @param {Band[]} bands
  * @param {number[]} chosen
@@ -124,16 +124,16 @@ export function drawKinds({ pen, width, colours }, columns, kinds, language) {
 export function drawBands({ pen, width, colours }, bands, chosen) {
   const end = chosen.at(-1) ?? -1;
   /** @param {number} step */
-  const place = (step) => (placeAmong(chosen, step) / chosen.length) * width;
-  for (const { title, rows } of bands) {
-    for (const [first, last] of rows.filter(([from, to]) => to >= chosen[0] && from <= end)) {
-      const [left, right] = [place(Math.max(first, chosen[0])), last >= end ? width : place(last + 1)];
+  const xOf = (step) => (indexAmong(chosen, step) / chosen.length) * width;
+  for (const { title, spans } of bands) {
+    for (const [first, last] of spans.filter(([from, to]) => to >= chosen[0] && from <= end)) {
+      const [left, right] = [xOf(Math.max(first, chosen[0])), last >= end ? width : xOf(last + 1)];
       pen.fillStyle = colours.sunk;
-      pen.fillRect(left, BARS + 1, Math.max(1, right - left), LANE - 1);
+      pen.fillRect(left, BARS_HEIGHT + 1, Math.max(1, right - left), LANE_HEIGHT - 1);
       pen.fillStyle = colours["strong-line"];
-      pen.fillRect(left, BARS + 1, 1, LANE - 1);
+      pen.fillRect(left, BARS_HEIGHT + 1, 1, LANE_HEIGHT - 1);
       pen.fillStyle = colours.ink;
-      if (pen.measureText(title).width + 8 < right - left) pen.fillText(title, left + 4, BARS + LANE / 2 + 1);
+      if (pen.measureText(title).width + 8 < right - left) pen.fillText(title, left + 4, BARS_HEIGHT + LANE_HEIGHT / 2 + 1);
     }
   }
 }

@@ -1,8 +1,8 @@
-// A timeline of shapes: one tick a step.
+// A timeline with a shape for each step.
 
-import { find, make, mark } from "./dom.js";
+import { findElement, makeElement, setAttributes } from "./dom.js";
 import { stateAt } from "./stepping.js";
-import { dragOn, glyphShape, makeSlider, sliderValue } from "./timeline.js";
+import { dragOn, makeGlyph, makeSlider, sliderValue } from "./timeline.js";
 
 /** @import { Context } from "./types" */
 
@@ -13,26 +13,26 @@ const RING = "M-10,0a10,10 0 1 0 20,0a10,10 0 1 0 -20,0z";
  * @returns {import("./timeline.js").Timeline}
  */
 export function makeTicks(context) {
-  const { run: { steps }, open: { content }, driver, signal } = context;
-  const track = make("div", "hv-track");
-  const ticks = steps.map(({ glyph }) => glyphShape(glyph, "hv-tick"));
+  const { run: { steps }, content, driver, signal } = context;
+  const track = makeElement("div", "hv-track");
+  const ticks = steps.map(({ glyph }) => makeGlyph(glyph, "hv-tick"));
   ticks.forEach((tick, i) => tick.classList.toggle("hv-absent", steps[i].kind === "absent"));
-  if (ticks[content.mark]) addRing(ticks[content.mark]);
+  if (ticks[content.first_difference]) addRing(ticks[content.first_difference]);
   const pane = makeSlider(context);
   track.style.setProperty("--hv-count", String(steps.length));
-  track.append(make("div", "hv-rail"), make("div", "hv-rail hv-rail-done"), ...ticks);
+  track.append(makeElement("div", "hv-rail"), makeElement("div", "hv-rail hv-rail-done"), ...ticks);
   pane.append(track);
-  dragOn(pane, track, (place) => driver.go(Math.min(steps.length - 1, Math.floor(place * steps.length))), signal);
-  return { pane, paint: tickPainter(context, pane, track, ticks), show: () => {}, actions: {} };
+  dragOn(pane, track, (position) => driver.goTo(Math.min(steps.length - 1, Math.floor(position * steps.length))), signal);
+  return { pane, paint: makeTickPainter(context, pane, track, ticks), show: () => {}, actions: {} };
 }
 
 /**
- * Marks where a difference begins.
+ * Marks the first step that differs.
  * @param {SVGElement} tick
  */
 function addRing(tick) {
-  const ring = /** @type {Element} */ (find(tick, "path").cloneNode());
-  mark(ring, { d: RING, class: "hv-ring" });
+  const ring = /** @type {Element} */ (findElement(tick, "path").cloneNode());
+  setAttributes(ring, { d: RING, class: "hv-ring" });
   tick.prepend(ring);
 }
 
@@ -42,7 +42,7 @@ function addRing(tick) {
  * @param {HTMLElement} track
  * @param {SVGElement[]} ticks
  */
-function tickPainter(context, pane, track, ticks) {
+function makeTickPainter(context, pane, track, ticks) {
   /** @type {string[]} */
   const states = [];
   return (/** @type {number} */ step) => {
@@ -54,7 +54,7 @@ function tickPainter(context, pane, track, ticks) {
       states[i] = state;
     });
     track.style.setProperty("--hv-at", String(step));
-    mark(pane, sliderValue(context, step));
+    setAttributes(pane, sliderValue(context, step));
     if (pane.scrollWidth > pane.clientWidth) {
       pane.scrollLeft = ((step + 0.5) / ticks.length) * pane.scrollWidth - pane.clientWidth / 2;
     }

@@ -1,37 +1,37 @@
-// What of a long timeline is shown: which steps, and which part of them. The node tests run this file.
+// The visible range of a long timeline: selecting steps, zooming and moving. The node tests run this file.
 
-import { legendOf } from "./stepping.js";
+import { legendKind } from "./stepping.js";
 
 /** @import { Norm } from "./payload" */
 
-/** @typedef {{ glyph: string, norm: Norm }} Known what is known of every step */
-/** @typedef {[from: number, to: number]} Range places among the steps that are shown, the second not included */
+/** @typedef {{ glyph: string, norm: Norm }} StepSummary a step without its words */
+/** @typedef {[from: number, to: number]} Range indices among the chosen steps, `to` not included */
 
-/** How steps are chosen and ordered: all of them, with modules or kinds below, or only some. */
+/** The choices of the menu: all steps, all with rows of modules or kinds below, or only some steps. */
 export const GROUPS = ["all", "modules", "kinds", "hooks", "problems"];
 
-/** @type {{ [group: string]: (step: Known) => boolean }} */
-const CHOSEN = {
+/** @type {{ [group: string]: (step: StepSummary) => boolean }} */
+const GROUP_FILTERS = {
   hooks: ({ glyph }) => glyph === "hook",
   problems: ({ glyph, norm }) => glyph === "exception" || norm === 0 || typeof norm === "string",
 };
 
 /**
- * The steps that a group shows.
- * @param {Known[]} steps
+ * Returns the steps of a group.
+ * @param {StepSummary[]} steps
  * @param {string} [group]
  */
-export function stepsOf(steps, group = "all") {
-  const isChosen = CHOSEN[group] ?? (() => true);
-  return steps.flatMap((known, step) => (isChosen(known) ? [step] : []));
+export function stepsInGroup(steps, group = "all") {
+  const isChosen = GROUP_FILTERS[group] ?? (() => true);
+  return steps.flatMap((summary, step) => (isChosen(summary) ? [step] : []));
 }
 
 /**
- * The place of the last of these steps that is not after `step`; 0 before the first.
+ * Returns the index of the last of some steps that is not after `step`; 0 if all are.
  * @param {number[]} steps
  * @param {number} step
  */
-export function placeAmong(steps, step) {
+export function indexAmong(steps, step) {
   let [low, high] = [0, steps.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -41,57 +41,57 @@ export function placeAmong(steps, step) {
   return Math.max(0, low - 1);
 }
 
-/** No closer than this. */
-const LEAST = 20;
+/** The fewest steps of a range. */
+const MIN_RANGE_STEPS = 20;
 /**
  * @param {number} number
  * @param {number} low
  * @param {number} high
  */
-const within = (number, low, high) => Math.max(low, Math.min(high, number));
+const clamp = (number, low, high) => Math.max(low, Math.min(high, number));
 
 /**
- * The range that is `by` times as long, with `at` where it was; at most as long as all there is.
+ * Returns a range that is `by` times as long, with `at` at the same position; at most all `count` steps.
  * @param {Range} range
  * @param {number} at
  * @param {number} by
  * @param {number} count
  * @returns {Range}
  */
-export function zoomed([from, to], at, by, count) {
-  const size = within(Math.round((to - from) * by), Math.min(LEAST, count), count);
-  const start = within(Math.round(at - ((at - from) * size) / (to - from)), 0, count - size);
+export function zoomRange([from, to], at, by, count) {
+  const size = clamp(Math.round((to - from) * by), Math.min(MIN_RANGE_STEPS, count), count);
+  const start = clamp(Math.round(at - ((at - from) * size) / (to - from)), 0, count - size);
   return [start, start + size];
 }
 
 /**
- * The range, moved so far that `at` is in its middle, if it is not in it.
+ * Returns the range, moved so that `at` is in its middle unless it is inside already.
  * @param {Range} range
  * @param {number} at
  * @param {number} count
  * @returns {Range}
  */
-export function holding([from, to], at, count) {
+export function moveRangeTo([from, to], at, count) {
   if (from <= at && at < to) return [from, to];
-  const start = within(Math.round(at - (to - from) / 2), 0, Math.max(0, count - (to - from)));
+  const start = clamp(Math.round(at - (to - from) / 2), 0, Math.max(0, count - (to - from)));
   return [start, start + to - from];
 }
 
 /** @typedef {{ low: number, high: number, kinds: Set<string>, bad: boolean, zero: boolean }} Column */
 
 /**
- * The columns of a timeline: what is to be seen of the steps that share a column of pixels.
- * @param {Known[]} steps
+ * Returns the columns of a timeline: a summary of the steps that share a column of pixels.
+ * @param {StepSummary[]} steps
  * @param {number[]} chosen
  * @param {number} count
  * @returns {Column[]}
  */
-export function columnsOf(steps, chosen, count) {
+export function makeColumns(steps, chosen, count) {
   const columns = Array.from({ length: count }, newColumn);
   chosen.forEach((step, i) => {
     const { glyph, norm } = steps[step];
     const column = columns[Math.floor((i * count) / chosen.length)];
-    column.kinds.add(legendOf(steps[step]));
+    column.kinds.add(legendKind(steps[step]));
     column.bad ||= glyph === "exception" || typeof norm === "string";
     if (norm === 0) column.zero = true;
     else if (typeof norm === "number") [column.low, column.high] = [Math.min(column.low, norm), Math.max(column.high, norm)];

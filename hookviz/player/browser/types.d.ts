@@ -1,58 +1,58 @@
-// What the parts of the player hand to each other. What comes from Python is in payload.d.ts.
+// The types that modules of the player share. The types of messages from Python are in payload.d.ts.
 
 import type { Language } from "./language.js";
-import type { Content, Firing, Message, Norm, PageState, Part, PartRequest, Question, StepWords, View } from "./payload";
+import type { Content, FiringRow, Message, Norm, PageState, Chunk, ChunkRequest, Question, StepWords, View } from "./payload";
 
-/** A model of anywidget, or the one of a page that only remembers: a value for each trait. */
+/** The model of an anywidget, or of a player in a page: a value for each trait. */
 export interface Model {
   get<Name extends keyof PageState>(name: Name): PageState[Name];
   set<Name extends keyof PageState>(name: Name, value: PageState[Name]): void;
   save_changes(): void;
   on(event: string, act: (message?: any) => void): void;
   off(event: string, act: (message?: any) => void): void;
-  send?(request: PartRequest): void;
+  send?(request: ChunkRequest): void;
 }
 
 /** Traits with new values. */
 export type Changes = Partial<PageState>;
 
-/** One step of a run: what is known of it from the start, and its words once these have come. */
+/** One step of a run: its overview, and its words once they are fetched. */
 export interface Step {
   kind: string;
   glyph: string;
-  /** The place of its picture among the run's. */
+  /** The index of its picture in `views`. */
   picture: number;
   norm: Norm;
-  /** The place of its hook among the content's; null for none. */
+  /** The index of its hook in `content.hooks`; null for none. */
   hook: number | null;
   question: Question | null;
   words: StepWords | null;
 }
 
-/** A run whose outline is read. */
-export interface OpenRun {
+/** A run whose outline is unpacked. */
+export interface LoadedRun {
   label: Message;
   notes: Message[];
-  firings: Firing[];
+  firings: FiringRow[];
   steps: Step[];
-  /** The names of its outermost pictures. */
+  /** The name of the top-level picture of each pass. */
   views: string[];
-  /** The name of the picture of all passes, or nothing. */
+  /** The name of the picture of all passes; empty if there is none. */
   overview: string;
-  /** Fetches the words of a step; resolves to whether they are there. */
+  /** Fetches the words of a step; resolves to whether they exist. */
   fetchWords(step: number): Promise<boolean>;
 }
 
-/** Content whose runs are read, and the way to its parts. */
-export interface OpenContent {
+/** Content whose runs are loaded, with a function that fetches its chunks. */
+export interface LoadedContent {
   content: Content;
   language: Language;
-  runs: OpenRun[];
-  /** A part by its name; null where it is not to be had. */
-  part(name: string): Promise<Part | null>;
+  runs: LoadedRun[];
+  /** Fetches a chunk by its name; resolves to null if there is none. */
+  fetchChunk(name: string): Promise<Chunk | null>;
 }
 
-/** Where the player stands. */
+/** The position of the player. */
 export interface Position {
   step: number;
   count: number;
@@ -60,40 +60,41 @@ export interface Position {
   speed: number;
 }
 
-/** May change where the driver goes, and hears when it is there. */
+/** A rule can limit a change of the driver, and is notified after it. */
 export interface Rule {
   limit(changes: Changes, position: Position): Changes;
-  settle?(): void;
+  afterChange?(): void;
 }
 
 export interface Driver {
   position(): Position;
-  go(step: number): void;
-  /** Sets traits, through the rules. */
-  put(changes: Changes): void;
+  goTo(step: number): void;
+  /** Sets traits, as far as the rules allow. */
+  setTraits(changes: Changes): void;
   /** Carries out a movement by its name. */
-  act(action: string): void;
+  move(action: string): void;
   onChange(events: string, act: () => void): void;
   rules: Rule[];
 }
 
-/** What every part of the player is given. */
+/** The context that every part of the player gets. */
 export interface Context {
   model: Model;
-  open: OpenContent;
+  content: Content;
+  fetchChunk: LoadedContent["fetchChunk"];
   language: Language;
-  /** The run that is shown, and the one that it is compared with. */
-  run: OpenRun;
-  beside: OpenRun | null;
+  /** The run that is shown, and the run that it is compared with. */
+  run: LoadedRun;
+  baseline: LoadedRun | null;
   root: HTMLElement;
   driver: Driver;
-  /** Ends when the player is taken away or shows something else. */
+  /** Aborts when the player is removed or rebuilt. */
   signal: AbortSignal;
 }
 
 export type Actions = { [action: string]: () => void };
 
-/** The ends of the scale of all norms above 0, and of the powers of ten that it covers. */
+/** The smallest and largest norm above 0, and the exponents between which the scale runs. */
 export interface Scale {
   low: number;
   high: number;
@@ -101,10 +102,10 @@ export interface Scale {
   to: number;
 }
 
-/** A box of the picture, on the timeline. */
+/** A box of the picture on the timeline. */
 export interface Band {
   title: string;
-  rows: [number, number][];
+  spans: [number, number][];
 }
 
 export type { View };

@@ -1,6 +1,6 @@
-// How the player is shown: speed, layers, colours, larger text, full screen, in a menu of their own.
+// The view menu: speed, layers, colours, larger text and full screen.
 
-import { find, keyed, listen, make, mark, textButton } from "./dom.js";
+import { addKeyHint, findElement, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
 import { hasLayers } from "./picture_pane.js";
 
 /** @import { Panel } from "./panel.js" */
@@ -17,29 +17,29 @@ const SWITCHES = [["tensors", "T"], ["nodes", "N"], ["norms", "C"], ["large", "L
  */
 export function makeViewMenu(context, panel) {
   const { model, language, root, driver, signal } = context;
-  const pane = make("details", "hv-view");
-  const menu = make("div", "hv-menu", "", { role: "group", "aria-label": language.say("player.view") });
+  const pane = makeElement("details", "hv-view");
+  const menu = makeElement("div", "hv-menu", "", { role: "group", "aria-label": language.say("player.view") });
   /** @param {"tensors" | "nodes"} name */
   const toggleLayer = (name) => {
-    if (hasLayers(context)) driver.put({ [name]: !model.get(name) });
-    else panel.tell(language.say("player.no_layers"));
+    if (hasLayers(context)) driver.setTraits({ [name]: !model.get(name) });
+    else panel.showMessage(language.say("player.no_layers"));
   };
   /** @type {Actions} */
   const actions = {
     tensors: () => toggleLayer("tensors"),
     nodes: () => toggleLayer("nodes"),
-    norms: () => driver.put({ norms: !model.get("norms") }),
-    large: () => driver.put({ large: !model.get("large") }),
-    full: () => toggleFull(root, () => panel.tell(language.say("player.no_full"))),
+    norms: () => driver.setTraits({ norms: !model.get("norms") }),
+    large: () => driver.setTraits({ large: !model.get("large") }),
+    full: () => toggleFullScreen(root, () => panel.showMessage(language.say("player.no_full"))),
   };
-  const buttons = SWITCHES.map(([name, key]) => keyed(textButton(language.say(`player.${name}`), actions[name], signal), key));
-  pane.append(make("summary", "hv-button", language.say("player.view")), menu);
+  const buttons = SWITCHES.map(([name, key]) => addKeyHint(makeTextButton(language.say(`player.${name}`), actions[name], signal), key));
+  pane.append(makeElement("summary", "hv-button", language.say("player.view")), menu);
   menu.append(...buttons, makeSpeeds(context));
   closeOnLeaving(pane, root, signal);
   const paint = () => {
     root.classList.toggle("hv-large", Boolean(model.get("large")));
     SWITCHES.forEach(([name], i) => {
-      mark(buttons[i], { "aria-pressed": name === "full" ? isFull(root) : Boolean(model.get(name)) });
+      setAttributes(buttons[i], { "aria-pressed": name === "full" ? isFullScreen(root) : Boolean(model.get(name)) });
     });
   };
   driver.onChange("change:large change:tensors change:nodes change:norms", paint);
@@ -49,7 +49,7 @@ export function makeViewMenu(context, panel) {
 }
 
 /**
- * Escape and a press elsewhere close the menu, as everywhere.
+ * Closes the menu on Escape and on a press elsewhere.
  * @param {HTMLDetailsElement} pane
  * @param {HTMLElement} root
  * @param {AbortSignal} signal
@@ -59,7 +59,7 @@ function closeOnLeaving(pane, root, signal) {
     if (event.key !== "Escape" || !pane.open) return;
     event.stopPropagation();
     pane.open = false;
-    find(pane, "summary").focus();
+    findElement(pane, "summary").focus();
   }, signal);
   listen(root, "pointerdown", (event) => {
     if (!pane.contains(event.target)) pane.open = false;
@@ -67,7 +67,7 @@ function closeOnLeaving(pane, root, signal) {
 }
 
 /** @param {HTMLElement} root */
-export function isFull(root) {
+export function isFullScreen(root) {
   const tree = root.getRootNode();
   return (tree instanceof Document || tree instanceof ShadowRoot) && tree.fullscreenElement === root;
 }
@@ -76,24 +76,24 @@ export function isFull(root) {
  * @param {HTMLElement} root
  * @param {() => void} refused
  */
-function toggleFull(root, refused) {
-  if (isFull(root)) document.exitFullscreen();
+function toggleFullScreen(root, refused) {
+  if (isFullScreen(root)) document.exitFullscreen();
   else if (root.requestFullscreen) root.requestFullscreen().catch(refused);
   else refused();
 }
 
 /** @param {Context} context */
 function makeSpeeds({ language, driver, signal }) {
-  const pane = make("div", "hv-speeds", "", { role: "group", "aria-label": language.say("player.speed") });
+  const pane = makeElement("div", "hv-speeds", "", { role: "group", "aria-label": language.say("player.speed") });
   const buttons = SPEEDS.map(([speed, name]) => {
-    const button = textButton(language.say(`player.${name}`), () => driver.put({ speed }), signal);
+    const button = makeTextButton(language.say(`player.${name}`), () => driver.setTraits({ speed }), signal);
     button.dataset.speed = String(speed);
     return button;
   });
   pane.append(...buttons);
   const paint = () => {
     const { speed } = driver.position();
-    for (const button of buttons) mark(button, { "aria-pressed": Number(button.dataset.speed) === speed });
+    for (const button of buttons) setAttributes(button, { "aria-pressed": Number(button.dataset.speed) === speed });
   };
   driver.onChange("change:speed", paint);
   paint();

@@ -1,49 +1,50 @@
-// The player as a widget of anywidget.
+// The player as an anywidget.
 
 import { showPlayer } from "./player.js";
 
 /** @import { Model } from "./types" */
 
 /**
- * anywidget's door: shows the model in an element, and returns what takes it away again.
+ * The entry point of anywidget: shows the model in an element, and returns a function that removes it.
  * @param {{ model: Model, el: HTMLElement }} view
  */
 export function render({ model, el }) {
   const { root, close } = showPlayer(model, el);
-  const giveBack = takePlace(root, model.get("twin"));
+  const restore = takeOverTwins(root, model.get("twin"));
   return () => {
     close();
-    giveBack();
+    restore();
   };
 }
 
-/** @typedef {(place: Element) => void} Take */
+/** @typedef {(element: Element) => void} TakeOver */
 
-/** The living players that take the place of one in a page, by the name of that place. */
-export function livingPlayers() {
-  const shared = /** @type {typeof globalThis & { hookvizLive?: Map<string, Take> }} */ (globalThis);
+/** Returns name → a function with which the player of that name, which has a kernel, takes over an element of the page. */
+export function livePlayers() {
+  const shared = /** @type {typeof globalThis & { hookvizLive?: Map<string, TakeOver> }} */ (globalThis);
   return (shared.hookvizLive ??= new Map());
 }
 
 /**
- * Where a page has a player that needs no kernel, the living one takes its place, and gives it back in the end.
+ * Lets this player, which has a kernel, replace the content of all elements with its name. Returns a function that
+ * restores them.
  * @param {HTMLElement} root
  * @param {string} twin
  */
-function takePlace(root, twin) {
-  const living = livingPlayers();
+function takeOverTwins(root, twin) {
+  const living = livePlayers();
   /** @type {Map<Element, ChildNode[]>} */
-  const taken = new Map();
-  /** @type {Take} */
-  const take = (place) => {
-    taken.set(place, [...place.childNodes]);
-    place.replaceChildren(root);
+  const replaced = new Map();
+  /** @type {TakeOver} */
+  const takeOver = (element) => {
+    replaced.set(element, [...element.childNodes]);
+    element.replaceChildren(root);
   };
-  living.set(twin, take);
-  document.querySelectorAll(`[data-twin="${twin}"]`).forEach(take);
+  living.set(twin, takeOver);
+  document.querySelectorAll(`[data-twin="${twin}"]`).forEach(takeOver);
   return () => {
     living.delete(twin);
-    for (const [place, before] of taken) place.replaceChildren(...before);
+    for (const [element, before] of replaced) element.replaceChildren(...before);
   };
 }
 
