@@ -11,7 +11,7 @@ from torch.utils.hooks import RemovableHandle
 from hookviz.autograd import graph
 from hookviz.autograd.graph_tensors import GraphTensors, PlacedHookDict
 from hookviz.autograd.node_marks import NodeMarks
-from hookviz.autograd.node_numbers import NodeNumbers
+from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.support.source_code import describe_function
 from hookviz.trace import HookRow, NodeOutput, TraceData
 

@@ -143,7 +143,7 @@ next_sequence_number = _function("torch.autograd._get_sequence_nr", "2.1", "pass
 """The number of the node that this thread makes next: shows which module call made a node."""
 _attribute(
     "torch._C._functions.AccumulateGrad", "_sequence_nr", "2.1", "passes",
-    "autograd/graph.py", "autograd/graph_snapshot.py", "autograd/node_numbers.py", "recorder/engine_order.py",
+    "autograd/graph.py", "autograd/graph_snapshot.py", "autograd/node_numbering.py", "recorder/engine_order.py",
     "recorder/node_owners.py",
 )  # fmt: skip
 run_engine = _function("torch.autograd.graph._engine_run_backward", "2.3", "passes")

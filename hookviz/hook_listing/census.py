@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd.graph import GradientEdge, Node
 
-from hookviz.autograd import graph, module_tree
+from hookviz.autograd import module_tree, variable_names
 from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
 from hookviz.hook_listing.graph_hooks import UnplacedHook, capture_with_hook_dicts
 from hookviz.recorder.hook_dicts import (
@@ -155,7 +155,8 @@ def _dicts_of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[HookDict]:
 def _dicts_of_optimizers(optimizers: Sequence[torch.optim.Optimizer]) -> Iterator[HookDict]:
     for optimizer in optimizers:
         yield from optimizer_hook_dicts(
-            optimizer, graph.variable_name(optimizer, graph.caller_frame()) or type(optimizer).__name__
+            optimizer,
+            variable_names.variable_name(optimizer, variable_names.caller_frame()) or type(optimizer).__name__,
         )
 
 
@@ -179,7 +180,9 @@ def _hooks_on_graphs(roots: Sequence[torch.Tensor | Node], unplaced: list[Unplac
     """
     starts = [root if isinstance(root, torch.Tensor) else GradientEdge(root, 0) for root in roots]
     given = [start for start in starts if isinstance(start, GradientEdge) or start.requires_grad]
-    trace, graph_hooks = capture_with_hook_dicts(given, graph.tensor_variables(graph.caller_frame()), unplaced)
+    trace, graph_hooks = capture_with_hook_dicts(
+        given, variable_names.tensor_variables(variable_names.caller_frame()), unplaced
+    )
     for row, hook_dict, key in graph_hooks:
         keys = [other for other, _ in user_hook_entries(hook_dict)]
         yield (

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd import graph
+from hookviz.autograd import variable_names
 from hookviz.autograd.torch_internals import require_internals
 from hookviz.hook_listing.graph_hooks import capture_with_hooks
 from hookviz.picture.dot_source import Figure, build_figure
@@ -42,8 +42,8 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MAX_BOXES, na
         raise TypeError(say("error.draw.most", most=describe_type(most)))
     if most < 1:
         raise ValueError(say("error.draw.most", most=most))
-    given = graph.validate_names(names)
-    for name, tensor in graph.tensor_variables(graph.caller_frame()).items():
+    given = variable_names.validate_names(names)
+    for name, tensor in variable_names.tensor_variables(variable_names.caller_frame()).items():
         given.setdefault(name, tensor)
     trace = capture_with_hooks([root], given)
     return build_figure(Scene.from_trace(trace, max_boxes=min(most, MAX_BOXES)), None, tensors=tensors)

@@ -11,7 +11,7 @@ from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot, add_hook_row, dict_of_handle
 from hookviz.autograd.graph_tensors import PlacedHookDict
 from hookviz.autograd.node_marks import NodeMarks
-from hookviz.autograd.node_numbers import NodeNumbers
+from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.hook_listing.unreachable_hooks import dicts_on_nodes

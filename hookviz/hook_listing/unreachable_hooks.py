@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.nn import Module
 
-from hookviz.autograd import graph
+from hookviz.autograd import variable_names
 from hookviz.recorder.hook_dicts import Dict, user_hook_entries
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 
@@ -107,7 +107,7 @@ def _local_variables() -> Iterator[object]:
         while current is not None:
             if current.f_code.co_flags & inspect.CO_NEWLOCALS and current.f_globals is not globals():
                 cells = {*current.f_code.co_cellvars, *current.f_code.co_freevars}  # listed by the garbage collector
-                yield from [value for name, value in graph.copy_locals(current).items() if name not in cells]
+                yield from [value for name, value in variable_names.copy_locals(current).items() if name not in cells]
             current = current.f_back
 
 

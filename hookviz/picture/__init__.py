@@ -1,7 +1,7 @@
 """Pictures of a trace: scenes of boxes and arrows, their DOT source, and Graphviz's SVG or PNG of it."""
 
 from hookviz.picture.dot_source import Figure, build_figure
-from hookviz.picture.graphviz import render
+from hookviz.picture.graphviz_digraph import render
 from hookviz.picture.scene import Scene
 from hookviz.trace import TraceData
 

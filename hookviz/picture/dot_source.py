@@ -7,7 +7,7 @@ import graphviz
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.clusters import draw_calls
-from hookviz.picture.graphviz import Rendered, tidy_svg
+from hookviz.picture.graphviz_digraph import Rendered, tidy_svg
 from hookviz.picture.grouped_graph import GroupBox
 from hookviz.picture.html_labels import (
     ARROW_FONT_SIZE,

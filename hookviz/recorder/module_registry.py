@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.modules.module as torch_modules
 
-from hookviz.autograd import graph, module_tree
+from hookviz.autograd import module_tree, variable_names
 from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.torch_internals import (
     ALWAYS_CALLED,
@@ -79,7 +79,7 @@ class ModuleRegistry:
         The model is named after the caller's variable, or after its class if there is none.
         """
         root_name = self._known_name(root) or self._free_name(
-            graph.variable_name(root, graph.caller_frame()) or type(root).__name__
+            variable_names.variable_name(root, variable_names.caller_frame()) or type(root).__name__
         )
         for path, module in module_tree.named_modules(root):
             if self._known_name(module) is None:

@@ -4,13 +4,13 @@ import warnings
 from contextlib import suppress
 from typing import Any
 
-from hookviz.autograd.graph import caller_frame
 from hookviz.autograd.torch_internals import (
     functorch_level,
     saved_tensor_hooks,
     saved_tensor_hooks_allowed,
     why_saved_tensor_hooks_are_forbidden,
 )
+from hookviz.autograd.variable_names import caller_frame
 from hookviz.support.source_code import describe_function
 from hookviz.support.warning import HookvizWarning
 from hookviz.trace import Note, TraceData

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.optim import Optimizer
 
-from hookviz.autograd import graph
+from hookviz.autograd import variable_names
 from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import profile_step
@@ -115,7 +115,7 @@ class OptimizerTracker:
         reference, number = self._numbers.get(id(optimizer), (None, 0))
         if reference is None or reference() is not optimizer:
             kind, number = type(optimizer).__name__, len(self.trace.optimizers)
-            name = graph.variable_name(optimizer, graph.caller_frame()) or kind
+            name = variable_names.variable_name(optimizer, variable_names.caller_frame()) or kind
             self.trace.optimizers.append(ModuleRow(name, kind))
             self._numbers[id(optimizer)] = (weakref.ref(optimizer), number)
         return number

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd import graph
+from hookviz.autograd import graph, variable_names
 from hookviz.autograd.graph_snapshot import GraphSnapshot, NodeFilter
-from hookviz.autograd.node_numbers import NodeNumbers
+from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction, next_sequence_number
 from hookviz.recorder.call_tracker import CallTracker
@@ -172,7 +172,7 @@ class PassTracker:
 
     def _tensor_names(self) -> dict[str, torch.Tensor]:
         """Return name → tensor, from the given names, the modules' parameters and the caller's variables."""
-        variables = graph.tensor_variables(graph.caller_frame())
+        variables = variable_names.tensor_variables(variable_names.caller_frame())
         # The first of two names for one tensor counts, and the first of two tensors with one name. A loop over all
         # parameters leaves a variable behind that holds the last of them: the name from the module is better.
         names = dict(self.names)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from hookviz.api.trace import Trace
-from hookviz.autograd import graph
+from hookviz.autograd import variable_names
 from hookviz.support.messages import say
 from hookviz.support.warning import HookvizWarning
 
@@ -73,7 +73,7 @@ class RecordBlock:
         self._finalizer: weakref.finalize[..., Any] | None = None
         """Ends the recording; called at the latest when the ``with`` statement is gone."""
         self._entered = False
-        frame = graph.caller_frame()
+        frame = variable_names.caller_frame()
         location = frame.f_code.co_filename, frame.f_lineno
         self._unused = weakref.finalize(self, _warn_unused, *location)
 

@@ -7,7 +7,7 @@ import torch
 from torch.backends import mha
 
 from hookviz.api.trace import Trace
-from hookviz.autograd import graph
+from hookviz.autograd import variable_names
 from hookviz.autograd.tensor_statistics import validate_statistics
 from hookviz.autograd.torch_internals import require_internals
 from hookviz.recorder import torch_patches
@@ -114,7 +114,7 @@ def new_recording(
             raise TypeError(say("error.record.type", kind=describe_type(model)))
     return Recording(
         Trace(statistics=validate_statistics(statistics)),
-        graph.validate_names(names),
+        variable_names.validate_names(names),
         models,
         checked_keep(keep),
         checked_only(only, models),

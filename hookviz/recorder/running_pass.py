@@ -4,7 +4,7 @@ import threading
 from typing import Any, Protocol
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.autograd.node_numbers import NodeNumbers
+from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.recorder.graph_owners import GraphOwners
 from hookviz.recorder.hook_observer import HookDictObserver
 from hookviz.recorder.pass_observer import PassObserver

@@ -13,7 +13,8 @@ from hookviz.support.messages import join, say
 from hookviz.support.printable import describe_type
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, TraceData
-from hookviz.what_if.runs import MAX_COMBINED, MAX_HOOKS, RecordedRun, fixed_rng, run_once, subsets
+from hookviz.what_if.combinations import MAX_COMBINED, MAX_HOOKS, subsets
+from hookviz.what_if.runs import RecordedRun, fixed_rng, run_once
 from hookviz.what_if.switches import HookId
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ import random
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import torch
@@ -16,11 +15,6 @@ from hookviz.recorder.recording import Recording
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import Note
 from hookviz.what_if.switches import HookId, Switches
-
-MAX_COMBINED = 5
-"""Up to this many hooks, every combination is recorded: 32 passes. With more, each hook is switched off alone."""
-MAX_HOOKS = 40
-"""At most this many hooks can be switched: each one takes a pass to record."""
 
 
 @dataclass
@@ -73,18 +67,6 @@ def _restore_torch(recording: Recording, switches: Switches) -> None:
         switches.restore()
         end(recording)
         switches.clear()
-
-
-def subsets(count: int) -> list[frozenset[int]]:
-    """List the sets of hooks to switch off, for ``count`` hooks; the empty set first.
-
-    >>> [sorted(off) for off in subsets(2)]
-    [[], [0], [1], [0, 1]]
-    >>> len(subsets(5)), len(subsets(6))
-    (32, 7)
-    """
-    largest = count if count <= MAX_COMBINED else 1
-    return [frozenset(off) for size in range(largest + 1) for off in combinations(range(min(count, MAX_HOOKS)), size)]
 
 
 def fixed_rng() -> Callable[[], None]:

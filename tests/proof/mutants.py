@@ -31,7 +31,7 @@ from torch.utils.checkpoint import checkpoint
 import hookviz as hv
 from hookviz.analysis.formulas import derivatives
 from hookviz.analysis.formulas.reason_table import add_reasons
-from hookviz.picture import build_trace_figure, graphviz
+from hookviz.picture import build_trace_figure
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.widget import Player
@@ -596,12 +596,12 @@ BLANK = (
 @contextmanager
 def blank_pictures() -> Iterator[None]:
     """Lay nothing out: that takes most of the time, and whether Graphviz can draw is tried elsewhere."""
-    drawn = graphviz.draw_source
-    graphviz.draw_source = lambda *_: BLANK  # type: ignore[assignment]
+    drawn = graphviz_digraph.draw_source
+    graphviz_digraph.draw_source = lambda *_: BLANK  # type: ignore[assignment]
     try:
         yield
     finally:
-        graphviz.draw_source = drawn
+        graphviz_digraph.draw_source = drawn
 
 
 # -- a longer search

@@ -18,7 +18,7 @@ from hookviz.player.widget import Player
 from hookviz.recorder import pass_observer, saved_tensors
 from hookviz.support import progress
 from hookviz.support.messages import select_texts
-from hookviz.what_if import runs
+from hookviz.what_if import combinations
 from tests.course.test_notebooks import LESSONS
 from tools.lesson_pages import read_facts
 from tools.setup import NEEDED_GB, NEEDED_PYTHON
@@ -86,7 +86,7 @@ def test_its_numbers_are_those_of_the_program() -> None:
     every = programs("test_programs.py") + programs("test_nets.py")
     for said in (
         f"Python {'.'.join(map(str, NEEDED_PYTHON))} or newer, make and {NEEDED_GB:.0f} GB of disk",
-        f"give up to {2**runs.MAX_COMBINED} passes",
+        f"give up to {2**combinations.MAX_COMBINED} passes",
         f"{every:,} generated programs, {programs('test_nets.py'):,} of them networks",
         f"A graph of more than {graph.MAX_DEPTH:,} nodes in a row",
         f"What has more than {tensor_statistics.MAX_KEPT_NUMBERS} numbers",
@@ -94,7 +94,7 @@ def test_its_numbers_are_those_of_the_program() -> None:
         f"more than the {saved_tensors.MAX_SAVED_NUMBERS:,}th number kept",
     ):
         assert said in SAID, said
-    assert "Up to five hooks" in SAID and runs.MAX_COMBINED == 5
+    assert "Up to five hooks" in SAID and combinations.MAX_COMBINED == 5
     assert "Runs longer than a second" in SAID and progress.DELAY == 1
     assert "within a thousandth" in SAID and grading.TOLERANCE == 1 / 1000
 

@@ -15,8 +15,8 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz.autograd.formulas.evaluation import evaluate
 from hookviz.autograd.formulas.functions import TooLarge
+from hookviz.autograd.formulas.torch_evaluation import evaluate
 from hookviz.picture.html_labels import format_text, make_cell
 from hookviz.player.compression import unpack
 from hookviz.player.html_page import page

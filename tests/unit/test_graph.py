@@ -11,9 +11,9 @@ import torch
 from scenes import accumulator, leaf, scene
 
 from hookviz import Trace
-from hookviz.autograd import graph
+from hookviz.autograd import graph, variable_names
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.autograd.node_numbers import NodeNumbers
+from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.support.printable import describe_type
 
 
@@ -190,7 +190,7 @@ everywhere = torch.ones(1)
 
 
 def names_here(**_: Any) -> dict[str, torch.Tensor]:
-    return graph.tensor_variables(sys._getframe(1))
+    return variable_names.tensor_variables(sys._getframe(1))
 
 
 def test_names_are_those_of_the_frame_and_then_of_its_globals() -> None:
@@ -237,7 +237,7 @@ def test_parameters_are_named_by_their_path() -> None:
 def test_looking_at_a_frame_keeps_no_tensor_alive() -> None:
     def inner() -> weakref.ref[torch.Tensor]:
         local = torch.ones(1)
-        assert "local" in graph.tensor_variables(sys._getframe())
+        assert "local" in variable_names.tensor_variables(sys._getframe())
         gone = weakref.ref(local)
         del local
         assert gone() is None
@@ -249,7 +249,7 @@ def test_looking_at_a_frame_keeps_no_tensor_alive() -> None:
 def test_the_caller_is_the_code_that_a_person_wrote() -> None:
     frames = []
     x = leaf(2.0)
-    x.register_hook(lambda grad: frames.append(graph.caller_frame()) and None)
+    x.register_hook(lambda grad: frames.append(variable_names.caller_frame()) and None)
     (x * 2).backward()
     assert frames[0].f_code.co_filename == __file__
 
@@ -260,7 +260,7 @@ def test_the_caller_is_the_code_that_a_person_wrote() -> None:
 @pytest.mark.parametrize("name", ["loss", "损失", "a b", "<b>", 'say "hi"', "\\", "1", "a" * 200])
 def test_any_text_may_be_a_name(name: str) -> None:
     x = torch.ones(1)
-    assert graph.validate_names({name: x}) == {name: x}
+    assert variable_names.validate_names({name: x}) == {name: x}
 
 
 @pytest.mark.parametrize(("thing", "words"), [([], "a list"), (1, "an int"), (None, "a NoneType"), ("", "a str")])
@@ -270,7 +270,7 @@ def test_a_kind_is_told_with_its_article(thing: object, words: str) -> None:
 
 def test_asking_for_a_variables_name_keeps_nothing_of_the_caller_alive() -> None:
     thing = torch.nn.Linear(1, 1)
-    assert graph.variable_name(thing, graph.caller_frame()) == "thing"
+    assert variable_names.variable_name(thing, variable_names.caller_frame()) == "thing"
     alive = weakref.ref(thing)
     del thing
     gc.collect()

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from hookviz.analysis.findings.tensor_numbers import LARGEST, broadcast_pairs, largest_number, rows_along
+from hookviz.analysis.findings.torchless_numbers import LARGEST, broadcast_pairs, largest_number, rows_along
 from hookviz.trace.values import Value
 
 DTYPES = {found for name in dir(torch) if isinstance(found := getattr(torch, name), torch.dtype)}

@@ -20,7 +20,7 @@ from torch.optim import optimizer as torch_optimizer
 
 from hookviz import Trace
 from hookviz.what_if import slider_panel, whatif
-from hookviz.what_if.runs import subsets
+from hookviz.what_if.combinations import subsets
 from hookviz.what_if.slider_panel import make_sliders
 from hookviz.what_if.switches import Switches, _replacements
 

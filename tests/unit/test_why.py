@@ -19,8 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import hookviz as hv
 from hookviz.analysis.formulas import derivatives
 from hookviz.analysis.formulas.reasons import Reason
-from hookviz.autograd.formulas.evaluation import evaluate
 from hookviz.autograd.formulas.functions import FUNCTIONS
+from hookviz.autograd.formulas.torch_evaluation import evaluate
 from hookviz.autograd.formulas.verification import ROUNDING_FACTOR
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.recorder.saved_tensors import MAX_SAVED_NUMBERS, SavedTensors

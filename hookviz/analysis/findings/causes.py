@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from hookviz.analysis.findings.pass_statistics import PassStatistics
-from hookviz.analysis.findings.tensor_numbers import broadcast_pairs, largest_number, rows_along
+from hookviz.analysis.findings.torchless_numbers import broadcast_pairs, largest_number, rows_along
 from hookviz.support.messages import join, say
 from hookviz.trace import TensorRow
 from hookviz.trace.values import Value, format_number, get_norm_nan_inf

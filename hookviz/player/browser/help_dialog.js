@@ -1,7 +1,7 @@
 // The list of keys.
 
 import { listen, makeElement, makeTextButton } from "./dom.js";
-import { HELP } from "./keys.js";
+import { HELP } from "./key_bindings.js";
 
 /** @import { Actions, Context } from "./types" */
 

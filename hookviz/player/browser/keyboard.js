@@ -1,7 +1,7 @@
 // Keyboard focus: the player has it, or the notebook or page around the player.
 
 import { closestTarget, listen } from "./dom.js";
-import { actionOf } from "./keys.js";
+import { actionOf } from "./key_bindings.js";
 import { isFullScreen } from "./view_menu.js";
 
 /** @import { Panel } from "./panel.js" */

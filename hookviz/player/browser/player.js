@@ -12,7 +12,7 @@ import { makeHelpDialog } from "./help_dialog.js";
 import { handleKeys, makeEscape } from "./keyboard.js";
 import { Language } from "./language.js";
 import { Panel } from "./panel.js";
-import { makePictures } from "./pictures.js";
+import { makePictures } from "./side_by_side.js";
 import { Predict } from "./predict.js";
 import { followLinks } from "./step_links.js";
 import { makeSwitches } from "./switches.js";

@@ -1,7 +1,7 @@
 // Predict: before some steps the panel shows a question; the step is shown when it is answered.
 
 import { findElement, focusedElement, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
-import { actionOf, digitOf } from "./keys.js";
+import { actionOf, digitOf } from "./key_bindings.js";
 import { makeHookSource } from "./panel.js";
 import { makeQuestionForm } from "./question_form.js";
 import { addAnswer, judgeChoice, judgeNumbers, questionBetween } from "./questions.js";

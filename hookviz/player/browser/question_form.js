@@ -1,7 +1,7 @@
 // The form for the answer to a question: a field for numbers, or a button for each choice.
 
 import { listen, makeElement, makeTextButton } from "./dom.js";
-import { isComposing } from "./keys.js";
+import { isComposing } from "./key_bindings.js";
 import { isTyped } from "./questions.js";
 
 /** @import { Question } from "./payload" */

@@ -1,8 +1,8 @@
 // Questions before a step: finding the next open one, parsing an answer and judging it. The node tests run this file.
 
-import { isComposing, keyOf, normalizeText } from "./keys.js";
+import { isComposing, keyOf, normalizeText } from "./key_bindings.js";
 
-/** @import { Key } from "./keys.js" */
+/** @import { Key } from "./key_bindings.js" */
 /** @import { Message, PlayerState, Question } from "./payload" */
 
 /** @typedef {PlayerState["answered"]} Answered */

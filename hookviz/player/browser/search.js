@@ -1,6 +1,6 @@
 // Searching a trace by names and norms. The node tests run this file.
 
-import { normalizeText } from "./keys.js";
+import { normalizeText } from "./key_bindings.js";
 
 /** @import { Language } from "./language.js" */
 /** @import { IndexChunk, Norm } from "./payload" */

@@ -1,7 +1,7 @@
 // The search field and its list of hits.
 
 import { addKeyHint, closestTarget, focusedElement, listen, makeElement, makeTextButton, newId, setAttributes } from "./dom.js";
-import { isComposing } from "./keys.js";
+import { isComposing } from "./key_bindings.js";
 import { readIndex, search } from "./search.js";
 
 /** @import { Language } from "./language.js" */
