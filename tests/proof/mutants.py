@@ -31,7 +31,7 @@ from torch.utils.checkpoint import checkpoint
 import hookviz as hv
 from hookviz.analysis.formulas import derivatives
 from hookviz.analysis.formulas.reason_table import add_reasons
-from hookviz.picture import build_trace_figure
+from hookviz.picture import build_trace_figure, graphviz_digraph
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.widget import Player
