@@ -9,8 +9,8 @@ from torch.amp.grad_scaler import GradScaler
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_marks import NodeMarks
+from hookviz.recorder.function_replacement import Here, Replacement, make_notifier
 from hookviz.recorder.optimizer_steps import OptimizerTracker
-from hookviz.recorder.replacement import Here, Replacement, make_notifier
 from hookviz.recorder.session import Session
 from hookviz.trace import ScaleRow, StepRow
 

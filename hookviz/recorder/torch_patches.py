@@ -32,6 +32,7 @@ from hookviz.autograd.torch_internals import (
 )
 from hookviz.recorder import grad_scaler, pickling
 from hookviz.recorder.compiled_regions import is_compiled, is_compiling, read_region_switch, skip_package
+from hookviz.recorder.function_replacement import ActiveFlag, Notify, Replacement, make_notifier
 from hookviz.recorder.hook_dicts import user_hook_entries
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.instrumentation import Instrumented
@@ -39,7 +40,6 @@ from hookviz.recorder.node_observers import PROBE, ProbeResult
 from hookviz.recorder.optimizer_steps import ObservedStepHooks, OptimizerTracker, StepHooksDescriptor, is_called_by_step
 from hookviz.recorder.pass_stack import is_engine_thread
 from hookviz.recorder.recursion_limit import HEADROOM
-from hookviz.recorder.replacement import ActiveFlag, Notify, Replacement, make_notifier
 
 if TYPE_CHECKING:
     from hookviz.recorder.module_call import ModuleCall
