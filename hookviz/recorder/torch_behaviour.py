@@ -39,7 +39,7 @@ from hookviz.recorder.compiled_regions import find_switch_calls, is_recomputing
 from hookviz.recorder.instrumentation import has_readable_source
 from hookviz.recorder.multi_grad_hooks import collected_gradients
 from hookviz.recorder.optimizer_steps import STEP_CODE
-from hookviz.recorder.record_function import record
+from hookviz.recorder.record_entry import record
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
 
 

@@ -10,7 +10,7 @@ import torch
 
 from hookviz.api.trace import Trace
 from hookviz.recorder.exception_tracker import exception_text
-from hookviz.recorder.record_function import begin, end, new_recording
+from hookviz.recorder.record_entry import begin, end, new_recording
 from hookviz.recorder.recording import Recording
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import Note

@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Container
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,20 @@ def test_every_file_that_the_map_names_is_there() -> None:
     files = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|js|css|json))`", MAP))
     assert len(files) > 30
     assert [name for name in files if not ((PACKAGE / name).exists() or (ROOT / name).exists())] == []
+
+
+def limits() -> list[tuple[str, str, str]]:
+    """(value, file, constant) for each limit in the map."""
+    table = MAP.partition("## Limits")[2].partition("\n## ")[0]
+    return re.findall(r"^\|[^|]+\| ([\d,.]+) \| `([\w/.]+)` `(\w+)` \|$", table, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("value", "file", "constant"), limits())
+def test_a_limit_in_the_map_is_the_constant_of_the_file(value: str, file: str, constant: str) -> None:
+    module = import_module("hookviz." + file.removesuffix(".py").replace("/", "."))
+    assert getattr(module, constant) == float(value.replace(",", ""))
+
+
+def test_the_map_has_every_row_of_its_limits() -> None:
+    table = MAP.partition("## Limits")[2].partition("\n## ")[0]
+    assert len(limits()) == table.count("\n|") - 2

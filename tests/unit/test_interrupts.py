@@ -16,7 +16,7 @@ import torch
 from scenes import Net, leaf, silent
 
 import hookviz as hv
-from hookviz.recorder import record_function, torch_patches
+from hookviz.recorder import record_entry, torch_patches
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.record_block import RecordBlock
 from hookviz.storage.integrity import find_fault
@@ -326,7 +326,7 @@ def ended_by(function: Callable[..., Any]) -> tuple[list[Any], BaseException]:
     raise AssertionError("nothing interrupted it")
 
 
-@pytest.mark.parametrize("function", [RecordBlock.__exit__, RecordBlock.end, record_function.end])
+@pytest.mark.parametrize("function", [RecordBlock.__exit__, RecordBlock.end, record_entry.end])
 def test_a_block_that_is_interrupted_as_it_ends_has_ended_though_its_traceback_is_kept(function: Any) -> None:
     before = outside()
     after, error = ended_by(function)

@@ -20,8 +20,8 @@ import hookviz as hv
 from hookviz.analysis.formulas import derivatives
 from hookviz.analysis.formulas.reasons import Reason
 from hookviz.autograd.formulas.functions import FUNCTIONS
+from hookviz.autograd.formulas.recorded_match import ROUNDING_FACTOR
 from hookviz.autograd.formulas.torch_evaluation import evaluate
-from hookviz.autograd.formulas.verification import ROUNDING_FACTOR
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.recorder.saved_tensors import MAX_SAVED_NUMBERS, SavedTensors
 from hookviz.trace import SavedRow

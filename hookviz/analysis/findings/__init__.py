@@ -1,6 +1,6 @@
 """Find problems of the gradients of a trace, and the steps where they begin."""
 
 from hookviz.analysis.findings.diagnosis import Trouble, describe_no_findings, find_troubles
-from hookviz.analysis.findings.vanishing import CHAIN_FACTOR
+from hookviz.analysis.findings.vanishing_exploding import CHAIN_FACTOR
 
 __all__ = ["CHAIN_FACTOR", "Trouble", "describe_no_findings", "find_troubles"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hookviz.analysis.findings.nonfinite import find_harmless_nonfinite, find_nonfinite
 from hookviz.analysis.findings.pass_statistics import Finding, PassStatistics
-from hookviz.analysis.findings.vanishing import find_vanishing_or_exploding
+from hookviz.analysis.findings.vanishing_exploding import find_vanishing_or_exploding
 from hookviz.analysis.findings.zeros import find_zeros
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table

@@ -13,8 +13,8 @@ from hookviz.analysis.formulas.evaluation import Missing, NoReading, NotRecorded
 from hookviz.analysis.formulas.formula_inputs import known_or_missing
 from hookviz.autograd.formulas.bounded_values import BoundedValue, add
 from hookviz.autograd.formulas.functions import TooLarge
+from hookviz.autograd.formulas.recorded_match import match_recorded, rebuild
 from hookviz.autograd.formulas.torch_evaluation import evaluate
-from hookviz.autograd.formulas.verification import match_recorded, rebuild
 from hookviz.autograd.torch_internals import DisableTorchFunction, disable_dispatch_modes
 from hookviz.trace import Note
 from hookviz.trace.reason_rows import EXPLAINED, SYMBOLS, UNEXPLAINED, ReasonRow

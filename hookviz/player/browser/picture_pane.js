@@ -4,7 +4,7 @@ import { canUnpack, unpack } from "./compression.js";
 import { loadSvg } from "./content.js";
 import { closestTarget, findElement, focusedElement, listen, makeElement, makeTextButton, reportFailure, setAttributes } from "./dom.js";
 import { fitOnResize, scrollTo } from "./fit.js";
-import { makeNormColors } from "./norm_colors.js";
+import { makeNormColors } from "./box_colors.js";
 import { normScale } from "./norm_scale.js";
 import { Picture } from "./picture.js";
 import { isWithin } from "./stepping.js";

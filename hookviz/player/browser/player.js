@@ -9,7 +9,7 @@ import { MOVEMENTS, makeDriver } from "./driver.js";
 import { makeFindings, makeNotes } from "./findings.js";
 import { makeFiringsTable } from "./firings_table.js";
 import { makeHelpDialog } from "./help_dialog.js";
-import { handleKeys, makeEscape } from "./keyboard.js";
+import { handleKeys, makeEscape } from "./keyboard_focus.js";
 import { Language } from "./language.js";
 import { Panel } from "./panel.js";
 import { makePictures } from "./side_by_side.js";
