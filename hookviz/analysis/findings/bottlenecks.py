@@ -9,7 +9,7 @@ _PARAMETER_DISTANCE = 3
 """A path to a leaf that is no longer than this, beside a longer path, only transposes, casts or expands a parameter."""
 
 
-class Bottleneck(NamedTuple):
+class Gate(NamedTuple):
     """A node on every path from the losses to the deepest node, and the gradient that arrives there."""
 
     node: int
@@ -17,7 +17,7 @@ class Bottleneck(NamedTuple):
     size: int
     """The number of elements of the gradient."""
     nodes_to_next: tuple[int, ...]
-    """The nodes from this one to the next bottleneck, without the next bottleneck."""
+    """The nodes from this one to the next gate, without the next gate."""
 
     @property
     def rms(self) -> float:
@@ -25,27 +25,27 @@ class Bottleneck(NamedTuple):
         return self.norm / math.sqrt(self.size)
 
 
-def find_bottlenecks(statistics: PassStatistics) -> list[Bottleneck]:
-    """Find the bottlenecks of a pass, from the losses to the leaves.
+def find_gates(statistics: PassStatistics) -> list[Gate]:
+    """Find the gates of a pass, from the losses to the leaves.
 
-    In a chain of layers each node is a bottleneck. In a residual net the bottlenecks are the nodes where branches have joined
+    In a chain of layers each node is a gate. In a residual net the gates are the nodes where branches have joined
     again: a branch carries only a part of the gradient, which may be small without any harm. Parameters are branches,
-    too: neither a leaf nor a node that only transposes, casts or expands a leaf is a bottleneck. A node is also no bottleneck if
+    too: neither a leaf nor a node that only transposes, casts or expands a leaf is a gate. A node is also no gate if
     the norm of its gradient is unknown, 0 or not finite.
     """
     order = [node for node in statistics.compute_steps if statistics.trace.ops[node] != "AccumulateGrad"]
     targets = {node: statistics.targets(node) for node in order}
     trunk = _find_trunk(order, targets)
-    bottlenecks: list[Bottleneck] = []
+    gates: list[Gate] = []
     nodes_to_next: list[int] = []
     bottlenecks = _find_bottlenecks(trunk, targets)
     for node in reversed(trunk):
         nodes_to_next.append(node)
-        bottleneck = _make_gate(statistics, node, tuple(reversed(nodes_to_next))) if node in bottlenecks else None
-        if bottleneck is not None:
-            bottlenecks.append(bottleneck)
+        gate = _make_gate(statistics, node, tuple(reversed(nodes_to_next))) if node in bottlenecks else None
+        if gate is not None:
+            gates.append(gate)
             nodes_to_next = []
-    return bottlenecks[::-1]
+    return gates[::-1]
 
 
 def _find_trunk(order: list[int], targets: dict[int, list[int]]) -> list[int]:
@@ -87,12 +87,12 @@ def _find_bottlenecks(trunk: list[int], targets: dict[int, list[int]]) -> set[in
     return bottlenecks
 
 
-def _make_gate(statistics: PassStatistics, node: int, nodes_to_next: tuple[int, ...]) -> Bottleneck | None:
-    """The bottleneck at ``node``; None if the norm of its gradient is unknown, 0 or not finite."""
+def _make_gate(statistics: PassStatistics, node: int, nodes_to_next: tuple[int, ...]) -> Gate | None:
+    """The gate at ``node``; None if the norm of its gradient is unknown, 0 or not finite."""
     step = statistics.arrival_steps.get(node)
     if step is None:
         return None
     index = statistics.trace.rows[step].after
     norm = statistics.norm(index)
     size = math.prod(statistics.trace.values[index][0])
-    return Bottleneck(node, norm, size, nodes_to_next) if norm is not None and 0 < norm < math.inf else None
+    return Gate(node, norm, size, nodes_to_next) if norm is not None and 0 < norm < math.inf else None

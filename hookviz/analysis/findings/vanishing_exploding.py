@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from hookviz.analysis.findings.bottlenecks import Bottleneck, find_bottlenecks
+from hookviz.analysis.findings.bottlenecks import Gate, find_gates
 from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, Finding, PassStatistics
 from hookviz.support.messages import say
 from hookviz.trace.values import format_number
@@ -50,15 +50,15 @@ class SizeChange(NamedTuple):
         return statistics.trace.ops[self.node] if self.call is None else statistics.module_class(self.call)
 
 
-Segment = tuple[Bottleneck, list[SizeChange]]
-"""A bottleneck, and the changes of the gradient from there to the next bottleneck."""
+Segment = tuple[Gate, list[SizeChange]]
+"""A gate, and the changes of the gradient from there to the next gate."""
 
 
 def find_vanishing_or_exploding(statistics: PassStatistics) -> Iterator[Finding]:
     """Find chains of layers over which gradients vanish or explode, and single hooks that have such an effect.
 
-    The gradients are compared at the bottlenecks of the pass (see ``find_bottlenecks``), which the whole gradient goes through. The
-    change of size between two bottlenecks is the change of the norm or of the root mean square, the smaller of the two: the
+    The gradients are compared at the gates of the pass (see ``find_gates``), which the whole gradient goes through. The
+    change of size between two gates is the change of the norm or of the root mean square, the smaller of the two: the
     norm alone changes if a mean spreads one number over many, and the root mean square alone if the tensor becomes
     larger or smaller; neither is a fault.
 
@@ -70,7 +70,7 @@ def find_vanishing_or_exploding(statistics: PassStatistics) -> Iterator[Finding]
     A single hook that changes a gradient by ``CHAIN_FACTOR`` is a remark: it may be intended.
     """
     hook_changes = _list_hook_changes(statistics)
-    segments = list(_split_segments(statistics, _select_bottlenecks(statistics), hook_changes))
+    segments = list(_split_segments(statistics, _select_gates(statistics), hook_changes))
     for kind, sign in _SIGNS.items():
         chain = _find_chain(segments, sign)
         if chain:
@@ -81,21 +81,17 @@ def find_vanishing_or_exploding(statistics: PassStatistics) -> Iterator[Finding]
                 yield _make_hook_finding(statistics, change)
 
 
-def _select_bottlenecks(statistics: PassStatistics) -> list[Bottleneck]:
-    """Select the bottlenecks to compare: inside modules, with more than one number, and behind the scaling of a GradScaler.
+def _select_gates(statistics: PassStatistics) -> list[Gate]:
+    """Select the gates to compare: inside modules, with more than one number, and behind the scaling of a GradScaler.
 
-    If no bottleneck is inside a module, bottlenecks outside of modules are selected; if none has more than one number, all are.
+    If no gate is inside a module, gates outside of modules are selected; if none has more than one number, all are.
     """
     scaled = {node for row in statistics.scales for node in row.at}
-    bottlenecks = find_bottlenecks(statistics)
-    last = max(
-        (i for i, bottleneck in enumerate(bottlenecks) if not scaled.isdisjoint(bottleneck.nodes_to_next)), default=-1
-    )
-    bottlenecks = bottlenecks[last + 1 :]
-    bottlenecks = [
-        bottleneck for bottleneck in bottlenecks if bottleneck.node in statistics.trace.owners
-    ] or bottlenecks
-    return [bottleneck for bottleneck in bottlenecks if bottleneck.size > 1] or bottlenecks
+    gates = find_gates(statistics)
+    last = max((i for i, gate in enumerate(gates) if not scaled.isdisjoint(gate.nodes_to_next)), default=-1)
+    gates = gates[last + 1 :]
+    gates = [gate for gate in gates if gate.node in statistics.trace.owners] or gates
+    return [gate for gate in gates if gate.size > 1] or gates
 
 
 def _list_hook_changes(statistics: PassStatistics) -> dict[int, list[SizeChange]]:
@@ -111,28 +107,28 @@ def _list_hook_changes(statistics: PassStatistics) -> dict[int, list[SizeChange]
 
 
 def _split_segments(
-    statistics: PassStatistics, bottlenecks: list[Bottleneck], hook_changes: dict[int, list[SizeChange]]
+    statistics: PassStatistics, gates: list[Gate], hook_changes: dict[int, list[SizeChange]]
 ) -> Iterator[Segment]:
-    """Split the change between two bottlenecks into the changes by hooks; the remainder is the change by the layer."""
-    for bottleneck, following in pairwise(bottlenecks):
-        hooks = hook_changes.get(bottleneck.node, [])
-        log = _log_change(bottleneck, following) - sum([hook.log for hook in hooks])
-        call = statistics.common_call(bottleneck.nodes_to_next)
-        yield bottleneck, [*hooks, SizeChange(statistics.compute_steps[bottleneck.node], log, call, bottleneck.node)]
-    yield from [(bottleneck, []) for bottleneck in bottlenecks[-1:]]
+    """Split the change between two gates into the changes by hooks; the remainder is the change by the layer."""
+    for gate, following in pairwise(gates):
+        hooks = hook_changes.get(gate.node, [])
+        log = _log_change(gate, following) - sum([hook.log for hook in hooks])
+        call = statistics.common_call(gate.nodes_to_next)
+        yield gate, [*hooks, SizeChange(statistics.compute_steps[gate.node], log, call, gate.node)]
+    yield from [(gate, []) for gate in gates[-1:]]
 
 
-def _log_change(bottleneck: Bottleneck, following: Bottleneck) -> float:
+def _log_change(gate: Gate, following: Gate) -> float:
     """The smaller change of norm and root mean square, as a logarithm; 0 if one of them grows and the other falls."""
-    norm = math.log(following.norm) - math.log(bottleneck.norm)
-    if following.size == bottleneck.size:
+    norm = math.log(following.norm) - math.log(gate.norm)
+    if following.size == gate.size:
         return norm
-    rms = norm - math.log(following.size / bottleneck.size) / 2
+    rms = norm - math.log(following.size / gate.size) / 2
     return 0.0 if norm * rms < 0 else min(norm, rms, key=abs)
 
 
 def _find_chain(segments: list[Segment], sign: int) -> list[Segment]:
-    """Find the segments over which the size changes most, and the bottleneck at their end; empty if they are no finding."""
+    """Find the segments over which the size changes most, and the gate at their end; empty if they are no finding."""
     total = lowest = most = 0.0
     low = first = last = 0
     for end, (_, changes) in enumerate(segments, 1):
