@@ -55,6 +55,12 @@ TURN_TO = f"""async (path) => {{
   await window.jupyterapp.commands.execute("docmanager:open", {{ path }});
 }}"""
 
+# The status bar may still show the kernel of a notebook that was closed a moment ago.
+KERNEL_IS_IDLE = """() => {
+  const context = window.jupyterapp.shell.currentWidget?.context;
+  return context?.isReady && context.sessionContext.session?.kernel?.status === "idle";
+}"""
+
 
 @contextmanager
 def browser() -> Iterator[Browser]:
@@ -176,7 +182,7 @@ class Lab:
 
     def wait_for_kernel(self, page: Page) -> None:
         """Wait until the notebook that is shown has one."""
-        page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/")
+        page.wait_for_function(KERNEL_IS_IDLE, polling=100)
 
     def turn_to(self, page: Page, notebook: str) -> None:
         """As ``show``, in a JupyterLab that shows another, which is closed: to load all of it takes longest."""

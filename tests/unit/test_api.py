@@ -150,7 +150,7 @@ def test_module_register_backward_hook() -> None:
     assert told(trace, *BACKWARD) == [("backward_hook", "net", (2, 3), (2, 3))]
     frame = shown_steps(trace.player().content)[trace.firings[0].index]
     assert frame["title"] == "legacy backward hook ① on net"
-    assert "sees only the gradients that this node sends" in frame["registration"]
+    assert "sees only what that node sends" in frame["registration"]
 
 
 GLOBAL = {

@@ -233,7 +233,7 @@ def test_a_legacy_hook_sits_on_the_node_of_the_first_output(pack: Any, out: Any,
         assert len(steps) == fires
         for step in steps:
             assert (step.on, plain(step.before)) == ("net", (2 if first == "u" else 3, None))
-            assert "the gradients that the node of its first output sends" in step.sentence
+            assert "what the node of its first output sends" in step.sentence
             assert step.trace.ops[step.node] == "MulBackward0" and step.trace.owners[step.node] == step.row.call == 0
 
 
