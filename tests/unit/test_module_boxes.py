@@ -108,7 +108,7 @@ def test_plates_are_drawn_on_top_of_arrows() -> None:
 # -- pins
 
 
-def test_each_hook_stands_at_the_side_where_it_acts(trace: hv.Trace) -> None:
+def test_each_hook_is_drawn_at_the_side_where_it_acts(trace: hv.Trace) -> None:
     root = parsed(trace.figure())
     at_output, at_input = (text_of(with_id(root, f"m1-{side}")) for side in "hf")
     assert "forward ① looks 6 → 6" in at_output and "backward pre ① looks 2 → 2" in at_output
@@ -168,7 +168,7 @@ def test_a_hook_that_raised_is_labelled_raised() -> None:
     assert "forward ① refuses raised" in text_of(parsed(trace.figure()))
 
 
-def test_multi_grad_hooks_have_a_pin_too() -> None:
+def test_multi_grad_hooks_have_a_pin() -> None:
     net = Net()
     torch.autograd.graph.register_multi_grad_hook([net.l1.weight], looks)
     labels = [pin.label for box in Scene.from_trace(record_backward(net)).boxes.values() for pin in box.pins]
@@ -276,9 +276,8 @@ def test_a_forward_pass_without_gradients_is_drawn() -> None:
     root = parsed(trace.figure())
     assert len(content_of(trace)["svgs"]) == 1 and {frame["picture"] for frame in shown_steps_of(trace)} == {0}
     assert all(contains(with_id(root, "m0"), with_id(root, f"m{call}")) for call in (1, 2))
-    assert (
-        corners(with_id(root, "m2"))[3] < corners(with_id(root, "m1"))[1]
-    )  # the later call is drawn above the earlier one
+    # The later call is drawn above the earlier one.
+    assert corners(with_id(root, "m2"))[3] < corners(with_id(root, "m1"))[1]
     assert "output 12" in text_of(root) and not [i for i in map(id_of, root.iter()) if i.startswith("n")]
 
 

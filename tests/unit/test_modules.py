@@ -168,7 +168,7 @@ def test_arguments_that_are_not_tensors_are_shown_with_their_labels() -> None:
 def test_user_code_is_not_run_to_show_an_argument() -> None:
     class RaisesInRepr:
         def __repr__(self) -> str:
-            raise AssertionError("asked")
+            raise AssertionError("called")
 
     net = nn.Identity()
     with hv.record(net) as trace:
@@ -340,8 +340,8 @@ def test_the_passes_of_a_given_model_in_another_thread_are_recorded() -> None:
         thread.join()
     assert len(trace.calls) == 3
     assert len(trace.roots) == 1
-    written = {step.on for step in trace.steps if step.kind == "accumulate"}
-    assert {"net.l1.weight", "net.l2.weight"} < written
+    accumulated = {step.on for step in trace.steps if step.kind == "accumulate"}
+    assert {"net.l1.weight", "net.l2.weight"} < accumulated
 
 
 def test_a_trace_with_modules_is_equal_after_saving_and_loading(tmp_path: Path) -> None:

@@ -75,8 +75,8 @@ def parsed_page(trace: hv.Trace) -> ParsedPage:
 
 
 def embedded_data(parsed: ParsedPage) -> dict[str, Any]:
-    ((_, written),) = parsed.all("script", type="text/plain")
-    values: dict[str, Any] = unpack(written)
+    ((_, packed_text),) = parsed.all("script", type="text/plain")
+    values: dict[str, Any] = unpack(packed_text)
     return values
 
 
@@ -163,9 +163,9 @@ def test_a_what_if_page_shows_only_the_pictures_of_its_first_run(tmp_path: Path)
         net.register_forward_hook(lambda module, args, output: output * 3)
         net(x * 1).backward()
 
-    whatif = hv.whatif(run)
-    assert len(whatif.content()["svgs"]) == 2, "one with the hook, one without"
-    whatif.to_html(tmp_path / "whatif.html")
+    experiment = hv.whatif(run)
+    assert len(experiment.content()["svgs"]) == 2, "one with the hook, one without"
+    experiment.to_html(tmp_path / "whatif.html")
     parsed = ParsedPage((tmp_path / "whatif.html").read_text(encoding="utf-8"))
     assert (len(parsed.all("svg")), parsed.all("figcaption")) == (1, [])
 

@@ -80,9 +80,9 @@ def test_a_figure_is_written_to_a_file(trace: hv.Trace, tmp_path: Path) -> None:
 
 
 def test_a_figure_is_written_into_a_folder(trace: hv.Trace, tmp_path: Path) -> None:
-    written = trace.figure().render("slide", directory=tmp_path / "slides", format="svg")
-    assert Path(written) == tmp_path / "slides" / "slide.svg"
-    assert Path(written).read_bytes().startswith(b"<svg")
+    path = trace.figure().render("slide", directory=tmp_path / "slides", format="svg")
+    assert Path(path) == tmp_path / "slides" / "slide.svg"
+    assert Path(path).read_bytes().startswith(b"<svg")
 
 
 def test_a_figure_is_a_digraph_with_its_source(trace: hv.Trace) -> None:

@@ -68,9 +68,9 @@ def test_a_terminal_shows_one_line_and_clears_it(no_delay: None, monkeypatch: py
     terminal = FakeTerminal()
     monkeypatch.setattr("sys.stderr", terminal)
     run_parts(2)
-    written = terminal.getvalue()
-    assert "1 of 2" in written and "\n" not in written
-    assert written.split("\r")[-2:] == [" " * max(map(len, written.split("\r"))), ""]
+    output = terminal.getvalue()
+    assert "1 of 2" in output and "\n" not in output
+    assert output.split("\r")[-2:] == [" " * max(map(len, output.split("\r"))), ""]
 
 
 def test_nothing_is_written_to_a_stream_that_is_not_a_terminal(no_delay: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,8 +139,8 @@ def test_small_traces_show_no_progress(no_delay: None, tmp_path: Path) -> None:
 
 
 def test_a_slider_shows_progress_in_its_panel(no_delay: None) -> None:
-    result, lines = whatif(a_to_e, a=(-3, 3)), list[str]()
-    (slider,) = make_sliders(result, Player.showing(result.content()), lines.append)
+    experiment, lines = whatif(a_to_e, a=(-3, 3)), list[str]()
+    (slider,) = make_sliders(experiment, Player.showing(experiment.content()), lines.append)
     slider.value = 1.5
     assert without_bars(lines)[:15] == WHATIF_LINES[:15]
     assert without_bars(lines)[15:] == [f"Preparing the player: {n} of 32" for n in range(1, 33)]
@@ -151,7 +151,7 @@ CELLS = (
     "import torch, hookviz as hv\nfrom hookviz.support import progress\nprogress.DELAY, progress.INTERVAL = 1e-9, 0\n"
     "def run():\n    x = torch.tensor(3.0, requires_grad=True)\n"
     "    x.register_hook(lambda grad: grad * 10)\n    (x * x).backward()",
-    "both = hv.whatif(run)\nboth",
+    "experiment = hv.whatif(run)\nexperiment",
 )
 
 
