@@ -218,7 +218,7 @@ def test_for_many_numbers_the_question_is_about_the_effect() -> None:
 
 
 @pytest.mark.parametrize(("hook", "right"), [(lambda grad: None, 0), (lambda grad: grad.mul_(2) and None, 1)])
-def test_the_right_effect_of_a_hook_on_many_numbers(hook: Callable[[torch.Tensor], Any], right: int) -> None:
+def test_the_right_answer_for_many_numbers_is_keeps_or_edits(hook: Callable[[torch.Tensor], Any], right: int) -> None:
     trace = run_with_hook(hook if right == 0 else _double_in_place, *range(1, MAX_NUMBERS + 2))
     assert only_question(trace)["right"] == right
 

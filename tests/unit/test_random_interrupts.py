@@ -115,7 +115,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Scenes:
     return instance
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="lists processes in /proc")
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc to list processes")
 @pytest.mark.parametrize("name", ["record", "whatif", "save", "page", "render"])
 def test_an_interrupt_at_a_random_moment_leaves_everything_unchanged(name: str, scenes: Scenes) -> None:
     run, generator, hits = getattr(scenes, name), random.Random(name), 0

@@ -93,7 +93,7 @@ at_every_place = pytest.mark.parametrize("place", PLACES)
 
 
 def plain_and_recorded(observe: Callable[[Context], Any]) -> list[Any]:
-    """The results of ``see`` without and with a recording."""
+    """The results of ``observe`` without and with a recording."""
     return [observe(context) for context in (nullcontext, hv.record)]
 
 

@@ -223,7 +223,7 @@ def test_a_sparse_gradient_is_not_shown() -> None:
     assert net.weight.grad.is_sparse and trace.notes == []
 
 
-def test_a_complex_pass_has_its_numbers() -> None:
+def test_the_gradient_of_a_complex_pass_is_recorded() -> None:
     x = torch.tensor(1 + 2j, requires_grad=True)
     with hv.record() as trace:
         (x * x.conj()).real.backward()

@@ -51,7 +51,7 @@ def reasons_at(trace: hv.Trace, kind: str, on: str) -> list[Reason]:
 # -- wording
 
 
-def test_the_reasons_of_the_shared_scene() -> None:
+def test_the_reasons_of_the_shared_scene_have_formulas_and_values() -> None:
     tensors = scene()
     tensors.e.register_hook(lambda grad: grad * 2)
     trace = record_backward(tensors.e, names=tensors._asdict())
