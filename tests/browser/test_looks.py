@@ -10,7 +10,7 @@ from scenes import Net, c_hook, leaf, recorded
 
 import hookviz as hv
 from tests.browser.conftest import note_errors, press
-from tests.unit.test_variants import passed
+from tests.unit.test_variants import run_with_hook
 from tests.unit.test_whatif import a_to_e
 
 FONTS = {
@@ -80,7 +80,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hv.whatif(a_to_e).to_html(folder / "whatif.html")
     hv.whatif(modules).to_html(folder / "modules.html")
     hv.whatif(names).to_html(folder / "names.html")
-    passed(None).diff(passed(c_hook)).to_html(folder / "diff.html")
+    run_with_hook(None).diff(run_with_hook(c_hook)).to_html(folder / "diff.html")
     return folder
 
 

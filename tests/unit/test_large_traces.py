@@ -1,4 +1,4 @@
-"""A large trace in parts: small to open, and nothing is lost."""
+"""A large trace is sent in chunks: opening it is cheap, and no step is lost."""
 
 import json
 import re
@@ -32,8 +32,8 @@ from tests.unit.test_grouping import chain, fan
 pytestmark = pytest.mark.slow
 
 
-class Answers(Player):
-    """A player that keeps what it sends."""
+class RecordingPlayer(Player):
+    """A player that records the messages it sends."""
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
@@ -43,13 +43,13 @@ class Answers(Player):
         self.sent.append(content)
 
 
-def passed(loss: torch.Tensor) -> hv.Trace:
+def record_backward(loss: torch.Tensor) -> hv.Trace:
     with hv.record() as trace:
         loss.backward()
     return trace
 
 
-def layers(count: int = 30, hook: Callable[..., Any] | None = None) -> hv.Trace:
+def record_layers(count: int = 30, hook: Callable[..., Any] | None = None) -> hv.Trace:
     model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(count)))
     if hook is not None:
         model[3].register_full_backward_hook(hook)
@@ -61,84 +61,88 @@ def layers(count: int = 30, hook: Callable[..., Any] | None = None) -> hv.Trace:
 
 @pytest.fixture(scope="module")
 def large() -> TraceContent:
-    return TraceContent(layers(hook=lambda module, grad_input, grad_output: None))
+    return TraceContent(record_layers(hook=lambda module, grad_input, grad_output: None))
 
 
 def views_of(large: TraceContent) -> dict[str, Any]:
     return {name: large.chunk(name) for name in large.chunk_names() if "/" in name}
 
 
-def test_only_what_is_large_is_sent_in_parts() -> None:
-    assert not is_large(recorded()) and is_large(layers()) and is_large(passed(chain(MAX_UNSPLIT_STEPS)))
+def test_only_large_traces_are_split_into_chunks() -> None:
+    assert (
+        not is_large(recorded()) and is_large(record_layers()) and is_large(record_backward(chain(MAX_UNSPLIT_STEPS)))
+    )
     small = TraceContent(recorded())
     assert set(small.chunk_names()) == {"steps0", "0/", "index"} == small.content()["chunks"].keys()
     assert small.full_content() == small.content() == small.brief_content()
 
 
-def test_the_words_of_all_steps_are_those_of_the_trace(large: TraceContent) -> None:
+def test_step_chunks_hold_every_sentence_of_the_trace(large: TraceContent) -> None:
     chunks = [large.chunk(name)["steps"] for name in large.chunk_names() if name.startswith("steps")]
     assert [len(chunk) for chunk in chunks[:-1]] == [CHUNK_SIZE] * (len(chunks) - 1)
-    told = [said(words["sentence"]) for chunk in chunks for words in chunk]
-    assert told == [step.sentence for step in large.trace.steps]
+    sentences = [said(words["sentence"]) for chunk in chunks for words in chunk]
+    assert sentences == [step.sentence for step in large.trace.steps]
 
 
 def test_the_outline_has_every_step(large: TraceContent) -> None:
-    known = outline(large.content())
-    assert known["kind"] == [row.kind for row in large.trace.rows]
-    assert known["glyph"].count("hook") == len(large.trace.firings) == 2
-    arrived = [norm for kind, norm in zip(known["kind"], known["norm"], strict=True) if kind == "arrive"]
-    assert arrived and all(isinstance(norm, float) for norm in arrived)
+    columns = outline(large.content())
+    assert columns["kind"] == [row.kind for row in large.trace.rows]
+    assert columns["glyph"].count("hook") == len(large.trace.firings) == 2
+    arrival_norms = [norm for kind, norm in zip(columns["kind"], columns["norm"], strict=True) if kind == "arrive"]
+    assert arrival_norms and all(isinstance(norm, float) for norm in arrival_norms)
 
 
-def test_every_step_of_a_node_or_call_is_marked_in_exactly_one_view(large: TraceContent) -> None:
+def test_every_step_of_a_node_or_call_is_marked_in_a_view(large: TraceContent) -> None:
     views = views_of(large)
-    told = [
+    marked_steps = [
         step
         for view in views.values()
         for step in {s for spot, at in view["steps"].items() if spot[0] in "nm" for s in at}
     ]
-    about = [i for i, row in enumerate(large.trace.rows) if row.node >= 0 or row.call >= 0]
-    assert set(told) >= set(about)
+    node_and_call_steps = [i for i, row in enumerate(large.trace.rows) if row.node >= 0 or row.call >= 0]
+    assert set(marked_steps) >= set(node_and_call_steps)
 
 
-def test_a_closed_box_holds_the_steps_of_what_is_inside(large: TraceContent) -> None:
+def test_a_collapsed_box_spans_the_visible_steps_of_its_view(large: TraceContent) -> None:
     views = views_of(large)
     for view in views.values():
         for box, spans in view["spans"].items():
             assert views[view["links"][box]]["visible_steps"] == spans
 
 
-def test_the_trail_leads_from_the_whole_to_the_box(large: TraceContent) -> None:
+def test_breadcrumbs_lead_from_the_whole_pass_to_the_view(large: TraceContent) -> None:
     for name, view in views_of(large).items():
         (first, title), *_ = view["breadcrumbs"]
         assert (first, said(title)) == ("0/", "the whole pass") and view["breadcrumbs"][-1][0] == name
 
 
-def test_a_box_tells_how_many_hooks_are_in_it_and_how_many_fired(large: TraceContent) -> None:
+def test_a_box_counts_its_hooks_and_those_that_fired(large: TraceContent) -> None:
     top = large.chunk("0/")
     counts = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
-    told = sorted([said(text) for _, text in texts] for texts in counts)
-    assert told == [["1 hook, 0 fired", "1 hook, 1 fired"]] * 2
+    labels = sorted([said(text) for _, text in texts] for texts in counts)
+    assert labels == [["1 hook, 0 fired", "1 hook, 1 fired"]] * 2
 
 
-def test_a_box_tells_the_range_of_the_norms_in_it() -> None:
-    trace = passed(fan(50) * 3)
+def test_a_box_shows_the_range_of_its_gradient_norms() -> None:
+    trace = record_backward(fan(50) * 3)
     top = TraceContent(trace).chunk("0/")
     (texts,) = [texts for spot, texts in top["texts"].items() if spot == "g0-g"]
     assert said(texts[-1][1]) == "gradient norm 3"
 
 
-def test_a_box_tells_how_many_gradients_are_none() -> None:
+def test_a_box_reports_nan_or_inf_gradients() -> None:
     x = torch.tensor([-1.0, 1.0], requires_grad=True)
     y = x.log()
     for _ in range(60):
         y = y * 1.1
-    top = TraceContent(passed(y.sum() * float("nan"))).chunk("0/")
-    ends = [said(texts[-1][1]) for spot, texts in top["texts"].items() if spot.endswith("-g") and spot.startswith("g")]
-    assert ends and all("with NaN or Inf" in end for end in ends)
+    top = TraceContent(record_backward(y.sum() * float("nan"))).chunk("0/")
+    labels = [
+        said(texts[-1][1]) for spot, texts in top["texts"].items() if spot.endswith("-g") and spot.startswith("g")
+    ]
+    assert labels and all("with NaN or Inf" in label for label in labels)
 
 
-def test_a_port_says_what_lies_outside(large: TraceContent) -> None:
+def test_a_port_names_its_neighbours_outside_the_box(large: TraceContent) -> None:
     top = large.chunk("0/")
     box = list(top["spans"])[2]
     svg = picture(large, f"0/{box}")
@@ -146,7 +150,7 @@ def test_a_port_says_what_lies_outside(large: TraceContent) -> None:
 
 
 class Join(nn.Module):
-    """Adds up what it is given, in many steps."""
+    """Adds its inputs, then multiplies the sum many times."""
 
     def forward(self, *parts: torch.Tensor) -> torch.Tensor:
         total = sum(parts, torch.zeros(1))
@@ -155,7 +159,7 @@ class Join(nn.Module):
         return total
 
 
-def test_ports_to_many_places_are_one() -> None:
+def test_ports_to_many_modules_are_merged_into_one() -> None:
     parts, join = nn.ModuleList(nn.Linear(1, 1) for _ in range(5)), Join()
     with hv.record(parts, join) as trace:
         join(*(part(torch.ones(1)) for part in parts)).backward()
@@ -163,23 +167,23 @@ def test_ports_to_many_places_are_one() -> None:
     assert "to 5 places" in picture(TraceContent(trace), f"0/m{last}")
 
 
-def test_what_lies_inside_goes_by_its_name_there(large: TraceContent) -> None:
+def test_parameters_inside_a_module_box_have_short_names(large: TraceContent) -> None:
     box = next(iter(large.chunk("0/")["spans"]))
     svg = picture(large, f"0/{box}")
     assert ">weight<" in svg and ">bias<" in svg and "AccumulateGrad" in svg
 
 
-def test_a_part_that_is_not_there_is_an_error_and_the_player_says_so(large: TraceContent) -> None:
+def test_an_unknown_chunk_raises_keyerror_and_the_player_answers_none(large: TraceContent) -> None:
     with pytest.raises(KeyError):
         large.chunk("0/m999")
-    player = Answers.showing(large.content())
-    for asked in ("0/m999", "stepsx", "steps999", "9/"):
-        player.answer(large, {"chunk": asked})
-    assert [sent["packed"] for sent in player.sent] == [None] * 4  # type: ignore[attr-defined]
+    player = RecordingPlayer.showing(large.content())
+    for name in ("0/m999", "stepsx", "steps999", "9/"):
+        player.answer(large, {"chunk": name})
+    assert [message["packed"] for message in player.sent] == [None] * 4  # type: ignore[attr-defined]
 
 
-def test_the_player_answers_with_the_part_that_it_is_asked_for(large: TraceContent) -> None:
-    player = Answers.showing(large.content())
+def test_the_player_answers_with_the_requested_chunk(large: TraceContent) -> None:
+    player = RecordingPlayer.showing(large.content())
     player.answer(large, {"chunk": "steps0"})
     assert player.sent == [{"chunk": "steps0", "packed": pack(large.chunk("steps0"))}]  # type: ignore[attr-defined]
     assert player.steps == len(large.trace.rows)
@@ -193,23 +197,23 @@ def index_of(large: TraceContent) -> list[dict[str, Any]]:
 
 
 def picture(large: TraceContent, name: str) -> str:
-    """The SVG of a view, as the player puts it together."""
-    sent = large.chunk(name)["svg"]
-    if isinstance(sent, int):
-        return large.content()["svgs"][sent]
-    if isinstance(sent, str):
-        return sent
-    pieces = sent["pieces"] if "pieces" in sent else large.chunk(sent["like"])["svg"]["pieces"]
-    return "".join(sent["fill"][piece] if isinstance(piece, int) else piece for piece in pieces)
+    """The SVG of a view, assembled as in the player."""
+    svg = large.chunk(name)["svg"]
+    if isinstance(svg, int):
+        return large.content()["svgs"][svg]
+    if isinstance(svg, str):
+        return svg
+    pieces = svg["pieces"] if "pieces" in svg else large.chunk(svg["like"])["svg"]["pieces"]
+    return "".join(svg["fill"][piece] if isinstance(piece, int) else piece for piece in pieces)
 
 
-def drawn(large: TraceContent, name: str) -> set[str]:
+def element_ids(large: TraceContent, name: str) -> set[str]:
     """The ids in the picture of a view."""
     return set(re.findall(r'id="([^"]+)"', picture(large, name)))
 
 
-def nested() -> hv.Trace:
-    """Two passes of a model that is two modules deep, with hooks of a module and of a parameter."""
+def record_nested_modules() -> hv.Trace:
+    """Record two passes of a two-level model with a module hook and a parameter hook."""
     torch.manual_seed(0)
     block = [nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Dropout()) for _ in range(30)]
     model = nn.Sequential(*block).eval()
@@ -225,11 +229,13 @@ def print_nothing(grad: torch.Tensor) -> None:
     """A hook with a name."""
 
 
-@pytest.mark.parametrize("make", [nested, lambda: passed(chain(1000)), lambda: passed(fan(300))])
-def test_whatever_the_index_names_is_drawn_in_the_view_that_it_names(make: Callable[[], hv.Trace]) -> None:
+@pytest.mark.parametrize(
+    "make", [record_nested_modules, lambda: record_backward(chain(1000)), lambda: record_backward(fan(300))]
+)
+def test_each_index_entry_is_drawn_in_the_view_it_names(make: Callable[[], hv.Trace]) -> None:
     large = TraceContent(make())
     views = views_of(large)
-    ids = {name: drawn(large, name) for name in views}
+    ids = {name: element_ids(large, name) for name in views}
     for entry in index_of(large):
         if entry["number"] >= 0:
             assert f"n{entry['number']}" in ids[entry["view"]]
@@ -237,36 +243,38 @@ def test_whatever_the_index_names_is_drawn_in_the_view_that_it_names(make: Calla
             assert any(first <= step <= last for first, last in views[entry["view"]]["visible_steps"])
 
 
-@pytest.mark.parametrize("make", [nested, lambda: passed(chain(1000))])
+@pytest.mark.parametrize("make", [record_nested_modules, lambda: record_backward(chain(1000))])
 def test_the_index_has_every_node_module_call_and_hook(make: Callable[[], hv.Trace]) -> None:
     large = TraceContent(make())
-    found = index_of(large)
-    nodes = {entry["number"] for entry in found if entry["kind"] in ("node", "leaf")}
+    entries = index_of(large)
+    nodes = {entry["number"] for entry in entries if entry["kind"] in ("node", "leaf")}
     assert nodes == set(range(len(large.trace.ops))) - large.trace.outside
-    calls = [entry["label"] for entry in found if entry["kind"] == "module"]
+    calls = [entry["label"] for entry in entries if entry["kind"] == "module"]
     assert sorted(calls) == sorted(large.trace.call(index) for index in range(len(large.trace.calls)))
-    first = {entry["steps"][0] for entry in found if entry["kind"] == "hook"}
+    first = {entry["steps"][0] for entry in entries if entry["kind"] == "hook"}
     fired = {(row.pass_id, row.hook): i for i, row in reversed([*enumerate(large.trace.rows)]) if row.hook is not None}
     assert first == set(fired.values())
 
 
-def test_the_steps_of_a_node_are_those_at_which_a_gradient_arrives(large: TraceContent) -> None:
+def test_index_steps_of_nodes_are_the_gradient_arrivals(large: TraceContent) -> None:
     norms = outline(large.content())["norm"]
-    told = sorted(step for entry in index_of(large) if entry["number"] >= 0 for step in entry["steps"])
-    assert told == [step for step, norm in enumerate(norms) if norm is not None]
+    steps = sorted(step for entry in index_of(large) if entry["number"] >= 0 for step in entry["steps"])
+    assert steps == [step for step, norm in enumerate(norms) if norm is not None]
 
 
-def test_things_are_found_under_the_names_that_a_person_knows_them_by() -> None:
-    found = {(entry["kind"], entry["label"], entry["note"]) for entry in index_of(TraceContent(nested()))}
+def test_the_index_uses_hook_module_and_parameter_names() -> None:
+    entries = {
+        (entry["kind"], entry["label"], entry["note"]) for entry in index_of(TraceContent(record_nested_modules()))
+    }
     assert {
         ("hook", "print_nothing", "model.4.0.weight"),
         ("module", "model.4.0", "Linear"),
         ("module", "model.4.0 (call 2)", "Linear"),
         ("leaf", "model.4.0.weight", "AccumulateGrad"),
-    } <= found
+    } <= entries
 
 
-def test_a_hook_that_does_not_fire_is_found_without_a_step() -> None:
+def test_the_index_lists_an_unfired_hook_without_steps() -> None:
     x, w = leaf(1.0), leaf(2.0)
     w.register_hook(print_nothing)
     y = w * x
@@ -278,78 +286,80 @@ def test_a_hook_that_does_not_fire_is_found_without_a_step() -> None:
     assert (hook["label"], hook["note"], hook["steps"]) == ("print_nothing", "w", [])
 
 
-def test_the_index_is_sent_only_when_it_is_asked_for() -> None:
-    large = TraceContent(passed(chain(10_000)))
+def test_the_index_is_sent_only_on_request() -> None:
+    large = TraceContent(record_backward(chain(10_000)))
     assert "index" not in large.content()["chunks"] and "index" in large.brief_content()["chunks"]
     assert len(pack(large.chunk("index"))) < 150_000
 
 
-def test_the_index_of_four_times_the_steps_takes_four_times_the_work() -> None:
-    some, more = (calls(partial(TraceContent(passed(chain(count))).chunk, "index")) for count in (1000, 4000))
-    assert some < 115 * 1000 and more < 4.1 * some
+def test_the_cost_of_the_index_is_linear_in_the_steps() -> None:
+    cost_of_1000, cost_of_4000 = (
+        calls(partial(TraceContent(record_backward(chain(count))).chunk, "index")) for count in (1000, 4000)
+    )
+    assert cost_of_1000 < 115 * 1000 and cost_of_4000 < 4.1 * cost_of_1000
 
 
-def test_a_port_knows_the_view_of_what_lies_there() -> None:
-    views = views_of(TraceContent(nested()))
+def test_a_port_links_to_the_view_of_its_neighbour() -> None:
+    views = views_of(TraceContent(record_nested_modules()))
     ports = [(name, to) for name, view in views.items() for spot, to in view["links"].items() if spot.startswith("o")]
     assert ports and all(to in views and to != name for name, to in ports)
 
 
-def test_a_page_has_all_parts_and_an_output_the_first(large: TraceContent) -> None:
-    whole = large.full_content()
-    assert set(whole["chunks"]) == set(large.chunk_names())
-    many = TraceContent(passed(chain(3000)))
-    some = many.brief_content()
-    assert sum(name.startswith("steps") for name in some["chunks"]) == OUTPUT_CHUNKS
-    assert sum("/" in name for name in some["chunks"]) == OUTPUT_BOXES
-    assert f"the first {OUTPUT_BOXES} boxes" in shown_notes(some)[-1]
-    assert TraceContent(passed(chain(100))).brief_content()["notes"] == []
+def test_a_page_embeds_all_chunks_and_a_cell_output_the_first_ones(large: TraceContent) -> None:
+    full_content = large.full_content()
+    assert set(full_content["chunks"]) == set(large.chunk_names())
+    long_trace = TraceContent(record_backward(chain(3000)))
+    brief_content = long_trace.brief_content()
+    assert sum(name.startswith("steps") for name in brief_content["chunks"]) == OUTPUT_CHUNKS
+    assert sum("/" in name for name in brief_content["chunks"]) == OUTPUT_BOXES
+    assert f"the first {OUTPUT_BOXES} boxes" in shown_notes(brief_content)[-1]
+    assert TraceContent(record_backward(chain(100))).brief_content()["notes"] == []
 
 
-def test_the_still_picture_is_the_end_of_the_pass(large: TraceContent) -> None:
+def test_the_static_picture_shows_the_end_of_the_pass(large: TraceContent) -> None:
     html = page(large.trace)
     assert "1 hook, 1 fired" in html and "1 hook, 0 fired" not in html.partition("<script")[0]
     assert set(mimebundle(large.trace)) == {"text/html", "image/svg+xml", "text/plain"}
 
 
-def test_a_table_of_very_many_firings_says_how_many_there_are() -> None:
+def test_a_truncated_firings_table_states_the_total() -> None:
     x = leaf(1.0)
     with hv.record() as trace:
         for _ in range(MAX_FIRINGS + 1):
             x = x * 1.0
             x.register_hook(lambda grad: None)
         x.backward()
-    shown = TraceContent(trace).content()
-    assert len(shown["runs"][0]["firings"]) == MAX_FIRINGS
-    assert shown_notes(shown) == ["1,001 hooks fired; the table shows the first 1,000."]
+    content = TraceContent(trace).content()
+    assert len(content["runs"][0]["firings"]) == MAX_FIRINGS
+    assert shown_notes(content) == ["1,001 hooks fired; the table shows the first 1,000."]
 
 
-@pytest.mark.parametrize(("loss", "most"), [(lambda: chain(10_000), 1_500_000), (lambda: fan(10_000), 1_500_000)])
-def test_what_is_sent_to_open_ten_thousand_nodes_is_small(loss: Callable[[], torch.Tensor], most: int) -> None:
-    assert len(json.dumps(TraceContent(passed(loss())).content())) <= most
+@pytest.mark.parametrize(("loss", "max_length"), [(lambda: chain(10_000), 1_500_000), (lambda: fan(10_000), 1_500_000)])
+def test_the_initial_payload_of_ten_thousand_nodes_is_small(loss: Callable[[], torch.Tensor], max_length: int) -> None:
+    assert len(json.dumps(TraceContent(record_backward(loss())).content())) <= max_length
 
 
-def test_several_passes_have_a_picture_each() -> None:
+def test_each_pass_has_its_own_picture() -> None:
     model = nn.Sequential(*(nn.Linear(2, 2) for _ in range(20)))
     with hv.record(model) as trace:
         for _ in range(3):
             model(torch.ones(1, 2)).sum().backward()
-    shown = TraceContent(trace).content()
-    assert list(shown["chunks"])[:3] == ["0/", "1/", "2/"] and len(shown["svgs"]) == 3
-    assert [(name, said(title)) for name, title in opened(shown, "1/")["breadcrumbs"]] == [("1/", "Pass 2")]
+    content = TraceContent(trace).content()
+    assert list(content["chunks"])[:3] == ["0/", "1/", "2/"] and len(content["svgs"]) == 3
+    assert [(name, said(title)) for name, title in opened(content, "1/")["breadcrumbs"]] == [("1/", "Pass 2")]
 
 
-def test_a_gradient_sent_to_ten_thousand_places_is_told_in_a_few_lines() -> None:
-    trace = passed(fan(10_000))
-    told = map(plain, TraceContent(trace).chunk("steps0")["steps"])
-    (words,) = [words for words in told if words["title"] == "StackBackward0 computes"]
+def test_a_gradient_sent_to_ten_thousand_edges_is_abbreviated() -> None:
+    trace = record_backward(fan(10_000))
+    steps = map(plain, TraceContent(trace).chunk("steps0")["steps"])
+    (words,) = [words for words in steps if words["title"] == "StackBackward0 computes"]
     assert len(json.dumps(words)) < 10_000
     assert words["gradients"][-1] == ["", "… 9,976 more"]
     assert "… 9,992 more" in words["sentence"]
 
 
-def passes_of_a_large_graph(count: int) -> hv.Trace:
-    """Passes that each go through three nodes of one graph of hundreds."""
+def record_passes_through_a_large_graph(count: int) -> hv.Trace:
+    """Record passes that each visit three nodes of a graph with hundreds of nodes."""
     start = torch.ones(1, requires_grad=True)
     many = torch.cat([start * k for k in range(300)])
     with hv.record() as trace:
@@ -359,12 +369,12 @@ def passes_of_a_large_graph(count: int) -> hv.Trace:
     return trace
 
 
-def test_a_pass_through_a_part_of_a_large_graph_has_a_picture_of_that_part_and_says_so() -> None:
-    few, more = (TraceContent(passes_of_a_large_graph(count)) for count in (2, 8))
+def test_a_pass_through_part_of_a_large_graph_draws_that_part_with_a_note() -> None:
+    few, more = (TraceContent(record_passes_through_a_large_graph(count)) for count in (2, 8))
     assert say("trace.unreached", most=MAX_UNREACHED_NODES) in shown_notes(few.content())
     views = few._pictures._pass_pictures(0).views
     reached = {row.node for row in few.trace.rows if row.pass_id == 0} - {-1}
     assert reached < set(views.tree.nodes) and len(views.tree.nodes) == len(reached) + MAX_UNREACHED_NODES
     pages = [sum(len(str(large.chunk(name))) for name in large.chunk_names()) for large in (few, more)]
     assert pages[1] < 5 * pages[0]
-    assert say("trace.unreached", most=MAX_UNREACHED_NODES) not in shown_notes(TraceContent(layers()).content())
+    assert say("trace.unreached", most=MAX_UNREACHED_NODES) not in shown_notes(TraceContent(record_layers()).content())

@@ -1,4 +1,4 @@
-"""Hooks that come and go while something is recorded: each is reported as torch runs it, as often and in its order."""
+"""Hooks added and removed during a recording are reported as torch runs them: as often, and in the same order."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -12,40 +12,40 @@ from torch import nn
 
 import hookviz as hv
 
-Act = Callable[..., Any]
+Action = Callable[..., Any]
 
 
-class Ran(list[str]):
-    """The names of the hooks that ran, in order; makes hooks that note themselves and then act."""
+class HookLog(list[str]):
+    """The names of the hooks that ran, in order; ``hook`` makes hooks that log their name and then act."""
 
-    def hook(self, name: str, act: Act = lambda *given: None) -> Act:
-        def noted(*given: Any) -> None:
+    def hook(self, name: str, action: Action = lambda *given: None) -> Action:
+        def logged(*given: Any) -> None:
             self.append(name)
-            act(*given)
+            action(*given)
 
-        noted.__name__ = name
-        return noted
+        logged.__name__ = name
+        return logged
 
 
-class Acts(Doubled):
-    """A module whose forward does something first."""
+class ActsInForward(Doubled):
+    """A module whose forward calls ``action`` first."""
 
-    def __init__(self, act: Act) -> None:
+    def __init__(self, action: Action) -> None:
         super().__init__()
-        self.act = act
+        self.action = action
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.act(self)
+        self.action(self)
         return super().forward(x)
 
 
-def once(act: Act) -> Act:
-    """An act that happens the first time only."""
-    left = [act]
-    return lambda *given: left.pop()(*given) if left else None
+def once(action: Action) -> Action:
+    """``action``, run only the first time."""
+    pending = [action]
+    return lambda *given: pending.pop()(*given) if pending else None
 
 
-def twice(net: nn.Module, backward: bool = False) -> None:
+def call_twice(net: nn.Module, backward: bool = False) -> None:
     for _ in range(2):
         y = net(leaf(3.0))
         if backward:
@@ -55,121 +55,123 @@ def twice(net: nn.Module, backward: bool = False) -> None:
 # -- modules: forward hooks
 
 
-def forward_adds_to_itself(ran: Ran) -> None:
-    net = Acts(once(lambda self: self.register_forward_hook(ran.hook("added"))))
-    net.register_forward_hook(ran.hook("first"))
-    twice(net)
+def forward_adds_to_itself(log: HookLog) -> None:
+    net = ActsInForward(once(lambda self: self.register_forward_hook(log.hook("added"))))
+    net.register_forward_hook(log.hook("first"))
+    call_twice(net)
 
 
-def forward_adds_the_first_hook(ran: Ran) -> None:
-    """Without any hook torch takes a short cut, and runs none in that call."""
-    twice(Acts(once(lambda self: self.register_forward_hook(ran.hook("added")))))
+def forward_adds_the_first_hook(log: HookLog) -> None:
+    """Without hooks torch takes its fast path, which ignores a hook added in forward."""
+    call_twice(ActsInForward(once(lambda self: self.register_forward_hook(log.hook("added")))))
 
 
-def forward_adds_the_first_forward_hook(ran: Ran) -> None:
-    """With a pre-hook it takes no short cut, and runs the hook that forward added."""
-    net = Acts(once(lambda self: self.register_forward_hook(ran.hook("added"))))
-    net.register_forward_pre_hook(ran.hook("pre"))
-    twice(net)
+def forward_adds_the_first_forward_hook(log: HookLog) -> None:
+    """With a pre-hook torch skips the fast path and runs the hook added in forward."""
+    net = ActsInForward(once(lambda self: self.register_forward_hook(log.hook("added"))))
+    net.register_forward_pre_hook(log.hook("pre"))
+    call_twice(net)
 
 
-def forward_adds_one_in_front(ran: Ran) -> None:
-    net = Acts(once(lambda self: self.register_forward_hook(ran.hook("added"), prepend=True, with_kwargs=True)))
-    net.register_forward_hook(ran.hook("first"))
-    twice(net)
+def forward_adds_one_in_front(log: HookLog) -> None:
+    net = ActsInForward(
+        once(lambda self: self.register_forward_hook(log.hook("added"), prepend=True, with_kwargs=True))
+    )
+    net.register_forward_hook(log.hook("first"))
+    call_twice(net)
 
 
-def forward_adds_to_all_modules(ran: Ran) -> None:
+def forward_adds_to_all_modules(log: HookLog) -> None:
     handles: list[Any] = []
-    add = once(lambda self: handles.append(torch_modules.register_module_forward_hook(ran.hook("global"))))
-    net = Acts(add)
-    net.register_forward_pre_hook(ran.hook("pre"))
-    twice(net)
+    add = once(lambda self: handles.append(torch_modules.register_module_forward_hook(log.hook("global"))))
+    net = ActsInForward(add)
+    net.register_forward_pre_hook(log.hook("pre"))
+    call_twice(net)
     handles[0].remove()
 
 
-def forward_adds_to_a_child(ran: Ran) -> None:
+def forward_adds_to_a_child(log: HookLog) -> None:
     net = Net()
-    net.register_forward_pre_hook(once(lambda *given: net.l2.register_forward_hook(ran.hook("of the child")) and None))
-    net.l1.register_forward_hook(once(lambda *given: net.l2.register_forward_pre_hook(ran.hook("pre")) and None))
-    twice(net)
+    net.register_forward_pre_hook(once(lambda *given: net.l2.register_forward_hook(log.hook("of the child")) and None))
+    net.l1.register_forward_hook(once(lambda *given: net.l2.register_forward_pre_hook(log.hook("pre")) and None))
+    call_twice(net)
 
 
-def a_child_adds_to_its_parent(ran: Ran) -> None:
-    net = nn.Sequential(Acts(once(lambda self: net.register_forward_hook(ran.hook("of the parent")))))
-    net.register_forward_hook(ran.hook("first"))
-    twice(net)
+def a_child_adds_to_its_parent(log: HookLog) -> None:
+    net = nn.Sequential(ActsInForward(once(lambda self: net.register_forward_hook(log.hook("of the parent")))))
+    net.register_forward_hook(log.hook("first"))
+    call_twice(net)
 
 
-def pre_hook_adds_both(ran: Ran) -> None:
+def pre_hook_adds_both(log: HookLog) -> None:
     net = Doubled()
 
     def add(module: nn.Module, args: Any) -> None:
-        module.register_forward_pre_hook(ran.hook("pre"))
-        module.register_forward_hook(ran.hook("post"))
+        module.register_forward_pre_hook(log.hook("pre"))
+        module.register_forward_hook(log.hook("post"))
 
-    net.register_forward_pre_hook(ran.hook("adds", once(add)))
-    twice(net)
+    net.register_forward_pre_hook(log.hook("adds", once(add)))
+    call_twice(net)
 
 
-def hook_of_all_modules_adds_and_removes(ran: Ran) -> None:
-    """When torch calls the hooks of all modules it has taken the module's own already."""
+def hook_of_all_modules_adds_and_removes(log: HookLog) -> None:
+    """Torch has copied the module's own hooks before it calls the global ones."""
     net = Doubled()
-    gone = net.register_forward_pre_hook(ran.hook("gone after this call"))
-    net.register_forward_pre_hook(ran.hook("stays"))
+    removed = net.register_forward_pre_hook(log.hook("gone after this call"))
+    net.register_forward_pre_hook(log.hook("stays"))
 
     def change(module: nn.Module, args: Any) -> None:
-        gone.remove()
-        module.register_forward_pre_hook(ran.hook("from the next call on"))
+        removed.remove()
+        module.register_forward_pre_hook(log.hook("from the next call on"))
 
-    with torch_modules.register_module_forward_pre_hook(ran.hook("global", once(change))):
-        twice(net)
+    with torch_modules.register_module_forward_pre_hook(log.hook("global", once(change))):
+        call_twice(net)
 
 
-def hook_of_all_modules_adds_and_removes_after_forward(ran: Ran) -> None:
+def hook_of_all_modules_adds_and_removes_after_forward(log: HookLog) -> None:
     net = Doubled()
-    gone = net.register_forward_hook(ran.hook("gone after this call"))
-    net.register_forward_hook(ran.hook("stays"))
+    removed = net.register_forward_hook(log.hook("gone after this call"))
+    net.register_forward_hook(log.hook("stays"))
 
     def change(module: nn.Module, *rest: Any) -> None:
-        gone.remove()
-        module.register_forward_hook(ran.hook("from the next call on"))
+        removed.remove()
+        module.register_forward_hook(log.hook("from the next call on"))
 
-    with torch_modules.register_module_forward_hook(ran.hook("global", once(change))):
-        twice(net)
+    with torch_modules.register_module_forward_hook(log.hook("global", once(change))):
+        call_twice(net)
 
 
-def hooks_remove_themselves_and_each_other(ran: Ran) -> None:
+def hooks_remove_themselves_and_each_other(log: HookLog) -> None:
     net = Doubled()
-    first = net.register_forward_hook(ran.hook("removes itself", lambda *given: first.remove()))
-    net.register_forward_hook(ran.hook("removes the last", lambda *given: last.remove()))
-    last = net.register_forward_hook(ran.hook("last"))
-    twice(net)
+    first = net.register_forward_hook(log.hook("removes itself", lambda *given: first.remove()))
+    net.register_forward_hook(log.hook("removes the last", lambda *given: last.remove()))
+    last = net.register_forward_hook(log.hook("last"))
+    call_twice(net)
 
 
-def forward_removes(ran: Ran) -> None:
-    net = Acts(lambda self: handle.remove())
-    handle = net.register_forward_hook(ran.hook("never"))
-    net.register_forward_hook(ran.hook("stays"))
-    twice(net)
+def forward_removes(log: HookLog) -> None:
+    net = ActsInForward(lambda self: handle.remove())
+    handle = net.register_forward_hook(log.hook("never"))
+    net.register_forward_hook(log.hook("stays"))
+    call_twice(net)
 
 
-def always_called_hook_adds_another(ran: Ran) -> None:
-    net = Acts(lambda self: 1 // 0)
-    add = once(lambda module, *rest: module.register_forward_hook(ran.hook("added"), always_call=True))
-    net.register_forward_hook(ran.hook("adds", add), always_call=True)
+def always_called_hook_adds_another(log: HookLog) -> None:
+    net = ActsInForward(lambda self: 1 // 0)
+    add = once(lambda module, *rest: module.register_forward_hook(log.hook("added"), always_call=True))
+    net.register_forward_hook(log.hook("adds", add), always_call=True)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             net(leaf(3.0))
 
 
-def always_called_hook_adds_another_after_the_last_was_removed(ran: Ran) -> None:
-    """After an exception torch goes through the dict itself: then nothing may stand behind the hook that adds."""
-    net = Acts(lambda self: 1 // 0)
-    add = once(lambda module, *rest: module.register_forward_hook(ran.hook("added"), always_call=True))
-    net.register_forward_hook(ran.hook("adds", add), always_call=True)
-    last = net.register_forward_hook(ran.hook("never"))
-    net.register_forward_pre_hook(ran.hook("removes", lambda *given: last.remove()))
+def always_called_hook_adds_another_after_the_last_was_removed(log: HookLog) -> None:
+    """After an exception torch iterates the dict itself: the hook that adds must be the last one in it."""
+    net = ActsInForward(lambda self: 1 // 0)
+    add = once(lambda module, *rest: module.register_forward_hook(log.hook("added"), always_call=True))
+    net.register_forward_hook(log.hook("adds", add), always_call=True)
+    last = net.register_forward_hook(log.hook("never"))
+    net.register_forward_pre_hook(log.hook("removes", lambda *given: last.remove()))
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             net(leaf(3.0))
@@ -178,111 +180,111 @@ def always_called_hook_adds_another_after_the_last_was_removed(ran: Ran) -> None
 # -- modules: backward hooks
 
 
-def backward_hook_added_after_forward(ran: Ran) -> None:
-    """torch takes the backward hooks of a call when the module is called."""
+def backward_hook_added_after_forward(log: HookLog) -> None:
+    """Torch collects the backward hooks of a call when the module is called."""
     net = Doubled()
-    net.register_full_backward_hook(ran.hook("there"))
+    net.register_full_backward_hook(log.hook("there"))
     y = net(leaf(3.0))
-    net.register_full_backward_hook(ran.hook("from the next call on"))
+    net.register_full_backward_hook(log.hook("from the next call on"))
     y.backward()
     net(leaf(3.0)).backward()
 
 
-def backward_hook_added_in_forward(ran: Ran) -> None:
-    net = Acts(once(lambda self: self.register_full_backward_hook(ran.hook("added"))))
-    net.register_full_backward_hook(ran.hook("there"))
-    twice(net, backward=True)
+def backward_hook_added_in_forward(log: HookLog) -> None:
+    net = ActsInForward(once(lambda self: self.register_full_backward_hook(log.hook("added"))))
+    net.register_full_backward_hook(log.hook("there"))
+    call_twice(net, backward=True)
 
 
-def backward_hook_added_in_a_pre_hook(ran: Ran) -> None:
+def backward_hook_added_in_a_pre_hook(log: HookLog) -> None:
     net = Doubled()
-    add = once(lambda module, args: module.register_full_backward_pre_hook(ran.hook("added")))
-    net.register_forward_pre_hook(ran.hook("adds", add))
-    twice(net, backward=True)
+    add = once(lambda module, args: module.register_full_backward_pre_hook(log.hook("added")))
+    net.register_forward_pre_hook(log.hook("adds", add))
+    call_twice(net, backward=True)
 
 
-def backward_hook_removed_in_backward(ran: Ran) -> None:
+def backward_hook_removed_in_backward(log: HookLog) -> None:
     net = Doubled()
-    first = net.register_full_backward_hook(ran.hook("removes itself", lambda *given: first.remove()))
-    net.register_full_backward_hook(ran.hook("adds", once(lambda *given: add())))
+    first = net.register_full_backward_hook(log.hook("removes itself", lambda *given: first.remove()))
+    net.register_full_backward_hook(log.hook("adds", once(lambda *given: add())))
 
     def add() -> None:
-        net.register_full_backward_hook(ran.hook("added"))
+        net.register_full_backward_hook(log.hook("added"))
 
-    twice(net, backward=True)
+    call_twice(net, backward=True)
 
 
 # -- tensors and nodes
 
 
-def tensor_hooks_between_two_passes(ran: Ran) -> None:
+def tensor_hooks_between_two_passes(log: HookLog) -> None:
     a = leaf(2.0)
     c = a * 3
-    first = c.register_hook(ran.hook("first"))
+    first = c.register_hook(log.hook("first"))
     c.backward(retain_graph=True)
     first.remove()
-    c.register_hook(ran.hook("second"))
-    a.register_hook(ran.hook("of the leaf"))
+    c.register_hook(log.hook("second"))
+    a.register_hook(log.hook("of the leaf"))
     c.backward(retain_graph=True)
-    a.register_post_accumulate_grad_hook(ran.hook("after"))
+    a.register_post_accumulate_grad_hook(log.hook("after"))
     c.backward()
 
 
-def tensor_hooks_in_a_hook(ran: Ran) -> None:
+def tensor_hooks_in_a_hook(log: HookLog) -> None:
     a = leaf(2.0)
     c = a * 3
     e = c * 5
 
     def add(grad: torch.Tensor) -> None:
-        e.register_hook(ran.hook("from the next pass on"))
-        c.register_hook(ran.hook("further on"))
-        a.register_hook(ran.hook("of the leaf"))
-        a.register_post_accumulate_grad_hook(ran.hook("after"))
+        e.register_hook(log.hook("from the next pass on"))
+        c.register_hook(log.hook("further on"))
+        a.register_hook(log.hook("of the leaf"))
+        a.register_post_accumulate_grad_hook(log.hook("after"))
 
-    e.register_hook(ran.hook("adds", once(add)))
+    e.register_hook(log.hook("adds", once(add)))
     e.backward(retain_graph=True)
     e.backward()
 
 
-def node_hooks_in_a_hook(ran: Ran) -> None:
+def node_hooks_in_a_hook(log: HookLog) -> None:
     a = leaf(2.0)
     c = a * 3
     e = c * 5
     node = accumulator(a)
 
     def add(grad: torch.Tensor) -> None:
-        e.grad_fn.register_prehook(ran.hook("pre of e"))
-        e.grad_fn.register_hook(ran.hook("post of e"))
-        c.grad_fn.register_prehook(ran.hook("pre of c"))
-        c.grad_fn.register_hook(ran.hook("post of c"))
-        node.register_prehook(ran.hook("pre of a"))
-        node.register_hook(ran.hook("post of a"))
+        e.grad_fn.register_prehook(log.hook("pre of e"))
+        e.grad_fn.register_hook(log.hook("post of e"))
+        c.grad_fn.register_prehook(log.hook("pre of c"))
+        c.grad_fn.register_hook(log.hook("post of c"))
+        node.register_prehook(log.hook("pre of a"))
+        node.register_hook(log.hook("post of a"))
 
-    e.register_hook(ran.hook("adds", once(add)))
+    e.register_hook(log.hook("adds", once(add)))
     e.backward(retain_graph=True)
     e.backward()
 
 
-def node_hooks_removed_in_a_hook(ran: Ran) -> None:
+def node_hooks_removed_in_a_hook(log: HookLog) -> None:
     a = leaf(2.0)
     c = a * 3
-    own = c.grad_fn.register_prehook(ran.hook("removes itself", lambda *given: own.remove()))
-    c.grad_fn.register_prehook(ran.hook("removes the next", lambda *given: later.remove()))
-    later = c.grad_fn.register_prehook(ran.hook("next"))
+    own_handle = c.grad_fn.register_prehook(log.hook("removes itself", lambda *given: own_handle.remove()))
+    c.grad_fn.register_prehook(log.hook("removes the next", lambda *given: next_handle.remove()))
+    next_handle = c.grad_fn.register_prehook(log.hook("next"))
     c.backward(retain_graph=True)
     c.backward()
 
 
-def tensor_hook_in_forward(ran: Ran) -> None:
+def tensor_hook_in_forward(log: HookLog) -> None:
     net = Net()
-    net.l1.register_forward_hook(lambda module, args, output: output.register_hook(ran.hook("activation")) and None)
-    twice(net, backward=True)
+    net.l1.register_forward_hook(lambda module, args, output: output.register_hook(log.hook("activation")) and None)
+    call_twice(net, backward=True)
 
 
-def multi_grad_hook_in_a_hook(ran: Ran) -> None:
+def multi_grad_hook_in_a_hook(log: HookLog) -> None:
     a, b = leaf(2.0), leaf(3.0)
     e = a * b
-    e.register_hook(once(lambda grad: torch.autograd.graph.register_multi_grad_hook([a, b], ran.hook("both")) and None))
+    e.register_hook(once(lambda grad: torch.autograd.graph.register_multi_grad_hook([a, b], log.hook("both")) and None))
     e.backward(retain_graph=True)
     e.backward()
 
@@ -301,29 +303,31 @@ SCENES = [
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
-def test_hooks_that_come_and_go_are_reported_as_torch_runs_them(scene: Callable[[Ran], None]) -> None:
-    plain, recorded = Ran(), Ran()
-    scene(plain)
+def test_hooks_added_and_removed_during_a_recording_are_reported_as_torch_runs_them(
+    scene: Callable[[HookLog], None],
+) -> None:
+    plain_log, recorded_log = HookLog(), HookLog()
+    scene(plain_log)
     with hv.record() as trace:
-        scene(recorded)
-    assert plain == recorded
+        scene(recorded_log)
+    assert plain_log == recorded_log
     fired = [step.hook.name for step in trace.firings if not step.hook.name.startswith("lambda")]
-    assert fired == recorded
+    assert fired == recorded_log
     assert trace.notes == []
 
 
-def test_retain_grad_of_a_tensor_without_a_name_is_seen() -> None:
-    """As an activation that a forward hook asks to keep its gradient."""
-    kept: list[torch.Tensor] = []
+def test_retain_grad_of_an_unnamed_tensor_is_recorded() -> None:
+    """A forward hook calls ``retain_grad()`` on the output of its module."""
+    activations: list[torch.Tensor] = []
     net = Net()
-    net.l1.register_forward_hook(lambda module, args, output: (kept.append(output), output.retain_grad())[1])
+    net.l1.register_forward_hook(lambda module, args, output: (activations.append(output), output.retain_grad())[1])
     with hv.record(net) as trace:
         net(leaf(3.0)).backward()
     assert list(written(trace, "retain_grad").values()) == [(None, 2)]
-    assert kept[0].grad.item() == 2
+    assert activations[0].grad.item() == 2
 
 
-def test_retain_grad_in_a_hook_is_seen_from_there_on() -> None:
+def test_retain_grad_called_in_a_hook_is_recorded() -> None:
     a = leaf(2.0)
     c = a * 3
     e = c * 5
@@ -334,28 +338,28 @@ def test_retain_grad_in_a_hook_is_seen_from_there_on() -> None:
     assert c.grad.item() == 5
 
 
-@pytest.mark.parametrize("watch", [nullcontext, hv.record])
-def test_a_handle_made_in_one_recording_works_in_the_next(watch: Any) -> None:
-    net, ran = Doubled(), Ran()
-    with watch():
-        handle = net.register_forward_hook(ran.hook("h"))
+@pytest.mark.parametrize("context", [nullcontext, hv.record])
+def test_a_handle_made_in_one_recording_works_in_the_next(context: Any) -> None:
+    net, log = Doubled(), HookLog()
+    with context():
+        handle = net.register_forward_hook(log.hook("h"))
         net(leaf(1.0))
     with hv.record() as trace:
         net(leaf(1.0))
         handle.remove()
         net(leaf(1.0))
-    assert len(trace.firings) == 1 and ran == ["h", "h"]
+    assert len(trace.firings) == 1 and log == ["h", "h"]
 
 
-def test_where_the_last_hook_has_gone_torch_takes_its_short_cut_as_it_would() -> None:
+def test_torch_takes_its_fast_path_once_the_last_hook_is_removed() -> None:
     class Breaks(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             raise ArithmeticError("no")
 
-    def frames(watch: Callable[[], Any]) -> list[str]:
+    def frames(context: Callable[[], Any]) -> list[str]:
         net = nn.Sequential(Breaks())
         handle = torch_modules.register_module_forward_pre_hook(lambda *given: handle.remove())
-        with pytest.raises(ArithmeticError) as raised, watch():
+        with pytest.raises(ArithmeticError) as raised, context():
             net(torch.ones(1))
         return [entry.name for entry in raised.traceback]
 

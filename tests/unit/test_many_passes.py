@@ -1,4 +1,4 @@
-"""Recordings of very many passes: what they cost grows with the steps, and passes are folded as modules are."""
+"""Recordings of many passes: the cost is linear in the number of steps, and passes are grouped as modules are."""
 
 import re
 import tracemalloc
@@ -30,13 +30,13 @@ from tests.unit.test_large_traces import picture
 pytestmark = pytest.mark.slow
 
 COUNTS = (45, 90)
-"""Passes, and twice as many: more than are seen at once."""
-DOUBLED = 2.2
-"""Twice the passes cost at most so many times."""
+"""Numbers of passes, the second twice the first: both exceed the number of visible boxes."""
+MAX_COST_RATIO = 2.2
+"""Doubling the passes may multiply the cost by at most this factor."""
 
 
-def trained(count: int) -> hv.Trace:
-    """Two numbers that are fitted, with a hook: each pass has other values."""
+def record_training(count: int) -> hv.Trace:
+    """Record the fitting of two numbers, one with a hook: the values differ from pass to pass."""
     a, b = leaf(2.0), leaf(3.0)
     a.register_hook(lambda grad: grad * 2)
     optimizer = torch.optim.SGD([a, b], lr=1e-3)
@@ -48,8 +48,8 @@ def trained(count: int) -> hv.Trace:
     return trace
 
 
-def hooked_anew(count: int) -> hv.Trace:
-    """In every pass a tensor of its own has a hook."""
+def record_new_hooks(count: int) -> hv.Trace:
+    """Record passes that each put a hook on a new tensor."""
     a, b = leaf(2.0), leaf(3.0)
     with hv.record() as trace:
         for _ in range(count):
@@ -59,8 +59,8 @@ def hooked_anew(count: int) -> hv.Trace:
     return trace
 
 
-def over_one_graph(count: int) -> hv.Trace:
-    """Many passes over one and the same graph."""
+def record_shared_graph(count: int) -> hv.Trace:
+    """Record many passes over the same graph."""
     a, b = leaf(2.0), leaf(3.0)
     with hv.record() as trace:
         e = a * b * a
@@ -69,8 +69,8 @@ def over_one_graph(count: int) -> hv.Trace:
     return trace
 
 
-def forwards(count: int) -> hv.Trace:
-    """A model that is called many times, without a backward pass."""
+def record_forward_calls(count: int) -> hv.Trace:
+    """Record many calls of a model, without a backward pass."""
     model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
     with hv.record(model) as trace:
         for _ in range(count):
@@ -78,8 +78,8 @@ def forwards(count: int) -> hv.Trace:
     return trace
 
 
-def ill(count: int) -> hv.Trace:
-    """A weight is NaN in every pass."""
+def record_nan_weight(count: int) -> hv.Trace:
+    """Record passes in which a weight is NaN."""
     model = nn.Linear(2, 1)
     with torch.no_grad():
         model.weight.fill_(float("nan"))
@@ -91,11 +91,11 @@ def ill(count: int) -> hv.Trace:
     return trace
 
 
-PROGRAMS = (trained, hooked_anew, over_one_graph, forwards, ill)
-kept = cache(lambda make, count: make(count))
-"""A recording that several tests look at."""
+PROGRAMS = (record_training, record_new_hooks, record_shared_graph, record_forward_calls, record_nan_weight)
+cached_trace = cache(lambda make, count: make(count))
+"""Traces shared by several tests."""
 
-SHOWN: dict[str, Callable[[hv.Trace], object]] = {
+VIEWS: dict[str, Callable[[hv.Trace], object]] = {
     "player": lambda trace: TraceContent(trace).content(),
     "output": lambda trace: TraceContent(trace).brief_content(),
     "troubles": lambda trace: trace.troubles,
@@ -105,18 +105,18 @@ SHOWN: dict[str, Callable[[hv.Trace], object]] = {
 }
 
 
-def linear(costs: list[int]) -> bool:
-    return all(more <= DOUBLED * less for less, more in pairwise(costs))
+def is_linear(costs: list[int]) -> bool:
+    return all(more <= MAX_COST_RATIO * less for less, more in pairwise(costs))
 
 
 @pytest.mark.parametrize("make", PROGRAMS)
-def test_recording_twice_the_passes_is_twice_the_work(make: Callable[[int], hv.Trace]) -> None:
+def test_the_cost_of_recording_is_linear_in_the_passes(make: Callable[[int], hv.Trace]) -> None:
     make(2)
-    assert linear([calls(lambda count=count: make(count)) for count in COUNTS])  # type: ignore[misc]
+    assert is_linear([calls(lambda count=count: make(count)) for count in COUNTS])  # type: ignore[misc]
 
 
-def multi_grad(count: int) -> hv.Trace:
-    """A hook on two tensors, one of which has no name, fires in every pass."""
+def record_multi_grad_hooks(count: int) -> hv.Trace:
+    """Record passes in which a hook on a named and an unnamed tensor fires."""
     a, b = leaf(2.0), leaf(3.0)
     with hv.record() as trace:
         for _ in range(count):
@@ -126,34 +126,38 @@ def multi_grad(count: int) -> hv.Trace:
     return trace
 
 
-@pytest.mark.parametrize("make", [*PROGRAMS, multi_grad])
-def test_nothing_reads_all_tables_while_they_grow(
+@pytest.mark.parametrize("make", [*PROGRAMS, record_multi_grad_hooks])
+def test_recording_never_builds_a_lookup_over_all_tables(
     make: Callable[[int], hv.Trace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[int] = []
-    begin = Lookup.__init__
-    monkeypatch.setattr(Lookup, "__init__", lambda self, trace: (made.append(len(trace.rows)), begin(self, trace))[1])
+    built: list[int] = []
+    original_init = Lookup.__init__
+    monkeypatch.setattr(
+        Lookup, "__init__", lambda self, trace: (built.append(len(trace.rows)), original_init(self, trace))[1]
+    )
     trace = make(COUNTS[0])
-    assert made == [] and trace.lookup.passes and made == [len(trace.rows)]
+    assert built == [] and trace.lookup.passes and built == [len(trace.rows)]
 
 
-def test_names_that_are_asked_for_while_tables_grow_are_those_of_the_whole_tables() -> None:
-    whole = kept(multi_grad, 3)
+def test_tensor_names_of_growing_tables_match_the_full_tables() -> None:
+    trace = cached_trace(record_multi_grad_hooks, 3)
     ops: list[str] = []
     tensors: list[TensorRow] = []
     growing = TensorNames(ops, tensors)
-    for op in whole.ops:
+    for op in trace.ops:
         ops.append(op)
         assert growing.update(ops, tensors) and (op in growing.repeated) == (ops.count(op) > 1)
-    for row in whole.tensors:
+    for row in trace.tensors:
         tensors.append(row)
-        there = (known.name for known in tensors if known.name and (known.node, known.output) == (row.node, row.output))
-        assert growing.update(ops, tensors) and growing.tensors.get((row.node, row.output)) == next(there, None)
-    assert growing.update(ops, tensors) and not growing.update(ops, whole.tensors)
+        names = (
+            tensor.name for tensor in tensors if tensor.name and (tensor.node, tensor.output) == (row.node, row.output)
+        )
+        assert growing.update(ops, tensors) and growing.tensors.get((row.node, row.output)) == next(names, None)
+    assert growing.update(ops, tensors) and not growing.update(ops, trace.tensors)
 
 
-class Counted(list[int]):
-    """A list that counts how often it is searched from end to end."""
+class SearchCountingList(list[int]):
+    """A list that counts its linear searches."""
 
     searches = 0
 
@@ -162,54 +166,56 @@ class Counted(list[int]):
         return super().__contains__(thing)
 
 
-def test_hooks_known_from_an_earlier_pass_are_not_searched_for_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hooks_of_an_earlier_pass_are_not_looked_up_by_linear_search(monkeypatch: pytest.MonkeyPatch) -> None:
     leaves = [leaf(1.0) for _ in range(COUNTS[1])]
     for x in leaves:
         x.register_hook(lambda grad: None)
-    made = GraphSnapshot.__init__
+    original_init = GraphSnapshot.__init__
 
-    def counted(self: GraphSnapshot, *given: Any) -> None:
-        made(self, *given)
-        self.trace.hooked[-1] = Counted()
+    def counting_init(self: GraphSnapshot, *given: Any) -> None:
+        original_init(self, *given)
+        self.trace.hooked[-1] = SearchCountingList()
 
-    monkeypatch.setattr(GraphSnapshot, "__init__", counted)
+    monkeypatch.setattr(GraphSnapshot, "__init__", counting_init)
     with hv.record() as trace:
         for _ in range(2):
             torch.stack(leaves).sum().backward()
     first, second = trace.hooked
-    assert isinstance(second, Counted) and second.searches == 0
+    assert isinstance(second, SearchCountingList) and second.searches == 0
     assert len(first) == COUNTS[1] and first == second
 
 
-@pytest.mark.parametrize("make", [trained, ill])
-def test_saving_and_loading_twice_the_passes_is_twice_the_work(make: Callable[[int], hv.Trace], tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [record_training, record_nan_weight])
+def test_the_cost_of_saving_and_loading_is_linear_in_the_passes(
+    make: Callable[[int], hv.Trace], tmp_path: Path
+) -> None:
     path = tmp_path / "trace.json"
-    saved, loaded = [], []
+    save_costs, load_costs = [], []
     for count in COUNTS:
-        trace = kept(make, count)
-        saved.append(calls(lambda trace=trace: trace.save(path)))  # type: ignore[misc]
-        loaded.append(calls(lambda: hv.load(path)))
-    assert linear(saved) and linear(loaded)
+        trace = cached_trace(make, count)
+        save_costs.append(calls(lambda trace=trace: trace.save(path)))  # type: ignore[misc]
+        load_costs.append(calls(lambda: hv.load(path)))
+    assert is_linear(save_costs) and is_linear(load_costs)
 
 
-@pytest.mark.parametrize("what", SHOWN)
-@pytest.mark.parametrize("make", [trained, ill])
-def test_showing_twice_the_passes_is_twice_the_work(make: Callable[[int], hv.Trace], what: str) -> None:
-    SHOWN[what](kept(make, 2))
-    assert linear([calls(lambda count=count: SHOWN[what](kept(make, count))) for count in COUNTS])  # type: ignore[misc]
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("make", [record_training, record_nan_weight])
+def test_the_cost_of_each_view_is_linear_in_the_passes(make: Callable[[int], hv.Trace], view: str) -> None:
+    VIEWS[view](cached_trace(make, 2))
+    assert is_linear([calls(lambda count=count: VIEWS[view](cached_trace(make, count))) for count in COUNTS])  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("make", [hooked_anew, over_one_graph, forwards])
-def test_a_page_of_twice_the_passes_is_twice_the_work(make: Callable[[int], hv.Trace]) -> None:
-    assert linear([calls(lambda count=count: page(kept(make, count))) for count in COUNTS])  # type: ignore[misc]
+@pytest.mark.parametrize("make", [record_new_hooks, record_shared_graph, record_forward_calls])
+def test_the_cost_of_a_page_is_linear_in_the_passes(make: Callable[[int], hv.Trace]) -> None:
+    assert is_linear([calls(lambda count=count: page(cached_trace(make, count))) for count in COUNTS])  # type: ignore[misc]
 
 
-def test_a_page_of_twice_the_passes_takes_twice_the_memory() -> None:
-    assert linear([peak(lambda count=count: page(kept(hooked_anew, count))) for count in COUNTS])  # type: ignore[misc]
+def test_the_memory_for_a_page_is_linear_in_the_passes() -> None:
+    assert is_linear([peak_memory(lambda count=count: page(cached_trace(record_new_hooks, count))) for count in COUNTS])  # type: ignore[misc]
 
 
-def peak(work: Callable[[], object]) -> int:
-    """The most memory that Python held while ``work`` ran."""
+def peak_memory(work: Callable[[], object]) -> int:
+    """Peak of Python's traced memory while ``work`` runs, in bytes."""
     tracemalloc.start()
     try:
         work()
@@ -218,46 +224,46 @@ def peak(work: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def test_a_page_makes_the_tree_of_each_pass_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[int] = []
-    grow = BoxTree._nest_calls
-    monkeypatch.setattr(BoxTree, "_nest_calls", lambda self: (made.append(self.pass_id), grow(self))[1])
-    page(kept(over_one_graph, COUNTS[0]))
-    assert made == list(range(COUNTS[0]))
+def test_a_page_builds_the_box_tree_of_each_pass_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[int] = []
+    original = BoxTree._nest_calls
+    monkeypatch.setattr(BoxTree, "_nest_calls", lambda self: (built.append(self.pass_id), original(self))[1])
+    page(cached_trace(record_shared_graph, COUNTS[0]))
+    assert built == list(range(COUNTS[0]))
 
 
-# -- passes are folded
+# -- passes in groups
 
 
 @pytest.fixture(scope="module")
 def large() -> TraceContent:
-    return TraceContent(kept(over_one_graph, 200))
+    return TraceContent(cached_trace(record_shared_graph, 200))
 
 
-def test_a_recording_of_more_passes_than_are_seen_at_once_is_large() -> None:
-    few, many = (over_one_graph(count) for count in (MAX_VISIBLE_BOXES, MAX_VISIBLE_BOXES + 1))
+def test_a_trace_with_more_passes_than_visible_boxes_is_large() -> None:
+    few, many = (record_shared_graph(count) for count in (MAX_VISIBLE_BOXES, MAX_VISIBLE_BOXES + 1))
     assert len(many.rows) < 400 and is_large(many) and not is_large(few)
 
 
-def test_what_is_sent_has_one_picture_however_many_passes_there_are(large: TraceContent) -> None:
+def test_the_payload_has_one_picture_for_any_number_of_passes(large: TraceContent) -> None:
     content = large.content()
     assert len(content["svgs"]) == 1 and set(content["chunks"]) == {GROUP_PREFIX, "steps0"}
     (note,) = [note for note in shown_notes(content) if "200 passes" in note]
     assert "shown in groups" in note and "record(keep=" in note
 
 
-def test_every_pass_is_behind_a_box_of_a_picture_that_one_can_take_in(large: TraceContent) -> None:
-    waiting, passes = [GROUP_PREFIX], []
-    for name in waiting:  # grows while it is read
+def test_every_pass_is_reachable_through_groups_of_limited_size(large: TraceContent) -> None:
+    groups, passes = [GROUP_PREFIX], []
+    for name in groups:  # grows during the loop
         view = large.chunk(name)
         assert 0 < len(view["links"]) <= MAX_VISIBLE_BOXES and view["links"].keys() == view["spans"].keys()
-        waiting += [to for to in view["links"].values() if to.startswith(GROUP_PREFIX)]
+        groups += [to for to in view["links"].values() if to.startswith(GROUP_PREFIX)]
         passes += [to for to in view["links"].values() if not to.startswith(GROUP_PREFIX)]
     assert passes == [f"{pass_id}/" for pass_id in range(200)]
-    assert set(waiting) == {name for name in large.chunk_names() if name.startswith(GROUP_PREFIX)}
+    assert set(groups) == {name for name in large.chunk_names() if name.startswith(GROUP_PREFIX)}
 
 
-def test_a_group_holds_the_steps_of_its_passes_and_says_how_large_their_gradients_are(large: TraceContent) -> None:
+def test_a_group_spans_its_passes_and_shows_their_gradient_norms(large: TraceContent) -> None:
     top = large.chunk(GROUP_PREFIX)
     assert top["visible_steps"] == [(0, len(large.trace.rows) - 1)]
     (box, to), *_ = top["links"].items()
@@ -267,14 +273,14 @@ def test_a_group_holds_the_steps_of_its_passes_and_says_how_large_their_gradient
     assert "Passes 1 – 10" not in svg and re.findall(r"Passes \d+ – \d+", svg)[0] == "Passes 1 – 20"
 
 
-def test_the_trail_leads_from_all_passes_to_the_pass(large: TraceContent) -> None:
-    trail = large.chunk("25/")["breadcrumbs"]
-    assert [said(title) for _, title in trail] == ["All 200 passes", "Passes 21 – 40", "Pass 26"]
-    assert [name for name, _ in trail] == [GROUP_PREFIX, trail[1][0], "25/"]
-    assert large.chunk(trail[1][0])["breadcrumbs"] == trail[:2]
+def test_breadcrumbs_lead_from_all_passes_to_the_pass(large: TraceContent) -> None:
+    breadcrumbs = large.chunk("25/")["breadcrumbs"]
+    assert [said(title) for _, title in breadcrumbs] == ["All 200 passes", "Passes 21 – 40", "Pass 26"]
+    assert [name for name, _ in breadcrumbs] == [GROUP_PREFIX, breadcrumbs[1][0], "25/"]
+    assert large.chunk(breadcrumbs[1][0])["breadcrumbs"] == breadcrumbs[:2]
 
 
-def test_passes_can_be_searched_for(large: TraceContent) -> None:
+def test_the_index_lists_passes(large: TraceContent) -> None:
     columns = large.chunk("index")
     labels = map(said, columns["label"])
     rows = list(zip(columns["kind"], labels, columns["view"], columns["steps"], strict=True))
@@ -282,12 +288,12 @@ def test_passes_can_be_searched_for(large: TraceContent) -> None:
 
 
 def test_a_hook_that_fires_in_every_pass_is_counted_once() -> None:
-    top = TraceContent(kept(trained, COUNTS[1])).chunk(GROUP_PREFIX)
+    top = TraceContent(cached_trace(record_training, COUNTS[1])).chunk(GROUP_PREFIX)
     (texts, *_) = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
     assert [said(text) for _, text in texts] == ["1 hook, 0 fired", "1 hook, 1 fired"]
 
 
-def test_a_group_that_is_not_there_is_an_error(large: TraceContent) -> None:
+def test_an_unknown_group_or_pass_raises_keyerror(large: TraceContent) -> None:
     for name in (f"{GROUP_PREFIX}g999", "200/", "-1/"):
         with pytest.raises(KeyError):
             large.chunk(name)
@@ -296,31 +302,31 @@ def test_a_group_that_is_not_there_is_an_error(large: TraceContent) -> None:
 # -- passes of equal structure share a picture
 
 
-def written(svg: str) -> tuple[list[str], list[str]]:
-    """The ids of a picture, and the texts that no step writes anew."""
+def ids_and_fixed_texts(svg: str) -> tuple[list[str], list[str]]:
+    """The ids of a picture, and the texts that no step overwrites."""
     root = ET.fromstring(svg)
     texts = root.iter("{http://www.w3.org/2000/svg}text")
-    still = [text.text or "" for text in texts if not re.search(r"-[vgaic]$", text.get("id", ""))]
-    return [element.attrib["id"] for element in root.iter() if "id" in element.attrib], still
+    fixed_texts = [text.text or "" for text in texts if not re.search(r"-[vgaic]$", text.get("id", ""))]
+    return [element.attrib["id"] for element in root.iter() if "id" in element.attrib], fixed_texts
 
 
-def test_each_pass_has_its_own_ids_and_texts_in_the_picture_that_it_shares() -> None:
-    large = TraceContent(kept(trained, COUNTS[0]))
+def test_each_pass_has_its_own_ids_and_texts_in_the_shared_picture() -> None:
+    large = TraceContent(cached_trace(record_training, COUNTS[0]))
     for pass_id in (0, 1, 44):
         own = large._pictures._pass_pictures(pass_id)
         alone = build_figure(own.scene(own.views.view_of(own.groups[""])), None, for_player=True).svg()
-        assert written(picture(large, f"{pass_id}/")) == written(alone)
+        assert ids_and_fixed_texts(picture(large, f"{pass_id}/")) == ids_and_fixed_texts(alone)
 
 
-def test_a_page_has_the_picture_of_passes_of_equal_structure_once() -> None:
-    content = TraceContent(kept(over_one_graph, COUNTS[0])).full_content()
+def test_a_page_stores_the_picture_of_equal_passes_once() -> None:
+    content = TraceContent(cached_trace(record_shared_graph, COUNTS[0])).full_content()
     parts = content["chunks"]
     sent: list[Any] = [opened(content, name)["svg"] for name in parts if re.fullmatch(r"\d+/", name)]
     assert sum("pieces" in svg for svg in sent) == 1 and all("fill" in svg for svg in sent)
     assert max(len(part) for name, part in parts.items() if re.fullmatch(r"[1-9]\d*/", name)) < 2_500
 
 
-def test_where_a_view_is_asked_for_again_the_first_of_its_structure_still_has_the_picture() -> None:
-    large = TraceContent(kept(over_one_graph, COUNTS[0]))
+def test_a_view_requested_again_still_carries_the_shared_picture() -> None:
+    large = TraceContent(cached_trace(record_shared_graph, COUNTS[0]))
     assert large.chunk("7/")["svg"].keys() == large.chunk("7/")["svg"].keys() == {"pieces", "fill"}
     assert large.chunk("0/")["svg"]["like"] == "7/"

@@ -1,4 +1,4 @@
-"""Every sentence has its key, every key its use, and every place in a sentence something that fills it."""
+"""Every message key is used, every used key exists, and every placeholder gets an argument."""
 
 import ast
 import dataclasses
@@ -22,15 +22,15 @@ from hookviz.trace import HOOK_KINDS, KINDS, HookRow, Note, StepRow
 from hookviz.trace.sentences import make_sentence, make_title
 
 PACKAGE = Path(__file__).resolve().parents[2] / "hookviz"
-WORDS = load_texts()
+TEXTS = load_texts()
 
 
-def fields(text: str) -> set[str]:
+def placeholders(text: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(text) if name}
 
 
 @cache
-def nodes() -> list[tuple[str, ast.AST]]:
+def syntax_nodes() -> list[tuple[str, ast.AST]]:
     """(file, node) of every node of Python's syntax in the package."""
     files = sorted(PACKAGE.rglob("*.py"))
     trees = {str(path.relative_to(PACKAGE)): ast.parse(path.read_text(encoding="utf-8")) for path in files}
@@ -38,14 +38,14 @@ def nodes() -> list[tuple[str, ast.AST]]:
 
 
 @cache
-def calls() -> list[tuple[str, ast.Call]]:
+def message_calls() -> list[tuple[str, ast.Call]]:
     """(file, call) of each ``say(...)``, ``join(...)`` and ``Note.of(...)`` in the package."""
-    found = [(file, node) for file, node in nodes() if isinstance(node, ast.Call)]
+    found = [(file, node) for file, node in syntax_nodes() if isinstance(node, ast.Call)]
     return [(file, call) for file, call in found if ast.unparse(call.func) in ("say", "join", "Note.of")]
 
 
 def patterns(node: ast.expr) -> list[str]:
-    """Regular expressions of the keys that an expression can be: each of its constants with anything for its holes."""
+    """Regular expressions for the keys that an expression can yield, with ``.+`` for each interpolated part."""
     if isinstance(node, ast.Constant):
         return [re.escape(node.value)]
     if isinstance(node, ast.JoinedStr):
@@ -53,40 +53,44 @@ def patterns(node: ast.expr) -> list[str]:
     if isinstance(node, ast.IfExp):
         return patterns(node.body) + patterns(node.orelse)
     if isinstance(node, ast.BinOp):
-        return [one + other for one in patterns(node.left) for other in patterns(node.right)]
-    return []  # a key kept in a variable: its text stands elsewhere in the package
+        return [left + right for left in patterns(node.left) for right in patterns(node.right)]
+    return []  # a key in a variable: its text is elsewhere in the package
 
 
 @cache
-def texts() -> set[str]:
-    """Every text in the package's Python."""
-    return {node.value for _, node in nodes() if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+def string_constants() -> set[str]:
+    """Every string constant in the package's Python."""
+    return {node.value for _, node in syntax_nodes() if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
 @cache
-def used() -> set[str]:
+def used_key_patterns() -> set[str]:
     """Regular expressions of the keys that ``say`` and ``join`` are called with."""
-    return {pattern for _, call in calls() for pattern in patterns(call.args[0])}
+    return {pattern for _, call in message_calls() for pattern in patterns(call.args[0])}
 
 
 SCRIPT = "\n".join(path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "player" / "browser").glob("*.js")))
-IN_SCRIPT = set(re.findall(r"\"(player\.\w+)\"", SCRIPT))
-BEGUN_IN_SCRIPT = tuple(re.findall(r"`(player\.\w*)\$\{", SCRIPT))
-"""What keys begin with that JavaScript puts together."""
+KEYS_IN_SCRIPT = set(re.findall(r"\"(player\.\w+)\"", SCRIPT))
+KEY_PREFIXES_IN_SCRIPT = tuple(re.findall(r"`(player\.\w*)\$\{", SCRIPT))
+"""The prefixes of keys that JavaScript assembles."""
 
 
 def used_in_script(key: str) -> bool:
-    """Whether JavaScript names a key, or puts it together: of the name of an action, say, which it names then."""
-    ends = [key.removeprefix(begun) for begun in BEGUN_IN_SCRIPT if key.startswith(begun)]
-    return key in IN_SCRIPT or any(map(is_named, ends))
+    """Whether JavaScript uses a key, whole or assembled from a prefix and, say, the name of an action."""
+    suffixes = [key.removeprefix(prefix) for prefix in KEY_PREFIXES_IN_SCRIPT if key.startswith(prefix)]
+    return key in KEYS_IN_SCRIPT or any(map(is_known_suffix, suffixes))
 
 
-def is_named(end: str) -> bool:
-    """Whether the end of a key is a number, or stands alone in JavaScript or in Python, which sends the kinds."""
-    return end.isdigit() or end in texts() or re.search(rf'"{end}"|^  {end}:', SCRIPT, re.MULTILINE) is not None
+def is_known_suffix(suffix: str) -> bool:
+    """Whether the suffix of a key is a number, or a string of its own in JavaScript or Python (for kinds)."""
+    return (
+        suffix.isdigit()
+        or suffix in string_constants()
+        or re.search(rf'"{suffix}"|^  {suffix}:', SCRIPT, re.MULTILINE) is not None
+    )
 
 
-def test_the_table_holds_texts_each_under_one_key() -> None:
+def test_message_keys_are_unique_and_texts_are_not_empty() -> None:
     pairs = json.loads(
         (PACKAGE / "support" / "messages" / "en.json").read_text(encoding="utf-8"), object_pairs_hook=list
     )
@@ -96,23 +100,25 @@ def test_the_table_holds_texts_each_under_one_key() -> None:
 
 
 def test_every_key_that_the_code_uses_exists() -> None:
-    assert [pattern for pattern in used() if not any(re.fullmatch(pattern, key) for key in WORDS)] == []
+    assert [pattern for pattern in used_key_patterns() if not any(re.fullmatch(pattern, key) for key in TEXTS)] == []
 
 
 def used_in_python(key: str) -> bool:
-    """Whether Python names a key: whole, as the beginning of one (``f"{text}.{effect}"``), or in a call of ``say``."""
-    heads = [key[:place] for place, letter in enumerate(key) if letter == "." and "." in key[:place]]
-    return not texts().isdisjoint([key, *heads]) or any(re.fullmatch(p, key) for p in used() if not p.startswith(".+"))
+    """Whether Python uses a key: whole, as a prefix (``f"{text}.{effect}"``), or in a call of ``say``."""
+    prefixes = [key[:place] for place, letter in enumerate(key) if letter == "." and "." in key[:place]]
+    return not string_constants().isdisjoint([key, *prefixes]) or any(
+        re.fullmatch(p, key) for p in used_key_patterns() if not p.startswith(".+")
+    )
 
 
 def test_every_key_that_exists_is_used() -> None:
-    scripts = {key for key in WORDS if key.startswith("player.") and used_in_script(key)}
-    assert [key for key in WORDS if key not in scripts and not used_in_python(key)] == []
+    scripts = {key for key in TEXTS if key.startswith("player.") and used_in_script(key)}
+    assert [key for key in TEXTS if key not in scripts and not used_in_python(key)] == []
 
 
 def test_every_key_that_the_player_uses_exists() -> None:
-    assert IN_SCRIPT and sorted(key for key in IN_SCRIPT if key not in WORDS) == []
-    assert [begun for begun in BEGUN_IN_SCRIPT if not any(key.startswith(begun) for key in WORDS)] == []
+    assert KEYS_IN_SCRIPT and sorted(key for key in KEYS_IN_SCRIPT if key not in TEXTS) == []
+    assert [prefix for prefix in KEY_PREFIXES_IN_SCRIPT if not any(key.startswith(prefix) for key in TEXTS)] == []
 
 
 def test_every_kind_has_a_title_and_a_sentence() -> None:
@@ -121,7 +127,7 @@ def test_every_kind_has_a_title_and_a_sentence() -> None:
     hooks = {f"{word}.{kind}" for kind in HOOK_KINDS for word in ("kept", "dict")}
     # The row of an unobserved call holds its sentence.
     sentences = {f"sentence.{kind}" for kind in KINDS if kind not in (*HOOK_KINDS, "unobserved")}
-    assert sorted((effects | titles | hooks | sentences) - set(WORDS)) == []
+    assert sorted((effects | titles | hooks | sentences) - set(TEXTS)) == []
 
 
 def test_every_kind_has_a_glyph_with_a_legend() -> None:
@@ -131,89 +137,93 @@ def test_every_kind_has_a_glyph_with_a_legend() -> None:
     }
     # A seed has a node's shape.
     legends = {f"player.legend_{glyph.replace('seed', 'node')}" for glyph in glyphs.values()}
-    assert sorted((legends | {f"card.{kind}" for kind in _ONE_CARD}) - set(WORDS)) == []
+    assert sorted((legends | {f"card.{kind}" for kind in _ONE_CARD}) - set(TEXTS)) == []
 
 
 @pytest.mark.parametrize("effect", ["kept", "edited", "replaced"])
 def test_every_effect_has_its_words(effect: str) -> None:
-    assert {f"effect.{effect}", f"sentence.hook.{effect}", f"sentence.data.{effect}"} <= set(WORDS)
+    assert {f"effect.{effect}", f"sentence.hook.{effect}", f"sentence.data.{effect}"} <= set(TEXTS)
 
 
-def filled() -> list[tuple[str, str, ast.Call]]:
-    """Each call that names its key outright and its parts one by one."""
-    plain = [(file, call) for file, call in calls() if isinstance(call.args[0], ast.Constant) and len(call.args) == 1]
+def literal_calls() -> list[tuple[str, str, ast.Call]]:
+    """(file, key, call) of each call with a literal key and explicit keyword arguments."""
+    plain = [
+        (file, call) for file, call in message_calls() if isinstance(call.args[0], ast.Constant) and len(call.args) == 1
+    ]
     return [(file, call.args[0].value, call) for file, call in plain if all(k.arg for k in call.keywords)]
 
 
-def test_every_sentence_gets_exactly_the_parts_that_it_names() -> None:
-    given = [(file, call.lineno, key, {keyword.arg for keyword in call.keywords}) for file, key, call in filled()]
+def test_every_message_gets_exactly_the_arguments_it_names() -> None:
+    given = [
+        (file, call.lineno, key, {keyword.arg for keyword in call.keywords}) for file, key, call in literal_calls()
+    ]
     assert given
-    assert [one for one in given if fields(WORDS[one[2]]) != one[3]] == []
+    assert [entry for entry in given if placeholders(TEXTS[entry[2]]) != entry[3]] == []
 
 
-def told(kind: str, **known: Any) -> Step:
-    """A step of any kind, in a trace that knows one hook of that kind, one value and one more step."""
+def step_of_kind(kind: str, **row_fields: Any) -> Step:
+    """A step of ``kind``, in a trace with one hook of that kind, one value and one more step."""
     trace = Trace(ops=["MulBackward0", "AccumulateGrad"], edges={(0, 0): (1, 0)}, roots=[[(0, 0)]], hooked=[[0]])
     trace.values.append(measure(torch.tensor(8.0)))
     fired = kind if kind in HOOK_KINDS else "tensor_hook"
     output = -1 if fired.startswith("node") else 0
     trace.hook_rows.append(HookRow(fired, 0, output, 0, "h", None, None, None, None))
-    trace.rows += [StepRow(0, kind, 0, output, **known), StepRow(0, fired, 1, output, hook=0, effect="edited")]
+    trace.rows += [StepRow(0, kind, 0, output, **row_fields), StepRow(0, fired, 1, output, hook=0, effect="edited")]
     return trace.steps[0]
 
 
-FULL = {"before": 0, "after": 0, "error": "Boom", "region": "f", "note": Note.of("note.scaled")}
-WAYS = {
-    "as it is": FULL,
+ALL_FIELDS = {"before": 0, "after": 0, "error": "Boom", "region": "f", "note": Note.of("note.scaled")}
+STEP_VARIANTS = {
+    "as it is": ALL_FIELDS,
     "with nothing known": {"error": "Boom", "region": "f", "note": Note.of("note.scaled")},
-    "at no node": {**FULL, "node": -1},
-    "from two edges": {**FULL, "parts": ((1, 0, 0), (1, 1, 0))},
-    "by an edit": {**FULL, "cause": 1},
-    "in a hook": {**FULL, "hook": 0},
+    "at no node": {**ALL_FIELDS, "node": -1},
+    "from two edges": {**ALL_FIELDS, "parts": ((1, 0, 0), (1, 1, 0))},
+    "by an edit": {**ALL_FIELDS, "cause": 1},
+    "in a hook": {**ALL_FIELDS, "hook": 0},
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_step_can_be_told(way: str) -> None:
-    known = dict(WAYS[way])
-    node = known.pop("node", 0)
+@pytest.mark.parametrize("variant", STEP_VARIANTS)
+def test_every_step_has_a_title_and_a_sentence(variant: str) -> None:
+    row_fields = dict(STEP_VARIANTS[variant])
+    node = row_fields.pop("node", 0)
     texts = {}
     for kind in (kind for kind in KINDS if kind not in HOOK_KINDS):
-        step = dataclasses.replace(told(kind, **known), node=node, on="" if node < 0 else "c")
+        step = dataclasses.replace(step_of_kind(kind, **row_fields), node=node, on="" if node < 0 else "c")
         texts[kind] = (make_title(step), make_sentence(step))
-    assert unfinished(texts) == {}
+    assert incomplete(texts) == {}
 
 
-def unfinished(texts: dict[Any, tuple[str, ...]]) -> dict[Any, tuple[str, ...]]:
-    """Those of which one is empty, or has a place that nothing filled."""
-    return {key: those for key, those in texts.items() if not all(those) or "{" in "".join(those)}
+def incomplete(texts: dict[Any, tuple[str, ...]]) -> dict[Any, tuple[str, ...]]:
+    """The entries with an empty string or an unfilled placeholder."""
+    return {key: strings for key, strings in texts.items() if not all(strings) or "{" in "".join(strings)}
 
 
 @pytest.mark.parametrize("effect", ["kept", "edited", "replaced"])
 @pytest.mark.parametrize("subject", ["gradient", "data"])
-def test_every_firing_can_be_told(effect: str, subject: str) -> None:
+def test_every_firing_has_complete_texts(effect: str, subject: str) -> None:
     texts = {}
     for kind, node in itertools.product(HOOK_KINDS, (0, 1)):
-        step = told(kind, **FULL, hook=0, effect=effect, subject=subject)
+        step = step_of_kind(kind, **ALL_FIELDS, hook=0, effect=effect, subject=subject)
         step.trace.rows[0] = step.trace.rows[0]._replace(node=node)
         frame = shown_steps_of(step.trace)[0]
         texts[kind, node] = (frame["title"], frame["sentence"], frame["registration"])
-    assert unfinished(texts) == {}
+    assert incomplete(texts) == {}
 
 
-def test_a_place_holds_whatever_is_put_in() -> None:
+def test_placeholder_values_may_contain_braces_and_percent_signs() -> None:
     assert say("kind.retain_grad", on="{on} 100% {0}") == "retain_grad on {on} 100% {0}"
 
 
-def test_what_a_text_was_made_of_is_read_from_it() -> None:
-    keys = [key for key, text in WORDS.items() if "!r}" not in text]
-    given = {key: {name: f"<{name}>" for name in fields(WORDS[key])} for key in keys}
+def test_arguments_are_recovered_from_a_formatted_text() -> None:
+    keys = [key for key, text in TEXTS.items() if "!r}" not in text]
+    given = {key: {name: f"<{name}>" for name in placeholders(TEXTS[key])} for key in keys}
     found = {key: match_arguments(key, say(key, **given[key])) for key in keys}
     wrong = [key for key in keys if found[key] is None or found[key].keys() != given[key].keys()]
     assert wrong == []
     assert [key for key in keys if say(key, **(found[key] or {})) != say(key, **given[key])] == []
 
 
-def test_a_section_comes_without_its_prefix() -> None:
+def test_select_texts_strips_the_section_prefix() -> None:
     assert select_texts("effect") == {"kept": "kept", "ran": "ran", "edited": "edited in place", "replaced": "replaced"}
     assert all("." not in key for key in select_texts("player"))

@@ -1,4 +1,4 @@
-"""Module calls are boxes around what they made, with each hook at the side where it acts."""
+"""Module calls are drawn as boxes around their nodes, with each hook at the side where it acts."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -19,11 +19,11 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def looks(*_: Any) -> None:
-    """A hook that only looks."""
+    """A hook that changes nothing."""
 
 
-def hooked(module: nn.Module) -> nn.Module:
-    """``module`` with one hook of each of the four kinds."""
+def with_all_hooks(module: nn.Module) -> nn.Module:
+    """Put one hook of each of the four kinds on ``module``."""
     module.register_forward_pre_hook(looks)
     module.register_forward_hook(looks)
     module.register_full_backward_pre_hook(looks)
@@ -31,7 +31,7 @@ def hooked(module: nn.Module) -> nn.Module:
     return module
 
 
-def recorded(net: nn.Module, x: float = 3.0) -> hv.Trace:
+def record_backward(net: nn.Module, x: float = 3.0) -> hv.Trace:
     with hv.record(net) as trace:
         net(torch.tensor(x, requires_grad=True)).backward()
     return trace
@@ -45,7 +45,7 @@ def with_id(root: ET.Element, spot: str) -> ET.Element:
     return next(element for element in root.iter() if element.get("id") == spot)
 
 
-def words_in(element: ET.Element) -> str:
+def text_of(element: ET.Element) -> str:
     return " ".join(text.text or "" for text in element.iter(f"{SVG}text"))
 
 
@@ -57,7 +57,7 @@ def corners(element: ET.Element) -> tuple[float, float, float, float]:
     return min(numbers[::2]), min(numbers[1::2]), max(numbers[::2]), max(numbers[1::2])
 
 
-def holds(outer: ET.Element, inner: ET.Element) -> bool:
+def contains(outer: ET.Element, inner: ET.Element) -> bool:
     (left, top, right, bottom), (x, y, z, w) = corners(outer), corners(inner)
     return left < x and top < y and z < right and w < bottom
 
@@ -65,33 +65,33 @@ def holds(outer: ET.Element, inner: ET.Element) -> bool:
 @pytest.fixture(scope="module")
 def trace() -> hv.Trace:
     net = Net()
-    hooked(net.l1)
-    return recorded(net)
+    with_all_hooks(net.l1)
+    return record_backward(net)
 
 
 # -- boxes
 
 
-def test_a_call_is_a_box_around_the_nodes_it_made_and_the_calls_inside_it(trace: hv.Trace) -> None:
+def test_a_call_is_a_box_around_its_nodes_and_inner_calls(trace: hv.Trace) -> None:
     root, made = parsed(trace.figure()), {}
     for node, call in trace.owners.items():
         made.setdefault(trace.call(call), []).append(trace.ops[node])
-        assert holds(with_id(root, f"m{call}"), with_id(root, f"n{node}"))
+        assert contains(with_id(root, f"m{call}"), with_id(root, f"n{node}"))
     assert sorted(made["net.l2"]) == ["AccumulateGrad", "MulBackward0"] and made["net"] == ["ReluBackward0"]
     boxes = [with_id(root, f"m{call}") for call in range(3)]
-    assert holds(boxes[0], boxes[1]) and holds(boxes[0], boxes[2])
+    assert contains(boxes[0], boxes[1]) and contains(boxes[0], boxes[2])
     assert [box.get("class") for box in boxes] == ["cluster hv-module"] * 3
 
 
-def test_what_no_module_made_lies_outside(trace: hv.Trace) -> None:
+def test_nodes_of_no_module_lie_outside_the_boxes(trace: hv.Trace) -> None:
     root = parsed(trace.figure())
     outside = [node for node in range(len(trace.ops)) if node not in trace.owners]
     assert [trace.ops[node] for node in outside] == ["AccumulateGrad"]  # the input, a leaf of no module
-    assert not holds(with_id(root, "m0"), with_id(root, f"n{outside[0]}"))
+    assert not contains(with_id(root, "m0"), with_id(root, f"n{outside[0]}"))
 
 
-def test_a_plate_tells_the_name_the_class_and_the_output(trace: hv.Trace) -> None:
-    plates = [words_in(with_id(parsed(trace.figure()), f"m{call}-h")) for call in range(3)]
+def test_a_plate_shows_name_class_and_output(trace: hv.Trace) -> None:
+    plates = [text_of(with_id(parsed(trace.figure()), f"m{call}-h")) for call in range(3)]
     assert [text.split("forward")[0].split() for text in plates] == [
         ["net", "Net", "output", "12"],
         ["net.l1", "Doubled", "output", "6"],
@@ -99,8 +99,8 @@ def test_a_plate_tells_the_name_the_class_and_the_output(trace: hv.Trace) -> Non
     ]
 
 
-def test_plates_lie_over_the_arrows() -> None:
-    drawing = parsed(recorded(Net()).figure())[0]
+def test_plates_are_drawn_on_top_of_arrows() -> None:
+    drawing = parsed(record_backward(Net()).figure())[0]
     kinds = [group.get("class") for group in drawing if group.get("class")]
     assert kinds.index("hv-plate") > max(i for i, kind in enumerate(kinds) if kind == "edge hv-edge")
 
@@ -108,9 +108,9 @@ def test_plates_lie_over_the_arrows() -> None:
 # -- pins
 
 
-def test_each_hook_stands_at_the_side_where_it_acts(trace: hv.Trace) -> None:
+def test_each_hook_is_drawn_at_the_side_where_it_acts(trace: hv.Trace) -> None:
     root = parsed(trace.figure())
-    at_output, at_input = (words_in(with_id(root, f"m1-{side}")) for side in "hf")
+    at_output, at_input = (text_of(with_id(root, f"m1-{side}")) for side in "hf")
     assert "forward ① looks 6 → 6" in at_output and "backward pre ① looks 2 → 2" in at_output
     assert "forward pre ① looks 3 → 3" in at_input and "backward ① looks 4 → 4" in at_input
     box, upper, lower = (corners(with_id(root, spot)) for spot in ("m1", "m1-h", "m1-f"))
@@ -118,12 +118,12 @@ def test_each_hook_stands_at_the_side_where_it_acts(trace: hv.Trace) -> None:
     assert upper[3] < lower[1]
 
 
-def test_what_a_hooked_module_was_given_stands_below_it() -> None:
+def test_inputs_of_a_hooked_module_are_drawn_below_it() -> None:
     net = SumNet()
     net.register_forward_pre_hook(looks)
-    one, two, three = (torch.tensor(number, requires_grad=True) for number in (1.0, 2.0, 3.0))
+    first, second, third = (torch.tensor(number, requires_grad=True) for number in (1.0, 2.0, 3.0))
     with hv.record(net) as summed:
-        net(one, two, three).backward()
+        net(first, second, third).backward()
     root = parsed(summed.figure())
     leaves = [node for node, op in enumerate(summed.ops) if op == "AccumulateGrad"]
     assert len(leaves) == 3
@@ -135,29 +135,29 @@ def test_a_module_without_hooks_at_its_inputs_has_no_lower_plate(trace: hv.Trace
     assert "m1-f" in found and "m0-f" not in found and "m2-f" not in found
 
 
-def test_a_global_hook_stands_on_every_module_in_whose_call_it_ran() -> None:
+def test_a_global_hook_has_a_pin_on_every_module_it_ran_for() -> None:
     with torch_modules.register_module_forward_hook(looks):
-        scene = Scene.from_trace(recorded(Net()))
+        scene = Scene.from_trace(record_backward(Net()))
     assert [[pin.label for pin in box.pins] for box in scene.calls.values()] == [["forward ① looks"]] * 3
 
 
 def test_a_module_that_is_called_twice_has_two_boxes_each_with_its_hooks() -> None:
-    net = nn.Sequential(*[hooked(Doubled())] * 2)
-    scene = Scene.from_trace(recorded(net))
+    net = nn.Sequential(*[with_all_hooks(Doubled())] * 2)
+    scene = Scene.from_trace(record_backward(net))
     assert [box.name for box in scene.calls.values()] == ["net", "net.0", "net.0 (call 2)"]
     assert [len(box.pins) for box in scene.calls.values()] == [0, 4, 4]
 
 
-def test_a_backward_hook_that_did_not_run_says_so() -> None:
+def test_a_backward_hook_that_did_not_run_is_labelled_did_not_fire() -> None:
     net = Net()
     net.l1.register_full_backward_hook(looks)
     with hv.record(net) as trace:
         output = net(torch.tensor(3.0, requires_grad=True))
         torch.autograd.grad(output, net.l2.weight)
-    assert "did not fire" in words_in(parsed(trace.figure()))
+    assert "did not fire" in text_of(parsed(trace.figure()))
 
 
-def test_a_hook_that_raised_says_so() -> None:
+def test_a_hook_that_raised_is_labelled_raised() -> None:
     def refuses(*_: Any) -> None:
         raise LookupError("no")
 
@@ -165,60 +165,60 @@ def test_a_hook_that_raised_says_so() -> None:
     net.l2.register_forward_hook(refuses)
     with pytest.raises(LookupError), hv.record(net) as trace:
         net(torch.tensor(3.0))
-    assert "forward ① refuses raised" in words_in(parsed(trace.figure()))
+    assert "forward ① refuses raised" in text_of(parsed(trace.figure()))
 
 
-def test_multi_grad_hooks_have_a_pin_too() -> None:
+def test_multi_grad_hooks_have_a_pin() -> None:
     net = Net()
     torch.autograd.graph.register_multi_grad_hook([net.l1.weight], looks)
-    labels = [pin.label for box in Scene.from_trace(recorded(net)).boxes.values() for pin in box.pins]
+    labels = [pin.label for box in Scene.from_trace(record_backward(net)).boxes.values() for pin in box.pins]
     assert labels == ["① looks"]
 
 
 # -- steps
 
 
-def at(trace: hv.Trace, kind: str, on: str) -> int:
+def step_index(trace: hv.Trace, kind: str, on: str) -> int:
     return next(step.index for step in trace.steps if (step.kind, step.on) == (kind, on))
 
 
 def test_a_forward_step_marks_the_module_and_the_nodes_of_its_call(trace: hv.Trace) -> None:
-    mark = Scene.from_trace(trace).marks[at(trace, "forward", "net.l1")]
+    mark = Scene.from_trace(trace).marks[step_index(trace, "forward", "net.l1")]
     made = [node for node, call in trace.owners.items() if call == 1 and trace.ops[node] != "AccumulateGrad"]
     assert (mark.elements, mark.related) == (["m1"], tuple(f"n{node}" for node in made))
     assert mark.texts == {"m1-a": "output 6"} and len(made) > 1  # full backward hooks bring nodes of their own
 
 
-def test_a_call_shows_its_input_and_a_pre_hook_what_it_made_of_it(trace: hv.Trace) -> None:
+def test_call_steps_show_the_input_and_pre_hook_steps_its_change(trace: hv.Trace) -> None:
     marks = Scene.from_trace(trace).marks
-    assert marks[at(trace, "call", "net.l1")].texts == {"m1-i": "input 3"}
-    pre = marks[at(trace, "forward_pre_hook", "net.l1")]
+    assert marks[step_index(trace, "call", "net.l1")].texts == {"m1-i": "input 3"}
+    pre = marks[step_index(trace, "forward_pre_hook", "net.l1")]
     assert pre.elements[1] == "m1" and pre.texts == {f"{pre.elements[0]}-v": "3 → 3", "m1-i": "input 3"}
 
 
-def test_a_backward_hook_marks_its_pin_its_module_and_the_node_at_which_it_runs(trace: hv.Trace) -> None:
-    mark = Scene.from_trace(trace).marks[at(trace, "full_backward_pre_hook", "net.l1")]
+def test_a_backward_hook_marks_its_pin_module_and_node(trace: hv.Trace) -> None:
+    mark = Scene.from_trace(trace).marks[step_index(trace, "full_backward_pre_hook", "net.l1")]
     pin, box, node = mark.elements
     assert (pin[:4], box) == ("m1-p", "m1") and trace.ops[int(node[1:])] == "BackwardHookFunctionBackward"
     assert mark.texts == {f"{pin}-v": "2 → 2"}
 
 
-def test_an_arrow_carries_what_a_backward_hook_has_made_of_a_gradient() -> None:
+def test_an_arrow_shows_how_a_backward_hook_changed_the_gradient() -> None:
     net = Net()
     net.l2.register_full_backward_pre_hook(lambda module, grad_output: (grad_output[0] * 10,))
-    changed = recorded(net)
-    step = changed.firings[0]
-    texts = Scene.from_trace(changed).marks[step.index].texts
+    trace = record_backward(net)
+    step = trace.firings[0]
+    texts = Scene.from_trace(trace).marks[step.index].texts
     (arrow,) = [spot for spot in texts if spot.startswith("e")]
     assert arrow.startswith(f"e{step.node}-0-") and texts[arrow] == "1 → 10"
 
 
 def test_each_backward_hook_runs_at_its_own_end_of_the_module(trace: hv.Trace) -> None:
-    pre = trace.steps[at(trace, "full_backward_pre_hook", "net.l1")].node
-    post = trace.steps[at(trace, "full_backward_hook", "net.l1")].node
-    below = {end: start for (start, _), (end, _) in trace.edges.items()}
+    pre = trace.steps[step_index(trace, "full_backward_pre_hook", "net.l1")].node
+    post = trace.steps[step_index(trace, "full_backward_hook", "net.l1")].node
+    receiver = {end: start for (start, _), (end, _) in trace.edges.items()}
     assert trace.ops[post] == trace.ops[pre] == "BackwardHookFunctionBackward"
-    assert below[below[post]] == pre  # between them lies the multiplication
+    assert receiver[receiver[post]] == pre  # the multiplication is between them
 
 
 def test_an_optimizer_step_has_a_glyph_of_its_own() -> None:
@@ -230,7 +230,7 @@ def test_an_optimizer_step_has_a_glyph_of_its_own() -> None:
     assert shown_steps_of(stepped)[-1]["glyph"] == "optimizer"
 
 
-def test_a_node_of_several_outputs_tells_all_the_gradients_that_arrived() -> None:
+def test_a_node_with_several_outputs_shows_all_arrived_gradients() -> None:
     with hv.record() as trace:
         first, second = torch.tensor([1.0, 2.0], requires_grad=True).unbind()
         (first * 3 + second * 5).backward()
@@ -239,8 +239,8 @@ def test_a_node_of_several_outputs_tells_all_the_gradients_that_arrived() -> Non
     assert len(shown) == 2 and "–" in shown[0] and shown[1] == "gradient (3, 5)"
 
 
-def test_of_very_many_outputs_each_is_told_by_itself() -> None:
-    """A text of all of them at each of them took gigabytes for the 38,400 that one of captum's tests has."""
+def test_gradients_of_very_many_outputs_are_shown_one_at_a_time() -> None:
+    """Listing all outputs at each output took gigabytes for the 38,400 outputs in one of captum's tests."""
     x = torch.ones(400, requires_grad=True)
     outputs = (x * 2).unbind()
     with hv.record() as trace:
@@ -250,7 +250,7 @@ def test_of_very_many_outputs_each_is_told_by_itself() -> None:
     assert max(map(len, texts)) < 60
 
 
-def test_no_step_moves_anything(trace: hv.Trace) -> None:
+def test_boxes_stay_in_place_at_every_step(trace: hv.Trace) -> None:
     def places(step: int | None) -> list[tuple[float, ...]]:
         root = parsed(trace.figure(step))
         return [corners(with_id(root, spot)) for spot in ("m0", "m1", "m1-h", "m1-f", "m2")]
@@ -258,50 +258,51 @@ def test_no_step_moves_anything(trace: hv.Trace) -> None:
     assert all(places(step) == places(None) for step in range(len(trace.steps)))
 
 
-def test_the_player_tells_activations_from_gradients(trace: hv.Trace) -> None:
+def test_the_player_distinguishes_activations_from_gradients(trace: hv.Trace) -> None:
     frames = shown_steps_of(trace)
     forward = [frame["kind"] for frame in frames if frame["forward"]]
     assert set(forward) == {"call", "forward", "forward_pre_hook", "forward_hook"}
     assert {frame["glyph"] for frame in frames if frame["kind"] in ("call", "forward")} == {"module"}
-    assert frames[at(trace, "forward", "net.l2")]["related"]
+    assert frames[step_index(trace, "forward", "net.l2")]["related"]
 
 
-# -- without a graph, and with too much of it
+# -- without a graph, and with a very large one
 
 
-def test_a_forward_without_gradients_is_drawn_too() -> None:
+def test_a_forward_pass_without_gradients_is_drawn() -> None:
     net = Net()
     with torch.no_grad(), hv.record(net) as trace:
         net(torch.tensor(3.0))
     root = parsed(trace.figure())
     assert len(content_of(trace)["svgs"]) == 1 and {frame["picture"] for frame in shown_steps_of(trace)} == {0}
-    assert all(holds(with_id(root, "m0"), with_id(root, f"m{call}")) for call in (1, 2))
-    assert corners(with_id(root, "m2"))[3] < corners(with_id(root, "m1"))[1]  # the later call stands on the earlier
-    assert "output 12" in words_in(root) and not [i for i in map(id_of, root.iter()) if i.startswith("n")]
+    assert all(contains(with_id(root, "m0"), with_id(root, f"m{call}")) for call in (1, 2))
+    # The later call is drawn above the earlier one.
+    assert corners(with_id(root, "m2"))[3] < corners(with_id(root, "m1"))[1]
+    assert "output 12" in text_of(root) and not [i for i in map(id_of, root.iter()) if i.startswith("n")]
 
 
 def id_of(element: ET.Element) -> str:
     return element.get("id", "")
 
 
-def test_a_call_that_a_hook_cut_off_stands_below_the_next() -> None:
+def test_a_call_detached_by_a_hook_is_drawn_below_the_next_call() -> None:
     net = Net()
     net.l1.register_forward_hook(lambda module, args, output: output.detach())
-    root = parsed(recorded(net).figure())
+    root = parsed(record_backward(net).figure())
     assert corners(with_id(root, "m2"))[3] < corners(with_id(root, "m1"))[1]
 
 
-def test_a_forward_after_the_last_backward_has_a_picture_of_its_own() -> None:
+def test_a_forward_pass_after_the_last_backward_pass_has_its_own_picture() -> None:
     net = Net()
     with hv.record(net) as trace:
         net(torch.tensor(3.0)).backward()
         with torch.no_grad():
             net(torch.tensor(4.0))
     assert [len(content_of(trace)["svgs"]), shown_steps_of(trace)[-1]["picture"]] == [2, 1]
-    assert "output 16" in words_in(parsed(trace.figure()))
+    assert "output 16" in text_of(parsed(trace.figure()))
 
 
-def test_two_passes_have_a_picture_each_with_their_own_calls() -> None:
+def test_the_picture_of_each_pass_has_its_own_calls() -> None:
     net = Net()
     with hv.record(net) as trace:
         for _ in range(2):
@@ -310,29 +311,29 @@ def test_two_passes_have_a_picture_each_with_their_own_calls() -> None:
     assert names == [["net", "net.l1", "net.l2"], ["net (call 2)", "net.l1 (call 2)", "net.l2 (call 2)"]]
 
 
-def test_modules_count_among_the_boxes_of_a_picture_that_is_cut() -> None:
+def test_modules_count_towards_the_box_limit_of_a_picture() -> None:
     net = nn.Sequential(*[Doubled() for _ in range(200)])
-    scene = Scene.from_trace(recorded(net), max_boxes=100)
+    scene = Scene.from_trace(record_backward(net), max_boxes=100)
     assert scene.box_count == 100 and scene.total_boxes == 1 + 3 * 200 + 1  # a box, a node and a leaf each; the input
-    assert "This picture would have 602 boxes" in words_in(parsed(recorded(net).figure()))
+    assert "This picture would have 602 boxes" in text_of(parsed(record_backward(net).figure()))
 
 
 @pytest.mark.parametrize("depth", [20, 180])
-def test_modules_in_modules_are_drawn_however_deep(depth: int) -> None:
+def test_nested_modules_are_drawn_at_any_depth(depth: int) -> None:
     net: nn.Module = Doubled()
     for _ in range(depth):
         net = nn.Sequential(net)
-    figure = recorded(net).figure()
+    figure = record_backward(net).figure()
     assert len([i for i in map(id_of, parsed(figure).iter()) if re.fullmatch(r"m\d+", i)]) == depth + 1
 
 
-def test_a_name_of_a_module_stays_text() -> None:
+def test_markup_in_a_module_name_is_escaped() -> None:
     net = nn.Sequential()
     net.add_module('<b>&"x\\N', Doubled())
-    assert 'net.<b>&"x\\N' in words_in(parsed(recorded(net).figure()))
+    assert 'net.<b>&"x\\N' in text_of(parsed(record_backward(net).figure()))
 
 
-def many(times: int) -> Callable[[torch.Tensor], torch.Tensor]:
+def repeated_addition(times: int) -> Callable[[torch.Tensor], torch.Tensor]:
     def chain(x: torch.Tensor) -> torch.Tensor:
         for _ in range(times):
             x = x + 1
@@ -341,25 +342,25 @@ def many(times: int) -> Callable[[torch.Tensor], torch.Tensor]:
     return chain
 
 
-@pytest.mark.parametrize(("times", "written"), [(FEW_BOXES - 1, True), (FEW_BOXES, False)])
-def test_in_a_large_picture_an_arrow_leaves_to_its_box_what_both_would_say(times: int, written: bool) -> None:
+@pytest.mark.parametrize(("times", "has_text"), [(FEW_BOXES - 1, True), (FEW_BOXES, False)])
+def test_in_a_large_picture_an_arrow_does_not_repeat_the_text_of_its_box(times: int, has_text: bool) -> None:
     with hv.record() as trace:
-        many(times)(torch.tensor(1.0, requires_grad=True)).backward()
-    assert any(arrow.longest_text for arrow in Scene.from_trace(trace).arrows.values()) is written
+        repeated_addition(times)(torch.tensor(1.0, requires_grad=True)).backward()
+    assert any(arrow.longest_text for arrow in Scene.from_trace(trace).arrows.values()) is has_text
 
 
-def test_in_a_large_picture_arrows_that_meet_tell_what_each_brings() -> None:
+def test_in_a_large_picture_arrows_into_the_same_node_show_their_values() -> None:
     x = torch.tensor(1.0, requires_grad=True)
     with hv.record() as trace:
-        y = many(FEW_BOXES)(x * 2)
+        y = repeated_addition(FEW_BOXES)(x * 2)
         (y * y).backward()
     values = [arrow.longest_text for arrow in Scene.from_trace(trace).arrows.values() if arrow.longest_text]
     assert len(values) == 2
 
 
-def test_nodes_of_the_same_op_carry_the_numbers_that_the_sentences_use() -> None:
+def test_nodes_of_the_same_op_are_numbered_as_in_the_sentences() -> None:
     with hv.record() as trace:
-        many(3)(torch.tensor(1.0, requires_grad=True)).backward()
-    written = words_in(parsed(trace.figure()))
+        repeated_addition(3)(torch.tensor(1.0, requires_grad=True)).backward()
+    text = text_of(parsed(trace.figure()))
     step = next(step for step in trace.steps if step.kind == "arrive" and "#" in step.on)
-    assert step.on in step.sentence and step.on in written
+    assert step.on in step.sentence and step.on in text

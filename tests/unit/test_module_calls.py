@@ -1,4 +1,4 @@
-"""Module calls under hard conditions: what cannot be read, what is written past torch, what nobody announces."""
+"""Module calls in difficult cases: unreadable fields, writes that bypass torch, hooks added behind torch's back."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ import hookviz as hv
 from hookviz.recorder import call_tracker, module_hooks
 
 
-class Around(nn.Module):
-    """Calls another module with whatever a function makes of the input."""
+class CallsInner(nn.Module):
+    """Calls another module with ``make(x)``."""
 
     def __init__(self, inner: nn.Module, make: Callable[[torch.Tensor], Any]) -> None:
         super().__init__()
@@ -26,8 +26,8 @@ class Around(nn.Module):
         return x * 2
 
 
-class Refuses:
-    """A field that cannot be read."""
+class UnreadableField:
+    """A descriptor that raises when it is read."""
 
     def __get__(self, thing: Any, kind: Any) -> Any:
         if thing is None:
@@ -35,26 +35,26 @@ class Refuses:
         raise ZeroDivisionError("no")
 
     def __set__(self, thing: Any, value: Any) -> None:
-        """Keep nothing."""
+        """Ignore the value."""
 
 
 @dataclass
 class Batch:
-    """A field that can be read, and one that cannot."""
+    """A dataclass with a readable and an unreadable field."""
 
     x: torch.Tensor
-    broken: Any = Refuses()
+    broken: Any = UnreadableField()
 
 
-class Stubborn(list[Any]):
-    """A list that does not let itself be taken apart."""
+class UniterableList(list[Any]):
+    """A list that raises when it is iterated."""
 
     def __iter__(self) -> Any:
         raise ValueError("no")
 
 
-def test_a_field_that_cannot_be_read_is_not_shown_and_the_rest_is() -> None:
-    net = Around(nn.Identity(), Batch)
+def test_an_unreadable_field_is_not_shown_but_the_others_are() -> None:
+    net = CallsInner(nn.Identity(), Batch)
     net.register_forward_hook(silent("look"))
     with hv.record(net) as trace:
         net(leaf(3.0))
@@ -64,32 +64,32 @@ def test_a_field_that_cannot_be_read_is_not_shown_and_the_rest_is() -> None:
     assert [(s.on, s.effect, plain(s.after)) for s in trace.firings] == [("net", "kept", 6)]
 
 
-def test_a_container_that_refuses_is_shown_whole() -> None:
+def test_a_container_that_cannot_be_iterated_is_shown_as_an_ellipsis() -> None:
     net = nn.Identity()
     with hv.record(net) as trace:
-        net(Stubborn([1]))
+        net(UniterableList([1]))
     assert trace.notes == [] and trace.steps[0].sentence == "net is called with …."
 
 
 @pytest.mark.parametrize(
-    ("owner", "where"), [(call_tracker, "labelled_arguments"), (module_hooks.ModuleHooksObserver, "install")]
+    ("owner", "function_name"), [(call_tracker, "labelled_arguments"), (module_hooks.ModuleHooksObserver, "install")]
 )
-def test_a_call_that_cannot_be_observed_leaves_nothing_behind(
-    monkeypatch: pytest.MonkeyPatch, owner: Any, where: str
+def test_a_call_that_cannot_be_observed_leaves_no_step_and_no_hook(
+    monkeypatch: pytest.MonkeyPatch, owner: Any, function_name: str
 ) -> None:
-    theirs = getattr(owner, where)
+    original = getattr(owner, function_name)
 
-    def fails(thing: Any, *more: Any) -> Any:
-        result = theirs(thing, *more)
+    def failing(thing: Any, *more: Any) -> Any:
+        result = original(thing, *more)
         if thing is net.inner or getattr(thing, "dict", None) is net.inner._forward_hooks:
             raise OSError("out of order")
         return result
 
-    net, later = Around(Doubled(), lambda x: x), Doubled()
+    net, later = CallsInner(Doubled(), lambda x: x), Doubled()
     net.inner.register_forward_hook(silent("lost"))
     for module in (net, later):
         module.register_forward_hook(silent("kept"))
-    monkeypatch.setattr(owner, where, fails)
+    monkeypatch.setattr(owner, function_name, failing)
     with hv.record() as trace:
         with pytest.warns(hv.HookvizWarning, match="out of order"):
             net(leaf(3.0))
@@ -99,11 +99,11 @@ def test_a_call_that_cannot_be_observed_leaves_nothing_behind(
     assert [(trace.call(i), row.parent) for i, row in enumerate(trace.calls)] == [("net", None), ("later", None)]
 
 
-# -- what is written past torch
+# -- writes that bypass torch
 
 
-def past(tensor: torch.Tensor, how: str) -> None:
-    """Write into a tensor so that its version does not tell."""
+def write_past_version_counter(tensor: torch.Tensor, how: str) -> None:
+    """Write into a tensor without incrementing its version counter."""
     if how == "data":
         tensor.data.fill_(3)
     else:
@@ -111,9 +111,9 @@ def past(tensor: torch.Tensor, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["data", "numpy"])
-def test_a_hook_that_writes_past_torch_into_a_large_tensor_is_seen(how: str) -> None:
+def test_an_untracked_write_of_a_pre_hook_into_a_large_tensor_is_detected(how: str) -> None:
     net = nn.Identity()
-    net.register_forward_pre_hook(lambda module, args: past(args[0], how))
+    net.register_forward_pre_hook(lambda module, args: write_past_version_counter(args[0], how))
     net.register_forward_pre_hook(silent("look"))
     with hv.record(net) as trace:
         net(torch.ones(100))
@@ -122,9 +122,11 @@ def test_a_hook_that_writes_past_torch_into_a_large_tensor_is_seen(how: str) -> 
 
 
 @pytest.mark.parametrize("always", [False, True])
-def test_such_a_hook_of_the_output_is_seen(always: bool) -> None:
+def test_an_untracked_write_of_a_forward_hook_into_the_output_is_detected(always: bool) -> None:
     net = nn.Linear(100, 100)
-    net.register_forward_hook(lambda module, args, output: past(output, "data"), always_call=always)
+    net.register_forward_hook(
+        lambda module, args, output: write_past_version_counter(output, "data"), always_call=always
+    )
     with hv.record(net) as trace:
         net(torch.ones(1, 100))
     (step,) = trace.firings
@@ -143,54 +145,54 @@ def test_a_call_without_hooks_measures_a_large_tensor_once() -> None:
 
 
 @pytest.fixture
-def _sort_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Torch remembers for ever which sort of backward hook all modules had first."""
+def _reset_backward_hook_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch remembers permanently which kind of global backward hook was registered first."""
     monkeypatch.setattr(torch_modules, "_global_is_full_backward_hook", None)
 
 
-@pytest.mark.usefixtures("_sort_forgotten")
+@pytest.mark.usefixtures("_reset_backward_hook_kind")
 @pytest.mark.parametrize("kind", ["full_backward", "full_backward_pre"])
 def test_a_function_registered_three_times_is_three_hooks(kind: str) -> None:
     look, net = silent("look"), Doubled()
-    everywhere = getattr(torch_modules, f"register_module_{kind}_hook")(look)
-    own = [getattr(net, f"register_{kind}_hook")(look) for _ in range(2)]
+    global_handle = getattr(torch_modules, f"register_module_{kind}_hook")(look)
+    own_handles = [getattr(net, f"register_{kind}_hook")(look) for _ in range(2)]
     try:
         with hv.record() as trace:
             net(leaf(3.0)).backward()
             out = net(leaf(3.0))
-            own[0].remove()
+            own_handles[0].remove()
             out.backward()
     finally:
-        everywhere.remove()
+        global_handle.remove()
     rows = [trace.hook_rows[s.row.hook] for s in trace.firings if s.row.hook is not None]
     assert [(row.key, row.flags) for row in rows[:3]] == [
-        (everywhere.id, ("global",)),
-        (own[0].id, ()),
-        (own[1].id, ()),
+        (global_handle.id, ("global",)),
+        (own_handles[0].id, ()),
+        (own_handles[1].id, ()),
     ]
     assert len(rows) == 6 and len(set(rows[3:])) == 3
 
 
-@pytest.mark.usefixtures("_sort_forgotten")
+@pytest.mark.usefixtures("_reset_backward_hook_kind")
 @pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
 def test_a_function_on_a_module_and_on_all_modules_is_two_hooks() -> None:
     look, net = silent("look"), Doubled()
-    everywhere = torch_modules.register_module_backward_hook(look)
-    own = net.register_backward_hook(look)
+    global_handle = torch_modules.register_module_backward_hook(look)
+    own_handle = net.register_backward_hook(look)
     try:
         with hv.record() as trace:
             net(leaf(3.0)).backward()
     finally:
-        everywhere.remove()
+        global_handle.remove()
     rows = [trace.hook_rows[s.row.hook] for s in trace.firings if s.row.hook is not None]
-    assert [(row.key, row.flags) for row in rows] == [(everywhere.id, ("global",)), (own.id, ())]
+    assert [(row.key, row.flags) for row in rows] == [(global_handle.id, ("global",)), (own_handle.id, ())]
 
 
 # -- the legacy hook
 
 
-class Returns(nn.Module):
-    """Makes two tensors, and returns them as ``pack`` likes."""
+class ReturnsPacked(nn.Module):
+    """Computes two tensors and returns ``pack(u, v)``."""
 
     def __init__(self, pack: Callable[[torch.Tensor, torch.Tensor], Any]) -> None:
         super().__init__()
@@ -198,12 +200,12 @@ class Returns(nn.Module):
 
     def forward(self, a: torch.Tensor, b: torch.Tensor) -> Any:
         u = a * 2
-        v = b * 3  # the last node that this makes
+        v = b * 3  # the last node that forward makes
         return self.pack(u, v)
 
 
 def legacy_steps(net: nn.Module, end: Callable[[Any], torch.Tensor], a: torch.Tensor, b: torch.Tensor) -> list[hv.Step]:
-    """The steps of a legacy hook on ``net``, in a pass that begins at what ``end`` makes of the output."""
+    """The steps of a legacy hook on ``net``, in a pass that begins at ``end(output)``."""
     called: list[Any] = []
     net.register_backward_hook(lambda module, grad_input, grad_output: called.append(grad_input))
     with hv.record(net) as trace:
@@ -213,22 +215,26 @@ def legacy_steps(net: nn.Module, end: Callable[[Any], torch.Tensor], a: torch.Te
     return found
 
 
-FIRST: list[tuple[Any, Any, str]] = [
+PACKINGS: list[tuple[Any, Any, str]] = [
     (lambda u, v: (u, v), lambda out: (out[0], out[1]), "u"),
     (lambda u, v: (v, u), lambda out: (out[1], out[0]), "v"),
     (lambda u, v: [[u], v], lambda out: (out[0][0], out[1]), "u"),
     (lambda u, v: {"number": 1, "u": u, "v": v}, lambda out: (out["u"], out["v"]), "u"),
 ]
-"""How a module returns u and v, how one takes them out again, and which of them stands first."""
+"""(pack, unpack, name of the first output): how a module returns u and v."""
 
 
-@pytest.mark.usefixtures("_sort_forgotten")
+@pytest.mark.usefixtures("_reset_backward_hook_kind")
 @pytest.mark.filterwarnings("ignore:Using a non-full backward hook", "ignore:Using non-full backward hooks")
-@pytest.mark.parametrize(("pack", "out", "first"), FIRST)
-def test_a_legacy_hook_sits_on_the_node_of_the_first_output(pack: Any, out: Any, first: str) -> None:
+@pytest.mark.parametrize(("pack", "unpack", "first"), PACKINGS)
+def test_a_legacy_hook_sits_on_the_node_of_the_first_output(pack: Any, unpack: Any, first: str) -> None:
     for end, fires in (("u", first == "u"), ("v", first == "v"), ("u + v", True)):
-        net = Returns(pack)
-        start = {"u": lambda got: out(got)[0], "v": lambda got: out(got)[1], "u + v": lambda got: sum(out(got))}[end]
+        net = ReturnsPacked(pack)
+        start = {
+            "u": lambda output: unpack(output)[0],
+            "v": lambda output: unpack(output)[1],
+            "u + v": lambda output: sum(unpack(output)),
+        }[end]
         steps = legacy_steps(net, start, leaf(5.0), leaf(7.0))
         assert len(steps) == fires
         for step in steps:
@@ -237,8 +243,8 @@ def test_a_legacy_hook_sits_on_the_node_of_the_first_output(pack: Any, out: Any,
             assert step.trace.ops[step.node] == "MulBackward0" and step.trace.owners[step.node] == step.row.call == 0
 
 
-class Wraps(nn.Module):
-    """Returns what a module inside it made, or what it was given."""
+class AppliesInner(nn.Module):
+    """Applies its inner modules, if any, to its first input."""
 
     def __init__(self, *inner: nn.Module) -> None:
         super().__init__()
@@ -250,30 +256,30 @@ class Wraps(nn.Module):
         return a, b * 3
 
 
-@pytest.mark.usefixtures("_sort_forgotten")
+@pytest.mark.usefixtures("_reset_backward_hook_kind")
 @pytest.mark.filterwarnings("ignore:Using a non-full backward hook", "ignore:Using non-full backward hooks")
-def test_a_legacy_hook_on_a_container_belongs_to_its_call_and_leaves_the_node_where_it_was_made() -> None:
-    (step,) = legacy_steps(Wraps(Doubled(), Doubled()), lambda out: out[0], leaf(5.0), leaf(7.0))
+def test_a_legacy_hook_on_a_container_belongs_to_its_call_and_the_node_to_the_inner_call() -> None:
+    (step,) = legacy_steps(AppliesInner(Doubled(), Doubled()), lambda out: out[0], leaf(5.0), leaf(7.0))
     assert step.on == "net" and step.row.call == 0
     assert step.trace.call(step.trace.owners[step.node]) == "net.inner.1"
     assert [step.trace.call(call) for call in range(len(step.trace.calls))] == ["net", "net.inner.0", "net.inner.1"]
 
 
-@pytest.mark.usefixtures("_sort_forgotten")
+@pytest.mark.usefixtures("_reset_backward_hook_kind")
 @pytest.mark.filterwarnings("ignore:Using a non-full backward hook", "ignore:Using non-full backward hooks")
-def test_a_legacy_hook_on_a_module_that_returns_what_it_was_given_belongs_to_its_call() -> None:
-    (step,) = legacy_steps(Wraps(), lambda out: out[0], leaf(5.0) * 2, leaf(7.0))
+def test_a_legacy_hook_on_a_module_that_returns_its_input_belongs_to_its_call() -> None:
+    (step,) = legacy_steps(AppliesInner(), lambda out: out[0], leaf(5.0) * 2, leaf(7.0))
     assert (step.on, step.row.call, len(step.trace.calls)) == ("net", 0, 1)
     assert step.node not in step.trace.owners
 
 
-def refusing(*given: Any) -> Any:
+def raising_hook(*given: Any) -> Any:
     raise KeyError("x")
 
 
 @pytest.mark.parametrize("kind", ["full_backward", "full_backward_pre"])
-@pytest.mark.parametrize("hook", [refusing, lambda *given: (torch.ones(7),)])
-def test_an_exception_in_a_backward_hook_is_on_the_module(kind: str, hook: Any) -> None:
+@pytest.mark.parametrize("hook", [raising_hook, lambda *given: (torch.ones(7),)])
+def test_an_exception_in_a_backward_hook_is_reported_on_the_module(kind: str, hook: Any) -> None:
     net = Doubled()
     getattr(net, f"register_{kind}_hook")(hook)
     with hv.record() as trace, pytest.raises((KeyError, RuntimeError)):
@@ -282,11 +288,11 @@ def test_an_exception_in_a_backward_hook_is_on_the_module(kind: str, hook: Any) 
     assert (last.kind, last.on) == ("exception", "net") and last.hook is not None
 
 
-# -- forward hooks that are added without a sign
+# -- forward hooks added without torch's functions
 
 
-class Adds(nn.Module):
-    """Puts forward hooks into dicts, past torch's functions, while it runs."""
+class AddsHooksInForward(nn.Module):
+    """Puts forward hooks into the hook dicts while it runs, without torch's functions."""
 
     def __init__(self, hooks: Any, *adds: Callable[..., Any]) -> None:
         super().__init__()
@@ -306,16 +312,16 @@ def times(module: nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.fixture
-def everyone() -> Iterator[dict[Any, Any]]:
-    """The forward hooks of all modules."""
+def global_hooks() -> Iterator[dict[Any, Any]]:
+    """The global forward hooks, cleared afterwards."""
     hooks: Any = torch_modules._global_forward_hooks
     yield hooks
     hooks.clear()
     torch_modules._global_forward_hooks_always_called.clear()
 
 
-def added(net: Adds, *registered: Callable[..., Any]) -> list[tuple[Any, ...]]:
-    """The steps of a call, in which the first hooks are known and the others are not."""
+def steps_with_added_hooks(net: AddsHooksInForward, *registered: Callable[..., Any]) -> list[tuple[Any, ...]]:
+    """The steps of a call of ``net``: ``registered`` hooks use torch's functions, the hooks of ``net`` do not."""
     for hook in registered:
         net.register_forward_hook(hook)
     net.register_forward_pre_hook(silent("before"))
@@ -325,58 +331,64 @@ def added(net: Adds, *registered: Callable[..., Any]) -> list[tuple[Any, ...]]:
     trace.player()
     assert trace.notes == []
     steps = [s for s in trace.steps if s.kind not in ("call", "forward_pre_hook")]
-    told = [s.hook.name if s.hook else s.sentence if s.row.note else None for s in steps]
-    return [(s.kind, name, plain(s.before), plain(s.after)) for s, name in zip(steps, told, strict=True)]
+    names = [s.hook.name if s.hook else s.sentence if s.row.note else None for s in steps]
+    return [(s.kind, name, plain(s.before), plain(s.after)) for s, name in zip(steps, names, strict=True)]
 
 
-def unseen(hook: str) -> tuple[Any, ...]:
+def unobserved(hook: str) -> tuple[Any, ...]:
     sentence = f"{hook} was added while net ran, in a way that hookviz could not notice. It was not observed, and may"
     return "unobserved", f"{sentence} have changed the output of net.", None, None
 
 
-def test_a_hook_added_behind_known_ones_is_seen() -> None:
-    net = Adds(None, plus)
-    assert added(net, times) == [
+def test_one_hook_added_after_registered_ones_is_observed() -> None:
+    net = AddsHooksInForward(None, plus)
+    assert steps_with_added_hooks(net, times) == [
         ("forward", None, None, 2),
         ("forward_hook", "times", 2, 20),
         ("forward_hook", "plus", 20, 21),
     ]
 
 
-def test_two_hooks_added_behind_known_ones_are_named() -> None:
-    net = Adds(None, plus, times)
-    assert added(net, times) == [
+def test_two_hooks_added_after_registered_ones_are_reported_as_unobserved() -> None:
+    net = AddsHooksInForward(None, plus, times)
+    assert steps_with_added_hooks(net, times) == [
         ("forward", None, None, 2),
         ("forward_hook", "times", 2, 20),
-        unseen("plus"),
-        unseen("times"),
+        unobserved("plus"),
+        unobserved("times"),
     ]
 
 
-def test_hooks_added_where_none_was_are_named() -> None:
-    net = Adds(None, plus, times)
-    assert added(net) == [("forward", None, None, 30), unseen("plus"), unseen("times")]
+def test_hooks_added_to_a_module_without_hooks_are_reported_as_unobserved() -> None:
+    net = AddsHooksInForward(None, plus, times)
+    assert steps_with_added_hooks(net) == [
+        ("forward", None, None, 30),
+        unobserved("plus"),
+        unobserved("times"),
+    ]
 
 
-def test_a_hook_of_all_modules_added_where_none_was_is_named(everyone: dict[Any, Any]) -> None:
-    net = Adds(everyone, plus)
-    assert added(net, times) == [
+def test_a_global_hook_added_without_registration_is_reported_as_unobserved(
+    global_hooks: dict[Any, Any],
+) -> None:
+    net = AddsHooksInForward(global_hooks, plus)
+    assert steps_with_added_hooks(net, times) == [
         ("forward", None, None, 3),
-        unseen("plus"),
+        unobserved("plus"),
         ("forward_hook", "times", 3, 30),
     ]
 
 
 @pytest.mark.parametrize("always", [False, True])
-def test_a_last_hook_of_all_modules_is_told_from_the_modules_own(everyone: dict[Any, Any], always: bool) -> None:
-    net = Adds(everyone, *([] if always else [plus]))
+def test_a_last_global_hook_is_distinguished_from_the_modules_own(global_hooks: dict[Any, Any], always: bool) -> None:
+    net = AddsHooksInForward(global_hooks, *([] if always else [plus]))
     torch_modules.register_module_forward_hook(plus if always else silent("look"), always_call=always)
-    steps = added(net, times)
+    steps = steps_with_added_hooks(net, times)
     assert steps[-2:] == [("forward_hook", "plus", 2, 3), ("forward_hook", "times", 3, 30)]
 
 
-def test_a_hook_that_torch_does_not_run_is_not_named() -> None:
-    net = Adds(None, plus)
+def test_a_hook_that_torch_does_not_run_is_not_reported() -> None:
+    net = AddsHooksInForward(None, plus)
     with hv.record() as trace:
         assert net(leaf(1.0)).item() == 2
     assert [s.kind for s in trace.steps] == ["call", "forward"]

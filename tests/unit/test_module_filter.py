@@ -1,4 +1,4 @@
-"""Of a model only chosen modules are recorded: what they do is told as ever, and what is left out is said."""
+"""``record(only=...)`` records the chosen modules as usual, and notes state what was left out."""
 
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ import hookviz as hv
 from hookviz.storage.integrity import find_fault
 
 
-class Deep(nn.Module):
-    """Layers in a list, with a way around each of them."""
+class ResidualNet(nn.Module):
+    """Layers in a list, each with a skip connection."""
 
     def __init__(self, layers: int = 4) -> None:
         super().__init__()
@@ -26,26 +26,26 @@ class Deep(nn.Module):
         return x
 
 
-def recorded(*only: str, net: nn.Module | None = None, **options: Any) -> hv.Trace:
-    net = Deep() if net is None else net
+def record_only(*only: str, net: nn.Module | None = None, **options: Any) -> hv.Trace:
+    net = ResidualNet() if net is None else net
     with hv.record(net, only=only, **options) as trace:
         net(leaf(1.0)).backward()
     assert find_fault(trace) == ""
     return trace
 
 
-def test_the_chosen_modules_tell_what_they_tell_when_all_are_recorded() -> None:
-    with hv.record(net := Deep()) as everything:
+def test_chosen_modules_have_the_same_steps_as_in_a_full_recording() -> None:
+    with hv.record(net := ResidualNet()) as full_trace:
         net(leaf(1.0)).backward()
-    trace = recorded("layers.2.*")
-    chosen = [line for line in told(everything, "call", "forward") if line[1].startswith("net.layers.2.")]
+    trace = record_only("layers.2.*")
+    chosen = [line for line in told(full_trace, "call", "forward") if line[1].startswith("net.layers.2.")]
     assert told(trace, "call", "forward") == chosen and len(chosen) == 4
-    grads = {on: grad for on, grad in written(everything).items() if on.startswith("net.layers.2.")}
+    grads = {on: grad for on, grad in written(full_trace).items() if on.startswith("net.layers.2.")}
     assert written(trace) == grads and set(grads) == {"net.layers.2.l1.weight", "net.layers.2.l2.weight"}
 
 
-def test_of_the_backward_pass_only_the_nodes_of_chosen_modules_are_told() -> None:
-    trace = recorded("layers.2.*")
+def test_only_the_nodes_of_chosen_modules_have_backward_steps() -> None:
+    trace = record_only("layers.2.*")
     assert {step.on for step in steps_of(trace, "compute")} == {"MulBackward0 #3", "MulBackward0 #5"}
     first, *_ = [step for step in trace.steps if step.kind == "arrive"]
     assert first.parts == () and "arrives at MulBackward0 #5" in first.sentence
@@ -53,8 +53,8 @@ def test_of_the_backward_pass_only_the_nodes_of_chosen_modules_are_told() -> Non
     assert any("to ReluBackward0 (not recorded)" in step.sentence for step in steps_of(trace, "compute"))
 
 
-def test_without_its_insides_a_module_stands_for_them() -> None:
-    trace = recorded("layers.1")
+def test_a_chosen_module_owns_the_nodes_of_its_unrecorded_children() -> None:
+    trace = record_only("layers.1")
     assert {step.on for step in steps_of(trace, "call")} == {"net.layers.1"}
     assert {trace.call(call) for call in trace.owners.values()} == {"net.layers.1"}
     assert [step.on.partition(" ")[0] for step in steps_of(trace, "compute")] == [
@@ -63,7 +63,7 @@ def test_without_its_insides_a_module_stands_for_them() -> None:
     assert set(written(trace)) == {"net.layers.1.l1.weight", "net.layers.1.l2.weight"}
 
 
-def test_parameters_of_a_chosen_module_that_is_never_called_are_told() -> None:
+def test_parameters_of_a_chosen_module_that_is_never_called_are_recorded() -> None:
     net = nn.MultiheadAttention(2, 1, batch_first=True)
     x = torch.ones(1, 2, 2)
     with hv.record(net, only="out_proj") as trace:
@@ -72,67 +72,72 @@ def test_parameters_of_a_chosen_module_that_is_never_called_are_told() -> None:
     assert trace.notes[-1] == "None of the modules that record(only=...) chose (out_proj) was called inside record()."
 
 
-def test_several_patterns_and_several_models() -> None:
-    one, other = Net(), Net()
-    with hv.record(one, other, only=["l1", "l2"]) as trace:
-        other(one(leaf(1.0))).backward()
-    assert [step.on for step in steps_of(trace, "call")] == ["one.l1", "one.l2", "other.l1", "other.l2"]
-    with hv.record(one, other, only="l2") as trace:
-        other(one(leaf(1.0))).backward()
-    assert [step.on for step in steps_of(trace, "call")] == ["one.l2", "other.l2"]
+def test_several_patterns_apply_to_several_models() -> None:
+    first_net, second_net = Net(), Net()
+    with hv.record(first_net, second_net, only=["l1", "l2"]) as trace:
+        second_net(first_net(leaf(1.0))).backward()
+    assert [step.on for step in steps_of(trace, "call")] == [
+        "first_net.l1",
+        "first_net.l2",
+        "second_net.l1",
+        "second_net.l2",
+    ]
+    with hv.record(first_net, second_net, only="l2") as trace:
+        second_net(first_net(leaf(1.0))).backward()
+    assert [step.on for step in steps_of(trace, "call")] == ["first_net.l2", "second_net.l2"]
 
 
 def test_a_module_with_two_names_is_found_by_either() -> None:
     net = Net()
     net.l2 = net.l1
-    trace = recorded("l2", net=net)
+    trace = record_only("l2", net=net)
     assert [step.on for step in steps_of(trace, "call")] == ["net.l1", "net.l1 (call 2)"]
 
 
-def test_hooks_of_chosen_modules_are_told_and_those_of_others_are_not() -> None:
-    net = Deep()
+def test_only_hooks_of_chosen_modules_are_recorded() -> None:
+    net = ResidualNet()
     ran: list[str] = []
     for name in ("1", "2"):
         layer = net.get_submodule(f"layers.{name}.l1")
         layer.register_forward_hook(lambda *_, name=name: ran.append(f"forward {name}"))
         layer.register_full_backward_hook(lambda *_, name=name: ran.append(f"backward {name}"))
         layer.weight.register_hook(lambda grad, name=name: ran.append(f"weight {name}"))
-    trace = recorded("layers.2.l1", net=net)
-    assert sorted(ran) == [f"{what} {name}" for what in ("backward", "forward", "weight") for name in "12"]
+    trace = record_only("layers.2.l1", net=net)
+    assert sorted(ran) == [f"{kind} {name}" for kind in ("backward", "forward", "weight") for name in "12"]
     assert [step.kind for step in trace.firings] == ["forward_hook", "tensor_hook", "full_backward_hook"]
     assert {step.hook.on for step in trace.firings} == {"net.layers.2.l1", "net.layers.2.l1.weight"}
     assert len(trace.hook_rows) == 3
 
 
-def test_a_gradient_that_comes_from_both_sides_is_no_sum_and_no_unknown_hook() -> None:
-    """What goes into layer 2 also goes around it: only one of the two gradients is seen on its way."""
+def test_a_partly_observed_gradient_is_not_reported_as_a_sum_or_an_unknown_hook() -> None:
+    """The input of layer 2 also skips it: only one of its two gradients is observed."""
     net = nn.Sequential(Doubled(), Doubled())
 
-    def both(x: torch.Tensor) -> torch.Tensor:
+    def skip_second(x: torch.Tensor) -> torch.Tensor:
         middle = net[0](x)
         return net[1](middle) + middle
 
     with hv.record(net, only=("0", "1")) as trace:
-        both(leaf(3.0)).backward()
-    arrived = [step for step in steps_of(trace, "arrive") if step.node >= 0 and step.parts == ()]
-    assert [plain(step.after) for step in arrived] == [1, 3]
+        skip_second(leaf(3.0)).backward()
+    arrivals = [step for step in steps_of(trace, "arrive") if step.node >= 0 and step.parts == ()]
+    assert [plain(step.after) for step in arrivals] == [1, 3]
     assert not steps_of(trace, "unknown_hook")
 
 
-def test_an_edit_of_a_shared_storage_is_still_found_inside() -> None:
-    class Both(nn.Module):
+def test_an_edit_of_a_shared_storage_is_found_inside_a_chosen_module() -> None:
+    class AddsBoth(nn.Module):
         def forward(self, c: torch.Tensor, d: torch.Tensor) -> Any:
             c, d = c * 1, d * 1
             d.register_hook(lambda grad: grad.mul_(100) and None)
             return c + d
 
-    net = nn.ModuleDict({"both": Both(), "rest": Doubled()})
+    net = nn.ModuleDict({"both": AddsBoth(), "rest": Doubled()})
     with hv.record(net, only="both") as trace:
         net["rest"](net["both"](leaf(1.0), leaf(2.0))).backward()
     assert len(steps_of(trace, "aliased")) == 1
 
 
-def test_asked_for_gradients_outside_are_told_as_far_as_they_are_seen() -> None:
+def test_requested_gradients_of_unrecorded_tensors_are_reported_where_observed() -> None:
     net = Net()
     x = leaf(2.0)
     with hv.record(net, only="l1") as trace:
@@ -141,17 +146,17 @@ def test_asked_for_gradients_outside_are_told_as_far_as_they_are_seen() -> None:
     assert [(step.on, plain(step.after)) for step in returned] == [("x (not recorded)", 4)]
 
 
-def test_a_pass_that_meets_nothing_chosen_is_a_pass_without_steps() -> None:
-    net, other = Net(), Net()
+def test_a_pass_without_chosen_modules_has_no_steps() -> None:
+    net, second_net = Net(), Net()
     with hv.record(net, only="l1") as trace:
-        other(leaf(1.0)).backward()
+        second_net(leaf(1.0)).backward()
         net(leaf(1.0)).backward()
     assert len(trace.roots) == 2 and {step.pass_id for step in steps_of(trace, "compute")} == {1}
     assert trace.figure().pipe("svg") and trace.player().steps == len(trace.steps)
 
 
-def test_what_is_left_out_is_said_on_screen(tmp_path: Path) -> None:
-    trace = recorded("layers.2.*")
+def test_notes_and_player_state_what_was_left_out(tmp_path: Path) -> None:
+    trace = record_only("layers.2.*")
     assert trace.notes == [
         "This trace holds the modules that record(only=...) chose (layers.2.*: 2 of 14) and, of each backward pass, "
         "the nodes that they made. Everything else ran unobserved, hooks included: gradients come in from nodes that "
@@ -164,72 +169,72 @@ def test_what_is_left_out_is_said_on_screen(tmp_path: Path) -> None:
     assert hv.load(tmp_path / "trace.json") == trace and trace.outside
 
 
-def test_a_file_of_before_has_nothing_outside(tmp_path: Path) -> None:
+def test_an_old_file_without_the_outside_field_loads(tmp_path: Path) -> None:
     import json
 
     from hookviz.storage.files import encode_trace
 
-    data = encode_trace(recorded("layers.2.*"))
+    data = encode_trace(record_only("layers.2.*"))
     del data["outside"]
     (tmp_path / "old.json").write_text(json.dumps(data))
     assert hv.load(tmp_path / "old.json").outside == set()
 
 
-def test_a_file_whose_outside_points_nowhere_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_an_unknown_outside_node_is_refused(tmp_path: Path) -> None:
     import json
 
     from hookviz.storage.files import encode_trace
 
-    data = encode_trace(recorded("layers.2.*")) | {"outside": [999]}
+    data = encode_trace(record_only("layers.2.*")) | {"outside": [999]}
     (tmp_path / "broken.json").write_text(json.dumps(data))
     with pytest.raises(ValueError, match="names an unobserved node that is not in the graph"):
         hv.load(tmp_path / "broken.json")
 
 
-def test_the_last_passes_keep_what_is_outside() -> None:
-    net = Deep()
+def test_retained_passes_keep_their_outside_nodes() -> None:
+    net = ResidualNet()
     with hv.record(net, only="layers.2.*", keep=1) as trace:
         for _ in range(5):
             net(leaf(1.0)).backward()
     assert find_fault(trace) == ""
-    once = recorded("layers.2.*")
-    assert {trace.ops[node] for node in trace.outside} == {once.ops[node] for node in once.outside}
-    assert [step.kind for step in trace.steps] == [step.kind for step in once.steps]
+    one_pass = record_only("layers.2.*")
+    assert {trace.ops[node] for node in trace.outside} == {one_pass.ops[node] for node in one_pass.outside}
+    assert [step.kind for step in trace.steps] == [step.kind for step in one_pass.steps]
 
 
-def test_nothing_outside_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_of_unrecorded_modules_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     from hookviz.recorder import argument_probe, gradient_probe
 
-    read: list[Any] = []
+    shapes_read: list[Any] = []
     measure_or_defer, append = argument_probe.measure_or_defer, gradient_probe.append_value
 
-    def in_call(tensor: Any, *which: Any) -> Any:
-        read.append(tensor.shape)
-        return measure_or_defer(tensor, *which)
+    def measure_and_log(tensor: Any, *options: Any) -> Any:
+        shapes_read.append(tensor.shape)
+        return measure_or_defer(tensor, *options)
 
-    def in_pass(rows: list[Any], tensor: Any, which: Any) -> int:
-        read.append(tensor.shape)
-        return append(rows, tensor, which)
+    def append_and_log(rows: list[Any], tensor: Any, options: Any) -> int:
+        shapes_read.append(tensor.shape)
+        return append(rows, tensor, options)
 
-    monkeypatch.setattr(argument_probe, "measure_or_defer", in_call)
-    monkeypatch.setattr(gradient_probe, "append_value", in_pass)
-    recorded("layers.2.*")
-    chosen = len(read)
-    read.clear()
-    recorded("*")
-    assert 0 < chosen < len(read) / 3
+    monkeypatch.setattr(argument_probe, "measure_or_defer", measure_and_log)
+    monkeypatch.setattr(gradient_probe, "append_value", append_and_log)
+    record_only("layers.2.*")
+    chosen_reads = len(shapes_read)
+    shapes_read.clear()
+    record_only("*")
+    assert 0 < chosen_reads < len(shapes_read) / 3
 
 
-def test_the_gradients_are_those_of_a_plain_pass() -> None:
-    found = []
+def test_filtered_recording_does_not_change_gradients() -> None:
+    gradients = []
     for only in (None, "layers.2.*"):
-        net = Deep()
+        net = ResidualNet()
         if only is None:
             net(leaf(1.0)).backward()
         else:
-            recorded(only, net=net)
-        found.append([parameter.grad for parameter in net.parameters()])
-    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
+            record_only(only, net=net)
+        gradients.append([parameter.grad for parameter in net.parameters()])
+    assert all(torch.equal(*pair) for pair in zip(*gradients, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -242,16 +247,16 @@ def test_the_gradients_are_those_of_a_plain_pass() -> None:
         (("layers.0", None), TypeError, "this is a NoneType"),
     ],
 )
-def test_what_chooses_nothing_is_refused(only: Any, kind: type[Exception], message: str) -> None:
-    with pytest.raises(kind, match=message), hv.record(Deep(), only=only):
+def test_an_invalid_or_unmatched_choice_is_refused(only: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message), hv.record(ResidualNet(), only=only):
         pass
 
 
-def test_a_model_without_modules_has_no_near_names() -> None:
+def test_a_model_without_submodules_has_no_similar_names() -> None:
     with pytest.raises(ValueError, match="Names like it: None"), hv.record(nn.ReLU(), only="x"):
         pass
 
 
-def test_a_choice_needs_a_model() -> None:
+def test_only_requires_a_model() -> None:
     with pytest.raises(ValueError, match="pass the model, too"), hv.record(only="layers.*"):
         pass

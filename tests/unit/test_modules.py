@@ -1,4 +1,4 @@
-"""Modules are followed forward and backward: each call, what goes in and out, and every hook between, in its place."""
+"""Module calls are recorded forward and backward, with their inputs, outputs and hooks in execution order."""
 
 import copy
 import gc
@@ -26,26 +26,26 @@ from hookviz.recorder.module_registry import ModuleRegistry
 
 
 def observers_in(model: nn.Module) -> list[Any]:
-    """What a recording has left in any hook dict of a model or of all modules."""
+    """The observers in the hook dicts of a model and in the global ones."""
     holders: list[Any] = [*model.modules(), torch_modules]
     dicts = [value for holder in holders for name, value in vars(holder).items() if "hook" in name]
-    found = [thing for hooks in dicts if isinstance(hooks, dict) for thing in (*hooks, *hooks.values())]
-    return [thing for thing in found if isinstance(thing, Observer)]
+    found = [entry for hooks in dicts if isinstance(hooks, dict) for entry in (*hooks, *hooks.values())]
+    return [entry for entry in found if isinstance(entry, Observer)]
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
+def recording_leaves_no_observers() -> Iterator[None]:
     code = nn.Module.__call__.__code__
     yield
     assert nn.Module.__call__.__code__ is code
     assert observers_in(nn.Module()) == []
 
 
-# -- the order of things
+# -- order
 
 
-def test_the_order_of_a_modules_hooks_is_that_of_the_facts() -> None:
-    """Input requires grad: output's tensor hook, full pre-hook, weight's hooks, full hook, input's hook."""
+def test_a_modules_backward_hooks_run_in_torchs_order() -> None:
+    """The input requires grad: output's tensor hook, full pre-hook, weight's hooks, full hook, input's hook."""
     net, x = Doubled(), leaf(3.0)
     net.register_full_backward_pre_hook(lambda module, grad_output: None)
     net.register_full_backward_hook(lambda module, grad_input, grad_output: None)
@@ -83,15 +83,15 @@ def test_without_an_input_that_needs_grad_the_full_hook_fires_early_and_containe
     ]
 
 
-def test_several_gradients_of_a_module_are_said() -> None:
+def test_the_sentence_lists_all_gradients_of_a_module() -> None:
     net = SumNet()
     net.register_full_backward_hook(lambda module, grad_input, grad_output: None)
     with hv.record(net) as trace:
         net(leaf(1.0), leaf(2.0), leaf(3.0)).backward()
     (step,) = trace.firings
     assert step.sentence == "λ None on net looked at grad_input and left it unchanged: (1, 1, 1)."
-    taken = next(s for s in trace.steps if s.kind == "compute" and isinstance(s.before, tuple))
-    assert "takes the gradient (1, 1, 1) and sends 1 to" in taken.sentence
+    compute_step = next(s for s in trace.steps if s.kind == "compute" and isinstance(s.before, tuple))
+    assert "takes the gradient (1, 1, 1) and sends 1 to" in compute_step.sentence
 
 
 def test_calls_are_nested_and_counted() -> None:
@@ -120,14 +120,14 @@ def test_each_node_belongs_to_the_innermost_call_that_made_it() -> None:
     }  # fmt: skip
 
 
-def test_only_the_models_that_are_given_are_followed() -> None:
+def test_only_the_given_models_are_recorded() -> None:
     mine, other = Doubled(), Doubled()
     with hv.record(mine) as trace:
         (mine(leaf(1.0)) + other(leaf(1.0))).backward()
     assert [row.name for row in trace.modules] == ["mine"]
 
 
-def test_a_hook_of_a_call_before_the_recording_is_seen() -> None:
+def test_a_backward_hook_of_a_call_before_the_recording_is_recorded() -> None:
     net, x = Doubled(), leaf(3.0)
     net.register_full_backward_hook(lambda module, grad_input, grad_output: None)
     y = net(x)
@@ -136,18 +136,18 @@ def test_a_hook_of_a_call_before_the_recording_is_seen() -> None:
     assert told(trace, *BACKWARD) == [("full_backward_hook", "net", 2, 2)]
 
 
-# -- what goes in and out
+# -- inputs and outputs
 
 
 @dataclass
 class Pair:
-    """Two things."""
+    """A dataclass as a container."""
 
     first: Any
     second: Any
 
 
-def test_what_is_no_tensor_is_shown_as_what_it_is() -> None:
+def test_arguments_that_are_not_tensors_are_shown_with_their_labels() -> None:
     class Mixed(nn.Module):
         def forward(self, x: Any, scale: float, *rest: Any, mask: Any = None, **more: Any) -> Any:
             return {"x": x, "pair": Pair((x, 1), None), "n": [], "o": object()}
@@ -155,28 +155,28 @@ def test_what_is_no_tensor_is_shown_as_what_it_is() -> None:
     net = Mixed()
     with hv.record(net) as trace:
         net(leaf(1.0, 2.0), 0.5, "rest", mask=None, key={"k": (True,)})
-    given, returned = trace.steps
-    assert given.row.labels[1] == ("x", "scale", "args[2]", "mask", "key['k'][0]")
-    assert given.sentence == "net is called with x=[1, 2], scale=0.5, args[2]='rest', mask=None, key['k'][0]=True."
-    assert returned.row.labels[1] == (
+    call_step, forward_step = trace.steps
+    assert call_step.row.labels[1] == ("x", "scale", "args[2]", "mask", "key['k'][0]")
+    assert call_step.sentence == "net is called with x=[1, 2], scale=0.5, args[2]='rest', mask=None, key['k'][0]=True."
+    assert forward_step.row.labels[1] == (
         "output['x']", "output['pair'].first[0]", "output['pair'].first[1]", "output['pair'].second", "output['n']",
         "output['o']",
     )  # fmt: skip
-    assert returned.sentence.endswith("output['n']=[], output['o']=<object>.")
+    assert forward_step.sentence.endswith("output['n']=[], output['o']=<object>.")
 
 
-def test_no_code_of_a_persons_runs_to_show_a_thing() -> None:
-    class Loud:
+def test_user_code_is_not_run_to_show_an_argument() -> None:
+    class RaisesInRepr:
         def __repr__(self) -> str:
-            raise AssertionError("asked")
+            raise AssertionError("called")
 
     net = nn.Identity()
     with hv.record(net) as trace:
-        net(Loud())
-    assert trace.steps[0].sentence == "net is called with <Loud>."
+        net(RaisesInRepr())
+    assert trace.steps[0].sentence == "net is called with <RaisesInRepr>."
 
 
-def test_a_large_structure_is_cut_and_says_so() -> None:
+def test_a_large_structure_is_truncated_with_a_note() -> None:
     net = nn.Identity()
     with hv.record(net) as trace:
         net(list(range(100)))
@@ -184,10 +184,10 @@ def test_a_large_structure_is_cut_and_says_so() -> None:
     assert trace.steps[0].sentence.endswith("36 more, not recorded one by one.")
 
 
-# -- what a hook does
+# -- effects of hooks
 
 
-def test_an_in_place_edit_of_the_output_is_told_from_a_new_output() -> None:
+def test_an_in_place_edit_of_the_output_is_distinguished_from_a_new_output() -> None:
     def edit(module: nn.Module, args: Any, output: torch.Tensor) -> None:
         output.add_(1)
 
@@ -199,18 +199,18 @@ def test_an_in_place_edit_of_the_output_is_told_from_a_new_output() -> None:
     assert [(s.effect, plain(s.before), plain(s.after)) for s in trace.firings] == [("edited", 6, 7), ("kept", 7, 7)]
 
 
-def test_an_edit_that_leaves_no_version_is_seen_all_the_same() -> None:
-    def sneak(module: nn.Module, args: Any) -> None:
+def test_an_edit_that_bypasses_the_version_counter_is_detected() -> None:
+    def write_through_data(module: nn.Module, args: Any) -> None:
         args[0].data.mul_(2)
 
     net = nn.Identity()
-    net.register_forward_pre_hook(sneak)
+    net.register_forward_pre_hook(write_through_data)
     with hv.record(net) as trace:
         net(leaf(3.0))
     assert [(s.effect, plain(s.before), plain(s.after)) for s in trace.firings] == [("edited", 3, 6)]
 
 
-def test_hooks_registered_and_removed_on_the_way_are_seen_as_torch_runs_them() -> None:
+def test_hooks_registered_and_removed_by_hooks_are_recorded_as_torch_runs_them() -> None:
     net = Doubled()
     handles: list[Any] = []
 
@@ -232,7 +232,7 @@ def test_hooks_registered_and_removed_on_the_way_are_seen_as_torch_runs_them() -
 # -- exceptions
 
 
-def test_an_exception_in_forward_ends_the_trace_with_a_step_that_says_where() -> None:
+def test_an_exception_in_forward_ends_the_trace_with_a_step_on_its_module() -> None:
     class Breaks(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             raise KeyError("gone")
@@ -268,7 +268,7 @@ def test_an_exception_in_a_hook_names_the_hook(kind: str) -> None:
         ("full_backward_pre", lambda module, grad_output: ()),
     ],
 )
-def test_a_hook_that_torch_refuses_is_named_and_torchs_error_comes_through(kind: str, hook: Any) -> None:
+def test_a_hook_that_torch_refuses_is_named_and_torchs_error_is_raised(kind: str, hook: Any) -> None:
     def run(model: nn.Module) -> str:
         with pytest.raises((TypeError, RuntimeError)) as raised:
             model(leaf(3.0)).backward()
@@ -283,7 +283,7 @@ def test_a_hook_that_torch_refuses_is_named_and_torchs_error_comes_through(kind:
     assert last.kind == "exception" and last.hook is not None and last.hook.name.startswith("lambda")
 
 
-def test_a_traceback_holds_no_frame_of_ours() -> None:
+def test_a_traceback_contains_no_frame_of_hookviz() -> None:
     def boom(*given: Any) -> None:
         raise KeyError("x")
 
@@ -295,10 +295,10 @@ def test_a_traceback_holds_no_frame_of_ours() -> None:
     assert not [entry for entry in raised.traceback if str(entry.path).startswith(folder)]
 
 
-# -- nothing is left, nothing is held, nothing is changed
+# -- no observers, no references, no changes remain
 
 
-def test_no_observer_is_seen_by_a_copy_or_stays(tmp_path: Path) -> None:
+def test_copies_and_pickles_contain_no_observer(tmp_path: Path) -> None:
     net = Net()
     net.l1.register_forward_hook(hook_of_the_module)
     before = pickle.dumps(net)
@@ -315,15 +315,15 @@ def hook_of_the_module(module: nn.Module, args: Any, output: Any) -> None:
     """A hook that can be pickled."""
 
 
-def test_a_recording_holds_no_module_and_no_activation() -> None:
+def test_a_trace_keeps_no_reference_to_modules_and_activations() -> None:
     net, x = Net(), leaf(3.0)
     with hv.record() as trace:
         y = net(x)
         y.backward()
-    held = [weakref.ref(thing) for thing in (net, x, y, net.l1.weight)]
+    references = [weakref.ref(target) for target in (net, x, y, net.l1.weight)]
     del net, x, y
     gc.collect()
-    assert [reference() for reference in held] == [None] * 4
+    assert [reference() for reference in references] == [None] * 4
     assert trace.modules
 
 
@@ -340,16 +340,16 @@ def test_the_passes_of_a_given_model_in_another_thread_are_recorded() -> None:
         thread.join()
     assert len(trace.calls) == 3
     assert len(trace.roots) == 1
-    written = {step.on for step in trace.steps if step.kind == "accumulate"}
-    assert {"net.l1.weight", "net.l2.weight"} < written
+    accumulated = {step.on for step in trace.steps if step.kind == "accumulate"}
+    assert {"net.l1.weight", "net.l2.weight"} < accumulated
 
 
-def test_a_trace_with_modules_is_saved_and_loaded(tmp_path: Path) -> None:
+def test_a_trace_with_modules_is_equal_after_saving_and_loading(tmp_path: Path) -> None:
     net = Net()
     net.l1.register_forward_hook(lambda module, args, output: output + 1)
     with hv.record(net) as trace:
         net(leaf(3.0)).backward()
-        net(leaf(1.0))  # a forward without a backward
+        net(leaf(1.0))  # a forward pass without a backward pass
     trace.save(tmp_path / "trace.json")
     loaded = hv.load(tmp_path / "trace.json")
     assert loaded == trace
@@ -366,12 +366,12 @@ def test_the_player_shows_a_forward_without_a_backward() -> None:
 
 
 @pytest.mark.parametrize("thing", [3, "net", nn.Linear, None, [nn.Linear(1, 1)]])
-def test_what_is_no_module_is_refused(thing: Any) -> None:
+def test_arguments_that_are_not_modules_are_refused(thing: Any) -> None:
     with pytest.raises(TypeError, match="record\\(\\) takes the modules to follow"), hv.record(thing):
         pass
 
 
-def test_warnings_are_the_same() -> None:
+def test_recording_does_not_change_torchs_warnings() -> None:
     def run(record: bool) -> list[str]:
         net = nn.Linear(1, 1)
         net.register_full_backward_hook(lambda module, grad_input, grad_output: None)
@@ -387,22 +387,22 @@ def test_warnings_are_the_same() -> None:
     assert run(False) == run(True) != []
 
 
-@pytest.mark.parametrize("others", [0, 1])
-def test_a_last_hook_that_is_always_called_is_seen_after_an_exception(others: int) -> None:
+@pytest.mark.parametrize("other_hooks", [0, 1])
+def test_a_last_always_called_hook_is_recorded_after_an_exception(other_hooks: int) -> None:
     net = nn.Sequential(nn.Linear(2, 2))  # given one number, it raises
-    for _ in range(others):
+    for _ in range(other_hooks):
         net.register_forward_hook(lambda module, args, output: None, always_call=True)
     net.register_forward_hook(hook_of_the_module, always_call=True)
     with hv.record(net) as trace, pytest.raises(RuntimeError):
         net(leaf(1.0))
     fired = [(s.hook.name, s.effect) for s in trace.firings if s.hook]
-    assert fired[-1] == ("hook_of_the_module", "kept") and len(fired) == others + 1
+    assert fired[-1] == ("hook_of_the_module", "kept") and len(fired) == other_hooks + 1
 
 
-# -- what a full backward hook is given besides
+# -- grad_output of a full backward hook
 
 
-def test_a_full_backward_hook_is_shown_with_the_grad_output_it_was_given() -> None:
+def test_a_full_backward_hook_is_recorded_with_its_grad_output() -> None:
     net = Net()
     net.l2.register_full_backward_hook(lambda module, grad_input, grad_output: None)
     with hv.record(net) as trace:
@@ -411,7 +411,7 @@ def test_a_full_backward_hook_is_shown_with_the_grad_output_it_was_given() -> No
     assert (plain(step.before), [plain(part.value) for part in step.parts]) == (2, [1])
 
 
-def test_a_hook_that_writes_into_grad_output_is_named() -> None:
+def test_an_edit_of_grad_output_is_reported() -> None:
     def wipe(module: nn.Module, grad_input: Any, grad_output: Any) -> None:
         grad_output[0].zero_()
 
@@ -425,13 +425,13 @@ def test_a_hook_that_writes_into_grad_output_is_named() -> None:
     assert (trace.steps[step.index + 1].kind, plain(trace.steps[step.index + 1].after)) == ("arrive", [[0]])
 
 
-def test_a_hook_that_replaces_grad_input_and_writes_into_grad_output_is_known_for_both() -> None:
-    def both(module: nn.Module, grad_input: Any, grad_output: Any) -> Any:
+def test_replacing_grad_input_and_editing_grad_output_are_both_recorded() -> None:
+    def edit_and_replace(module: nn.Module, grad_input: Any, grad_output: Any) -> Any:
         grad_output[0].mul_(100)
         return (grad_input[0] * 2,)
 
     net = Net()
-    net.l2.register_full_backward_hook(both)
+    net.l2.register_full_backward_hook(edit_and_replace)
     with hv.record(net) as trace:
         net(torch.tensor(3.0, requires_grad=True)).backward()
     (step,) = trace.firings
@@ -439,7 +439,7 @@ def test_a_hook_that_replaces_grad_input_and_writes_into_grad_output_is_known_fo
     assert [plain(part.value) for part in step.parts] == [100]
 
 
-def test_a_parameter_is_called_after_the_module_as_it_is_called_in_the_recording() -> None:
+def test_a_parameter_is_named_after_the_recorded_model_not_a_local_variable() -> None:
     first = Doubled()
     model = nn.Sequential(first, Doubled())
     with hv.record(model) as trace:
@@ -448,19 +448,21 @@ def test_a_parameter_is_called_after_the_module_as_it_is_called_in_the_recording
     assert "model.0" in [module.name for module in trace.modules]
 
 
-def test_a_full_backward_hook_that_runs_early_says_why() -> None:
+def test_the_player_explains_why_a_full_backward_hook_ran_early() -> None:
     net = Net()
     net.l1.register_full_backward_hook(lambda *given: None)
     net.l2.register_full_backward_hook(lambda *given: None)
     with warnings.catch_warnings(action="ignore"), hv.record(net) as trace:
         net(torch.tensor(3.0)).backward()
-    kept = {frame["title"]: frame["registration"] for frame in shown_steps_of(trace) if frame["hook"] is not None}
-    early = {title: "so it ran early" in text for title, text in kept.items()}
-    assert early == {"full backward hook ① on net.l2": False, "full backward hook ① on net.l1": True}
+    registrations = {
+        frame["title"]: frame["registration"] for frame in shown_steps_of(trace) if frame["hook"] is not None
+    }
+    is_early = {title: "so it ran early" in text for title, text in registrations.items()}
+    assert is_early == {"full backward hook ① on net.l2": False, "full backward hook ① on net.l1": True}
     assert "left it unchanged: (None,)." in trace.firings[1].sentence
 
 
-def test_a_hook_after_grad_is_written_is_told_from_one_before() -> None:
+def test_a_post_accumulate_hook_is_distinguished_from_a_tensor_hook() -> None:
     w = leaf(2.0)
     w.register_hook(lambda grad: None)
     w.register_post_accumulate_grad_hook(lambda tensor: None)
@@ -473,17 +475,17 @@ def test_a_hook_after_grad_is_written_is_told_from_one_before() -> None:
     assert [row["kind"] for row in shown_firings(content_of(trace))] == ["tensor hook", "post-accumulate hook"]
 
 
-@pytest.mark.parametrize("followed", [True, False])
-def test_a_loop_over_parameters_renames_none_of_them(followed: bool) -> None:
+@pytest.mark.parametrize("record_model", [True, False])
+def test_a_loop_variable_does_not_rename_a_parameter(record_model: bool) -> None:
     net = nn.Linear(1, 1)
     for parameter in net.parameters():
         nn.init.constant_(parameter, 2.0)
-    with hv.record(*([net] if followed else [])) as trace:
+    with hv.record(*([net] if record_model else [])) as trace:
         net(torch.ones(1, 1)).backward()
     assert {step.on for step in trace.steps if step.kind == "accumulate"} == {"net.weight", "net.bias"}
 
 
-def test_a_module_made_where_a_dead_one_lay_in_memory_has_a_name_of_its_own() -> None:
+def test_a_module_at_the_address_of_a_deleted_one_has_its_own_name() -> None:
     x = torch.ones(2)
     with hv.record() as trace:
         for _ in range(100):
@@ -495,12 +497,12 @@ def test_a_module_made_where_a_dead_one_lay_in_memory_has_a_name_of_its_own() ->
             if id(beta) == address:
                 break
         else:
-            pytest.skip("no module came to lie where another had been")
+            pytest.skip("no module got the address of a deleted one")
         beta(x)
     assert tuple(trace.modules[-1]) == ("beta", "ReLU")
 
 
-def test_modules_of_one_name_are_numbered_in_the_order_of_their_calls_each_at_the_same_cost() -> None:
+def test_modules_of_the_same_name_are_numbered_in_call_order_at_linear_cost() -> None:
     x = torch.ones(1)
 
     def run(count: int) -> None:
@@ -511,21 +513,23 @@ def test_modules_of_one_name_are_numbered_in_the_order_of_their_calls_each_at_th
         assert [row.name for row in trace.modules] == ["Identity", *(f"Identity {n}" for n in range(2, count + 1))]
 
     run(2)
-    few, many = (lines_of(ModuleRegistry._free_name, lambda count=count: run(count)) for count in (50, 100))  # type: ignore[misc]
-    assert 0 < many <= 2.2 * few
+    cost_of_50, cost_of_100 = (
+        count_lines_run(ModuleRegistry._free_name, lambda count=count: run(count)) for count in (50, 100)
+    )  # type: ignore[misc]
+    assert 0 < cost_of_100 <= 2.2 * cost_of_50
 
 
-def lines_of(function: Callable[..., Any], work: Callable[[], object]) -> int:
-    """How many lines of ``function`` run in ``work``: a loop in it calls nothing that could be counted."""
+def count_lines_run(function: Callable[..., Any], work: Callable[[], object]) -> int:
+    """The number of lines of ``function`` that run in ``work``: counting calls would miss a loop without calls."""
     count = 0
 
-    def note(frame: FrameType, event: str, _: Any) -> Any:
+    def trace_lines(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal count
         count += event == "line"
-        return note if frame.f_code is function.__code__ else None
+        return trace_lines if frame.f_code is function.__code__ else None
 
     before = sys.gettrace()
-    sys.settrace(note)
+    sys.settrace(trace_lines)
     try:
         work()
     finally:

@@ -1,4 +1,4 @@
-"""The steps of optimizers and the hooks around them are followed, and nothing about an optimizer changes."""
+"""Optimizer steps and their hooks are recorded, and the optimizer is left unchanged."""
 
 import copy
 import pickle
@@ -18,29 +18,29 @@ import hookviz as hv
 from hookviz.recorder.optimizer_steps import MAX_COMPARED, ObservedStepHooks
 
 STEPS = ("step_pre_hook", "optimizer_step", "step_post_hook")
-Pair = tuple[torch.Tensor, Optimizer]
+ParameterAndOptimizer = tuple[torch.Tensor, Optimizer]
 
 
-def pair() -> Pair:
-    """A parameter with a gradient, and the optimizer that holds it."""
+def make_optimizer() -> ParameterAndOptimizer:
+    """A parameter with a gradient, and an optimizer for it."""
     w = leaf(2.0)
     w.grad = torch.tensor(10.0)
     return w, SGD([w], lr=0.1)
 
 
-def told(trace: hv.Trace) -> list[tuple[Any, ...]]:
-    """(kind, optimizer, hook, effect) of each step that is about an optimizer."""
+def optimizer_rows(trace: hv.Trace) -> list[tuple[Any, ...]]:
+    """(kind, optimizer, hook, effect) of each step on an optimizer."""
     return [(s.kind, s.on, s.hook and s.hook.name, s.effect) for s in trace.steps if s.row.optimizer >= 0]
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
-    exits = torch.autograd.profiler.record_function.__exit__
+def recording_leaves_no_patches() -> Iterator[None]:
+    original_exit = torch.autograd.profiler.record_function.__exit__
     yield
-    assert torch.autograd.profiler.record_function.__exit__ is exits
+    assert torch.autograd.profiler.record_function.__exit__ is original_exit
     assert "_optimizer_step_pre_hooks" not in vars(Optimizer)
-    for kept in (torch_optimizer._global_optimizer_pre_hooks, torch_optimizer._global_optimizer_post_hooks):
-        assert type(kept) is not ObservedStepHooks and len(kept) == 0
+    for hooks in (torch_optimizer._global_optimizer_pre_hooks, torch_optimizer._global_optimizer_post_hooks):
+        assert type(hooks) is not ObservedStepHooks and len(hooks) == 0
 
 
 def clip(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -51,19 +51,19 @@ def clip(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
 # -- order
 
 
-def test_hooks_run_in_the_order_of_torch_around_the_step() -> None:
-    w, opt = pair()
+def test_step_hooks_are_recorded_in_torchs_order() -> None:
+    w, opt = make_optimizer()
     ran: list[str] = []
 
-    def noting(name: str) -> Callable[..., None]:
+    def logging_hook(name: str) -> Callable[..., None]:
         hook = silent(name)
         return lambda *given: (ran.append(name), hook())[1]
 
     handles = [
-        opt.register_step_post_hook(noting("own post")),
-        opt.register_step_pre_hook(noting("own pre")),
-        torch_optimizer.register_optimizer_step_post_hook(noting("global post")),
-        torch_optimizer.register_optimizer_step_pre_hook(noting("global pre")),
+        opt.register_step_post_hook(logging_hook("own post")),
+        opt.register_step_pre_hook(logging_hook("own pre")),
+        torch_optimizer.register_optimizer_step_post_hook(logging_hook("global post")),
+        torch_optimizer.register_optimizer_step_pre_hook(logging_hook("global pre")),
     ]
     with hv.record() as trace:
         opt.step()
@@ -82,8 +82,8 @@ def test_hooks_run_in_the_order_of_torch_around_the_step() -> None:
     assert w.item() == 1
 
 
-def test_the_step_stands_between_the_passes() -> None:
-    w, opt = pair()
+def test_optimizer_steps_are_recorded_between_the_passes() -> None:
+    w, opt = make_optimizer()
     with hv.record() as trace:
         for _ in range(2):
             opt.zero_grad()
@@ -97,7 +97,7 @@ def test_the_step_stands_between_the_passes() -> None:
     ]
 
 
-def test_a_pass_in_a_closure_stands_between_the_pre_hooks_and_the_step() -> None:
+def test_a_pass_in_a_closure_is_recorded_between_pre_hooks_and_step() -> None:
     w = leaf(2.0)
     opt = torch.optim.LBFGS([w], max_iter=1)
     opt.register_step_pre_hook(silent("pre"))
@@ -113,7 +113,7 @@ def test_a_pass_in_a_closure_stands_between_the_pre_hooks_and_the_step() -> None
     assert kinds[0] == "step_pre_hook" and kinds[-1] == "optimizer_step" and set(kinds[1:-1]) == {"seed"}
 
 
-# -- what a hook did
+# -- effects of step hooks
 
 EFFECTS: dict[str, tuple[Callable[..., Any], str]] = {
     "looks": (silent("looks"), "kept"),
@@ -130,8 +130,8 @@ EFFECTS: dict[str, tuple[Callable[..., Any], str]] = {
 
 
 @pytest.mark.parametrize(("hook", "effect"), EFFECTS.values(), ids=EFFECTS)
-def test_what_a_step_pre_hook_did_is_told(hook: Any, effect: str) -> None:
-    _, opt = pair()
+def test_the_effect_of_a_step_pre_hook_is_reported(hook: Any, effect: str) -> None:
+    _, opt = make_optimizer()
     opt.param_groups[0]["own"] = torch.zeros(1)
     opt.register_step_pre_hook(hook)
     with hv.record() as trace:
@@ -153,7 +153,7 @@ def clamp(opt: Optimizer) -> None:
             parameter.data.clamp_(-0.5, 0.5)
 
 
-def test_of_many_numbers_nothing_is_claimed() -> None:
+def test_no_effect_is_claimed_above_the_comparison_limit() -> None:
     w = torch.ones(MAX_COMPARED + 1, requires_grad=True)
     opt = SGD([w], lr=0.1)
     opt.register_step_post_hook(lambda opt, args, kwargs: clamp(opt))
@@ -164,8 +164,8 @@ def test_of_many_numbers_nothing_is_claimed() -> None:
     assert "  ran  " in repr(trace.firings)
 
 
-def test_a_parameter_that_is_no_number_is_like_itself() -> None:
-    w, opt = pair()
+def test_an_unchanged_nan_parameter_is_not_reported_as_edited() -> None:
+    w, opt = make_optimizer()
     w.data.fill_(float("nan"))
     opt.register_step_pre_hook(silent("looks"))
     with hv.record() as trace:
@@ -173,8 +173,8 @@ def test_a_parameter_that_is_no_number_is_like_itself() -> None:
     assert [step.effect for step in trace.firings] == ["kept"]
 
 
-def test_a_post_hook_that_edits_a_parameter_is_told() -> None:
-    w, opt = pair()
+def test_an_edit_of_a_parameter_by_a_post_hook_is_reported() -> None:
+    w, opt = make_optimizer()
 
     def bound(*given: Any) -> None:
         with torch.no_grad():
@@ -183,49 +183,49 @@ def test_a_post_hook_that_edits_a_parameter_is_told() -> None:
     opt.register_step_post_hook(bound)
     with hv.record() as trace:
         opt.step()
-    assert told(trace)[1:] == [("step_post_hook", "opt", "bound", "edited")]
+    assert optimizer_rows(trace)[1:] == [("step_post_hook", "opt", "bound", "edited")]
     assert w.item() == 0.5
 
 
-def test_the_step_tells_its_optimizer_its_class_and_how_many_parameters() -> None:
-    _, opt = pair()
+def test_the_sentence_of_a_step_states_optimizer_class_and_parameter_count() -> None:
+    _, opt = make_optimizer()
     with hv.record() as trace:
         opt.step()
     assert trace.steps[0].sentence == "opt (SGD) takes its step; it holds 1 parameter(s)."
 
 
-def test_an_optimizer_that_no_variable_holds_is_called_after_its_class() -> None:
-    held = [pair()[1]]
+def test_an_optimizer_without_a_variable_is_named_after_its_class() -> None:
+    optimizers = [make_optimizer()[1]]
     with hv.record() as trace:
-        held[0].step()
+        optimizers[0].step()
     assert [step.on for step in trace.steps] == ["SGD"]
 
 
 # -- hooks that change hooks
 
 
-def test_a_hook_that_takes_itself_away_runs_once_as_without_recording() -> None:
-    _, opt = pair()
+def test_a_hook_that_removes_itself_runs_once() -> None:
+    _, opt = make_optimizer()
     handle = opt.register_step_pre_hook(lambda *given: handle.remove())
     with hv.record() as trace:
         opt.step()
         opt.step()
-    assert [kind for kind, *_ in told(trace)] == ["step_pre_hook", "optimizer_step", "optimizer_step"]
+    assert [kind for kind, *_ in optimizer_rows(trace)] == ["step_pre_hook", "optimizer_step", "optimizer_step"]
 
 
-@pytest.mark.parametrize("watch", [hv.record, nullcontext])
-def test_a_hook_that_removes_another_gets_pythons_own_error(watch: Any) -> None:
-    _, opt = pair()
+@pytest.mark.parametrize("context", [hv.record, nullcontext])
+def test_a_hook_that_removes_another_gets_pythons_own_error(context: Any) -> None:
+    _, opt = make_optimizer()
     opt.register_step_pre_hook(lambda *given: handle.remove())
     handle = opt.register_step_pre_hook(silent("second"))
-    with watch(), pytest.raises(RuntimeError, match="OrderedDict mutated during iteration") as raised:
+    with context(), pytest.raises(RuntimeError, match="OrderedDict mutated during iteration") as raised:
         opt.step()
     folder = str(Path(hv.__file__).parent)
     assert not [entry for entry in raised.traceback if str(entry.path).startswith(folder)]
 
 
-def test_hooks_registered_while_recording_run_and_their_handles_last() -> None:
-    _, opt = pair()
+def test_hooks_registered_while_recording_run_and_can_be_removed_later() -> None:
+    _, opt = make_optimizer()
     with hv.record() as trace:
         handles = [
             torch_optimizer.register_optimizer_step_pre_hook(silent("pre")),
@@ -233,21 +233,21 @@ def test_hooks_registered_while_recording_run_and_their_handles_last() -> None:
             opt.register_step_post_hook(silent("own")),
         ]
         opt.step()
-    assert [name for _, _, name, _ in told(trace)] == ["pre", None, "own", "post"]
+    assert [name for _, _, name, _ in optimizer_rows(trace)] == ["pre", None, "own", "post"]
     for handle in handles:
         handle.remove()
     assert len(opt._optimizer_step_post_hooks) == 0
 
 
-def test_a_global_hook_may_register_an_own_one_before_the_step() -> None:
-    _, opt = pair()
-    once = torch_optimizer.register_optimizer_step_pre_hook(
+def test_a_global_hook_may_register_a_hook_on_the_optimizer() -> None:
+    _, opt = make_optimizer()
+    handle = torch_optimizer.register_optimizer_step_pre_hook(
         lambda opt, *rest: opt.register_step_pre_hook(silent("new")) and None
     )
     with hv.record() as trace:
         opt.step()
-    once.remove()
-    assert [name for _, _, name, _ in told(trace)][1:] == ["new", None]
+    handle.remove()
+    assert [name for _, _, name, _ in optimizer_rows(trace)][1:] == ["new", None]
 
 
 # -- exceptions
@@ -260,7 +260,7 @@ def boom(*given: Any) -> None:
 @pytest.mark.parametrize("kind", ["pre", "post"])
 @pytest.mark.parametrize("hook", [boom, lambda: None], ids=["raises", "takes no arguments"])
 def test_an_exception_in_a_step_hook_names_the_hook(kind: str, hook: Any) -> None:
-    _, opt = pair()
+    _, opt = make_optimizer()
     getattr(opt, f"register_step_{kind}_hook")(silent("first"))
     getattr(opt, f"register_step_{kind}_hook")(hook)
     with hv.record() as trace, pytest.raises((KeyError, TypeError)) as raised:
@@ -271,8 +271,8 @@ def test_an_exception_in_a_step_hook_names_the_hook(kind: str, hook: Any) -> Non
     assert not [entry for entry in raised.traceback if "hookviz/" in str(entry.path)]
 
 
-def test_a_pre_hook_that_returns_what_torch_refuses_is_named() -> None:
-    _, opt = pair()
+def test_a_pre_hook_with_an_invalid_return_value_is_named() -> None:
+    _, opt = make_optimizer()
     opt.register_step_pre_hook(lambda *given: 3)
     with hv.record() as trace, pytest.raises(RuntimeError, match="must return None or a tuple"):
         opt.step()
@@ -280,11 +280,11 @@ def test_a_pre_hook_that_returns_what_torch_refuses_is_named() -> None:
 
 
 def test_an_exception_in_the_step_names_the_optimizer() -> None:
-    class Stuck(SGD):
+    class RaisesInStep(SGD):
         def step(self, closure: Any = None) -> Any:
             raise ArithmeticError("stuck")
 
-    opt = Stuck([leaf(1.0)])
+    opt = RaisesInStep([leaf(1.0)])
     with hv.record() as trace:
         for _ in range(2):  # the second exception may get the address of the first
             with pytest.raises(ArithmeticError):
@@ -294,8 +294,8 @@ def test_an_exception_in_the_step_names_the_optimizer() -> None:
     ] * 2
 
 
-def test_an_exception_in_the_closure_is_told_once() -> None:
-    _, opt = pair()
+def test_an_exception_in_the_closure_is_recorded_once() -> None:
+    _, opt = make_optimizer()
 
     class Breaks(torch.nn.Module):
         def forward(self) -> None:
@@ -307,70 +307,70 @@ def test_an_exception_in_the_closure_is_told_once() -> None:
     assert [(s.kind, s.on) for s in trace.steps] == [("call", "net"), ("exception", "net")]
 
 
-# -- nothing changes
+# -- the optimizer is left unchanged
 
 
-def test_an_optimizer_is_pickled_and_copied_as_ever() -> None:
-    _, opt = pair()
+def test_recording_does_not_change_pickles_and_copies_of_an_optimizer() -> None:
+    _, opt = make_optimizer()
     opt.register_step_pre_hook(clip)
-    taken: list[Any] = []
+    snapshots: list[Any] = []
 
-    def take(*given: Any) -> None:
-        taken.append((pickle.dumps(opt), repr(opt.state_dict()), sorted(vars(copy.deepcopy(opt)))))
+    def take_snapshot(*given: Any) -> None:
+        snapshots.append((pickle.dumps(opt), repr(opt.state_dict()), sorted(vars(copy.deepcopy(opt)))))
 
-    opt.register_step_post_hook(take)
-    before, kept = opt._optimizer_step_pre_hooks, dict(vars(opt))
+    opt.register_step_post_hook(take_snapshot)
+    pre_hooks, attributes = opt._optimizer_step_pre_hooks, dict(vars(opt))
     opt.step()
     opt.param_groups[0]["params"][0].data.fill_(2.0)
-    taken.append(None)
+    snapshots.append(None)
     with hv.record():
-        assert opt._optimizer_step_pre_hooks is before
+        assert opt._optimizer_step_pre_hooks is pre_hooks
         opt.step()
-    once, _, again = taken
-    assert once[1:] == again[1:] and len(once[0]) == len(again[0])
-    assert vars(opt) == kept and list(before.values()) == [clip]
+    without_recording, _, while_recording = snapshots
+    assert without_recording[1:] == while_recording[1:] and len(without_recording[0]) == len(while_recording[0])
+    assert vars(opt) == attributes and list(pre_hooks.values()) == [clip]
 
 
-def test_an_optimizer_made_while_recording_is_like_any_other() -> None:
+def test_an_optimizer_created_while_recording_is_recorded() -> None:
     with hv.record() as trace:
-        w, opt = pair()
+        w, opt = make_optimizer()
         opt.register_step_pre_hook(clip)
         opt.step()
     assert type(opt._optimizer_step_pre_hooks).__name__ == "OrderedDict"
-    assert [name for _, _, name, _ in told(trace)] == ["clip", None]
+    assert [name for _, _, name, _ in optimizer_rows(trace)] == ["clip", None]
     assert w.item() == pytest.approx(1.9)
 
 
-def test_a_scheduler_does_not_hide_the_step() -> None:
-    _, opt = pair()
+def test_a_step_is_recorded_once_with_a_scheduler() -> None:
+    _, opt = make_optimizer()
     scheduler = torch.optim.lr_scheduler.StepLR(opt, 1)
     with hv.record() as trace:
         opt.step()
         scheduler.step()
-    assert [(kind, on) for kind, on, *_ in told(trace)] == [("optimizer_step", "opt")]
+    assert [(kind, on) for kind, on, *_ in optimizer_rows(trace)] == [("optimizer_step", "opt")]
 
 
-def test_a_recording_that_begins_inside_a_step_leaves_that_step_alone() -> None:
-    _, opt = pair()
-    held: list[Any] = []
+def test_a_recording_begun_inside_a_step_does_not_record_that_step() -> None:
+    _, opt = make_optimizer()
+    recordings: list[Any] = []
 
-    def open_one(*given: Any) -> None:
-        held.append(hv.record())
-        held.append(held[0].__enter__())
+    def start_recording(*given: Any) -> None:
+        recordings.append(hv.record())
+        recordings.append(recordings[0].__enter__())
 
-    handle = opt.register_step_pre_hook(open_one)
+    handle = opt.register_step_pre_hook(start_recording)
     after = opt.register_step_post_hook(silent("after"))
     opt.step()
     handle.remove()
     after.remove()
     opt.step()
-    held[0].__exit__(None, None, None)
-    assert [kind for kind, *_ in told(held[1])] == ["optimizer_step"]
-    assert held[1].notes == []
+    recordings[0].__exit__(None, None, None)
+    assert [kind for kind, *_ in optimizer_rows(recordings[1])] == ["optimizer_step"]
+    assert recordings[1].notes == []
 
 
-def test_steps_are_saved_loaded_and_played(tmp_path: Path) -> None:
-    w, opt = pair()
+def test_optimizer_steps_can_be_saved_loaded_and_played(tmp_path: Path) -> None:
+    w, opt = make_optimizer()
     opt.register_step_pre_hook(clip)
     with hv.record() as trace:
         (w * 3).backward()

@@ -1,4 +1,4 @@
-"""What a player shows reads in another language: every sentence that it is sent is a key with arguments."""
+"""The player can be translated: every sentence it receives is a message key with arguments."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -15,18 +15,31 @@ from hookviz.support.messages import load_texts
 from hookviz.support.messages.text import translate
 
 ENGLISH = load_texts()
-OTHER = {
+TRANSLATED = {
     key: re.sub(r"\{[^}]*\}|[A-Za-z]+", lambda m: m[0] if "{" in m[0] else "¤", text) for key, text in ENGLISH.items()
 }
-"""A language that has one word."""
-WORDS = {word for text in ENGLISH.values() for word in re.findall("[A-Za-z]{4,}", re.sub(r"\{[^}]*\}", "", text))}
-CODE = {"AccumulateGrad", "None", "grad", "other", "self", "shape", "where", "result"}
-"""What torch calls things in every language."""
-NO_SENTENCES = ("words", "svgs", "svg", "layers", "source", "kind", "glyph", "initial_state", "views", "overview")
+"""A language in which every word is ``¤``."""
+ENGLISH_WORDS = {
+    word for text in ENGLISH.values() for word in re.findall("[A-Za-z]{4,}", re.sub(r"\{[^}]*\}", "", text))
+}
+IDENTIFIERS = {"AccumulateGrad", "None", "grad", "other", "self", "shape", "where", "result"}
+"""Identifiers of torch and of formulas, which are not translated."""
+UNTRANSLATED_FIELDS = (
+    "words",
+    "svgs",
+    "svg",
+    "layers",
+    "source",
+    "kind",
+    "glyph",
+    "initial_state",
+    "views",
+    "overview",
+)
 
 
 def qzx(grad: torch.Tensor) -> torch.Tensor:
-    """A hook whose name is no English word."""
+    """A hook whose name is not an English word."""
     return grad * 2
 
 
@@ -69,17 +82,17 @@ def what_if() -> Content:
 
 
 def is_message(sent: Any) -> bool:
-    """Whether something is a key with arguments."""
+    """Whether ``sent`` is a message key with arguments."""
     pair = isinstance(sent, list) and len(sent) == 2 and isinstance(sent[0], str)
-    return pair and sent[0] in OTHER and isinstance(sent[1], (dict, list))
+    return pair and sent[0] in TRANSLATED and isinstance(sent[1], (dict, list))
 
 
 def sentences(sent: Any) -> Iterator[str]:
-    """All texts in what is sent, as the other language has them."""
+    """All texts in ``sent``, translated."""
     if is_message(sent):
-        yield translate(sent, OTHER)
+        yield translate(sent, TRANSLATED)
     elif isinstance(sent, dict):
-        yield from (text for name, part in sent.items() if name not in NO_SENTENCES for text in sentences(part))
+        yield from (text for name, part in sent.items() if name not in UNTRANSLATED_FIELDS for text in sentences(part))
     elif isinstance(sent, (list, tuple)):
         yield from (text for part in sent for text in sentences(part))
     elif isinstance(sent, str):
@@ -87,12 +100,14 @@ def sentences(sent: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("make", [scalars, modules, many_boxes, what_if])
-def test_no_sentence_is_left_in_english(make: Callable[[], Content]) -> None:
+def test_every_sentence_of_the_content_is_translated(make: Callable[[], Content]) -> None:
     content = make()
-    known = [outline(content, run) for run in range(len(content["runs"]))]
+    outlines = [outline(content, run) for run in range(len(content["runs"]))]
     parts = [opened(content, name) for name in content["chunks"]]
 
-    read_so = [*sentences({**content, "runs": content["runs"], "chunks": parts}), *sentences(known)]
-    assert len(read_so) > 50
-    left = {word for text in read_so for word in re.findall("[A-Za-z]{4,}", text)} & WORDS - CODE
-    assert left == set()
+    translated = [*sentences({**content, "runs": content["runs"], "chunks": parts}), *sentences(outlines)]
+    assert len(translated) > 50
+    untranslated = {
+        word for text in translated for word in re.findall("[A-Za-z]{4,}", text)
+    } & ENGLISH_WORDS - IDENTIFIERS
+    assert untranslated == set()

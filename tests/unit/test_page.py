@@ -1,4 +1,4 @@
-"""A page is whole in one file, plays nothing but itself, and keeps what people wrote as text."""
+"""A page is one self-contained file that loads nothing and escapes user text."""
 
 import base64
 import gzip
@@ -33,8 +33,8 @@ from hookviz.trace import Note
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028\u202ex\x00\ud800"
 
 
-class Parsed(HTMLParser):
-    """The elements of a page with their attributes and what stands in them."""
+class ParsedPage(HTMLParser):
+    """The elements of a page with their attributes and text."""
 
     VOID = ("meta", "img", "br")
 
@@ -55,9 +55,9 @@ class Parsed(HTMLParser):
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs), []))
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, embedded_data: str) -> None:
         for index in self.open:
-            self.found[index][2].append(data)
+            self.found[index][2].append(embedded_data)
 
     def all(self, tag: str, **attributes: str) -> list[tuple[dict[str, Any], str]]:
         wanted = {name.replace("_", "-").strip("-"): value for name, value in attributes.items()}
@@ -70,18 +70,18 @@ def trace() -> hv.Trace:
 
 
 @pytest.fixture(scope="module")
-def made(trace: hv.Trace) -> Parsed:
-    return Parsed(page(trace, "The graph a to e"))
+def parsed_page(trace: hv.Trace) -> ParsedPage:
+    return ParsedPage(page(trace, "The graph a to e"))
 
 
-def data(parsed: Parsed) -> dict[str, Any]:
-    ((_, written),) = parsed.all("script", type="text/plain")
-    values: dict[str, Any] = unpack(written)
+def embedded_data(parsed: ParsedPage) -> dict[str, Any]:
+    ((_, packed_text),) = parsed.all("script", type="text/plain")
+    values: dict[str, Any] = unpack(packed_text)
     return values
 
 
-def hostile() -> hv.Trace:
-    """A trace whose tensor is named, and whose hook is written, by somebody who means harm."""
+def record_hostile_names() -> hv.Trace:
+    """A trace with script injection in tensor names, hook names, sources and remarks."""
     x = leaf(2.0)
     x.register_hook(c_hook)
     with hv.record(names={HOSTILE: x}) as trace:
@@ -93,58 +93,58 @@ def hostile() -> hv.Trace:
     return trace
 
 
-# -- what is in it
+# -- content
 
 
-def test_every_element_is_closed(made: Parsed) -> None:
-    assert made.open == []
+def test_every_element_is_closed(parsed_page: ParsedPage) -> None:
+    assert parsed_page.open == []
 
 
-def test_it_has_a_title_a_language_and_a_width_for_phones(made: Parsed) -> None:
-    assert [words for _, words in (*made.all("title"), *made.all("h1"))] == ["The graph a to e"] * 2
-    assert made.all("html", lang="en")
-    assert made.all("meta", name="viewport")[0][0]["content"] == "width=device-width, initial-scale=1"
+def test_a_page_has_title_language_and_viewport(parsed_page: ParsedPage) -> None:
+    assert [words for _, words in (*parsed_page.all("title"), *parsed_page.all("h1"))] == ["The graph a to e"] * 2
+    assert parsed_page.all("html", lang="en")
+    assert parsed_page.all("meta", name="viewport")[0][0]["content"] == "width=device-width, initial-scale=1"
 
 
-def test_without_a_title_it_has_a_general_one() -> None:
-    assert Parsed(page(recorded())).all("h1")[0][1] == "PyTorch hooks, step by step"
+def test_a_page_has_a_default_title() -> None:
+    assert ParsedPage(page(recorded())).all("h1")[0][1] == "PyTorch hooks, step by step"
 
 
-def test_it_says_how_to_use_it_and_what_made_it(made: Parsed) -> None:
-    assert "arrow keys" in made.all("p", class_="hv-how")[0][1]
-    assert made.all("footer")[0][1] == f"Made with hookviz {__version__}"
+def test_a_page_explains_its_use_and_names_hookviz(parsed_page: ParsedPage) -> None:
+    assert "arrow keys" in parsed_page.all("p", class_="hv-how")[0][1]
+    assert parsed_page.all("footer")[0][1] == f"Made with hookviz {__version__}"
 
 
-def test_it_carries_all_that_a_widget_does_but_the_pictures_twice(made: Parsed, trace: hv.Trace) -> None:
-    values = data(made)
+def test_a_page_embeds_the_widget_state_without_duplicate_pictures(parsed_page: ParsedPage, trace: hv.Trace) -> None:
+    values = embedded_data(parsed_page)
     traits = Player.class_own_traits(sync=True)
     synced = {name: trait.default() for name, trait in traits.items() if name not in ("_esm", "_css", "steps")}
     content = json.loads(json.dumps(trace.content()))
     assert values == {**synced, "content": {**content, "svgs": []}}
-    assert len(made.all("svg")) == len(content["svgs"]) == 1
+    assert len(parsed_page.all("svg")) == len(content["svgs"]) == 1
 
 
-def test_the_still_picture_is_the_end_of_the_pass(made: Parsed) -> None:
-    shown = made.all("svg")[0][1]
-    assert all(end in shown for end in ("8 → 10", ".grad = 30", ".grad = 112", "gradient 10"))
+def test_the_static_picture_shows_the_end_of_the_pass(parsed_page: ParsedPage) -> None:
+    picture_text = parsed_page.all("svg")[0][1]
+    assert all(value in picture_text for value in ("8 → 10", ".grad = 30", ".grad = 112", "gradient 10"))
 
 
-def test_a_still_picture_shows_the_last_text_not_the_longest() -> None:
+def test_fill_texts_replaces_the_longest_text_by_the_last() -> None:
     svg = '<svg><text x="1" id="n1-g">gradient 1234</text><text id="n2-g">as it was</text></svg>'
     assert fill_texts(svg, {"n1-g": "<9>"}) == svg.replace("gradient 1234", "&lt;9&gt;")
 
 
-def test_the_firings_are_a_table(made: Parsed) -> None:
-    rows = [words for _, words in made.all("tr")]
+def test_the_page_has_a_table_of_firings(parsed_page: ParsedPage) -> None:
+    rows = [words for _, words in parsed_page.all("tr")]
     assert len(rows) == 5
     assert rows[3] == "9① c_hooktensor hookc8 → 10replaced"
 
 
-def test_without_firings_there_is_no_table() -> None:
+def test_a_page_without_firings_has_no_table() -> None:
     x = leaf(2.0)
     with hv.record() as trace:
         x.sin().backward()
-    assert not Parsed(page(trace)).all("table")
+    assert not ParsedPage(page(trace)).all("table")
 
 
 def test_each_pass_has_a_picture_with_its_number() -> None:
@@ -152,76 +152,76 @@ def test_each_pass_has_a_picture_with_its_number() -> None:
     with hv.record(net) as trace:
         net(x).backward()
         net(x).backward()
-    parsed = Parsed(page(trace))
+    parsed = ParsedPage(page(trace))
     assert [words for _, words in parsed.all("figcaption")] == ["Pass 1 of 2", "Pass 2 of 2"]
     assert len(parsed.all("svg")) == 2
 
 
-def test_of_a_what_if_only_the_pictures_that_are_shown_are_counted(tmp_path: Path) -> None:
+def test_a_what_if_page_shows_only_the_pictures_of_its_first_run(tmp_path: Path) -> None:
     def run() -> None:
         net, x = torch.nn.Identity(), leaf(2.0)
         net.register_forward_hook(lambda module, args, output: output * 3)
         net(x * 1).backward()
 
-    both = hv.whatif(run)
-    assert len(both.content()["svgs"]) == 2, "one with the hook, one without"
-    both.to_html(tmp_path / "whatif.html")
-    parsed = Parsed((tmp_path / "whatif.html").read_text(encoding="utf-8"))
+    experiment = hv.whatif(run)
+    assert len(experiment.content()["svgs"]) == 2, "one with the hook, one without"
+    experiment.to_html(tmp_path / "whatif.html")
+    parsed = ParsedPage((tmp_path / "whatif.html").read_text(encoding="utf-8"))
     assert (len(parsed.all("svg")), parsed.all("figcaption")) == (1, [])
 
 
-# -- how large it is
+# -- size
 
 
-def test_the_page_of_the_first_picture_is_small() -> None:
+def test_the_page_of_the_shared_scene_is_small() -> None:
     size = len(page(recorded()).encode())
     print(f"{size} bytes, of which script {len(read_bundle('page.js'))} and style {len(read_bundle('player.css'))}")
     assert size <= 120_000
 
 
-def test_script_and_style_are_small_as_they_are_sent() -> None:
-    sent = {name: len(gzip.compress(read_bundle(name).encode(), 9)) for name in ("page.js", "player.css", "page.css")}
-    print(sent)
-    assert sum(sent.values()) <= 40_000
+def test_compressed_script_and_style_are_small() -> None:
+    sizes = {name: len(gzip.compress(read_bundle(name).encode(), 9)) for name in ("page.js", "player.css", "page.css")}
+    print(sizes)
+    assert sum(sizes.values()) <= 40_000
 
 
-# -- nothing from elsewhere, and nothing but what was put in
+# -- no external resources, no injected markup
 
 
 def digest(source: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 
-def test_the_policy_allows_the_style_and_the_script_that_are_there_and_nothing_else(made: Parsed) -> None:
-    (policy,) = [a["content"] for a, _ in made.all("meta", http_equiv="Content-Security-Policy")]
+def test_the_content_security_policy_allows_only_the_embedded_script_and_style(parsed_page: ParsedPage) -> None:
+    (policy,) = [a["content"] for a, _ in parsed_page.all("meta", http_equiv="Content-Security-Policy")]
     rules = dict(rule.split(maxsplit=1) for rule in policy.split("; "))
-    run = [source for attributes, source in made.all("script") if "type" not in attributes]
+    run = [source for attributes, source in parsed_page.all("script") if "type" not in attributes]
     assert rules == {
         "default-src": "'none'",
         "script-src": digest(run[0]),
-        "style-src": digest(made.all("style")[0][1]),
+        "style-src": digest(parsed_page.all("style")[0][1]),
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    assert len(run) == len(made.all("style")) == 1
+    assert len(run) == len(parsed_page.all("style")) == 1
 
 
-@pytest.mark.parametrize("make", [recorded, hostile])
-def test_nothing_is_loaded(make: Callable[[], hv.Trace]) -> None:
-    for _, attributes, _ in Parsed(page(make())).found:
+@pytest.mark.parametrize("make", [recorded, record_hostile_names])
+def test_a_page_loads_no_external_resource(make: Callable[[], hv.Trace]) -> None:
+    for _, attributes, _ in ParsedPage(page(make())).found:
         assert not {"src", "href", "xlink:href", "srcset", "style", "onload", "onclick"} & set(attributes)
     style = read_bundle("player.css") + read_bundle("page.css") + read_bundle("static_picture.css")
     assert "@import" not in style and "url(" not in style
 
 
-def test_no_script_of_ours_ends_itself() -> None:
+def test_the_bundle_contains_no_closing_script_tag() -> None:
     assert "</script" not in read_bundle("page.js") and "<!--" not in read_bundle("page.js")
 
 
-def test_hostile_names_and_sources_stay_text() -> None:
-    parsed = Parsed(page(hostile(), HOSTILE))
+def test_hostile_names_and_sources_are_escaped() -> None:
+    parsed = ParsedPage(page(record_hostile_names(), HOSTILE))
     assert len(parsed.all("script")) == 2
-    values = data(parsed)
+    values = embedded_data(parsed)
     assert shown_notes(values["content"]) == [HOSTILE]
     assert values["content"]["hooks"][0]["source"].endswith(HOSTILE)
     assert parsed.open == []
@@ -229,29 +229,29 @@ def test_hostile_names_and_sources_stay_text() -> None:
 
 
 @pytest.mark.parametrize("char", ["\u2028", "\u2029", "\u202e", "\u2066", "\u200f", "\x00", "\x85", "\ud800"])
-def test_no_character_that_turns_or_breaks_a_line_is_in_the_file(char: str) -> None:
-    for made in (page(hostile(), f"a{char}b"), render_output(hostile().content())):
-        assert char not in made
-        made.encode()
+def test_bidi_line_break_and_control_characters_are_removed(char: str) -> None:
+    for html in (page(record_hostile_names(), f"a{char}b"), render_output(record_hostile_names().content())):
+        assert char not in html
+        html.encode()
 
 
-def test_text_is_one_line_without_markup() -> None:
+def test_escape_text_returns_one_line_without_markup() -> None:
     assert escape_text("a\n <b>\u202e\"'") == "a &lt;b&gt;\N{REPLACEMENT CHARACTER}&quot;&#x27;"
 
 
 # -- the output of a cell
 
 
-def test_a_cell_shows_a_trace_by_html_that_needs_nothing_else() -> None:
-    parsed = Parsed(recorded()._repr_mimebundle_()["text/html"])
+def test_a_cell_output_is_self_contained_html() -> None:
+    parsed = ParsedPage(recorded()._repr_mimebundle_()["text/html"])
     assert parsed.open == [] and parsed.found[0][1]["class"].startswith("hv-output")
     assert "run the cell or trust the notebook" in parsed.all("div", class_="hv-still")[0][1]
-    assert data(parsed)["content"]["runs"][0]["steps"] == 16
+    assert embedded_data(parsed)["content"]["runs"][0]["steps"] == 16
 
 
-def test_the_picture_of_an_output_outlives_a_cleaning() -> None:
-    """Those that clean HTML take drawings, styles and scripts away; an image of data stays."""
-    parsed = Parsed(render_output(recorded().content()))
+def test_the_picture_of_an_output_survives_html_sanitizing() -> None:
+    """Sanitizers remove SVG elements, styles and scripts, but keep images with data URLs."""
+    parsed = ParsedPage(render_output(recorded().content()))
     ((image, _),) = parsed.all("img")
     kind, _, packed = image["src"].partition(",")
     assert kind == "data:image/svg+xml;base64"
@@ -259,19 +259,19 @@ def test_the_picture_of_an_output_outlives_a_cleaning() -> None:
     assert image["alt"] == "The autograd graph at the end of the pass"
 
 
-def test_the_output_of_a_cell_is_no_larger_than_a_page_may_be() -> None:
+def test_the_output_of_a_cell_is_small() -> None:
     assert sum(len(part.encode()) for part in recorded()._repr_mimebundle_().values()) <= 135_000
 
 
-def test_marimo_which_runs_no_scripts_in_html_gets_the_widget() -> None:
-    shown = recorded()._display_()
-    assert isinstance(shown, Player) and shown.steps == 16
+def test_marimo_gets_the_widget() -> None:
+    widget = recorded()._display_()
+    assert isinstance(widget, Player) and widget.steps == 16
 
 
-# -- into a file
+# -- writing a file
 
 
-def test_a_trace_is_written(tmp_path: Path) -> None:
+def test_to_html_writes_the_page(tmp_path: Path) -> None:
     target = tmp_path / "lesson.html"
     recorded().to_html(target, title="Lesson")
     assert target.read_bytes() == page(recorded(), "Lesson").encode()
@@ -286,16 +286,16 @@ def umask() -> int:
 
 
 @pytest.mark.parametrize("trace", [hv.Trace(), hv.Trace(remarks=[Note.verbatim("It ran unobserved.")])])
-def test_an_empty_trace_makes_no_page(trace: hv.Trace, tmp_path: Path) -> None:
+def test_an_empty_trace_raises_and_writes_no_page(trace: hv.Trace, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="There is no page to write") as error:
         trace.to_html(tmp_path / "x.html")
     assert repr(trace) in str(error.value)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("name", "why"), [("", "Is a directory"), ("no/such/x.html", "No such file or directory")])
-def test_a_place_that_cannot_be_written_is_named(name: str, why: str, tmp_path: Path) -> None:
-    with pytest.raises(OSError, match=re.escape(f"{tmp_path / name} cannot be written: {why}.")):
+@pytest.mark.parametrize(("name", "reason"), [("", "Is a directory"), ("no/such/x.html", "No such file or directory")])
+def test_an_unwritable_path_raises_oserror_with_the_reason(name: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=re.escape(f"{tmp_path / name} cannot be written: {reason}.")):
         recorded().to_html(tmp_path / name)
 
 
@@ -303,34 +303,34 @@ def test_a_place_that_cannot_be_written_is_named(name: str, why: str, tmp_path: 
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> Path:
+def saved_trace(tmp_path: Path) -> Path:
     path = tmp_path / "trace.json"
     recorded().save(path)
     return path
 
 
-def test_the_command_writes_a_page(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    target = saved.with_name("page.html")
-    assert main(["page", str(saved), "-o", str(target), "--title", "By command"]) == 0
-    assert target.read_text(encoding="utf-8") == page(hv.load(saved), "By command")
+def test_the_command_writes_a_page(saved_trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = saved_trace.with_name("page.html")
+    assert main(["page", str(saved_trace), "-o", str(target), "--title", "By command"]) == 0
+    assert target.read_text(encoding="utf-8") == page(hv.load(saved_trace), "By command")
     assert capsys.readouterr().out == f"{target} is written: open it in a browser.\n"
 
 
-def test_without_a_name_it_is_that_of_the_trace(saved: Path) -> None:
-    assert main(["page", str(saved)]) == 0
-    assert saved.with_suffix(".html").exists()
+def test_the_default_output_name_is_that_of_the_trace(saved_trace: Path) -> None:
+    assert main(["page", str(saved_trace)]) == 0
+    assert saved_trace.with_suffix(".html").exists()
 
 
-def test_a_minus_is_standard_output(saved: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert main(["page", str(saved), "-o", "-"]) == 0
-    assert capfdbinary.readouterr().out.decode() == page(hv.load(saved))
+def test_a_dash_writes_to_standard_output(saved_trace: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["page", str(saved_trace), "-o", "-"]) == 0
+    assert capfdbinary.readouterr().out.decode() == page(hv.load(saved_trace))
 
 
 def write_json(path: Path, **fields: Any) -> None:
     path.write_text(json.dumps(fields))
 
 
-FAULTS = {
+ERRORS = {
     "nowhere.json": "There is no file",
     "text.json": "is not a trace: it is not JSON",
     "other.json": "is not a trace: it is JSON, but",
@@ -341,8 +341,8 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_what_is_wrong_is_said_in_a_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ERRORS)
+def test_the_command_reports_errors_in_one_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text.json").write_text("hello")
     write_json(tmp_path / "other.json", a=1)
     write_json(tmp_path / "newer.json", format="hookviz", version=99)
@@ -350,37 +350,38 @@ def test_what_is_wrong_is_said_in_a_line(name: str, tmp_path: Path, capsys: pyte
     (tmp_path / "folder.json").mkdir()
     hv.Trace().save(tmp_path / "empty.json")
     assert main(["page", str(tmp_path / name), "-o", str(tmp_path / "x.html")]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("hookviz: ") and FAULTS[name] in said and said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("hookviz: ") and ERRORS[name] in message and message.count("\n") == 1
     assert not (tmp_path / "x.html").exists()
 
 
 @pytest.mark.parametrize("arguments", [[], ["dance"], ["page"]])
-def test_a_command_that_is_not_understood_shows_the_usage(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as left:
+def test_an_invalid_command_shows_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
         main(arguments)
-    assert left.value.code == 2
+    assert exit_info.value.code == 2
     assert capsys.readouterr().err.startswith("usage: python -m hookviz")
 
 
 @pytest.mark.slow
-def test_it_is_a_command(saved: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "hookviz", "page", saved.name], cwd=saved.parent, capture_output=True, text=True
+def test_python_m_hookviz_runs_the_command(saved_trace: Path) -> None:
+    completed = subprocess.run(
+        [sys.executable, "-m", "hookviz", "page", saved_trace.name],
+        cwd=saved_trace.parent,
+        capture_output=True,
+        text=True,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert saved.with_suffix(".html").stat().st_size > 10_000
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert saved_trace.with_suffix(".html").stat().st_size > 10_000
 
 
-def test_a_model_of_many_steps_makes_a_page_too() -> None:
+def test_a_page_is_made_from_a_trace_of_many_steps() -> None:
     x = leaf(1.0)
     y = x
     for _ in range(300):
         y = y.sin() * 1.01
     with hv.record() as trace:
         y.backward()
-    values = data(Parsed(page(trace)))
+    values = embedded_data(ParsedPage(page(trace)))
     assert values["content"]["runs"][0]["steps"] == len(trace.steps) > 1_000
     assert torch.isfinite(x.grad).all()  # type: ignore[arg-type]

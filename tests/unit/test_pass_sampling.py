@@ -1,4 +1,4 @@
-"""Of a long run every n-th pass is recorded, with its forward and its step, and the others run as if unobserved."""
+"""``record(every=n)`` records every n-th pass with its forward pass and optimizer step; the others run unobserved."""
 
 import threading
 from typing import Any
@@ -10,31 +10,31 @@ from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
 from hookviz.storage.integrity import find_fault
-from tests.unit.test_retention import Loop
+from tests.unit.test_retention import TrainingLoop
 
 
 def kinds(trace: hv.Trace, pass_id: int | None = None) -> list[str]:
     return [step.kind for step in trace.steps if pass_id in (None, step.pass_id)]
 
 
-def test_the_first_pass_and_every_third_after_it_are_recorded_with_forward_and_step() -> None:
-    loop, single = Loop(), Loop()
-    with hv.record(single.net) as once:
+def test_every_third_pass_is_recorded_with_its_forward_pass_and_step() -> None:
+    loop, single = TrainingLoop(), TrainingLoop()
+    with hv.record(single.net) as single_trace:
         single.run(1)
     with hv.record(loop.net, every=3) as trace:
         loop.run(8)
     assert len(trace.roots) == 3
     for number in range(3):
-        assert kinds(trace, number) == kinds(once)
-    seen = [plain(step.after) for step in steps_of(trace, "call", "Net")] + [
+        assert kinds(trace, number) == kinds(single_trace)
+    inputs = [plain(step.after) for step in steps_of(trace, "call", "Net")] + [
         plain(step.after) for step in steps_of(trace, "call") if step.on.startswith("Net (call")
     ]
-    assert seen == [1, 4, 7]
+    assert inputs == [1, 4, 7]
     assert find_fault(trace) == ""
 
 
-def test_the_trace_says_what_was_left_out() -> None:
-    loop = Loop()
+def test_a_note_states_how_many_passes_were_skipped() -> None:
+    loop = TrainingLoop()
     with hv.record(loop.net, every=3) as trace:
         loop.run(8)
     assert trace.notes == [
@@ -43,23 +43,23 @@ def test_the_trace_says_what_was_left_out() -> None:
     ]
 
 
-def test_nothing_is_said_where_every_pass_is_recorded() -> None:
-    loop = Loop()
+def test_there_is_no_note_if_every_pass_is_recorded() -> None:
+    loop = TrainingLoop()
     with hv.record(loop.net, every=1) as trace:
         loop.run(3)
     assert trace.notes == [] and len(trace.roots) == 3
 
 
-def test_the_last_of_every_so_many() -> None:
-    loop = Loop()
+def test_every_and_keep_combine() -> None:
+    loop = TrainingLoop()
     with hv.record(loop.net, every=2, keep=2) as trace:
         loop.run(9)
     assert len(trace.roots) == 2 and trace.dropped == 3
     assert [plain(step.after) for step in steps_of(trace, "call") if step.on.startswith("Net (")] == [7, 9]
 
 
-def test_passes_in_a_pass_belong_to_it() -> None:
-    """Checkpointing of the older sort begins a pass of its own in the backward of each region."""
+def test_nested_passes_are_sampled_with_their_outer_pass() -> None:
+    """Reentrant checkpointing starts a nested backward pass for each region."""
     net = Net()
 
     def run() -> None:
@@ -74,18 +74,18 @@ def test_passes_in_a_pass_belong_to_it() -> None:
     assert len(calls) == 2 * 4, calls  # forward, and again in backward
 
 
-def test_two_forwards_before_two_passes_are_recorded_with_the_first() -> None:
+def test_two_forward_calls_before_two_passes_are_recorded_with_the_first() -> None:
     net = Doubled()
     with hv.record(net, every=2) as trace:
         for number in range(4):
-            one, other = net(leaf(float(number))), net(leaf(number + 0.5))
-            one.backward()
-            other.backward()
+            first, second = net(leaf(float(number))), net(leaf(number + 0.5))
+            first.backward()
+            second.backward()
     assert len(trace.roots) == 4
     assert len(steps_of(trace, "call")) == 8
 
 
-def test_a_closure_runs_its_pass_inside_the_step() -> None:
+def test_a_pass_in_an_optimizer_closure_is_sampled() -> None:
     net = Doubled()
     opt = torch.optim.SGD(net.parameters(), lr=0.0)
     opt.register_step_pre_hook(lambda *_: None)
@@ -119,7 +119,7 @@ def test_each_thread_counts_its_own_passes() -> None:
     assert len(trace.notes) == 1
 
 
-def test_a_pass_that_raises_is_counted() -> None:
+def test_a_pass_that_raises_counts_as_a_pass() -> None:
     net = Doubled()
     with hv.record(net, every=2) as trace:
         for number in range(4):
@@ -133,7 +133,7 @@ def test_a_pass_that_raises_is_counted() -> None:
     assert len(trace.roots) == 2 and not steps_of(trace, "exception")
 
 
-def test_what_is_not_recorded_leaves_nothing_behind() -> None:
+def test_skipped_passes_add_no_rows_and_no_hooks() -> None:
     net = Doubled()
     with hv.record(net, every=10) as trace:
         net(leaf(1.0)).backward()
@@ -147,15 +147,17 @@ def test_what_is_not_recorded_leaves_nothing_behind() -> None:
     assert (len(trace.rows), len(trace.values)) == (rows, values)
 
 
-def test_the_gradients_are_those_of_a_plain_run() -> None:
-    one, other = Loop(), Loop()
-    one.run(5)
-    with hv.record(other.net, every=2):
-        other.run(5)
-    assert all(torch.equal(a.grad, b.grad) for a, b in zip(one.net.parameters(), other.net.parameters(), strict=True))
+def test_sampling_does_not_change_gradients() -> None:
+    unobserved, sampled = TrainingLoop(), TrainingLoop()
+    unobserved.run(5)
+    with hv.record(sampled.net, every=2):
+        sampled.run(5)
+    assert all(
+        torch.equal(a.grad, b.grad) for a, b in zip(unobserved.net.parameters(), sampled.net.parameters(), strict=True)
+    )
 
 
 @pytest.mark.parametrize("every", [0, -1, 1.5, "3", True, None])
-def test_what_is_no_number_of_passes_is_refused(every: Any) -> None:
+def test_an_invalid_every_is_refused(every: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="every=n records one of every n passes"), hv.record(every=every):
         pass

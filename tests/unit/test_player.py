@@ -1,4 +1,4 @@
-"""The Python half of the player: what goes to the browser, how little of it, and what stands in its place."""
+"""The Python side of the player: its traits, the content and size of its state, and its static fallback."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -31,14 +31,14 @@ def size(thing: Any) -> int:
 
 
 def state(player: Player) -> dict[str, Any]:
-    """What is sent to the browser, less what every player shares."""
+    """The state sent to the browser, without the code shared by all players."""
     code = ("_esm", "_css", "_anywidget_id")
     return {key: value for key, value in player.get_state().items() if key not in code}
 
 
-def test_a_player_is_a_widget_with_traits_to_set_and_link(player: Player) -> None:
+def test_a_player_is_a_widget_with_synced_traits(player: Player) -> None:
     assert isinstance(player, anywidget.AnyWidget)
-    linked = {
+    expected_traits = {
         "step",
         "steps",
         "playing",
@@ -51,13 +51,13 @@ def test_a_player_is_a_widget_with_traits_to_set_and_link(player: Player) -> Non
         "tensors",
         "nodes",
     }
-    assert linked <= set(player.trait_names(sync=True))
+    assert expected_traits <= set(player.trait_names(sync=True))
     assert (player.step, player.steps, player.playing, player.speed) == (0, 16, False, 1)
 
 
-@pytest.mark.parametrize(("given", "step"), [(0, 0), (7, 7), (15, 15), (16, 15), (10**6, 15), (-1, 0)])
-def test_a_step_is_kept_in_range(player: Player, given: int, step: int) -> None:
-    player.step = given
+@pytest.mark.parametrize(("value", "step"), [(0, 0), (7, 7), (15, 15), (16, 15), (10**6, 15), (-1, 0)])
+def test_the_step_is_clamped_to_the_valid_range(player: Player, value: int, step: int) -> None:
+    player.step = value
     assert player.step == step
 
 
@@ -91,7 +91,7 @@ def test_only_traits_that_exist_can_be_linked(player: Player, trait: str) -> Non
         ipywidgets.jslink((player, f"{trait}_nowhere"), (ipywidgets.IntSlider(), "value"))
 
 
-def test_the_state_of_the_first_picture_is_small(player: Player) -> None:
+def test_the_state_of_the_shared_scene_is_small(player: Player) -> None:
     assert size(state(player)) <= 50_000
 
 
@@ -107,33 +107,33 @@ def test_the_state_of_twenty_nodes_is_small() -> None:
     assert size(state(trace.player())) <= 150_000
 
 
-def test_the_script_is_one_module() -> None:
+def test_the_script_is_a_single_javascript_module() -> None:
     script = read_bundle("player.js")
     assert script.count("export{") == 1 and "render" in script.partition("export{")[2]
     assert "import " not in script
 
 
-def test_a_page_begins_with_what_the_widget_begins_with() -> None:
+def test_the_initial_state_of_a_page_equals_the_widget_defaults() -> None:
     traits = {name: trait.default() for name, trait in Player.class_own_traits(sync=True).items() if name[0] != "_"}
     assert traits == {**INITIAL, "steps": 0, "content": {}}
 
 
-def test_the_state_is_plain_data(player: Player) -> None:
+def test_the_state_is_valid_json(player: Player) -> None:
     json.dumps(state(player), allow_nan=False)
 
 
-def test_each_step_has_a_frame_with_what_to_mark_and_to_say(player: Player) -> None:
+def test_each_step_has_a_frame_with_its_sentence_and_kind(player: Player) -> None:
     trace, steps = recorded(), shown_steps(player.content)
     assert len(steps) == len(trace.steps) == player.steps
     assert [step["sentence"] for step in steps] == [step.sentence for step in trace.steps]
     assert [step["kind"] for step in steps] == [step.kind for step in trace.steps]
 
 
-def test_every_id_that_a_frame_marks_is_in_its_picture(player: Player) -> None:
+def test_every_id_marked_by_a_frame_is_in_its_picture(player: Player) -> None:
     for step in shown_steps(player.content):
-        found = ids_in(player.content["svgs"][step["picture"]])
-        assert step["on"] and set(step["on"]) <= found
-        assert {spot for spot in step["texts"] if not is_tensor_fact(spot)} <= found
+        picture_ids = ids_in(player.content["svgs"][step["picture"]])
+        assert step["on"] and set(step["on"]) <= picture_ids
+        assert {spot for spot in step["texts"] if not is_tensor_fact(spot)} <= picture_ids
 
 
 def ids_in(svg: str) -> set[str | None]:
@@ -141,27 +141,27 @@ def ids_in(svg: str) -> set[str | None]:
 
 
 def layers(player: Player) -> list[list[str]]:
-    """The pictures with the nodes' lists, and those with the tensors."""
-    drawn: list[list[str]] = unpack(player.content["layers"])
-    return drawn
+    """The SVGs of the layer with hook lists, and those of the layer with tensors."""
+    svgs: list[list[str]] = unpack(player.content["layers"])
+    return svgs
 
 
-def test_the_layers_have_every_id_that_the_frames_mark(player: Player) -> None:
+def test_the_layers_contain_every_id_marked_by_the_frames(player: Player) -> None:
     plain, with_lists, with_tensors = (ids_in(svgs[0]) for svgs in (player.content["svgs"], *layers(player)))
     for step in shown_steps(player.content):
         assert set(step["on"]) <= with_lists & with_tensors
         assert {spot for spot in step["texts"] if is_tensor_fact(spot)} <= with_tensors
-        # In the layer of tensors the gradient of a node stands on the arrows and pins alone.
-        others = {
+        # In the tensor layer, a node's gradient is shown on arrows and pins only.
+        other_ids = {
             spot
             for spot in step["texts"]
             if not is_tensor_fact(spot) and spot != ids.gradient_id(spot.partition("-")[0])
         }
-        assert others <= with_lists & with_tensors
+        assert other_ids <= with_lists & with_tensors
     assert plain == with_lists
 
 
-def test_the_layers_say_where_hooks_are_kept(player: Player) -> None:
+def test_the_layers_show_hook_lists_and_tensor_facts(player: Player) -> None:
     with_lists, with_tensors = ("".join(ET.fromstring(svgs[0]).itertext()) for svgs in layers(player))
     for text in (with_lists, with_tensors):
         assert text.count("pre-hooks: ") == 5
@@ -169,7 +169,7 @@ def test_the_layers_say_where_hooks_are_kept(player: Player) -> None:
     assert "pre-hooks" not in "".join(ET.fromstring(player.content["svgs"][0]).itertext())
 
 
-def test_the_layer_of_tensors_begins_with_the_grads_from_before() -> None:
+def test_the_tensor_layer_starts_with_the_grads_before_the_pass() -> None:
     x = leaf(2.0)
     x.grad = torch.tensor(100.0)
     with hv.record(names={"x": x}) as trace:
@@ -179,7 +179,9 @@ def test_the_layer_of_tensors_begins_with_the_grads_from_before() -> None:
     [fact] = [group for group in root.iter() if group.get("id") == f"n{trace.ops.index('AccumulateGrad')}-f0"]
     assert [text.strip() for text in fact.itertext()] == ["grad", "100"]
     texts = [step["texts"] for step in shown_steps(player.content)]
-    assert [there[spot] for there in texts for spot in there if spot == fact.get("id")] == ["103"]
+    assert [texts_of_step[spot] for texts_of_step in texts for spot in texts_of_step if spot == fact.get("id")] == [
+        "103"
+    ]
 
 
 def test_a_large_graph_has_no_layers() -> None:
@@ -192,7 +194,7 @@ def test_a_large_graph_has_no_layers() -> None:
     assert trace.content()["layers"] == ""
 
 
-def test_a_frame_of_a_hook_tells_its_source_and_where_it_is_kept(player: Player) -> None:
+def test_a_hook_frame_shows_source_and_registration(player: Player) -> None:
     frame = shown_steps(player.content)[8]
     hook = player.hooks[frame["hook"]]
     assert frame["title"] == "tensor hook ① on c"
@@ -206,17 +208,17 @@ def test_a_frame_of_a_hook_tells_its_source_and_where_it_is_kept(player: Player)
     )
 
 
-def test_a_hook_without_source_says_so(player: Player) -> None:
+def test_a_hook_without_source_is_labelled_as_such(player: Player) -> None:
     hook = player.hooks[shown_steps(player.content)[9]["hook"]]
     assert (hook["source"], hook["first_line"]) == (None, None)
     assert hook["no_source"] is not None and said(hook["no_source"]) == "The source of print is not available."
 
 
-def test_a_hook_on_a_leaf_tells_when_it_runs(player: Player) -> None:
+def test_the_registration_of_a_hook_states_that_its_tensor_is_a_leaf(player: Player) -> None:
     assert "d is a leaf" in shown_steps(player.content)[5]["registration"]
 
 
-def test_a_hook_on_a_leaf_that_raises_is_told_to_be_on_a_leaf() -> None:
+def test_the_registration_of_a_raising_hook_states_that_its_tensor_is_a_leaf() -> None:
     x = leaf(2.0)
     x.register_hook(lambda grad: 1 / 0)
     with pytest.raises(ZeroDivisionError), hv.record() as trace:
@@ -224,25 +226,25 @@ def test_a_hook_on_a_leaf_that_raises_is_told_to_be_on_a_leaf() -> None:
     assert "x is a leaf" in shown_steps(trace.content())[-1]["registration"]
 
 
-def test_what_takes_many_lines_to_tell_is_told_once_by_a_hook_that_keeps_it() -> None:
+def test_a_long_value_that_a_hook_leaves_unchanged_is_shown_once() -> None:
     x = torch.ones(100, requires_grad=True)
     x.register_hook(lambda grad: None)
     x.register_hook(lambda grad: grad * 2)
     with hv.record() as trace:
         x.sum().backward()
-    kept, doubled = (frame for frame in shown_steps(trace.content()) if frame["kind"] == "tensor_hook")
-    assert (kept["before"], kept["after_label"]) == (None, "before and after")
-    assert kept["after"].startswith("shape  (100,)") and kept["after"] == doubled["before"]
+    unchanged, doubled = (frame for frame in shown_steps(trace.content()) if frame["kind"] == "tensor_hook")
+    assert (unchanged["before"], unchanged["after_label"]) == (None, "before and after")
+    assert unchanged["after"].startswith("shape  (100,)") and unchanged["after"] == doubled["before"]
     assert (doubled["before_label"], doubled["after_label"]) == ("before", "after")
 
 
-def test_a_node_that_computes_lists_what_it_sends(player: Player) -> None:
+def test_a_compute_frame_lists_the_sent_gradients(player: Player) -> None:
     frame = shown_steps(player.content)[3]
     assert (frame["before"], frame["before_label"], frame["after"]) == ("2", "takes", None)
     assert frame["gradients"] == [["to c", "8"], ["to d", "12"]]
 
 
-def test_what_arrives_and_what_is_computed_has_its_reasons(player: Player) -> None:
+def test_arrive_and_compute_frames_have_reasons(player: Player) -> None:
     source = "mul_tensor_backward(grad, other, self.scalar_type())"
     assert shown_steps(player.content)[7]["reasons"] == [["grad × other = 2 × 4 = 8", source, ""]]
     assert [text for text, *_ in shown_steps(player.content)[3]["reasons"]] == [
@@ -253,7 +255,7 @@ def test_what_arrives_and_what_is_computed_has_its_reasons(player: Player) -> No
     assert sum(size(frame["reasons"]) for frame in shown_steps(player.content) if "reasons" in frame) <= 2_000
 
 
-def test_the_hook_of_another_pass_is_not_the_next_to_see_a_gradient() -> None:
+def test_the_next_hook_is_one_of_the_same_pass() -> None:
     tensors, x = scene(), leaf(7.0)
     y = x * x
     x.register_post_accumulate_grad_hook(lambda parameter: None)
@@ -261,13 +263,13 @@ def test_the_hook_of_another_pass_is_not_the_next_to_see_a_gradient() -> None:
     tensors.c.register_hook(c_hook)
     with hv.record(names=tensors._asdict()) as trace:
         tensors.e.backward()
-    fired = [
+    hook_frames = [
         (frame["picture"], frame["next_hook"]) for frame in shown_steps(trace.content()) if frame["glyph"] == "hook"
     ]
-    assert fired == [(1, ""), (0, "Next: ② c_hook on c sees 4."), (0, "")]
+    assert hook_frames == [(1, ""), (0, "Next: ② c_hook on c sees 4."), (0, "")]
 
 
-def test_firings_name_their_steps(player: Player) -> None:
+def test_the_table_of_firings_has_step_hook_tensor_and_change(player: Player) -> None:
     assert [(firing["step"], firing["hook"], firing["on"]) for firing in shown_firings(player.content)] == [
         (1, "① λ grad * 2", "e"),
         (5, "① λ grad + 100", "d"),
@@ -277,7 +279,7 @@ def test_firings_name_their_steps(player: Player) -> None:
     assert [firing["change"] for firing in shown_firings(player.content)] == ["1 → 2", "12 → 112", "8 → 10", "10 → 10"]
 
 
-def test_passes_over_two_graphs_have_a_picture_each() -> None:
+def test_passes_over_different_graphs_have_different_pictures() -> None:
     x = leaf(2.0)
     with hv.record() as trace:
         x.sin().backward()
@@ -297,21 +299,21 @@ def test_the_contributions_to_a_sum_are_listed() -> None:
         frame["gradients"] for frame in shown_steps(trace.content()) if frame["kind"] == "arrive" and frame["gradients"]
     ]
     assert sorted(value for _, value in parts) == ["3", "5"]
-    assert all(way.startswith("from MulBackward0") for way, _ in parts)
+    assert all(sender.startswith("from MulBackward0") for sender, _ in parts)
 
 
 # -- in Jupyter
 
 
-def test_jupyter_gets_a_player_and_a_picture_in_its_place() -> None:
-    read_bundle = recorded()._repr_mimebundle_()
-    assert set(read_bundle) == {"text/html", "image/svg+xml", "text/plain"}
-    assert read_bundle["text/plain"].startswith("Trace: 16 steps")
-    shown = "".join(ET.fromstring(read_bundle["image/svg+xml"]).itertext())
+def test_the_mimebundle_has_html_svg_and_text() -> None:
+    mimebundle = recorded()._repr_mimebundle_()
+    assert set(mimebundle) == {"text/html", "image/svg+xml", "text/plain"}
+    assert mimebundle["text/plain"].startswith("Trace: 16 steps")
+    shown = "".join(ET.fromstring(mimebundle["image/svg+xml"]).itertext())
     assert "8 → 10" in shown and ".grad = 30" in shown
 
 
-def test_an_empty_trace_makes_no_widget() -> None:
+def test_an_empty_trace_has_a_text_representation_only() -> None:
     with hv.record() as trace:
         pass
     (text,) = trace._repr_mimebundle_().items()
@@ -319,20 +321,20 @@ def test_an_empty_trace_makes_no_widget() -> None:
     assert text[1].startswith("Nothing was recorded")
 
 
-def test_a_trace_of_which_nothing_was_observed_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unobserved_trace_shows_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hookviz.autograd.graph.MAX_DEPTH", 3)
     x = leaf(1.0)
     y = (x + 1 + 1 + 1 + 1).sin()
     with pytest.warns(hv.HookvizWarning), hv.record() as trace:
         y.backward()
-    read_bundle = trace._repr_mimebundle_()
-    assert "more than 3 nodes in a row" in read_bundle["text/plain"]
+    mimebundle = trace._repr_mimebundle_()
+    assert "more than 3 nodes in a row" in mimebundle["text/plain"]
     player = trace.player()
     first, notes = shown_steps(player.content)[0], shown_notes(player.content)
     assert first["kind"] == "unobserved" and [first["sentence"]] == notes
 
 
-def test_strange_values_are_shown_as_text() -> None:
+def test_nan_and_inf_are_sent_as_text() -> None:
     x = torch.tensor([float("nan"), float("inf")], requires_grad=True)
     with hv.record() as trace:
         (x * x).sum().backward()
@@ -340,7 +342,7 @@ def test_strange_values_are_shown_as_text() -> None:
     assert any("nan" in (frame["after"] or "") for frame in shown_steps(trace.content()))
 
 
-def test_every_empty_tensor_shows_something() -> None:
+def test_empty_tensors_have_nonempty_texts() -> None:
     x = torch.zeros(0, 3, requires_grad=True)
     with hv.record() as trace:
         (x * 2).sum().backward()

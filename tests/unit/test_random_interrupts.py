@@ -1,4 +1,4 @@
-"""Ctrl-C after random times, as a person presses it: in torch, in Python, in the system, not only in this package."""
+"""Ctrl-C at random times, as a person presses it: in torch, in Python, in system calls, not only in this package."""
 
 import os
 import random
@@ -18,38 +18,38 @@ from tests.unit.test_interrupts import POINTS, Switched, Work, on_nodes, outside
 
 pytestmark = pytest.mark.slow
 
-MOMENTS = max(3, POINTS // 5)
-"""In each of five scenes so many times: ``HOOKVIZ_INTERRUPTS=600`` makes 600 in all."""
+INTERRUPTS_PER_SCENE = max(3, POINTS // 5)
+"""Interrupts in each of the five scenes: ``HOOKVIZ_INTERRUPTS=600`` makes 600 in all."""
 
 
 class Scenes:
-    """What somebody may interrupt, with files to write over."""
+    """Operations to interrupt, with files to overwrite."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.recorded, self.switched = folder, Work(), Switched()
-        self.recorded.run()
-        self.trace = self.recorded.trace
-        self.new = {name: folder.with_name(f"new.{name}") for name in ("json", "html", "svg")}
-        self.there = {name: folder / f"file.{name}" for name in self.new}
-        self.write("json", self.new), self.write("html", self.new), self.write("svg", self.new)
+        self.folder, self.work, self.whatif_work = folder, Work(), Switched()
+        self.work.run()
+        self.trace = self.work.trace
+        self.references = {name: folder.with_name(f"new.{name}") for name in ("json", "html", "svg")}
+        self.targets = {name: folder / f"file.{name}" for name in self.references}
+        self.write("json", self.references), self.write("html", self.references), self.write("svg", self.references)
 
     def record(self) -> None:
-        self.recorded.run()
+        self.work.run()
 
     def whatif(self) -> None:
-        self.switched.run()
+        self.whatif_work.run()
 
     def save(self) -> None:
-        self.write("json", self.there)
+        self.write("json", self.targets)
 
     def page(self) -> None:
-        self.write("html", self.there)
+        self.write("html", self.targets)
 
     def render(self) -> None:
-        self.write("svg", self.there)
+        self.write("svg", self.targets)
 
     def write(self, kind: str, places: dict[str, Path]) -> None:
-        layout._outcomes.clear()  # so that Graphviz draws
+        layout._outcomes.clear()  # forces Graphviz to run
         match kind:
             case "json":
                 self.trace.save(places[kind])
@@ -59,34 +59,34 @@ class Scenes:
                 self.trace.figure(3).render(places[kind])
 
     def state(self) -> list[Any]:
-        """What must be as it was."""
-        return [outside(), self.recorded.dicts(), self.switched.dicts()]
+        """The state that an interrupt must not change."""
+        return [outside(), self.work.dicts(), self.whatif_work.dicts()]
 
     def check(self) -> None:
-        """The files are those of before or the new ones, and nothing else is there; nor is anything on a graph."""
-        for kind, path in self.there.items():
-            assert path.read_bytes() in (b"as it was", self.new[kind].read_bytes())
+        """Check that each file is old or complete, that there are no other files, and no marks on a graph."""
+        for kind, path in self.targets.items():
+            assert path.read_bytes() in (b"as it was", self.references[kind].read_bytes())
             path.write_bytes(b"as it was")
-        assert set(self.folder.iterdir()) == set(self.there.values())
-        assert on_nodes([*self.recorded.outs, *self.switched.outs]) == []
-        assert find_fault(self.recorded.trace) == ""
+        assert set(self.folder.iterdir()) == set(self.targets.values())
+        assert on_nodes([*self.work.outs, *self.whatif_work.outs]) == []
+        assert find_fault(self.work.trace) == ""
 
 
 def children() -> list[int]:
-    """The processes that this one has started and that are still there."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/stat"):
+    """The ids of the living child processes."""
+    process_ids = []
+    for stat_file in Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = place.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended meanwhile
+            fields = stat_file.read_text().rpartition(")")[2].split()
+        except OSError:  # the process has ended
             continue
         if int(fields[1]) == os.getpid():
-            found.append(int(place.parent.name))
-    return found
+            process_ids.append(int(stat_file.parent.name))
+    return process_ids
 
 
-def interrupted(run: Callable[[], None], seconds: float) -> bool:
-    """Whether Ctrl-C came before ``run`` was over."""
+def run_interrupted(run: Callable[[], None], seconds: float) -> bool:
+    """Whether Ctrl-C arrived before ``run`` ended."""
     main = threading.get_ident()
     timer = threading.Timer(seconds, lambda: signal.pthread_kill(main, signal.SIGINT))
     try:
@@ -101,7 +101,7 @@ def interrupted(run: Callable[[], None], seconds: float) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def handler() -> Iterator[None]:
+def default_sigint_handler() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -109,32 +109,32 @@ def handler() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def scenes(tmp_path_factory: pytest.TempPathFactory) -> Scenes:
-    made = Scenes(tmp_path_factory.mktemp("folder"))
-    for path in made.there.values():
+    instance = Scenes(tmp_path_factory.mktemp("folder"))
+    for path in instance.targets.values():
         path.write_bytes(b"as it was")
-    return made
+    return instance
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="without /proc nobody knows the processes")
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc to list processes")
 @pytest.mark.parametrize("name", ["record", "whatif", "save", "page", "render"])
-def test_after_an_interrupt_at_a_random_moment_all_is_as_it_was(name: str, scenes: Scenes) -> None:
-    run, luck, hits = getattr(scenes, name), random.Random(name), 0
+def test_an_interrupt_at_a_random_moment_leaves_everything_unchanged(name: str, scenes: Scenes) -> None:
+    run, generator, hits = getattr(scenes, name), random.Random(name), 0
     graphviz_client.end_workers()
-    before, others = scenes.state(), children()
-    began = time.perf_counter()
+    before, other_children = scenes.state(), children()
+    start = time.perf_counter()
     run()
-    took = time.perf_counter() - began
+    duration = time.perf_counter() - start
     scenes.check()
-    for number in range(5 * MOMENTS):  # at some of them it is over already
-        if hits == MOMENTS:
+    for number in range(5 * INTERRUPTS_PER_SCENE):  # some interrupts come after the end
+        if hits == INTERRUPTS_PER_SCENE:
             break
         if number % 3 == 0:
-            graphviz_client.end_workers()  # so that its start is interrupted, too
-        hits += interrupted(run, luck.uniform(0, took))
+            graphviz_client.end_workers()  # so that the start of the worker is interrupted, too
+        hits += run_interrupted(run, generator.uniform(0, duration))
         assert scenes.state() == before, number
         scenes.check()
-        assert len(children()) <= len(others) + graphviz_client.MAX_IDLE, number
+        assert len(children()) <= len(other_children) + graphviz_client.MAX_IDLE, number
     graphviz_client.end_workers()
-    assert children() == others
-    assert hits >= MOMENTS // 2
-    assert hv.load(scenes.new["json"]) == scenes.trace
+    assert children() == other_children
+    assert hits >= INTERRUPTS_PER_SCENE // 2
+    assert hv.load(scenes.references["json"]) == scenes.trace

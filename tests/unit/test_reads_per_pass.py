@@ -1,4 +1,4 @@
-"""What recording reads of a pass, and how often: each gradient once."""
+"""Recording reads each gradient of a pass once where possible."""
 
 import itertools
 from typing import Any
@@ -13,20 +13,20 @@ from hookviz.recorder.fingerprint import fingerprint_of
 
 
 @pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """The shape of each gradient that the observers of a pass have read."""
+def shapes_read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The shapes of the gradients that the observers of a pass read."""
     shapes: list[tuple[int, ...]] = []
 
-    def counted(values: list[Any], tensor: torch.Tensor, which: str) -> int:
+    def append_and_log(values: list[Any], tensor: torch.Tensor, statistics: str) -> int:
         shapes.append(tuple(tensor.shape))
         values.append(measure(tensor))
         return len(values) - 1
 
-    monkeypatch.setattr(gradient_probe, "append_value", counted)
+    monkeypatch.setattr(gradient_probe, "append_value", append_and_log)
     return shapes
 
 
-def chain(length: int) -> Trace:
+def record_chain(length: int) -> Trace:
     y = x = torch.tensor(1.0, requires_grad=True)
     for _ in range(length):
         y = y * -1
@@ -35,90 +35,90 @@ def chain(length: int) -> Trace:
     return trace
 
 
-def test_in_a_large_graph_without_hooks_each_gradient_is_read_once(read: list[tuple[int, ...]]) -> None:
-    trace = chain(pass_observer.SMALL_GRAPH)
-    arrived = [step for step in trace.steps if step.kind == "arrive"]
-    assert len(read) == len(arrived) + 1  # and the seed
-    assert [step.after.tolist() for step in arrived] == [(-1.0) ** n for n in range(1, pass_observer.SMALL_GRAPH + 1)]
+def test_in_a_large_graph_without_hooks_each_gradient_is_read_once(shapes_read: list[tuple[int, ...]]) -> None:
+    trace = record_chain(pass_observer.SMALL_GRAPH)
+    arrivals = [step for step in trace.steps if step.kind == "arrive"]
+    assert len(shapes_read) == len(arrivals) + 1  # plus the seed
+    assert [step.after.tolist() for step in arrivals] == [(-1.0) ** n for n in range(1, pass_observer.SMALL_GRAPH + 1)]
 
 
-def test_in_a_small_graph_from_before_it_is_read_where_it_is_sent_and_where_it_arrives(
-    read: list[tuple[int, ...]],
+def test_in_a_small_graph_made_before_recording_gradients_are_read_on_sending_and_arrival(
+    shapes_read: list[tuple[int, ...]],
 ) -> None:
-    trace = chain(pass_observer.SMALL_GRAPH - 1)
-    assert len(read) == 2 * len([step for step in trace.steps if step.kind == "arrive"]) + 2
+    trace = record_chain(pass_observer.SMALL_GRAPH - 1)
+    assert len(shapes_read) == 2 * len([step for step in trace.steps if step.kind == "arrive"]) + 2
 
 
-def test_in_a_small_graph_that_was_seen_being_made_it_is_read_once(read: list[tuple[int, ...]]) -> None:
+def test_in_a_small_graph_made_while_recording_each_gradient_is_read_once(shapes_read: list[tuple[int, ...]]) -> None:
     with record() as trace:
         y = x = torch.tensor(1.0, requires_grad=True)
         for _ in range(5):
             y = y * -1
         y.backward()
-    assert x.grad is not None and len(read) == 5 + 1
+    assert x.grad is not None and len(shapes_read) == 5 + 1
     assert [step.after.tolist() for step in trace.steps if step.kind == "arrive"] == [-1.0, 1.0, -1.0, 1.0, -1.0]
 
 
-def test_a_hook_makes_the_recorder_look_twice_in_a_large_graph(read: list[tuple[int, ...]]) -> None:
+def test_in_a_large_graph_with_a_hook_gradients_are_read_twice(shapes_read: list[tuple[int, ...]]) -> None:
     y = x = torch.tensor(1.0, requires_grad=True)
     x.register_hook(lambda grad: None)
     for _ in range(pass_observer.SMALL_GRAPH):
         y = y * 2
     with record(names={"x": x}):
         y.backward()
-    assert len(read) > 2 * pass_observer.SMALL_GRAPH
+    assert len(shapes_read) > 2 * pass_observer.SMALL_GRAPH
 
 
-@pytest.mark.parametrize("cut", [lambda x: x.view(1200).view(40, 5, 6).unsqueeze(0), lambda x: x.t().unsqueeze(1)])
-def test_a_gradient_that_is_only_cut_in_another_way_is_not_read_again(cut: Any, read: list[tuple[int, ...]]) -> None:
+@pytest.mark.parametrize("reshape", [lambda x: x.view(1200).view(40, 5, 6).unsqueeze(0), lambda x: x.t().unsqueeze(1)])
+def test_a_reshaped_gradient_is_not_read_again(reshape: Any, shapes_read: list[tuple[int, ...]]) -> None:
     x = torch.randn(30, 40, requires_grad=True)
-    y = cut(x)
+    y = reshape(x)
     weights = torch.randn(y.shape)
     with record(names={"x": x}) as trace:
         (y * weights).sum().backward()
-    large = [shape for shape in read if len(shape)]
-    assert len(large) == 2  # what sum sends, and what the product sends
+    large = [shape for shape in shapes_read if len(shape)]
+    assert len(large) == 2  # the gradients that sum and mul send
     stored = next(step for step in trace.steps if step.kind == "accumulate")
     assert x.grad is not None
     assert stored.after.shape == (30, 40)
     assert stored.after.norm == pytest.approx(x.grad.norm().item(), rel=1e-6)
 
 
-BLOCK = torch.arange(240.0)
+BASE = torch.arange(240.0)
 VIEWS = {
-    "whole": BLOCK,
-    "matrix": BLOCK.view(12, 20),
-    "transposed": BLOCK.view(12, 20).t(),
-    "permuted": BLOCK.view(4, 6, 10).permute(2, 0, 1),
-    "with a one": BLOCK.view(12, 1, 20),
-    "half": BLOCK[:120],
-    "the same half": BLOCK[:120].view(10, 12).t(),
-    "every second": BLOCK[::2],
-    "columns": BLOCK.view(12, 20)[:, :10],
-    "columns, transposed": BLOCK.view(12, 20)[:, :10].t(),
-    "diagonal blocks": BLOCK.as_strided((8, 10), (30, 1)),
-    "expanded": BLOCK[:1].expand(12, 20),
-    "expanded otherwise": BLOCK[:1].expand(240),
-    "overlapping": BLOCK.as_strided((10, 12), (1, 1)),
+    "whole": BASE,
+    "matrix": BASE.view(12, 20),
+    "transposed": BASE.view(12, 20).t(),
+    "permuted": BASE.view(4, 6, 10).permute(2, 0, 1),
+    "with a one": BASE.view(12, 1, 20),
+    "half": BASE[:120],
+    "the same half": BASE[:120].view(10, 12).t(),
+    "every second": BASE[::2],
+    "columns": BASE.view(12, 20)[:, :10],
+    "columns, transposed": BASE.view(12, 20)[:, :10].t(),
+    "diagonal blocks": BASE.as_strided((8, 10), (30, 1)),
+    "expanded": BASE[:1].expand(12, 20),
+    "expanded otherwise": BASE[:1].expand(240),
+    "overlapping": BASE.as_strided((10, 12), (1, 1)),
 }
 
 
-def test_views_of_one_layout_show_the_same_numbers() -> None:
+def test_views_with_equal_layouts_have_the_same_numbers() -> None:
     layouts = {name: fingerprint_of(view).layout for name, view in VIEWS.items()}
     numbers = {name: view.flatten().sort().values for name, view in VIEWS.items()}
     assert None not in layouts.values()
     pairs = [pair for pair in itertools.combinations(VIEWS, 2) if layouts[pair[0]] == layouts[pair[1]]]
-    assert [(one, other) for one, other in pairs if not torch.equal(numbers[one], numbers[other])] == []
+    assert [(first, second) for first, second in pairs if not torch.equal(numbers[first], numbers[second])] == []
 
 
 @pytest.mark.parametrize(
     "group", [("whole", "matrix", "transposed", "permuted", "with a one"), ("half", "the same half")]
 )
-def test_views_of_the_same_numbers_have_one_layout(group: tuple[str, ...]) -> None:
+def test_views_of_the_same_numbers_have_equal_layouts(group: tuple[str, ...]) -> None:
     assert len({fingerprint_of(VIEWS[name]).layout for name in group}) == 1
 
 
-def test_a_view_that_negates_is_not_taken_for_the_other() -> None:
+def test_a_negated_view_has_no_layout() -> None:
     z = torch.randn(100, dtype=torch.complex64).conj()
     assert z.imag.is_neg()
     assert fingerprint_of(z.imag).layout is None
@@ -126,7 +126,7 @@ def test_a_view_that_negates_is_not_taken_for_the_other() -> None:
 
 @pytest.mark.parametrize("extra", [-1, 0, 1, 255 * 8 - 1, 255 * 8])
 @pytest.mark.parametrize("every", [1, 2, 7])
-def test_zeros_are_counted_exactly_however_many_there_are(extra: int, every: int) -> None:
+def test_zeros_are_counted_exactly_at_any_size(extra: int, every: int) -> None:
     tensor = torch.ones(_COUNT_PACKED + extra)
     tensor[::every] = 0
     tensor[-1] = -0.0
@@ -135,7 +135,7 @@ def test_zeros_are_counted_exactly_however_many_there_are(extra: int, every: int
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_zeros_are_counted_in_any_order_of_dimensions_and_with_gaps(order: tuple[int, ...]) -> None:
+def test_zeros_are_counted_in_permuted_and_strided_views(order: tuple[int, ...]) -> None:
     tensor = torch.randn(30, 70, 50).relu().permute(order)
     for view in (tensor, tensor[1:], tensor[:, ::2], tensor[..., 3:]):
         assert measure(view)[4][6] == int((view == 0).sum())

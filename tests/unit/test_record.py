@@ -1,4 +1,4 @@
-"""Recording: what happened is written down in its true order, and nothing is changed."""
+"""Recording lists the steps of a pass in execution order and changes nothing."""
 
 import gc
 import itertools
@@ -33,21 +33,21 @@ from hookviz.hook_listing import node_dict
 from hookviz.recorder import pass_observer
 
 
-def observed(tensors: Scene, **options: Any) -> hv.Trace:
+def record_backward(tensors: Scene, **options: Any) -> hv.Trace:
     """The trace of ``e.backward()``."""
     with hv.record(names=tensors._asdict()) as trace:
         tensors.e.backward(**options)
     return trace
 
 
-# -- the picture that everyone starts from
+# -- the shared scene
 
 
 def test_without_hooks_the_trace_shows_the_textbook_gradients() -> None:
     tensors = scene()
     tensors.c.retain_grad()
     tensors.e.retain_grad()
-    trace = observed(tensors)
+    trace = record_backward(tensors)
     assert lines(trace) == [
         ("seed", "e"),
         ("retain_grad", "e"),
@@ -67,10 +67,10 @@ def test_without_hooks_the_trace_shows_the_textbook_gradients() -> None:
     assert len(trace.firings) == 0
 
 
-def test_each_hook_of_the_script_fires_with_its_gradient_before_and_after() -> None:
+def test_each_hook_fires_with_its_gradient_before_and_after() -> None:
     tensors = scene()
     hook_everything(tensors)
-    trace = observed(tensors)
+    trace = record_backward(tensors)
     assert firings(trace) == [
         ("lambda grad: grad * 2", "e", 1, 2, "replaced"),
         ("lambda grad: grad + 100", "d", 12, 112, "replaced"),
@@ -86,12 +86,12 @@ def test_each_hook_of_the_script_fires_with_its_gradient_before_and_after() -> N
 def test_a_hook_removed_through_its_handle_does_not_fire() -> None:
     tensors = scene()
     hook_everything(tensors).remove()
-    trace = observed(tensors)
+    trace = record_backward(tensors)
     assert [hook for hook, on, *_ in firings(trace) if on == "c"] == ["print"]
     assert tensors.grads() == [24, 16, 8, 112, 2]
 
 
-def test_an_in_place_edit_is_seen_on_the_sibling_that_shares_its_storage() -> None:
+def test_an_in_place_edit_is_reported_on_the_sibling_that_shares_its_storage() -> None:
     tensors = scene(torch.add)
     tensors.c.retain_grad()
     tensors.e.retain_grad()
@@ -100,17 +100,17 @@ def test_an_in_place_edit_is_seen_on_the_sibling_that_shares_its_storage() -> No
         grad *= 100
 
     tensors.d.register_hook(hundredfold)
-    trace = observed(tensors)
+    trace = record_backward(tensors)
     assert firings(trace) == [("hundredfold", "d", 1, 100, "edited")]
-    (aliased,) = steps_of(trace, "aliased")
-    assert (aliased.on, plain(aliased.before), plain(aliased.after)) == ("c", 1, 100)
-    assert trace.rows[aliased.index].cause == trace.firings[0].index
-    assert "hundredfold on d" in aliased.sentence
+    (aliased_step,) = steps_of(trace, "aliased")
+    assert (aliased_step.on, plain(aliased_step.before), plain(aliased_step.after)) == ("c", 1, 100)
+    assert trace.rows[aliased_step.index].cause == trace.firings[0].index
+    assert "hundredfold on d" in aliased_step.sentence
     assert tensors.grads() == [300, 200, 100, 100, 1]
 
 
 @pytest.mark.parametrize("size", [1, 64, 65, 1000])
-def test_aliasing_is_seen_at_every_size(size: int) -> None:
+def test_aliasing_is_detected_at_every_size(size: int) -> None:
     c = torch.ones(size, requires_grad=True) * 2
     d = torch.ones(size, requires_grad=True)
     e = c + d
@@ -121,26 +121,26 @@ def test_aliasing_is_seen_at_every_size(size: int) -> None:
     assert [(step.on, step.after.max) for step in steps_of(trace, "aliased")] == [("c", 100)]
 
 
-def test_of_several_edits_the_last_one_is_named() -> None:
+def test_an_aliased_gradient_names_the_last_of_several_edits() -> None:
     tensors = scene(torch.add)
     tensors.d.register_hook(lambda grad: grad.mul_(10) and None)
     tensors.d.register_hook(lambda grad: grad.add_(1) and None)
-    trace = observed(tensors)
-    (aliased,) = steps_of(trace, "aliased")
-    assert (plain(aliased.before), plain(aliased.after)) == (1, 11)
-    assert trace.rows[aliased.index].cause == trace.firings[1].index
+    trace = record_backward(tensors)
+    (aliased_step,) = steps_of(trace, "aliased")
+    assert (plain(aliased_step.before), plain(aliased_step.after)) == (1, 11)
+    assert trace.rows[aliased_step.index].cause == trace.firings[1].index
 
 
-# -- the order of things
+# -- order
 
-INTERMEDIATE: dict[str, Callable[[torch.Tensor], Any]] = {
+INTERMEDIATE_HOOKS: dict[str, Callable[[torch.Tensor], Any]] = {
     "tensor 1": lambda c: c.register_hook(silent("tensor 1")),
     "tensor 2": lambda c: c.register_hook(silent("tensor 2")),
     "retain": lambda c: c.retain_grad(),
     "pre": lambda c: c.grad_fn.register_prehook(silent("pre")),
     "post": lambda c: c.grad_fn.register_hook(silent("post")),
 }
-LEAF: dict[str, Callable[[torch.Tensor], Any]] = {
+LEAF_HOOKS: dict[str, Callable[[torch.Tensor], Any]] = {
     "tensor 1": lambda a: a.register_hook(silent("tensor 1")),
     "tensor 2": lambda a: a.register_hook(silent("tensor 2")),
     "pre": lambda a: accumulator(a).register_prehook(silent("pre")),
@@ -149,18 +149,18 @@ LEAF: dict[str, Callable[[torch.Tensor], Any]] = {
 }
 
 
-def in_every_order(ways: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Every order of registering in which the two tensor hooks keep theirs."""
-    orders = itertools.permutations(ways)
+def registration_orders(hooks: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Every order of registration that keeps the order of the two tensor hooks."""
+    orders = itertools.permutations(hooks)
     return [order for order in orders if order.index("tensor 1") < order.index("tensor 2")]
 
 
-@pytest.mark.parametrize("order", in_every_order(INTERMEDIATE), ids=" ".join)
-def test_the_order_on_an_intermediate_tensor_is_that_of_kinds(order: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("order", registration_orders(INTERMEDIATE_HOOKS), ids=" ".join)
+def test_hooks_on_an_intermediate_tensor_run_in_the_order_of_their_kinds(order: tuple[str, ...]) -> None:
     a = leaf(2.0)
     c = a * 3
-    for way in order:
-        INTERMEDIATE[way](c)
+    for name in order:
+        INTERMEDIATE_HOOKS[name](c)
     with hv.record() as trace:
         c.backward()
     assert [line(step) for step in trace.steps if step.on != "a"] == [
@@ -174,13 +174,13 @@ def test_the_order_on_an_intermediate_tensor_is_that_of_kinds(order: tuple[str, 
     ]
 
 
-@pytest.mark.parametrize("order", in_every_order(LEAF), ids=" ".join)
-def test_the_order_on_a_leaf_is_that_of_kinds(order: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("order", registration_orders(LEAF_HOOKS), ids=" ".join)
+def test_hooks_on_a_leaf_run_in_the_order_of_their_kinds(order: tuple[str, ...]) -> None:
     a = leaf(2.0)
     c = a * 3
-    node = accumulator(a)  # hooks on it last as long as it does
-    for way in order:
-        LEAF[way](a)
+    node = accumulator(a)  # keeps the node alive, and with it the hooks
+    for name in order:
+        LEAF_HOOKS[name](a)
     with hv.record() as trace:
         c.backward()
     assert [line(step) for step in trace.steps if step.node == trace.tensors[0].node] == [
@@ -197,7 +197,7 @@ def test_the_order_on_a_leaf_is_that_of_kinds(order: tuple[str, ...]) -> None:
     assert node.name() == "torch::autograd::AccumulateGrad"
 
 
-def test_what_a_node_pre_hook_changes_does_not_reach_the_retained_gradient() -> None:
+def test_a_node_pre_hook_does_not_change_the_retained_gradient() -> None:
     a = leaf(2.0)
     c = a * 3
     c.retain_grad()
@@ -210,7 +210,7 @@ def test_what_a_node_pre_hook_changes_does_not_reach_the_retained_gradient() -> 
 
 
 def wide_graph() -> tuple[torch.Tensor, list[Any]]:
-    """A graph with forks and joins, and its nodes that are no leaves."""
+    """A graph with forks and joins, and its nodes without the leaves."""
     x, y = leaf(2.0), leaf(3.0)
     p, q = x * y, x + y
     r = p * q
@@ -218,7 +218,7 @@ def wide_graph() -> tuple[torch.Tensor, list[Any]]:
     return s, graph.reachable_nodes([s.grad_fn])
 
 
-def test_nodes_compute_in_the_order_in_which_the_engine_runs_them() -> None:
+def test_compute_steps_are_in_the_order_of_the_engine() -> None:
     root, nodes = wide_graph()
     ran: list[str] = []
     for i, node in enumerate(nodes):
@@ -238,15 +238,15 @@ def test_a_tensor_hook_in_a_diamond_fires_once_with_the_sum() -> None:
     with hv.record() as trace:
         e.backward()
     assert firings(trace) == [("c_hook", "c", 12, 14, "replaced")]
-    (arrived,) = steps_of(trace, "arrive", "c")
-    assert sorted(plain(part.value) for part in arrived.parts) == [5, 7]
-    assert arrived.sentence in (
+    (arrival,) = steps_of(trace, "arrive", "c")
+    assert sorted(plain(part.value) for part in arrival.parts) == [5, 7]
+    assert arrival.sentence in (
         "2 contributions arrive at c: 5 + 7 = 12.",
         "2 contributions arrive at c: 7 + 5 = 12.",
     )
 
 
-# -- what a hook did
+# -- effects of hooks
 
 EFFECTS: dict[str, tuple[Callable[[torch.Tensor], Any], float, str]] = {
     "returns nothing": (lambda grad: None, 1, "kept"),
@@ -263,7 +263,7 @@ EFFECTS: dict[str, tuple[Callable[[torch.Tensor], Any], float, str]] = {
 
 @pytest.mark.parametrize(("hook", "after", "effect"), EFFECTS.values(), ids=EFFECTS)
 @pytest.mark.parametrize("name", ["c", "a"])
-def test_what_a_tensor_hook_did_is_told(name: str, hook: Any, after: float, effect: str) -> None:
+def test_the_effect_of_a_tensor_hook_is_reported(name: str, hook: Any, after: float, effect: str) -> None:
     tensors = Scene(a := leaf(2.0), *[c := a * 1] * 4)
     {"a": a, "c": c}[name].register_hook(hook)
     with hv.record() as trace:
@@ -273,7 +273,7 @@ def test_what_a_tensor_hook_did_is_told(name: str, hook: Any, after: float, effe
 
 
 @pytest.mark.parametrize("size", [1, 64, 65, 1000])
-def test_an_edit_of_data_is_noticed_at_every_size(size: int) -> None:
+def test_an_edit_of_data_is_detected_at_every_size(size: int) -> None:
     x = torch.ones(size, requires_grad=True)
     x.register_hook(lambda grad: grad.data.mul_(3) and None if size == 1 else grad.data[-1:].fill_(7) and None)
     with hv.record() as trace:
@@ -281,7 +281,7 @@ def test_an_edit_of_data_is_noticed_at_every_size(size: int) -> None:
     assert [step.effect for step in trace.firings] == ["edited"]
 
 
-def test_hooks_of_a_node_see_all_its_gradients() -> None:
+def test_node_hooks_receive_all_gradients_of_the_node() -> None:
     a, b = leaf(2.0), leaf(3.0)
     c = a * b
     c.grad_fn.register_prehook(lambda grads: tuple(g + 1 for g in grads))
@@ -296,7 +296,7 @@ def test_hooks_of_a_node_see_all_its_gradients() -> None:
     assert written(trace) == {"a": (None, 60)}
 
 
-def test_a_post_accumulate_hook_sees_the_gradient_that_was_written() -> None:
+def test_a_post_accumulate_hook_receives_the_accumulated_gradient() -> None:
     a = leaf(2.0)
     a.register_post_accumulate_grad_hook(silent("look"))
     with hv.record() as trace:
@@ -318,7 +318,7 @@ def test_a_post_accumulate_hook_may_edit_the_parameter_itself() -> None:
     assert (a.item(), a.grad.item()) == (-1, 3)
 
 
-def test_a_post_accumulate_hook_may_take_the_gradient_away() -> None:
+def test_a_post_accumulate_hook_may_set_grad_to_none() -> None:
     a = leaf(2.0)
 
     def drop(parameter: torch.Tensor) -> None:
@@ -331,7 +331,7 @@ def test_a_post_accumulate_hook_may_take_the_gradient_away() -> None:
     assert a.grad is None
 
 
-def test_a_post_accumulate_hook_that_descends_and_drops_is_told_of_both() -> None:
+def test_a_post_accumulate_hook_that_edits_the_parameter_and_drops_grad_is_recorded() -> None:
     a = leaf(2.0)
 
     def descend_and_drop(parameter: torch.Tensor) -> None:
@@ -345,10 +345,10 @@ def test_a_post_accumulate_hook_that_descends_and_drops_is_told_of_both() -> Non
     assert firings(trace) == [("descend_and_drop", "a", 3, None, "replaced")]
 
 
-# -- hooks of tensors that nobody holds
+# -- hooks of tensors without a reference
 
 
-def test_a_hook_registered_while_recording_is_known_though_its_tensor_is_gone() -> None:
+def test_a_hook_registered_while_recording_is_recorded_after_its_tensor_is_deleted() -> None:
     a = leaf(2.0)
     with hv.record() as trace:
         c = a * 3
@@ -360,7 +360,7 @@ def test_a_hook_registered_while_recording_is_known_though_its_tensor_is_gone() 
     assert written(trace) == {"a": (None, 9)}
 
 
-def test_a_hook_is_known_when_a_node_saved_its_tensor() -> None:
+def test_a_hook_of_a_deleted_tensor_is_found_through_the_node_that_saved_it() -> None:
     a, d = leaf(2.0), leaf(4.0)
     c = a * 3
     c.register_hook(c_hook)
@@ -371,7 +371,7 @@ def test_a_hook_is_known_when_a_node_saved_its_tensor() -> None:
     assert [(name, before, after) for name, _, before, after, _ in firings(trace)] == [("c_hook", 4, 6)]
 
 
-def test_a_hook_that_nobody_can_name_is_noticed_all_the_same() -> None:
+def test_a_hook_of_an_unreachable_tensor_is_reported_as_unknown() -> None:
     a = leaf(2.0)
     c = a * 3
     c.register_hook(c_hook)
@@ -379,13 +379,13 @@ def test_a_hook_that_nobody_can_name_is_noticed_all_the_same() -> None:
     del c
     with hv.record() as trace:
         e.backward()
-    (unknown,) = steps_of(trace, "unknown_hook")
-    assert (plain(unknown.before), plain(unknown.after)) == (1, 3)
-    assert unknown.index < steps_of(trace, "compute", "MulBackward0")[0].index
+    (unknown_hook,) = steps_of(trace, "unknown_hook")
+    assert (plain(unknown_hook.before), plain(unknown_hook.after)) == (1, 3)
+    assert unknown_hook.index < steps_of(trace, "compute", "MulBackward0")[0].index
     assert len(trace.firings) == 0
 
 
-def test_a_hook_set_before_an_in_place_operation_stays_with_the_old_version() -> None:
+def test_a_hook_registered_before_an_in_place_operation_stays_on_the_old_version() -> None:
     a = leaf(2.0)
     with hv.record() as trace:
         c = a * 3
@@ -400,7 +400,7 @@ def test_a_hook_set_before_an_in_place_operation_stays_with_the_old_version() ->
     assert (c.grad.item(), a.grad.item()) == (1, 21)
 
 
-def test_a_hook_set_before_recording_and_before_an_in_place_operation_is_not_put_on_the_new_version() -> None:
+def test_a_hook_from_before_recording_and_an_in_place_operation_is_reported_as_unknown() -> None:
     a = leaf(2.0)
     c = a * 3
     c.register_hook(c_hook)
@@ -415,17 +415,17 @@ def test_a_hook_set_before_recording_and_before_an_in_place_operation_is_not_put
 # -- hooks that change hooks
 
 
-def test_a_hook_added_further_on_fires_in_this_pass() -> None:
+def test_a_hook_added_to_a_later_tensor_fires_in_the_same_pass() -> None:
     tensors = scene()
     tensors.e.register_hook(lambda grad: tensors.c.register_hook(c_hook) and None)
-    trace = observed(tensors)
+    trace = record_backward(tensors)
     assert [(name, on, before, after) for name, on, before, after, _ in firings(trace)][1:] == [("c_hook", "c", 4, 6)]
 
 
-def test_a_hook_added_to_its_own_tensor_fires_from_the_next_pass_on() -> None:
+def test_a_hook_added_by_a_hook_of_the_same_tensor_fires_from_the_next_pass_on() -> None:
     tensors = scene()
-    once = iter([True])
-    tensors.c.register_hook(lambda grad: tensors.c.register_hook(c_hook) and None if next(once, False) else None)
+    first_time = iter([True])
+    tensors.c.register_hook(lambda grad: tensors.c.register_hook(c_hook) and None if next(first_time, False) else None)
     with hv.record(names=tensors._asdict()) as trace:
         tensors.e.backward(retain_graph=True)
         tensors.e.backward()
@@ -446,7 +446,7 @@ def test_a_hook_that_removes_itself_fires_once() -> None:
     assert len(tensors.c._backward_hooks) == 0
 
 
-def test_a_hook_removed_by_another_of_its_tensor_still_fires_in_this_pass() -> None:
+def test_a_hook_removed_by_a_hook_of_the_same_tensor_still_fires_in_that_pass() -> None:
     tensors = scene()
     tensors.c.register_hook(lambda grad: handle.remove())
     handle = tensors.c.register_hook(c_hook)
@@ -456,11 +456,11 @@ def test_a_hook_removed_by_another_of_its_tensor_still_fires_in_this_pass() -> N
     assert [(step.pass_id, step.hook.name) for step in trace.firings if step.hook.name == "c_hook"] == [(0, "c_hook")]
 
 
-def test_a_hook_removed_further_on_does_not_fire() -> None:
+def test_a_hook_removed_before_its_gradient_arrives_does_not_fire() -> None:
     tensors = scene()
     handle = tensors.c.register_hook(c_hook)
     tensors.e.register_hook(lambda grad: handle.remove())
-    trace = observed(tensors)
+    trace = record_backward(tensors)
     assert [on for _, on, *_ in firings(trace)] == ["e"]
     assert tensors.a.grad.item() == 12
 
@@ -474,8 +474,8 @@ def test_retain_grad_adds_to_the_gradient_of_an_earlier_pass() -> None:
     with hv.record(names=tensors._asdict()) as trace:
         tensors.e.backward(retain_graph=True)
         tensors.e.backward()
-    kept = [(plain(s.before), plain(s.after)) for s in steps_of(trace, "retain_grad")]
-    assert kept == [(None, 4), (4, 8)]
+    retained = [(plain(s.before), plain(s.after)) for s in steps_of(trace, "retain_grad")]
+    assert retained == [(None, 4), (4, 8)]
     assert tensors.c.grad.item() == 8
 
 
@@ -499,30 +499,30 @@ def test_a_node_has_the_same_number_in_every_pass() -> None:
     assert len(trace.roots) == 2
 
 
-def test_passes_over_different_graphs_are_kept_apart() -> None:
-    one, other = scene(), scene(torch.add)
+def test_passes_over_different_graphs_have_different_nodes() -> None:
+    product, total = scene(), scene(torch.add)
     with hv.record() as trace:
-        one.e.backward()
-        other.e.backward()
+        product.e.backward()
+        total.e.backward()
     nodes = [{step.node for step in trace.steps if step.pass_id == i} for i in (0, 1)]
     assert not nodes[0] & nodes[1]
 
 
-def test_a_pass_inside_a_hook_is_a_pass_of_its_own() -> None:
+def test_a_pass_inside_a_hook_has_its_own_pass_id() -> None:
     tensors = scene()
     x = leaf(7.0)
     y = x * x
     tensors.c.register_hook(lambda grad: y.backward())
     with hv.record(names={**tensors._asdict(), "x": x, "y": y}) as trace:
         tensors.e.backward()
-    inner = [step for step in trace.steps if step.pass_id == 1]
-    assert {step.on for step in inner} == {"y", "MulBackward0 (y)", "x"}
+    inner_steps = [step for step in trace.steps if step.pass_id == 1]
+    assert {step.on for step in inner_steps} == {"y", "MulBackward0 (y)", "x"}
     assert trace.firings[0].pass_id == 0
     assert written(trace) == {"a": (None, 12), "b": (None, 8), "d": (None, 6), "x": (None, 14)}
-    assert [step.index for step in inner] == list(range(inner[0].index, inner[-1].index + 1))
+    assert [step.index for step in inner_steps] == list(range(inner_steps[0].index, inner_steps[-1].index + 1))
 
 
-def test_large_leaves_of_a_pass_inside_a_hook_are_read_though_the_pass_around_it_adds_a_tensor_meanwhile() -> None:
+def test_large_leaves_of_a_nested_pass_are_read_if_the_outer_pass_gains_a_tensor() -> None:
     a, weight = leaf(2.0), torch.full((100,), float("nan"), requires_grad=True)
     c = a * 2
     e = c * 3
@@ -541,7 +541,7 @@ def test_large_leaves_of_a_pass_inside_a_hook_are_read_though_the_pass_around_it
     assert trace.value(row.data).nan == 100
 
 
-def test_a_sick_model_called_in_a_hook_has_its_weights_read_in_the_pass_that_a_later_hook_begins() -> None:
+def test_nan_weights_of_a_model_called_in_a_hook_are_read_in_the_pass_of_a_later_hook() -> None:
     a, model, outputs = leaf(2.0), torch.nn.Linear(100, 1, bias=False), []
     torch.nn.init.constant_(model.weight, float("nan"))
     c = a * 2
@@ -559,11 +559,11 @@ def test_a_sick_model_called_in_a_hook_has_its_weights_read_in_the_pass_that_a_l
     assert trace.value(row.data).nan == 100
 
 
-def test_a_pass_over_the_graph_in_which_it_runs_sees_each_hook_once_a_pass() -> None:
+def test_a_nested_pass_over_the_same_graph_records_each_hook_once_per_pass() -> None:
     a = leaf(2.0)
     c = a * 3
-    once = iter([True])
-    c.register_hook(lambda grad: c.backward(retain_graph=True) if next(once, False) else None)
+    first_time = iter([True])
+    c.register_hook(lambda grad: c.backward(retain_graph=True) if next(first_time, False) else None)
     c.register_hook(c_hook)
     with hv.record() as trace:
         c.backward(retain_graph=True)
@@ -583,7 +583,7 @@ def test_autograd_grad_returns_without_accumulating() -> None:
     assert written(trace, "retain_grad") == {"e": (None, 2), "c": (None, 10)}
 
 
-def test_autograd_grad_runs_no_node_hooks_of_what_it_was_asked_for() -> None:
+def test_autograd_grad_runs_no_node_hooks_of_its_inputs() -> None:
     a = leaf(2.0)
     c = a * 3
     e = c * 5
@@ -605,7 +605,7 @@ def test_autograd_grad_of_an_unused_tensor_returns_none() -> None:
     assert [step.on for step in steps_of(trace, "returned")] == ["a"]
 
 
-def test_a_gradient_reaches_a_tensor_hook_as_none_where_an_output_is_undefined() -> None:
+def test_a_tensor_hook_on_an_unused_output_receives_none() -> None:
     x = leaf(1.0, 2.0)
     u, v = x.unbind()
     u.register_hook(silent("of u"))
@@ -616,7 +616,7 @@ def test_a_gradient_reaches_a_tensor_hook_as_none_where_an_output_is_undefined()
     assert [(s.on, plain(s.after)) for s in steps_of(trace, "returned")] == [("u", 3), ("v", None)]
 
 
-def test_outputs_of_one_node_have_names_of_their_own() -> None:
+def test_outputs_of_one_node_have_separate_names() -> None:
     x = leaf(1.0, 2.0)
     u, v = x.unbind()
     u.register_hook(silent("of u"))
@@ -671,18 +671,18 @@ class Failing(torch.autograd.Function):
         raise Boom("went wrong")
 
 
-REGISTER = {
+REGISTER_FAILING_HOOK = {
     "tensor_hook": lambda c: c.register_hook(boom),
     "node_pre_hook": lambda c: c.grad_fn.register_prehook(boom),
     "node_post_hook": lambda c: c.grad_fn.register_hook(boom),
 }
 
 
-@pytest.mark.parametrize("kind", REGISTER)
+@pytest.mark.parametrize("kind", REGISTER_FAILING_HOOK)
 def test_an_exception_in_a_hook_is_the_last_step(kind: str) -> None:
     a = leaf(2.0)
     c = a * 3
-    REGISTER[kind](c)
+    REGISTER_FAILING_HOOK[kind](c)
     c.register_hook(silent("harmless"))
     with hv.record() as trace, pytest.raises(Boom):
         c.backward()
@@ -692,16 +692,16 @@ def test_an_exception_in_a_hook_is_the_last_step(kind: str) -> None:
     assert a.grad is None
 
 
-REFUSED = {
+INVALID_RESULTS = {
     "a number": lambda grad: 3,
     "another shape": lambda grad: torch.ones(3),
     "another type": lambda grad: grad.double(),
 }
 
 
-@pytest.mark.parametrize("hook", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("hook", INVALID_RESULTS.values(), ids=INVALID_RESULTS)
 @pytest.mark.parametrize("kind", ["tensor_hook", "node_pre_hook"])
-def test_what_torch_refuses_to_take_from_a_hook_is_told_of_that_hook(kind: str, hook: Any) -> None:
+def test_an_invalid_result_of_a_hook_is_reported_on_that_hook(kind: str, hook: Any) -> None:
     a = leaf(2.0)
     c = a * 3
     if kind == "tensor_hook":
@@ -732,14 +732,14 @@ def test_an_exception_keeps_its_traceback_free_of_the_recorder() -> None:
     tensors = scene()
     tensors.c.register_hook(boom)
     frames = []
-    for watch in (False, True):
-        with pytest.raises(Boom) as caught, hv.record() if watch else torch.enable_grad():
+    for recorded in (False, True):
+        with pytest.raises(Boom) as caught, hv.record() if recorded else torch.enable_grad():
             tensors.e.backward(retain_graph=True)
         frames.append([(f.filename, f.name) for f in traceback.extract_tb(caught.value.__traceback__)][1:])
     assert frames[0] == frames[1]
 
 
-def test_a_pass_over_a_freed_graph_is_an_exception_of_torch() -> None:
+def test_a_pass_over_a_freed_graph_ends_with_torchs_exception() -> None:
     tensors = scene()
     tensors.e.backward()
     with hv.record() as trace, pytest.raises(RuntimeError, match="second time"):
@@ -764,7 +764,7 @@ def test_after_an_exception_the_next_pass_is_observed() -> None:
 
 
 def in_thread(work: Callable[[], None]) -> None:
-    """Run ``work`` in another thread, and raise here what it raises there."""
+    """Run ``work`` in another thread and re-raise its exception."""
     failures: list[BaseException] = []
 
     def guarded() -> None:
@@ -780,77 +780,77 @@ def in_thread(work: Callable[[], None]) -> None:
         raise failures[0]
 
 
-def test_a_pass_of_another_thread_is_left_alone() -> None:
-    mine, theirs = scene(), scene()
-    theirs.c.register_hook(c_hook)
-    with hv.record(names=mine._asdict()) as trace:
-        in_thread(theirs.e.backward)
+def test_a_pass_of_another_thread_is_not_recorded() -> None:
+    own, others = scene(), scene()
+    others.c.register_hook(c_hook)
+    with hv.record(names=own._asdict()) as trace:
+        in_thread(others.e.backward)
         assert len(trace.steps) == 0
-        mine.e.backward()
+        own.e.backward()
     assert {step.pass_id for step in trace.steps} == {0}
     assert len(trace.firings) == 0
-    assert theirs.a.grad.item() == 18
+    assert others.a.grad.item() == 18
 
 
-def test_a_pass_of_another_thread_through_a_graph_being_observed_is_left_alone() -> None:
+def test_a_pass_of_another_thread_through_the_observed_graph_is_not_recorded() -> None:
     tensors = scene()
-    once = iter([True])
+    first_time = iter([True])
 
-    def elsewhere(grad: torch.Tensor) -> None:
-        if next(once, False):
+    def run_in_other_thread(grad: torch.Tensor) -> None:
+        if next(first_time, False):
             in_thread(lambda: tensors.e.backward(retain_graph=True))
 
-    tensors.e.register_hook(elsewhere)
+    tensors.e.register_hook(run_in_other_thread)
     tensors.c.register_hook(c_hook)
-    trace = observed(tensors, retain_graph=True)
+    trace = record_backward(tensors, retain_graph=True)
     assert [on for _, on, *_ in firings(trace)] == ["e", "c"]
     assert {step.pass_id for step in trace.steps} == {0}
     assert tensors.a.grad.item() == 36
 
 
-def test_a_pass_of_another_thread_that_overtakes_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_of_another_thread_just_before_the_engine_runs_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     tensors = scene()
     tensors.c.register_hook(c_hook)
-    once, engine = iter([True]), torch.autograd.graph._engine_run_backward
+    first_time, engine = iter([True]), torch.autograd.graph._engine_run_backward
 
-    def overtaken(*arguments: Any, **named: Any) -> Any:
-        if next(once, False):
+    def run_after_other_thread(*arguments: Any, **options: Any) -> Any:
+        if next(first_time, False):
             in_thread(lambda: tensors.e.backward(retain_graph=True))
-        return engine(*arguments, **named)
+        return engine(*arguments, **options)
 
     for owner in (torch.autograd, torch.autograd.graph):
-        monkeypatch.setattr(owner, "_engine_run_backward", overtaken)
-    trace = observed(tensors, retain_graph=True)
+        monkeypatch.setattr(owner, "_engine_run_backward", run_after_other_thread)
+    trace = record_backward(tensors, retain_graph=True)
     assert len(trace.firings) == 1
     assert written(trace) == {"a": (18, 36), "b": (12, 24), "d": (6, 12)}
 
 
-def test_two_threads_record_each_their_own() -> None:
-    mine, theirs = scene(), scene(torch.add)
+def test_two_threads_record_their_own_passes_only() -> None:
+    own, others = scene(), scene(torch.add)
     traces: list[hv.Trace] = []
     with hv.record() as trace:
-        in_thread(lambda: traces.append(observed(theirs)))
-        mine.e.backward()
+        in_thread(lambda: traces.append(record_backward(others)))
+        own.e.backward()
     assert "AddBackward0" in traces[0].ops
     assert "AddBackward0" not in trace.ops
     assert len(trace.steps) == len(traces[0].steps) == 10
 
 
-# -- nothing is changed, nothing stays behind
+# -- no changes, no references
 
 
-def test_every_hook_dict_is_left_as_it_was() -> None:
+def test_recording_leaves_hook_dicts_unchanged() -> None:
     tensors = scene()
     hook_everything(tensors)
     dicts = [tensors.c._backward_hooks, tensors.d._backward_hooks, tensors.e._backward_hooks]
-    before = [list(kept.items()) for kept in dicts]
-    observed(tensors)
-    assert [list(kept.items()) for kept in dicts] == before
+    before = [list(hooks.items()) for hooks in dicts]
+    record_backward(tensors)
+    assert [list(hooks.items()) for hooks in dicts] == before
     assert tensors.a._backward_hooks is None
     assert tensors.c.grad_fn.metadata == {}
 
 
-def test_between_two_passes_nothing_lies_in_a_hook_dict() -> None:
+def test_hook_dicts_contain_no_observer_between_passes() -> None:
     tensors = scene()
     handle = tensors.c.register_hook(c_hook)
     with hv.record(names=tensors._asdict()):
@@ -859,7 +859,7 @@ def test_between_two_passes_nothing_lies_in_a_hook_dict() -> None:
         assert len(node_dict(tensors.c.grad_fn, "node_pre_hook")) == 0
 
 
-def test_torch_has_its_own_functions_back() -> None:
+def test_torchs_functions_are_restored_after_recording() -> None:
     functions = [torch.autograd._engine_run_backward, torch.Tensor.register_hook, torch.Tensor.backward]
     codes = [function.__code__ for function in functions]
     with hv.record():
@@ -871,7 +871,7 @@ def test_torch_has_its_own_functions_back() -> None:
     assert all(function.__code__ is code for function, code in zip(functions, codes, strict=True))
 
 
-def test_a_handle_made_while_recording_works_afterwards() -> None:
+def test_a_handle_created_while_recording_works_afterwards() -> None:
     tensors = scene()
     with hv.record():
         handle = tensors.c.register_hook(c_hook)
@@ -885,24 +885,24 @@ def test_a_handle_made_while_recording_works_afterwards() -> None:
 def test_a_trace_keeps_no_tensor_alive() -> None:
     tensors = scene()
     hook_everything(tensors)
-    trace = observed(tensors)
-    gone = [weakref.ref(x) for x in tensors]
+    trace = record_backward(tensors)
+    references = [weakref.ref(x) for x in tensors]
     del tensors
     gc.collect()
-    assert [reference() for reference in gone] == [None] * 5
+    assert [reference() for reference in references] == [None] * 5
     assert len(trace.firings) == 4
 
 
-def test_the_buffer_of_a_gradient_still_becomes_the_gradient_itself() -> None:
+def test_the_gradient_buffer_is_still_stolen_as_grad() -> None:
     x = torch.ones(1000, requires_grad=True)
-    places = []
-    x.register_hook(lambda grad: places.append(grad.data_ptr()))
+    addresses = []
+    x.register_hook(lambda grad: addresses.append(grad.data_ptr()))
     with hv.record():
         (x * 2).sum().backward()
-    assert places == [x.grad.data_ptr()]
+    assert addresses == [x.grad.data_ptr()]
 
 
-# -- what cannot be observed
+# -- passes that cannot be observed
 
 
 def chain(length: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -913,7 +913,7 @@ def chain(length: int) -> tuple[torch.Tensor, torch.Tensor]:
     return x, y
 
 
-def test_a_graph_that_is_too_deep_runs_unobserved_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_too_deep_graph_runs_unobserved_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "MAX_DEPTH", 20)
     x, y = chain(30)
     with pytest.warns(hv.HookvizWarning, match="more than 20 nodes in a row"), hv.record() as trace:
@@ -924,7 +924,7 @@ def test_a_graph_that_is_too_deep_runs_unobserved_and_says_so(monkeypatch: pytes
     assert trace.notes[0] in repr(trace)
 
 
-def test_a_fault_of_the_recorder_never_reaches_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_the_recorder_does_not_reach_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     tensors = scene()
     hook_everything(tensors)
     monkeypatch.setattr(pass_observer.PassObserver, "hook_fired", boom)
@@ -935,7 +935,7 @@ def test_a_fault_of_the_recorder_never_reaches_the_pass(monkeypatch: pytest.Monk
     assert [step.kind for step in trace.steps].count("unobserved") == 1
 
 
-def test_a_warning_that_is_turned_into_an_error_does_not_stop_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warning_turned_into_an_error_does_not_stop_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "MAX_DEPTH", 20)
     x, y = chain(30)
     with hv.record() as trace:  # pytest's filter makes every warning an error
@@ -944,7 +944,7 @@ def test_a_warning_that_is_turned_into_an_error_does_not_stop_the_pass(monkeypat
     assert len(trace.notes) == 1
 
 
-def test_a_large_graph_is_recorded_whole() -> None:
+def test_a_large_graph_is_recorded_completely() -> None:
     x, y = chain(1000)
     with hv.record() as trace:
         y.backward()
@@ -954,7 +954,7 @@ def test_a_large_graph_is_recorded_whole() -> None:
 
 
 @pytest.mark.parametrize("length", [10, 1000])
-def test_an_edit_in_the_middle_of_a_graph_is_seen_whatever_its_size(length: int) -> None:
+def test_an_edit_in_the_middle_of_a_graph_is_detected_at_any_graph_size(length: int) -> None:
     x, y = chain(length)
     node = y.grad_fn
     for _ in range(length // 2):
@@ -966,7 +966,7 @@ def test_an_edit_in_the_middle_of_a_graph_is_seen_whatever_its_size(length: int)
     assert written(trace) == {"x": (None, x.grad.item())} == {"x": (None, 4)}
 
 
-def test_nothing_is_said_of_what_ran_before_and_after_the_block() -> None:
+def test_passes_before_and_after_the_block_are_not_recorded() -> None:
     tensors = scene()
     tensors.e.backward(retain_graph=True)
     with hv.record(names=tensors._asdict()) as trace:
@@ -977,7 +977,7 @@ def test_nothing_is_said_of_what_ran_before_and_after_the_block() -> None:
     assert written(trace)["a"] == (12, 24)
 
 
-def test_names_come_from_the_callers_variables_and_names_given_by_hand_win() -> None:
+def test_explicit_names_take_precedence_over_the_callers_variables() -> None:
     x = leaf(2.0)
     loss = x * 3
     with hv.record(names={"weight": x}) as trace:
@@ -985,7 +985,7 @@ def test_names_come_from_the_callers_variables_and_names_given_by_hand_win() -> 
     assert {step.on for step in trace.steps} == {"loss", "MulBackward0 (loss)", "weight"}
 
 
-def test_a_name_given_by_hand_hides_a_variable_of_that_name() -> None:
+def test_an_explicit_name_hides_a_variable_of_that_name() -> None:
     x = leaf(2.0)
     loss = x * 3
     with hv.record(names={"x": loss}) as trace:
@@ -995,32 +995,32 @@ def test_a_name_given_by_hand_hides_a_variable_of_that_name() -> None:
 
 
 class Stored:
-    """What a person may store in a node's metadata."""
+    """An object to store in a node's metadata."""
 
 
-@pytest.mark.parametrize("ends", ["pass", "call"])
-def test_what_is_stored_on_a_node_goes_soon_after_the_node(ends: str) -> None:
+@pytest.mark.parametrize("next_event", ["pass", "call"])
+def test_metadata_of_a_deleted_node_is_released_at_the_next_pass_or_call(next_event: str) -> None:
     model, x = torch.nn.Linear(1, 1), leaf(3.0)
     with hv.record(model):
         y = model(torch.ones(1))
-        y.register_hook(lambda grad: None)  # the node is remembered for its call, and for this hook
+        y.register_hook(lambda grad: None)  # the recorder marks the node for its call and for this hook
         stored = Stored()
-        gone = weakref.ref(stored)
+        reference = weakref.ref(stored)
         y.grad_fn.metadata["mine"] = stored
         y.backward()
         del y, stored
-        if ends == "pass":
+        if next_event == "pass":
             (x * 2).backward()
         else:
             model(torch.ones(1))
-        assert gone() is None
+        assert reference() is None
 
 
-def test_the_mark_of_a_living_node_stays() -> None:
+def test_sweeping_keeps_the_marks_of_living_nodes() -> None:
     marks: NodeMarks[str] = NodeMarks()
-    living, gone = leaf(1.0) * 2, leaf(1.0) * 3
+    living, deleted = leaf(1.0) * 2, leaf(1.0) * 3
     marks.put(living.grad_fn, "living")
-    marks.put(gone.grad_fn, "gone")
-    del gone
+    marks.put(deleted.grad_fn, "gone")
+    del deleted
     marks.sweep()
     assert [mark for _, mark in marks.items()] == ["living"] == [marks.get(living.grad_fn)]

@@ -1,4 +1,4 @@
-"""What ``record()`` returns is for a ``with`` statement: any other use says what to write."""
+"""``record()`` returns a context manager; any other use is answered with the code to write instead."""
 
 import gc
 import subprocess
@@ -27,13 +27,15 @@ def test_a_block_that_is_entered_does_not_warn() -> None:
     gc.collect()
 
 
-def test_a_block_shows_what_to_write() -> None:
-    entered = "This recording has started or ended. Its trace is the variable after 'as': with hv.record(net) as trace:"
+def test_the_repr_of_a_block_shows_what_to_write() -> None:
+    repr_after_entering = (
+        "This recording has started or ended. Its trace is the variable after 'as': with hv.record(net) as trace:"
+    )
     block = hv.record()
     assert repr(block).startswith("Nothing is recorded: record() only records in a with block.")
     with block:
-        assert repr(block) == entered
-    assert repr(block) == entered
+        assert repr(block) == repr_after_entering
+    assert repr(block) == repr_after_entering
     with pytest.raises(RuntimeError, match="call record\\(\\) again"), block:
         pass
 
@@ -44,18 +46,20 @@ def test_record_as_a_decorator_is_refused() -> None:
 
     with pytest.raises(TypeError, match=r"record\(\) is not a decorator"):
         hv.record()(train)
-    bare = hv.record(train)  # type: ignore[arg-type]
+    decorated = hv.record(train)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"record\(\) is not a decorator"):
-        bare()
+        decorated()
 
 
 @pytest.mark.slow
-def test_a_script_that_ends_with_a_block_unused_says_so() -> None:
+def test_a_script_that_ends_with_an_unused_block_warns() -> None:
     script = "import hookviz as hv\nkept = hv.record()\n"
-    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
-    assert "HookvizWarning: Nothing is recorded" in ran.stderr
+    completed = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True
+    )
+    assert "HookvizWarning: Nothing is recorded" in completed.stderr
 
 
-def test_what_a_block_is_given_is_checked_where_it_is_entered() -> None:
+def test_the_arguments_of_record_are_checked_on_entering_the_block() -> None:
     with pytest.raises(TypeError, match="takes the modules to follow"), hv.record(torch.ones(1)):  # type: ignore[arg-type]
         pass

@@ -1,4 +1,4 @@
-"""A recording that keeps its last passes only: what is left is whole, and memory stays flat."""
+"""``record(keep=n)`` keeps the last passes only: the trace stays consistent, and memory stays flat."""
 
 import gc
 import re
@@ -20,8 +20,8 @@ from hookviz.support.messages import say
 from hookviz.trace.dropped_passes import drop_passes
 
 
-class Loop:
-    """A training loop with a hook of every sort, each step of which tells its number."""
+class TrainingLoop:
+    """A training loop with hooks of several kinds; the input of each step is its number."""
 
     def __init__(self) -> None:
         self.net = Net()
@@ -40,42 +40,42 @@ class Loop:
             self.opt.step()
 
 
-def uncounted(name: str) -> str:
-    """A name without the number of a node or of a call, which goes on counting."""
+def without_number(name: str) -> str:
+    """``name`` without the running number of a node or of a call."""
     return re.sub(r" \(call \d+\)| #\d+", "", name)
 
 
-def facts(trace: hv.Trace) -> list[Any]:
-    """All that a trace tells, but for the count of a module's calls."""
-    told = [
-        (s.index, s.pass_id, s.kind, uncounted(s.on), plain(s.before), plain(s.after), s.effect,
-         s.hook and (s.hook.name, uncounted(s.hook.kept_in), s.hook.place, s.hook.total), len(s.parts))
+def trace_facts(trace: hv.Trace) -> list[Any]:
+    """All facts of a trace except the running numbers of nodes and calls."""
+    steps = [
+        (s.index, s.pass_id, s.kind, without_number(s.on), plain(s.before), plain(s.after), s.effect,
+         s.hook and (s.hook.name, without_number(s.hook.kept_in), s.hook.place, s.hook.total), len(s.parts))
         for s in trace.steps
     ]  # fmt: skip
     owners = sorted((trace.ops[node], trace.module(trace.calls[call].module)) for node, call in trace.owners.items())
     parents = [call.parent for call in trace.calls]
     graph = sorted((trace.ops[a], slot, trace.ops[b], output) for (a, slot), (b, output) in trace.edges.items())
-    hooked = [sorted(trace.hook_rows[i].name for i in there) for there in trace.hooked]
-    return [told, owners, parents, graph, hooked, len(trace.roots), len(trace.values), len(trace.hook_rows)]
+    hooked = [sorted(trace.hook_rows[i].name for i in indices) for indices in trace.hooked]
+    return [steps, owners, parents, graph, hooked, len(trace.roots), len(trace.values), len(trace.hook_rows)]
 
 
 @pytest.mark.parametrize("keep", [1, 2, 3])
 @pytest.mark.parametrize("steps", [3, 4, 9, 10])
-def test_what_is_kept_is_as_if_the_recording_had_begun_later(keep: int, steps: int) -> None:
-    """But for the step of the optimizer after the pass before, which belongs to that pass."""
-    long, short = Loop(), Loop()
-    with hv.record(long.net, keep=keep) as trace:
-        long.run(steps)
-    short.run(steps - keep)
-    with hv.record(short.net) as expected:
-        short.run(keep)
-    assert facts(trace) == facts(expected)
+def test_a_trimmed_trace_equals_a_recording_begun_later(keep: int, steps: int) -> None:
+    """An optimizer step after a dropped pass belongs to that pass and is dropped with it."""
+    full_loop, late_loop = TrainingLoop(), TrainingLoop()
+    with hv.record(full_loop.net, keep=keep) as trace:
+        full_loop.run(steps)
+    late_loop.run(steps - keep)
+    with hv.record(late_loop.net) as expected:
+        late_loop.run(keep)
+    assert trace_facts(trace) == trace_facts(expected)
     assert trace.dropped == steps - keep and expected.dropped == 0
     assert find_fault(trace) == ""
 
 
-def test_the_trace_says_what_was_let_go_of() -> None:
-    loop = Loop()
+def test_a_note_states_how_many_passes_were_dropped() -> None:
+    loop = TrainingLoop()
     with hv.record(loop.net, keep=2) as trace:
         loop.run(20)
         assert len(trace.roots) <= 4 and len(trace.notes) == 1
@@ -85,15 +85,15 @@ def test_the_trace_says_what_was_let_go_of() -> None:
     assert trace.notes[0] in repr(trace) and trace.notes[0] in shown_notes(trace.player().content)
 
 
-def test_nothing_is_said_where_nothing_was_let_go_of() -> None:
-    loop = Loop()
+def test_there_is_no_note_if_no_pass_was_dropped() -> None:
+    loop = TrainingLoop()
     with hv.record(loop.net, keep=20) as trace:
         loop.run(3)
     assert trace.notes == [] and trace.dropped == 0 and len(trace.roots) == 3
 
 
 def test_a_trimmed_trace_is_saved_loaded_drawn_and_played(tmp_path: Path) -> None:
-    loop = Loop()
+    loop = TrainingLoop()
     with hv.record(loop.net, keep=2) as trace:
         loop.run(7)
     trace.save(tmp_path / "trace.json")
@@ -106,25 +106,25 @@ def test_a_trimmed_trace_is_saved_loaded_drawn_and_played(tmp_path: Path) -> Non
     assert "c_hook" in player.content["svgs"][1]
 
 
-def test_calls_go_on_counting() -> None:
-    loop = Loop()
+def test_calls_of_dropped_passes_are_counted() -> None:
+    loop = TrainingLoop()
     with hv.record(loop.net, keep=1) as trace:
         loop.run(5)
     assert [step.on for step in steps_of(trace, "call")] == ["Net (call 5)", "Net.l1 (call 5)", "Net.l2 (call 5)"]
 
 
-def test_a_node_has_one_number_in_all_passes_that_are_kept() -> None:
+def test_a_node_has_the_same_number_in_all_kept_passes() -> None:
     tensors = scene()
     tensors.c.register_hook(c_hook)
     with hv.record(names=tensors._asdict(), keep=2) as trace:
         for _ in range(6):
             tensors.e.backward(retain_graph=True)
-    one, other = ([s.node for s in trace.steps if s.pass_id == i] for i in (0, 1))
-    assert one == other and len(trace.ops) == 5 and len(trace.hook_rows) == 1
+    first, second = ([s.node for s in trace.steps if s.pass_id == i] for i in (0, 1))
+    assert first == second and len(trace.ops) == 5 and len(trace.hook_rows) == 1
 
 
-def test_a_graph_from_before_keeps_its_place_among_later_ones() -> None:
-    """Its nodes were numbered in a pass that is gone."""
+def test_a_graph_of_a_dropped_pass_can_be_used_again() -> None:
+    """Its nodes were numbered in a pass that was dropped."""
     tensors, x = scene(), leaf(1.0)
     with hv.record(names=tensors._asdict(), keep=1) as trace:
         tensors.e.backward(retain_graph=True)
@@ -135,19 +135,19 @@ def test_a_graph_from_before_keeps_its_place_among_later_ones() -> None:
     assert len(trace.ops) == 5 and find_fault(trace) == ""
 
 
-def test_a_forward_whose_backward_comes_later_loses_its_owner_only() -> None:
+def test_a_dropped_forward_pass_loses_only_the_owners_of_its_nodes() -> None:
     net, other = Doubled(), Doubled()
     with hv.record(keep=1) as trace:
-        early = net(leaf(3.0))
+        early_output = net(leaf(3.0))
         for _ in range(4):
             other(leaf(1.0)).backward()
-        early.backward()
+        early_output.backward()
     assert [step.kind for step in trace.steps][:2] == ["seed", "compute"]
     assert find_fault(trace) == ""
     assert plain(steps_of(trace, "accumulate", "net.weight")[0].after) == 3
 
 
-def test_a_pass_inside_a_pass_is_a_part_of_it() -> None:
+def test_nested_passes_are_kept_and_dropped_with_their_outer_pass() -> None:
     x = leaf(2.0)
     y = x * 3
 
@@ -176,30 +176,30 @@ def test_an_aliased_gradient_still_names_its_cause() -> None:
     assert trace.steps[step.row.cause].kind == "tensor_hook" and "in place (step" in step.sentence
 
 
-def test_letting_go_of_nothing_changes_nothing() -> None:
+def test_dropping_no_pass_changes_nothing() -> None:
     with hv.record() as trace:
         scene().e.backward()
-    before = facts(trace)
-    moved = drop_passes(trace, 0)
-    assert facts(trace) == before
-    assert all(old == new for numbers in moved for old, new in numbers.items())
+    before = trace_facts(trace)
+    renumbered = drop_passes(trace, 0)
+    assert trace_facts(trace) == before
+    assert all(old == new for numbers in renumbered for old, new in numbers.items())
 
 
 @pytest.mark.parametrize("keep", [0, -1, 1.5, "3", True])
-def test_what_is_no_number_of_passes_is_refused(keep: Any) -> None:
+def test_an_invalid_keep_is_refused(keep: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="keep is how many passes to keep"), hv.record(keep=keep):
         pass
 
 
 @pytest.mark.slow
-def test_a_loop_of_two_thousand_steps_leaves_memory_flat() -> None:
+def test_memory_stays_flat_over_two_thousand_steps() -> None:
     net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
     net[0].register_forward_hook(lambda module, args, output: output.register_hook(lambda grad: grad * 2) and None)
     opt = torch.optim.SGD(net.parameters(), lr=0.001)
     sizes: list[int] = []
     with hv.record(net, keep=3) as trace:
         for step in range(2000):
-            if step == 1300:  # watching memory makes everything slower; some hundred steps until all is watched
+            if step == 1300:  # tracing memory is slow, so start late; it needs some hundred steps to settle
                 tracemalloc.start()
             opt.zero_grad()
             net(torch.ones(1, 2)).sum().backward()
@@ -220,8 +220,8 @@ def train(passes: int, **options: Any) -> hv.Trace:
     return trace
 
 
-def test_a_loop_is_trimmed_once_in_as_many_passes_as_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each trimming goes through all rows: after every pass it would cost more than the recording."""
+def test_trimming_happens_once_per_kept_number_of_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trimming visits all rows: after every pass it would cost more than the recording itself."""
     trimmed: list[int] = []
     trim = retention.Retention._trim
     monkeypatch.setattr(retention.Retention, "_trim", lambda self, over: trimmed.append(over) or trim(self, over))
@@ -230,21 +230,21 @@ def test_a_loop_is_trimmed_once_in_as_many_passes_as_it_keeps(monkeypatch: pytes
 
 
 @pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "MANY_STEPS", 200)
     monkeypatch.setattr(retention, "MIN_REPEATS", 10)
 
 
-def test_a_recording_that_grows_without_end_says_so_once_and_what_to_do(soon: None) -> None:
-    with pytest.warns(hv.HookvizWarning, match=r"record\(keep=10\).*record\(every=100\).*end the with block") as warned:
+def test_an_unbounded_recording_warns_once_with_remedies(low_limits: None) -> None:
+    with pytest.warns(hv.HookvizWarning, match=r"record\(keep=10\).*record\(every=100\).*end the with block") as caught:
         trace = train(100)
-    assert len(warned) == 1 and warned[0].filename == __file__
-    assert str(warned[0].message).startswith("This recording holds 20")
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert str(caught[0].message).startswith("This recording holds 20")
     assert trace.notes == []
 
 
 @pytest.mark.parametrize("options", [{}, {"keep": 1}, {"every": 2}], ids=str)
-def test_a_long_loop_of_forwards_alone_says_so_too(options: dict[str, int], soon: None) -> None:
+def test_an_unbounded_loop_of_forward_calls_adds_a_note(options: dict[str, int], low_limits: None) -> None:
     net = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
     with hv.record(net, **options) as trace:
         for _ in range(200):
@@ -257,18 +257,18 @@ def test_a_long_loop_of_forwards_alone_says_so_too(options: dict[str, int], soon
     assert note.endswith(counted) == ("keep" in options)
 
 
-def test_where_warnings_are_errors_the_pass_goes_on_and_the_trace_says_it(soon: None) -> None:
-    trace = train(100)  # in the tests they are
+def test_if_warnings_are_errors_the_pass_continues_and_a_note_is_added(low_limits: None) -> None:
+    trace = train(100)  # the tests turn warnings into errors
     assert len(trace.roots) == 100 and "This recording holds 20" in "".join(trace.notes)
     assert not any(row.kind in ("exception", "unobserved") for row in trace.rows)
 
 
 @pytest.mark.parametrize("options", [{"keep": 20}, {"every": 20}], ids=str)
-def test_a_recording_that_is_bounded_says_nothing(options: dict[str, int], soon: None) -> None:
+def test_a_bounded_recording_does_not_warn(options: dict[str, int], low_limits: None) -> None:
     assert "This recording holds" not in "".join(train(100, **options).notes)
 
 
-def test_one_large_pass_says_nothing(soon: None) -> None:
+def test_one_large_pass_does_not_warn(low_limits: None) -> None:
     x = leaf(1.0)
     y = x
     for _ in range(300):
@@ -278,10 +278,12 @@ def test_one_large_pass_says_nothing(soon: None) -> None:
     assert len(trace.rows) > 300 and trace.notes == []
 
 
-def test_a_warning_that_cannot_be_written_leaves_the_pass_alone(soon: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def closed(*_: Any) -> None:
+def test_a_warning_that_cannot_be_written_does_not_stop_the_pass(
+    low_limits: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raise_closed_file(*_: Any) -> None:
         raise ValueError("I/O operation on closed file.")
 
-    monkeypatch.setattr(warnings, "warn_explicit", closed)
+    monkeypatch.setattr(warnings, "warn_explicit", raise_closed_file)
     trace = train(100)
     assert len(trace.roots) == 100 and "This recording holds 20" in "".join(trace.notes)

@@ -1,4 +1,4 @@
-"""A hook is named as its writer knows it, and its file without a word about the machine."""
+"""Hooks are described by name and source, and their files without local paths."""
 
 import ast
 import functools
@@ -27,7 +27,7 @@ def two_returns(grad: Any) -> Any:
     return None
 
 
-def passed_on(function: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_transparently(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def wrapper(*arguments: Any) -> Any:
         return function(*arguments)
@@ -35,7 +35,7 @@ def passed_on(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-@passed_on
+@wrap_transparently
 def decorated(grad: Any) -> Any:
     return grad
 
@@ -65,13 +65,13 @@ def clip(grad: torch.Tensor) -> torch.Tensor:
     return grad.clamp(-1, 1)
 
 
-def test_a_hook_under_no_grad_shows_its_own_source_rather_than_that_of_torch() -> None:
+def test_a_hook_under_no_grad_shows_its_own_source() -> None:
     source = describe_function(clip)
     assert (source.name, source.file) == ("clip", "tests/unit/test_source.py")
     assert "grad.clamp(-1, 1)" in source.text
 
 
-def test_a_function_inside_another_is_shown_without_its_indentation() -> None:
+def test_a_nested_function_is_shown_without_its_indentation() -> None:
     def inner(grad: Any) -> Any:
         return grad
 
@@ -88,18 +88,21 @@ def test_a_lambda_is_named_by_its_text() -> None:
     assert source.line == source.mark
 
 
-def test_of_several_lambdas_on_a_line_each_finds_its_own_text() -> None:
-    both = (lambda grad: grad + 1, lambda grad: grad + 2)
-    assert [describe_function(each).name for each in both] == ["lambda grad: grad + 1", "lambda grad: grad + 2"]
+def test_each_of_several_lambdas_on_a_line_has_its_own_text() -> None:
+    lambdas = (lambda grad: grad + 1, lambda grad: grad + 2)
+    assert [describe_function(function).name for function in lambdas] == [
+        "lambda grad: grad + 1",
+        "lambda grad: grad + 2",
+    ]
 
 
-def test_a_lambda_inside_a_lambda_finds_its_own_text() -> None:
+def test_a_nested_lambda_has_its_own_text() -> None:
     outer = lambda: lambda grad: grad + 1  # noqa: E731
     assert describe_function(outer()).name == "lambda grad: grad + 1"
     assert describe_function(outer).name == "lambda: lambda grad: grad + 1"
 
 
-def test_a_lambda_over_several_lines_is_named_on_one() -> None:
+def test_a_lambda_over_several_lines_has_a_one_line_name() -> None:
     source = describe_function(
         lambda grad: (
             grad
@@ -109,10 +112,10 @@ def test_a_lambda_over_several_lines_is_named_on_one() -> None:
     assert source.name.startswith("lambda grad: ( grad + 2")
 
 
-def test_a_decorated_function_shows_what_was_decorated() -> None:
+def test_a_decorated_function_shows_the_source_of_the_original() -> None:
     source = describe_function(decorated)
     assert source.name == "decorated"
-    assert source.text.startswith("@passed_on\ndef decorated(")
+    assert source.text.startswith("@wrap_transparently\ndef decorated(")
 
 
 @pytest.mark.parametrize(
@@ -131,12 +134,12 @@ def test_a_decorated_function_shows_what_was_decorated() -> None:
         (type, "type"),
     ],
 )
-def test_whatever_can_be_a_hook_has_a_name(function: Any, name: str) -> None:
+def test_every_kind_of_callable_has_a_name(function: Any, name: str) -> None:
     assert describe_function(function).name == name
 
 
 @pytest.mark.parametrize("function", [print, operator.neg, [].append])
-def test_what_is_built_in_has_no_source(function: Any) -> None:
+def test_a_built_in_function_has_no_source(function: Any) -> None:
     assert describe_function(function)[1:] == (None, None, None, None)
 
 
@@ -148,10 +151,10 @@ def test_a_partial_shows_the_source_of_its_function() -> None:
     assert describe_function(functools.partial(plain_hook)).text == describe_function(plain_hook).text
 
 
-def test_a_lambda_typed_into_a_prompt_says_only_that_it_is_one() -> None:
-    typed = eval(compile("lambda grad: grad", "<stdin>", "eval"))
-    assert describe_function(typed) == Source("lambda", None, None, None, None)
-    assert describe_function(typed).label == "λ"
+def test_a_lambda_without_source_is_named_lambda() -> None:
+    function = eval(compile("lambda grad: grad", "<stdin>", "eval"))
+    assert describe_function(function) == Source("lambda", None, None, None, None)
+    assert describe_function(function).label == "λ"
 
 
 def test_an_object_whose_attributes_raise_is_still_described() -> None:
@@ -173,35 +176,35 @@ def test_a_callable_that_wraps_itself_is_still_described() -> None:
     assert describe_function(loop).name == "Loop"
 
 
-def written(folder: Path, text: str, name: str) -> Any:
-    """The function ``hook`` of a file."""
+def write_hook(folder: Path, text: str, name: str) -> Any:
+    """Write ``text`` into a file, run it, and return its function ``hook``."""
     path = folder / name
     path.write_text(text, encoding="utf-8")
-    space: dict[str, Any] = {}
-    exec(compile(text, str(path), "exec"), space)
-    return space["hook"]
+    namespace: dict[str, Any] = {}
+    exec(compile(text, str(path), "exec"), namespace)
+    return namespace["hook"]
 
 
-def test_a_file_that_was_broken_since_is_no_obstacle(tmp_path: Path) -> None:
-    hook = written(tmp_path, "def hook(grad):\n    return grad\n", "mine.py")
+def test_a_hook_whose_file_no_longer_parses_has_no_source(tmp_path: Path) -> None:
+    hook = write_hook(tmp_path, "def hook(grad):\n    return grad\n", "mine.py")
     (tmp_path / "mine.py").write_text("def hook(grad:\n")
     linecache.checkcache()
     assert describe_function(hook) == Source("hook", "mine.py", 1, None, None)
 
 
-def test_a_file_of_another_language_is_read(tmp_path: Path) -> None:
-    hook = written(tmp_path, "def hook(梯度):\n    return 梯度 + 2  # 加二\n", "钩子.py")
+def test_a_file_with_chinese_identifiers_is_read(tmp_path: Path) -> None:
+    hook = write_hook(tmp_path, "def hook(梯度):\n    return 梯度 + 2  # 加二\n", "钩子.py")
     source = describe_function(hook)
     assert (source.file, source.mark) == ("钩子.py", 2)
     assert "加二" in source.text
 
 
-def test_a_lambda_after_letters_of_several_bytes_finds_its_own_text(tmp_path: Path) -> None:
-    hook = written(tmp_path, "梯度 = '梯度'; other = lambda g: g + 1; hook = lambda g: g + 2\n", "two.py")
+def test_a_lambda_after_multibyte_characters_has_its_own_text(tmp_path: Path) -> None:
+    hook = write_hook(tmp_path, "梯度 = '梯度'; other = lambda g: g + 1; hook = lambda g: g + 2\n", "two.py")
     assert describe_function(hook).name == "lambda g: g + 2"
 
 
-def test_a_name_of_a_file_holds_nothing_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_filename_contains_no_local_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deep").mkdir()
     assert shorten_filename(str(tmp_path / "deep" / "mine.py")) == "deep/mine.py"
@@ -209,7 +212,7 @@ def test_a_name_of_a_file_holds_nothing_of_the_machine(tmp_path: Path, monkeypat
     assert shorten_filename("<string>") is None
 
 
-def test_a_file_of_a_library_is_named_from_the_library_on() -> None:
+def test_the_filename_of_a_library_begins_at_the_library() -> None:
     assert shorten_filename(torch.utils.hooks.__file__) == "torch/utils/hooks.py"
     assert not os.path.isabs(describe_function(os.path.join).file or "")
 
@@ -226,23 +229,23 @@ def test_a_notebook_cell_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch)
     assert shorten_filename("/nowhere/ipykernel_1/3.py") == "3.py"
 
 
-@pytest.mark.parametrize(("disturbed", "known"), [(1, True), (99, False)])
-def test_a_parser_that_is_disturbed_is_asked_again(
-    disturbed: int, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("failures", "has_text"), [(1, True), (99, False)])
+def test_parsing_is_retried_after_a_system_error(
+    failures: int, has_text: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, names = tmp_path / f"disturbed_{disturbed}.py", dict[str, Any]()
-    path.write_text(f"def hook(grad):\n    return grad * {disturbed}\n")
-    exec(compile(path.read_text(), str(path), "exec"), names)
+    path, namespace = tmp_path / f"disturbed_{failures}.py", dict[str, Any]()
+    path.write_text(f"def hook(grad):\n    return grad * {failures}\n")
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
     calls, parse = [], ast.parse
 
-    def disturbed_parse(text: str) -> ast.Module:
+    def failing_parse(text: str) -> ast.Module:
         calls.append(text)
-        if len(calls) <= disturbed:
+        if len(calls) <= failures:
             raise SystemError("AST constructor recursion depth mismatch (before=6, after=26)")
         return parse(text)
 
-    monkeypatch.setattr(ast, "parse", disturbed_parse)
-    described = describe_function(names["hook"])
+    monkeypatch.setattr(ast, "parse", failing_parse)
+    described = describe_function(namespace["hook"])
     monkeypatch.undo()
     assert described.name == "hook"
-    assert described.text == (path.read_text().rstrip() if known else None)
+    assert described.text == (path.read_text().rstrip() if has_text else None)

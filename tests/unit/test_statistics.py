@@ -1,4 +1,4 @@
-"""Where only the norm is read, it is that of all statistics, what follows from it is true, and the rest is None."""
+"""``record(statistics="norm")``: the norm equals the fully measured one, other statistics are None."""
 
 import math
 from typing import Any
@@ -18,10 +18,10 @@ from hookviz.storage.integrity import find_fault
 NOTE = 'record(statistics="norm") read only the norm, and whether NaN or Inf is among them'
 
 
-def perceptron(**how: Any) -> hv.Trace:
+def record_perceptron(**options: Any) -> hv.Trace:
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(20, 20), nn.ReLU(), nn.Linear(20, 2))
-    with hv.record(net, **how) as trace:
+    with hv.record(net, **options) as trace:
         net(torch.randn(30, 20)).sum().backward()
     return trace
 
@@ -40,7 +40,7 @@ TENSORS = {
 
 
 @pytest.mark.parametrize("tensor", TENSORS.values(), ids=TENSORS)
-def test_the_norm_is_that_of_all_statistics_and_the_rest_is_none(tensor: torch.Tensor) -> None:
+def test_the_norm_equals_the_fully_measured_one_and_other_statistics_are_none(tensor: torch.Tensor) -> None:
     full, norm = hv.Value(*measure_or_defer(tensor)), hv.Value(*measure_or_defer(tensor, "norm"))
     assert norm.statistics == (None, None, None, full.norm, 0, 0, None)
     assert (norm.min, norm.max, norm.mean, norm.zero) == (None, None, None, None)
@@ -48,37 +48,37 @@ def test_the_norm_is_that_of_all_statistics_and_the_rest_is_none(tensor: torch.T
     assert norm.block().endswith("(only the norm was read)")
 
 
-@pytest.mark.parametrize("strange", [[math.nan], [math.inf], [math.inf, -math.inf, math.nan]], ids=str)
-def test_a_tensor_that_is_not_finite_is_read_in_full(strange: list[float]) -> None:
+@pytest.mark.parametrize("non_finite", [[math.nan], [math.inf], [math.inf, -math.inf, math.nan]], ids=str)
+def test_a_tensor_that_is_not_finite_is_read_in_full(non_finite: list[float]) -> None:
     tensor = torch.ones(100)
-    tensor[: len(strange)] = torch.tensor(strange)
+    tensor[: len(non_finite)] = torch.tensor(non_finite)
     assert repr(measure_or_defer(tensor, "norm")) == repr(measure_or_defer(tensor))
 
 
-def test_few_numbers_are_kept_all_the_same() -> None:
+def test_a_small_tensor_is_stored_number_by_number() -> None:
     assert measure_or_defer(torch.ones(8, 8), "norm") == measure_or_defer(torch.ones(8, 8))
 
 
-def test_norms_of_numbers_whose_squares_are_too_small_are_not_lost() -> None:
-    """In float32 the square of 3e-30 is 0, and a gradient that vanishes is one that people look for."""
+def test_norms_do_not_underflow() -> None:
+    """In float32 the square of 3e-30 underflows to 0, and vanishing gradients matter."""
     value = hv.Value.of(torch.full((100,), 3e-30))
     assert value.norm == pytest.approx(3e-29, rel=1e-6)
     assert hv.Value.of(torch.full((100,), 2e-22)).norm == pytest.approx(2e-21, rel=1e-6)
 
 
-def test_the_trace_is_the_same_but_for_what_was_not_read_and_says_so() -> None:
-    full, norm = perceptron(), perceptron(statistics="norm")
+def test_a_norm_only_trace_has_the_same_steps_and_a_note() -> None:
+    full, norm = record_perceptron(), record_perceptron(statistics="norm")
     assert (full.statistics, norm.statistics) == ("all", "norm")
     assert [step.kind for step in norm.steps] == [step.kind for step in full.steps]
     assert [step.sentence for step in norm.steps] == [step.sentence for step in full.steps]
-    left_out = [row[4] for row in norm.values if row[4] is not None]
-    assert left_out and all(found[:3] == (None, None, None) and found[6] is None for found in left_out)
+    statistics_rows = [row[4] for row in norm.values if row[4] is not None]
+    assert statistics_rows and all(row[:3] == (None, None, None) and row[6] is None for row in statistics_rows)
     assert NOTE in norm.notes[-1] and not full.notes
     assert find_fault(norm) == ""
 
 
-def test_a_file_and_a_page_keep_it_and_say_it(tmp_path: Any) -> None:
-    trace = perceptron(statistics="norm")
+def test_files_and_pages_state_that_only_the_norm_was_read(tmp_path: Any) -> None:
+    trace = record_perceptron(statistics="norm")
     trace.save(tmp_path / "trace.json")
     loaded = hv.load(tmp_path / "trace.json")
     assert (loaded.statistics, loaded.values, loaded.rows) == ("norm", trace.values, trace.rows)
@@ -87,20 +87,22 @@ def test_a_file_and_a_page_keep_it_and_say_it(tmp_path: Any) -> None:
     assert any("(only the norm was read)" in (step["after"] or "") for step in shown_steps(content))
 
 
-@pytest.mark.parametrize(("which", "error"), [("max", ValueError), ("", ValueError), (None, TypeError), (2, TypeError)])
-def test_another_word_is_refused_with_those_that_there_are(which: Any, error: type[Exception]) -> None:
+@pytest.mark.parametrize(
+    ("statistics", "error"), [("max", ValueError), ("", ValueError), (None, TypeError), (2, TypeError)]
+)
+def test_an_unknown_statistics_option_is_refused(statistics: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match='"all" or "norm"'):
-        hv.record(statistics=which).__enter__()
+        hv.record(statistics=statistics).__enter__()
 
 
-def test_two_traces_are_compared_by_their_norms_where_one_has_no_more() -> None:
-    assert len(perceptron().diff(perceptron(statistics="norm"))) == 0
+def test_diff_compares_norms_if_one_trace_has_only_norms() -> None:
+    assert len(record_perceptron().diff(record_perceptron(statistics="norm"))) == 0
 
 
-def test_a_norm_that_differs_is_told_though_one_trace_has_no_more() -> None:
-    def run(factor: float, **how: Any) -> hv.Trace:
+def test_diff_reports_a_different_norm_if_one_trace_has_only_norms() -> None:
+    def run(factor: float, **options: Any) -> hv.Trace:
         x = torch.ones(100, requires_grad=True)
-        with hv.record(**how) as trace:
+        with hv.record(**options) as trace:
             (x * factor).sum().backward()
         return trace
 
@@ -109,34 +111,34 @@ def test_a_norm_that_differs_is_told_though_one_trace_has_no_more() -> None:
     assert [row.amount for row in run(-2.0, statistics="norm").diff(run(3.0))] == [10.0]
 
 
-# -- what is found
+# -- troubles
 
 
-def vanishing(net: nn.Module, x: torch.Tensor, **how: Any) -> list[tuple[str, str, int]]:
+def troubles_of(net: nn.Module, x: torch.Tensor, **options: Any) -> list[tuple[str, str, int]]:
     net.zero_grad()
-    with hv.record(net, **how) as trace:
+    with hv.record(net, **options) as trace:
         net(x).sum().backward()
     return [(trouble.kind, trouble.severity, trouble.step) for trouble in trace.troubles]
 
 
-@pytest.mark.parametrize("last", ["dead", "nan", "vanishing", "healthy"])
-def test_troubles_are_those_that_all_statistics_show(last: str) -> None:
+@pytest.mark.parametrize("case", ["dead", "nan", "vanishing", "healthy"])
+def test_troubles_are_the_same_as_with_all_statistics(case: str) -> None:
     torch.manual_seed(0)
-    net = nn.Sequential(*(part for _ in range(6) for part in (nn.Linear(30, 30), nn.Sigmoid())), nn.Linear(30, 3))
+    net = nn.Sequential(*(layer for _ in range(6) for layer in (nn.Linear(30, 30), nn.Sigmoid())), nn.Linear(30, 3))
     x = torch.randn(20, 30)
-    if last == "dead":
+    if case == "dead":
         net = nn.Sequential(nn.Linear(30, 30), nn.ReLU(), nn.Linear(30, 3))
         torch.nn.init.constant_(net[0].bias, -1e3)  # type: ignore[arg-type]
-    elif last == "nan":
+    elif case == "nan":
         x[0, 0] = math.nan
-    elif last == "healthy":
+    elif case == "healthy":
         net = nn.Sequential(nn.Linear(30, 30), nn.Tanh(), nn.Linear(30, 3))
-    found = vanishing(net, x, statistics="norm")
-    assert found == vanishing(net, x)
-    assert bool(found) is (last != "healthy")
+    troubles = troubles_of(net, x, statistics="norm")
+    assert troubles == troubles_of(net, x)
+    assert bool(troubles) is (case != "healthy")
 
 
-def test_a_cause_that_would_show_in_the_minimum_is_said_to_be_unread() -> None:
+def test_a_trouble_states_that_the_minimum_of_the_input_was_not_read() -> None:
     class Log(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x.log()
@@ -149,43 +151,43 @@ def test_a_cause_that_would_show_in_the_minimum_is_said_to_be_unread() -> None:
 # -- on a device
 
 
-class Launches(TorchDispatchMode):
-    """Counts the operations that start a kernel on a device, and refuses those that wait for one."""
+class KernelCounter(TorchDispatchMode):
+    """Counts the operations that launch a kernel on a device; asserts that none waits for the device."""
 
-    FREE = ("empty", "unbind", "detach", "view", "select", "slice", "as_strided", "alias")
+    WITHOUT_KERNEL = ("empty", "unbind", "detach", "view", "select", "slice", "as_strided", "alias")
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen: list[str] = []
+        self.launched: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.overloadpacket.__name__
         assert name not in ("_local_scalar_dense", "item", "nonzero")
-        if not name.startswith(self.FREE):
-            self.seen.append(name)
+        if not name.startswith(self.WITHOUT_KERNEL):
+            self.launched.append(name)
         return func(*args, **(kwargs or {}))
 
 
 @pytest.mark.parametrize(
-    ("read", "dtype", "most"),
+    ("defer", "dtype", "max_kernels"),
     [
         (deferred_values.defer_statistics, torch.float32, 9),
         (deferred_values.defer_statistics, torch.bfloat16, 9),
         (deferred_values.defer_statistics, torch.float64, 9),
-        (deferred_values.defer_norm, torch.float32, 2),  # torch casts to float64 by itself: a kernel of its own
+        (deferred_values.defer_norm, torch.float32, 2),  # torch launches a separate kernel for the cast to float64
         (deferred_values.defer_norm, torch.float64, 2),
         (deferred_values.defer_norm, torch.complex64, 2),
     ],
 )
-def test_few_kernels_are_started_for_a_tensor_and_none_is_waited_for(read: Any, dtype: Any, most: int) -> None:
+def test_measuring_launches_few_kernels_and_does_not_wait(defer: Any, dtype: Any, max_kernels: int) -> None:
     tensor = torch.ones(300, dtype=dtype)
-    with Launches() as launches:
-        read(((300,), "", ""), tensor, 1)
-    casts = read is deferred_values.defer_norm and dtype is not torch.float64
-    assert len(launches.seen) + casts <= most, launches.seen
+    with KernelCounter() as counter:
+        defer(((300,), "", ""), tensor, 1)
+    casts = defer is deferred_values.defer_norm and dtype is not torch.float64
+    assert len(counter.launched) + casts <= max_kernels, counter.launched
 
 
-DEVICE = {
+DEVICE_CASES = {
     "finite": (torch.arange(100.0), (0, 0)),
     "squares too large for float32": (torch.full((100,), 3e38), (0, 0)),
     "squares too large for float64": (torch.full((100,), 1e200, dtype=torch.float64), (0, 0)),
@@ -195,11 +197,11 @@ DEVICE = {
 }
 
 
-@pytest.mark.parametrize(("tensor", "counts"), DEVICE.values(), ids=DEVICE)
-def test_on_a_device_what_nobody_counted_is_none(
+@pytest.mark.parametrize(("tensor", "counts"), DEVICE_CASES.values(), ids=DEVICE_CASES)
+def test_on_a_device_uncounted_statistics_are_none(
     tensor: torch.Tensor, counts: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There the tensor may be gone when it turns out not to be finite."""
+    """The tensor may be freed before it turns out not to be finite."""
     monkeypatch.setattr(tensor_statistics, "reading_waits", lambda tensor: True)
     values = [measure_or_defer(tensor, "norm")]
     fetch_pending(values, 0)
@@ -209,10 +211,10 @@ def test_on_a_device_what_nobody_counted_is_none(
     assert repr(value.norm) == repr(torch.linalg.vector_norm(tensor, dtype=torch.float64).item())
 
 
-@pytest.mark.parametrize("strange", [math.nan, math.inf])
-def test_on_a_device_troubles_are_found_all_the_same(strange: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("non_finite", [math.nan, math.inf])
+def test_on_a_device_nan_and_inf_troubles_are_found(non_finite: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensor_statistics, "reading_waits", lambda tensor: True)
     x = leaf(1.0)
     with hv.record(statistics="norm") as trace:
-        (x * torch.full((100,), strange)).sum().backward()
-    assert [trouble.kind for trouble in trace.troubles] == ["nan" if math.isnan(strange) else "inf"]
+        (x * torch.full((100,), non_finite)).sum().backward()
+    assert [trouble.kind for trouble in trace.troubles] == ["nan" if math.isnan(non_finite) else "inf"]

@@ -1,4 +1,4 @@
-"""What a file says of its formulas: all that torch would say, in few rows, in no language, and asked of torch once."""
+"""Reasons stored in a file: as torch gives them, deduplicated, language-neutral, and computed once."""
 
 import json
 import math
@@ -25,27 +25,27 @@ class WithoutTorch(hv.Trace):
     verifier = None
 
 
-def passed(root: torch.Tensor, **given: Any) -> hv.Trace:
-    """A backward pass from ``root``, recorded."""
-    with hv.record(**given) as trace:
+def record_backward(root: torch.Tensor, **options: Any) -> hv.Trace:
+    """Record a backward pass from ``root``."""
+    with hv.record(**options) as trace:
         root.backward(torch.ones_like(root))
     return trace
 
 
-def there_and_back(trace: hv.Trace) -> WithoutTorch:
+def save_and_load(trace: hv.Trace) -> WithoutTorch:
     return decode_trace(json.loads(json.dumps(encode_trace(add_reasons(trace)), allow_nan=False)), WithoutTorch)
 
 
-def every_reason(trace: hv.Trace) -> list[str]:
+def reason_texts(trace: hv.Trace) -> list[str]:
     return [repr(list(trace.why(step))) for step in range(len(trace.rows))]
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_TRACE)
-def test_a_saved_trace_gives_the_reasons_that_torch_gives(kind: str) -> None:
+def test_stored_reasons_equal_those_computed_with_torch(kind: str) -> None:
     data = json.loads(saved(kind))
-    asked = decode_trace(data | {"explained": []}, hv.Trace)
+    with_torch = decode_trace(data | {"explained": []}, hv.Trace)
     assert any(row is not None for row in data["explained"])
-    assert every_reason(decode_trace(data, WithoutTorch)) == every_reason(asked)
+    assert reason_texts(decode_trace(data, WithoutTorch)) == reason_texts(with_torch)
 
 
 CASES: dict[str, Callable[[], torch.Tensor]] = {
@@ -62,24 +62,24 @@ CASES: dict[str, Callable[[], torch.Tensor]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_kind_of_reason_comes_back(case: str) -> None:
-    trace = passed(CASES[case]())
-    assert every_reason(there_and_back(trace)) == every_reason(trace)
+def test_each_kind_of_reason_is_saved_and_loaded(case: str) -> None:
+    trace = record_backward(CASES[case]())
+    assert reason_texts(save_and_load(trace)) == reason_texts(trace)
 
 
-def test_a_formula_that_does_not_come_to_the_gradient_is_stored_as_such() -> None:
-    trace = passed(leaf(2.0) * leaf(3.0))
+def test_the_verdict_not_explained_is_stored() -> None:
+    trace = record_backward(leaf(2.0) * leaf(3.0))
     index = next(row for row in trace.rows if row.kind == "compute").after[0]
     trace.values[index] = (*trace.values[index][:3], 7.0, None, None)
-    (reason, _) = there_and_back(trace).why(1)
+    (reason, _) = save_and_load(trace).why(1)
     assert (reason.verdict, reason.note) == (
         "not explained",
         "grad × other does not give the recorded gradient.",
     )
 
 
-def test_a_function_of_ones_own_is_told_by_its_place_in_the_trace() -> None:
-    """The place is a path: it stands once in a file, where it can be left out."""
+def test_the_location_of_a_custom_function_is_stored_once() -> None:
+    """The location is a path: a file contains it once, so that it can be redacted."""
 
     class Tripled(torch.autograd.Function):
         @staticmethod
@@ -90,31 +90,31 @@ def test_a_function_of_ones_own_is_told_by_its_place_in_the_trace() -> None:
         def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
             return grad * 3
 
-    trace = passed(Tripled.apply(leaf(2.0)))
+    trace = record_backward(Tripled.apply(leaf(2.0)))
     text = json.dumps(encode_trace(add_reasons(trace)))
     assert text.count("test_stored_reasons.py") == 1
-    assert every_reason(there_and_back(trace)) == every_reason(trace)
+    assert reason_texts(save_and_load(trace)) == reason_texts(trace)
 
 
-def test_a_file_without_reasons_is_explained_with_torch_and_says_so_without() -> None:
+def test_a_file_without_reasons_needs_torch_for_its_verdicts() -> None:
     data = json.loads(saved("graph"))
     for name in ("reasons", "explained"):
         del data[name]
     step = data["rows"]["kind"].index("compute")
     assert {reason.verdict for reason in decode_trace(data, hv.Trace).why(step)} == {"explained"}
-    (reason, _) = bare = decode_trace(data, WithoutTorch).why(step)
-    assert [reason.text for reason in bare] == ["grad × other", "grad × self"]
+    (reason, _) = symbolic_reasons = decode_trace(data, WithoutTorch).why(step)
+    assert [reason.text for reason in symbolic_reasons] == ["grad × other", "grad × self"]
     assert (reason.verdict, reason.filled) == ("symbols only", "")
     assert reason.note.endswith("install PyTorch to check.")
 
 
-def test_a_trace_that_has_its_reasons_is_saved_without_torch_as_it_was(tmp_path: Path) -> None:
+def test_a_trace_with_reasons_is_saved_unchanged_without_torch(tmp_path: Path) -> None:
     trace = decode_trace(json.loads(saved("formulas")), WithoutTorch)
     trace.save(tmp_path / "t.json")
     assert (tmp_path / "t.json").read_text(encoding="utf-8") == saved("formulas")
 
 
-def test_a_trace_without_reasons_is_saved_without_torch_and_explained_later(tmp_path: Path) -> None:
+def test_a_trace_without_reasons_saved_without_torch_gets_them_later(tmp_path: Path) -> None:
     data = json.loads(saved("formulas")) | {"explained": [], "reasons": {}}
     decode_trace(data, WithoutTorch).save(tmp_path / "t.json")
     assert json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["explained"] == []
@@ -122,41 +122,41 @@ def test_a_trace_without_reasons_is_saved_without_torch_and_explained_later(tmp_
     assert (tmp_path / "t.json").read_text(encoding="utf-8") == saved("formulas")
 
 
-def test_torch_is_not_asked_what_the_file_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_reasons_are_not_recomputed(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = decode_trace(json.loads(saved("graph")), hv.Trace)
 
-    def asked(self: hv.Trace) -> None:
-        raise AssertionError("asked")
+    def fail_if_called(self: hv.Trace) -> None:
+        raise AssertionError("called")
 
-    monkeypatch.setattr(hv.Trace, "verifier", property(asked))
-    assert len(every_reason(trace)) == len(trace.rows)
+    monkeypatch.setattr(hv.Trace, "verifier", property(fail_if_called))
+    assert len(reason_texts(trace)) == len(trace.rows)
     assert add_reasons(trace) is trace
 
 
-def test_the_reasons_of_a_file_are_written_in_no_language() -> None:
+def test_stored_reasons_are_message_keys_with_arguments() -> None:
     for kind in KINDS_OF_TRACE:
         reasons = json.loads(saved(kind))["reasons"]
         notes = [note for row in reasons["notes"] for note in row]
         assert {key for key, _ in notes} <= set(load_texts())
         names = {name for _, arguments in notes for name, _ in arguments}
-        assert names <= {"dims", "error"}  # numbers, and the name of a class
+        assert names <= {"dims", "error"}  # values: numbers, and the name of a class
 
 
-def test_thousands_of_gradients_share_few_rows() -> None:
+def test_thousands_of_equal_reasons_share_few_rows() -> None:
     y = leaf(1.5)
     for _ in range(2_000):
         y = y * 1.0001
-    trace = passed(y)
-    with_them, without = (json.dumps(encode_trace(one)) for one in (add_reasons(trace), trace))
-    assert len(add_reasons(trace).reasons) == 2  # of the chain, and of the leaf
-    assert len(with_them) < 1.15 * len(without)
+    trace = record_backward(y)
+    with_reasons, without_reasons = (json.dumps(encode_trace(version)) for version in (add_reasons(trace), trace))
+    assert len(add_reasons(trace).reasons) == 2  # one for the chain, one for the leaf
+    assert len(with_reasons) < 1.15 * len(without_reasons)
 
 
-def test_of_what_looks_alike_one_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_reasons_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     y = leaf(1.5)
     for _ in range(300):
         y = y * 1.0001
-    trace = passed(y)
+    trace = record_backward(y)
     verifier, computed = trace.verifier, []
     assert verifier is not None
     check = verifier.check_sent
@@ -164,22 +164,23 @@ def test_of_what_looks_alike_one_is_computed(monkeypatch: pytest.MonkeyPatch) ->
     assert len(add_reasons(trace).explained) == 602 and len(computed) == 1
 
 
-def test_two_traces_side_by_side_keep_their_reasons() -> None:
-    """Where one has a step and the other has none, the steps behind it move."""
+def test_a_diff_of_loaded_traces_has_the_same_reasons() -> None:
+    """A step that only one trace has shifts the following ones."""
     x = leaf(2.0)
     y = x * 3
-    plain = passed(y * y, names={"x": x, "y": y}, keep=None)
+    plain = record_backward(y * y, names={"x": x, "y": y}, keep=None)
     y = x * 3
     y.register_hook(lambda grad: grad * 10)
-    hooked = passed(y * y, names={"x": x, "y": y}, keep=None)
-    shown, asked = (
-        one.diff(other).content() for one, other in ((there_and_back(plain), there_and_back(hooked)), (plain, hooked))
+    hooked = record_backward(y * y, names={"x": x, "y": y}, keep=None)
+    from_files, with_torch = (
+        first.diff(second).content()
+        for first, second in ((save_and_load(plain), save_and_load(hooked)), (plain, hooked))
     )
-    assert shown == asked
+    assert from_files == with_torch
     assert "explained" in {row.verdict for row in add_reasons(hooked).reasons}
 
 
-class Counting(TorchDispatchMode):
+class CountingMode(TorchDispatchMode):
     calls = 0
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -187,17 +188,17 @@ class Counting(TorchDispatchMode):
         return function(*args, **kwargs or {})
 
 
-def test_to_save_a_trace_disturbs_nothing(tmp_path: Path) -> None:
-    trace = passed(leaf(2.0, 3.0).unsqueeze(0) @ leaf(1.0, 2.0).sin().unsqueeze(1))
+def test_saving_does_not_change_torchs_state_or_run_operators(tmp_path: Path) -> None:
+    trace = record_backward(leaf(2.0, 3.0).unsqueeze(0) @ leaf(1.0, 2.0).sin().unsqueeze(1))
     before = torch.get_rng_state()
-    with Counting() as counting, torch.autocast("cpu"), torch.device("meta"):
+    with CountingMode() as counting_mode, torch.autocast("cpu"), torch.device("meta"):
         trace.save(tmp_path / "t.json")
     assert torch.equal(torch.get_rng_state(), before) and torch.is_grad_enabled()
-    assert counting.calls == 0
-    assert every_reason(hv.load(tmp_path / "t.json")) == every_reason(trace)
-    assert trace.explained == []  # a recording may go on
+    assert counting_mode.calls == 0
+    assert reason_texts(hv.load(tmp_path / "t.json")) == reason_texts(trace)
+    assert trace.explained == []  # the recording may continue
 
 
-def test_a_trace_is_the_same_whether_its_reasons_are_stored_or_not() -> None:
-    trace = passed(leaf(2.0) * leaf(3.0))
+def test_traces_with_and_without_stored_reasons_are_equal() -> None:
+    trace = record_backward(leaf(2.0) * leaf(3.0))
     assert add_reasons(trace) == trace

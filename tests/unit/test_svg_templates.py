@@ -1,4 +1,4 @@
-"""Pictures of equal shape share a template, and each still has its own ids, names and numbers."""
+"""Pictures of equal structure share a template and keep their own ids, names and numbers."""
 
 from collections.abc import Iterator
 
@@ -15,22 +15,25 @@ NAMES = ("plain", "<b>&amp;\"'", "back\\slash", "1 & 2", "损失")
 
 
 def pictures(names: list[str]) -> Iterator[str]:
-    """The pictures of an encoder with layers of these names."""
+    """The SVGs of an encoder with layers called ``names``."""
     torch.manual_seed(0)
     model = nn.Sequential()
     for name in names:
         model.add_module(name, nn.TransformerEncoderLayer(8, 2, 16, batch_first=True))
     with hv.record(model, fastpath=False) as trace:
         (model(torch.randn(2, 3, 8)) * torch.randn(8)).sum().backward()
-    own = PassPictures(trace, 0)
-    return (build_figure(own.scene(view), None, for_player=True).svg() for view in own.views.list_views())
+    pass_pictures = PassPictures(trace, 0)
+    return (
+        build_figure(pass_pictures.scene(view), None, for_player=True).svg()
+        for view in pass_pictures.views.list_views()
+    )
 
 
-def drawing(text: str, width: int = 100) -> str:
-    drawn: Figure = Figure("hookviz", format="svg")
+def one_cell_svg(text: str, width: int = 100) -> str:
+    figure: Figure = Figure("hookviz", format="svg")
     cell = f'<TD ID="n0-o" HREF="#" ALIGN="LEFT" WIDTH="{width}"><FONT POINT-SIZE="13">{text}</FONT></TD>'
-    drawn.node("n0", f"<<TABLE><TR>{cell}</TR></TABLE>>", id="n0", shape="plain")
-    return drawn.svg()
+    figure.node("n0", f"<<TABLE><TR>{cell}</TR></TABLE>>", id="n0", shape="plain")
+    return figure.svg()
 
 
 def test_equal_layers_share_templates() -> None:
@@ -40,17 +43,18 @@ def test_equal_layers_share_templates() -> None:
 
 
 @pytest.mark.parametrize("names", [[str(k) for k in range(10)], [name + str(k) for k in range(3) for name in NAMES]])
-def test_a_template_and_what_fills_it_give_the_picture(names: list[str]) -> None:
+def test_a_filled_template_equals_the_picture(names: list[str]) -> None:
     templates = Templates()
     for svg in pictures(names):
         assert templates.fill_template(svg, "").svg == svg
     assert len(templates) > 1
 
 
-def test_pictures_of_other_texts_share_a_template_and_those_of_other_widths_do_not() -> None:
+def test_different_texts_share_a_template_but_different_widths_do_not() -> None:
     templates = Templates()
-    one, other, wider = (
-        templates.fill_template(svg, "") for svg in (drawing("a1"), drawing("b"), drawing("a1", width=200))
+    first, second, wider = (
+        templates.fill_template(svg, "")
+        for svg in (one_cell_svg("a1"), one_cell_svg("b"), one_cell_svg("a1", width=200))
     )
-    assert one.template == other.template != wider.template
-    assert [shared.fill[-1] for shared in (one, other, wider)] == ["a1", "b", "a1"]
+    assert first.template == second.template != wider.template
+    assert [filled.fill[-1] for filled in (first, second, wider)] == ["a1", "b", "a1"]

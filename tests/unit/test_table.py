@@ -43,17 +43,17 @@ def test_a_table_cannot_be_changed(table: Table[int]) -> None:
         table[0] = 5  # type: ignore[index]
 
 
-def test_columns_stand_under_their_heads(table: Table[int]) -> None:
+def test_columns_are_aligned_under_their_headers(table: Table[int]) -> None:
     assert repr(table) == "n   half\n1   0.5\n22  11.0\n3   1.5"
 
 
-def test_an_empty_table_shows_its_head() -> None:
+def test_an_empty_table_shows_its_headers() -> None:
     empty: Table[int] = Table([], ("n", "half"), lambda n: (str(n), ""))
     assert repr(empty) == "n  half"
     assert len(ET.fromstring(empty._repr_html_()).findall("tbody/tr")) == 0
 
 
-def test_jupyter_gets_a_table_with_heads_for_screen_readers(table: Table[int]) -> None:
+def test_the_html_table_has_column_headers_for_screen_readers(table: Table[int]) -> None:
     root = ET.fromstring(table._repr_html_())
     assert [cell.text for cell in root.findall("thead/tr/th")] == ["n", "half"]
     assert {cell.get("scope") for cell in root.findall("thead/tr/th")} == {"col"}
@@ -61,32 +61,32 @@ def test_jupyter_gets_a_table_with_heads_for_screen_readers(table: Table[int]) -
 
 
 @pytest.mark.parametrize("text", ["<b>", "</td></table><script>", "&amp;", '"', "'", "损失"])
-def test_a_cell_is_text_whatever_it_holds(text: str) -> None:
+def test_markup_in_a_cell_is_escaped(text: str) -> None:
     table = Table([text], (text,), lambda row: (row,))
     root = ET.fromstring(table._repr_html_())
     assert [cell.text for cell in root.iter() if cell.tag in ("th", "td")] == [text, text]
 
 
 @pytest.mark.parametrize("text", ["\u202e", "\u2066", "\0", "\ud800"])
-def test_what_cannot_be_seen_or_turns_the_line_around_is_shown(text: str) -> None:
+def test_invisible_and_bidi_characters_are_replaced(text: str) -> None:
     table = Table([text], ("head",), lambda row: (row,))
     assert text not in repr(table) and "<td" in table._repr_html_() and text not in table._repr_html_()
     assert "\N{REPLACEMENT CHARACTER}" in repr(table)
     table._repr_html_().encode()
 
 
-def test_a_cell_of_several_lines_keeps_the_rows_apart() -> None:
+def test_a_cell_with_a_line_break_stays_on_one_line() -> None:
     table = Table(["a\nb", "c"], ("head", "next"), lambda row: (row, "x"))
     assert len(repr(table).splitlines()) == 3
 
 
-def test_a_table_without_rows_says_so() -> None:
+def test_a_table_without_rows_is_shown_as_none() -> None:
     empty: Table[int] = Table((), ("n",), lambda n: (str(n),))
     assert "None." in empty._repr_html_()
     assert "<table" not in empty._repr_html_()
 
 
-def test_a_table_may_have_a_sentence_of_its_own_for_having_no_rows() -> None:
+def test_an_empty_table_may_show_a_custom_sentence() -> None:
     empty: Table[int] = Table((), ("n",), lambda n: (str(n),), nothing="No <n>.")
     assert repr(empty) == repr(empty[:]) == "No <n>."
     assert ET.fromstring(empty._repr_html_()).text == "No <n>."

@@ -1,4 +1,4 @@
-"""The layer of tensors: each with its facts on top of its node, and every hook where it is kept."""
+"""The tensor layer: each tensor with its facts above its node, and every hook at the place where torch keeps it."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -15,7 +15,7 @@ FACTS = ("data", "grad", "grad_fn", "is_leaf", "requires_grad", "_backward_hooks
 
 
 class Part(NamedTuple):
-    """A tensor or a node as it is drawn, with the hooks that stand in it."""
+    """A drawn tensor or node, with its hooks."""
 
     title: str
     facts: dict[str, str]
@@ -28,19 +28,19 @@ def texts(figure: hv.Figure) -> list[str]:
 
 
 def parts(figure: hv.Figure) -> list[Part]:
-    """The picture from top to bottom of each box: tensors with their facts, nodes with their list of pre-hooks."""
-    found: list[Part] = []
+    """The parts of the picture, top to bottom within each box: tensors with their facts, nodes with their pre-hooks."""
+    drawn_parts: list[Part] = []
     words = texts(figure)
-    for text, following in zip(words, [*words[1:], ""], strict=True):
+    for text, next_word in zip(words, [*words[1:], ""], strict=True):
         if text.startswith(("tensor ", "node ")):
-            found.append(Part(text, {}, []))
+            drawn_parts.append(Part(text, {}, []))
         elif text.startswith("pre-hooks: "):
-            found[-1].facts["pre-hooks"] = text.removeprefix("pre-hooks: ")
+            drawn_parts[-1].facts["pre-hooks"] = text.removeprefix("pre-hooks: ")
         elif text in FACTS:
-            found[-1].facts[text] = following
+            drawn_parts[-1].facts[text] = next_word
         elif re.match(r"[①-⑳]|retain", text):
-            found[-1].hooks.append(text)
-    return found
+            drawn_parts[-1].hooks.append(text)
+    return drawn_parts
 
 
 def tensor(figure: hv.Figure, name: str) -> Part:
@@ -58,33 +58,35 @@ def trace() -> hv.Trace:
 
 
 @pytest.fixture(scope="module")
-def hooked() -> hv.Figure:
+def figure_with_hooks() -> hv.Figure:
     tensors = scene()
     hook_everything(tensors)
     return hv.draw(tensors.e, names=tensors._asdict(), tensors=True)
 
 
-def test_each_tensor_has_its_six_facts(hooked: hv.Figure) -> None:
-    assert tensor(hooked, "c").facts == dict(
+def test_each_tensor_has_its_six_facts(figure_with_hooks: hv.Figure) -> None:
+    assert tensor(figure_with_hooks, "c").facts == dict(
         zip(FACTS, ["6", "None", "MulBackward0", "False", "True", "2 hooks"], strict=True)
     )
-    assert tensor(hooked, "d").facts == dict(zip(FACTS, ["4", "None", "None", "True", "True", "1 hook"], strict=True))
-    assert tensor(hooked, "a").facts["_backward_hooks"] == "None"
+    assert tensor(figure_with_hooks, "d").facts == dict(
+        zip(FACTS, ["4", "None", "None", "True", "True", "1 hook"], strict=True)
+    )
+    assert tensor(figure_with_hooks, "a").facts["_backward_hooks"] == "None"
 
 
-def test_the_dict_of_an_intermediate_is_among_its_nodes_pre_hooks_and_that_of_a_leaf_is_not(hooked: hv.Figure) -> None:
-    listed = {name: node_under(hooked, name).facts["pre-hooks"] for name in "abcde"}
+def test_the_hook_dict_of_an_intermediate_tensor_is_listed_in_its_nodes_pre_hooks(figure_with_hooks: hv.Figure) -> None:
+    listed = {name: node_under(figure_with_hooks, name).facts["pre-hooks"] for name in "abcde"}
     assert listed == {"a": "none", "b": "none", "c": "c._backward_hooks", "d": "none", "e": "e._backward_hooks"}
 
 
-def test_the_hooks_of_a_leaf_stand_in_its_tensor_and_those_of_an_intermediate_in_its_node(hooked: hv.Figure) -> None:
-    assert tensor(hooked, "d").hooks == ["① λ grad + 100"]
-    assert node_under(hooked, "d").hooks == []
-    assert tensor(hooked, "c").hooks == []
-    assert node_under(hooked, "c").hooks == ["① c_hook", "② print", "retain_grad"]
+def test_hooks_of_leaves_are_drawn_in_the_tensor_and_of_intermediates_in_the_node(figure_with_hooks: hv.Figure) -> None:
+    assert tensor(figure_with_hooks, "d").hooks == ["① λ grad + 100"]
+    assert node_under(figure_with_hooks, "d").hooks == []
+    assert tensor(figure_with_hooks, "c").hooks == []
+    assert node_under(figure_with_hooks, "c").hooks == ["① c_hook", "② print", "retain_grad"]
 
 
-def test_each_kind_of_hook_on_a_leaf_stands_where_it_is_kept() -> None:
+def test_each_kind_of_hook_on_a_leaf_is_drawn_where_it_is_kept() -> None:
     a = leaf(2.0)
     c = a * 3
     node = accumulator(a)
@@ -98,7 +100,7 @@ def test_each_kind_of_hook_on_a_leaf_stands_where_it_is_kept() -> None:
     assert node_under(figure, "a").facts["pre-hooks"] == "pre"
 
 
-def test_two_tensors_of_one_node_stand_above_it_each_with_its_own_hooks() -> None:
+def test_two_tensors_of_one_node_are_drawn_above_it_with_their_own_hooks() -> None:
     pair = leaf(1.0, 2.0)
     first, second = (pair * 3).unbind()
     first.register_hook(silent("on_first"))
@@ -110,12 +112,12 @@ def test_two_tensors_of_one_node_stand_above_it_each_with_its_own_hooks() -> Non
     )
 
 
-def test_without_the_layer_there_is_none_of_it() -> None:
+def test_the_default_picture_has_no_tensor_layer() -> None:
     tensors = scene()
     assert parts(hv.draw(tensors.e, names=tensors._asdict())) == []
 
 
-def test_a_node_without_a_named_tensor_stands_alone() -> None:
+def test_a_node_without_a_named_tensor_is_drawn_alone() -> None:
     x = leaf(2.0)
     y = (x * 3).sin()
     assert [part.title for part in parts(hv.draw(y, tensors=True))] == [
@@ -123,13 +125,13 @@ def test_a_node_without_a_named_tensor_stands_alone() -> None:
     ]  # fmt: skip
 
 
-def test_the_grad_of_a_tensor_is_the_one_at_that_step(trace: hv.Trace) -> None:
+def test_the_grad_of_a_tensor_is_shown_as_of_the_step(trace: hv.Trace) -> None:
     grads = [tensor(trace.figure(step, tensors=True), "d").facts["grad"] for step in (0, 5, 6, 15)]
     assert grads == ["None", "None", "112", "112"]
     assert [tensor(trace.figure(step, tensors=True), "e").facts["grad"] for step in (1, 2)] == ["None", "2"]
 
 
-def test_a_grad_that_was_there_before_is_shown_until_it_grows() -> None:
+def test_a_grad_from_before_the_pass_is_shown_until_it_changes() -> None:
     x = leaf(2.0)
     x.grad = torch.tensor(100.0)
     with hv.record(names={"x": x}) as trace:

@@ -1,4 +1,4 @@
-"""Several threads at once: each recording sees its own, and a model that is called in many loses nothing."""
+"""Several threads at once: a recording contains only its own steps, and a model called in many threads loses none."""
 
 import _thread
 import gc
@@ -25,8 +25,8 @@ THREADS = 8
 
 
 @pytest.fixture(autouse=True)
-def restless() -> Iterator[None]:
-    """Threads take turns as often as they can, so that what may go wrong does."""
+def fast_thread_switching() -> Iterator[None]:
+    """Switch threads as often as possible, to provoke races."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -34,8 +34,8 @@ def restless() -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
-def together(work: Callable[[int], Any]) -> list[Any]:
-    """What ``work`` returns in each of the threads, which begin at the same moment."""
+def run_in_threads(work: Callable[[int], Any]) -> list[Any]:
+    """Run ``work(number)`` in all threads, started at the same moment, and return the results."""
     start, results, failures = threading.Barrier(THREADS), [None] * THREADS, []
 
     def guarded(number: int) -> None:
@@ -56,7 +56,7 @@ def together(work: Callable[[int], Any]) -> list[Any]:
 
 
 def train(number: int) -> hv.Trace:
-    """A small training run, recorded, whose numbers tell whose it is."""
+    """Record a small training run whose values depend on ``number``."""
     net = Net()
     net.l1.register_forward_hook(lambda module, args, output: output + number)
     net.l2.register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * (number + 1),))
@@ -71,17 +71,17 @@ def train(number: int) -> hv.Trace:
     return trace
 
 
-def test_eight_threads_recording_different_models_see_only_their_own() -> None:
-    traces = together(train)
+def test_eight_threads_record_only_their_own_models() -> None:
+    traces = run_in_threads(train)
     for number, trace in enumerate(traces):
-        alone_trace = train(number)
+        single_trace = train(number)
         assert [(s.kind, s.on, plain(s.before), plain(s.after)) for s in trace.steps] == [
-            (s.kind, s.on, plain(s.before), plain(s.after)) for s in alone_trace.steps
+            (s.kind, s.on, plain(s.before), plain(s.after)) for s in single_trace.steps
         ]
         assert trace.notes == [] and len(trace.roots) == 20
 
 
-def test_a_model_that_is_called_in_eight_threads_at_once_loses_no_step(tmp_path: Path) -> None:
+def test_a_model_called_in_eight_threads_at_once_loses_no_step(tmp_path: Path) -> None:
     net = Net()
     net.l1.register_forward_hook(lambda module, args, output: output * 1)
     net.l1.register_full_backward_hook(lambda module, grad_input, grad_output: None)
@@ -94,7 +94,7 @@ def test_a_model_that_is_called_in_eight_threads_at_once_loses_no_step(tmp_path:
         return x.grad.item()
 
     with hv.record(net) as trace:
-        assert together(work) == [4.0] * THREADS
+        assert run_in_threads(work) == [4.0] * THREADS
     assert trace.notes == []
     count = Counter(step.kind for step in trace.steps)
     total = THREADS * calls
@@ -114,7 +114,7 @@ def test_a_model_that_is_called_in_eight_threads_at_once_loses_no_step(tmp_path:
     assert len(net.l1._forward_hooks) == 1
 
 
-def test_a_thread_that_calls_a_recorded_model_may_record_another() -> None:
+def test_a_thread_that_calls_a_recorded_model_may_record_another_model() -> None:
     theirs, mine = Doubled(), Doubled()
     inner: list[hv.Trace] = []
 
@@ -134,7 +134,7 @@ def test_a_thread_that_calls_a_recorded_model_may_record_another() -> None:
 
 
 @pytest.mark.parametrize("given", [False, True])
-def test_a_pass_in_a_thread_that_is_not_followed_is_told_of(given: bool) -> None:
+def test_a_note_reports_a_pass_in_an_unobserved_thread(given: bool) -> None:
     other = nn.Linear(1, 1)
 
     def train() -> None:
@@ -148,22 +148,22 @@ def test_a_pass_in_a_thread_that_is_not_followed_is_told_of(given: bool) -> None
     assert "no backward pass ran" not in repr(trace)
 
 
-def test_a_pass_in_a_thread_of_the_engine_is_none_that_a_person_could_record() -> None:
-    """On a device, checkpointing begins a pass there; Python has not begun such a thread."""
-    done = threading.Event()
+def test_a_pass_in_a_thread_of_the_engine_adds_no_note() -> None:
+    """On a device, checkpointing starts a pass in a thread of the engine, which Python did not start."""
+    finished = threading.Event()
 
     def inner() -> None:
         leaf(2.0).backward()
-        done.set()
+        finished.set()
 
     with hv.record() as trace:
         _thread.start_new_thread(inner, ())
-        assert done.wait(PATIENCE)
+        assert finished.wait(PATIENCE)
         leaf(3.0).backward()
     assert trace.notes == []
 
 
-def test_a_thread_with_a_recording_of_its_own_is_not_told_of_in_another() -> None:
+def test_a_pass_in_a_thread_with_its_own_recording_adds_no_note() -> None:
     def train() -> None:
         with hv.record():
             leaf(2.0).backward()
@@ -176,7 +176,7 @@ def test_a_thread_with_a_recording_of_its_own_is_not_told_of_in_another() -> Non
     assert trace.notes == []
 
 
-def test_a_recording_that_ends_while_another_thread_calls_leaves_nothing() -> None:
+def test_a_recording_that_ends_during_a_call_in_another_thread_leaves_no_observer() -> None:
     inside, ended = threading.Event(), threading.Event()
 
     class Waits(nn.Module):
@@ -198,7 +198,7 @@ def test_a_recording_that_ends_while_another_thread_calls_leaves_nothing() -> No
     assert result == [2.0] and trace.notes == []
 
 
-def test_switches_of_the_interpreter_are_turned_back_by_the_last_to_leave() -> None:
+def test_interpreter_settings_are_restored_by_the_last_thread() -> None:
     interval = sys.getswitchinterval()
 
     def work(number: int) -> None:
@@ -206,15 +206,15 @@ def test_switches_of_the_interpreter_are_turned_back_by_the_last_to_leave() -> N
             with gc_paused(), thread_switching_paused():
                 assert not gc.isenabled() and sys.getswitchinterval() == 10
 
-    together(work)
+    run_in_threads(work)
     assert gc.isenabled() and sys.getswitchinterval() == interval
 
 
-# -- which call made a node
+# -- owners of nodes
 
 
-def in_a_thread(work: Callable[[], Any]) -> Any:
-    """What ``work`` returns in a thread of its own."""
+def run_in_thread(work: Callable[[], Any]) -> Any:
+    """Run ``work`` in a new thread and return its result."""
     results: list[Any] = []
     thread = threading.Thread(target=lambda: results.append(work()))
     thread.start()
@@ -222,8 +222,8 @@ def in_a_thread(work: Callable[[], Any]) -> Any:
     return results[0]
 
 
-def owned(trace: hv.Trace) -> dict[str, set[str]]:
-    """Kind of node → the calls that are said to have made one; leaves belong to modules and are left out."""
+def calls_by_op(trace: hv.Trace) -> dict[str, set[str]]:
+    """Kind of node → the calls that own such nodes; leaves are left out, since they belong to modules."""
     found: dict[str, set[str]] = {}
     for node, call in trace.owners.items():
         if trace.ops[node] != "AccumulateGrad":
@@ -231,24 +231,24 @@ def owned(trace: hv.Trace) -> dict[str, set[str]]:
     return found
 
 
-def test_nodes_made_in_other_threads_belong_to_the_calls_that_made_them() -> None:
+def test_nodes_made_in_other_threads_belong_to_their_calls() -> None:
     net = Net()
     with hv.record(net) as trace:
         for _ in range(3):
             net(leaf(1.0))
-        outs = [in_a_thread(lambda: net(leaf(1.0))) for _ in range(2)]
+        outs = [run_in_thread(lambda: net(leaf(1.0))) for _ in range(2)]
         torch.add(*outs).backward()
-    assert owned(trace) == {
+    assert calls_by_op(trace) == {
         "MulBackward0": {f"net.{name} (call {number})" for name in ("l1", "l2") for number in (4, 5)},
         "ReluBackward0": {"net (call 4)", "net (call 5)"},
     }
     assert all(out.grad_fn.metadata == {} for out in outs)
 
 
-def test_a_node_that_another_thread_made_outside_of_any_call_has_no_owner() -> None:
+def test_a_node_made_by_another_thread_outside_of_any_call_has_no_owner() -> None:
     net, x = Net(), leaf(1.0)
 
-    def prepared() -> torch.Tensor:
+    def prepare_input() -> torch.Tensor:
         y = x.exp()
         for _ in range(4):
             y = y.sin()
@@ -256,48 +256,48 @@ def test_a_node_that_another_thread_made_outside_of_any_call_has_no_owner() -> N
 
     with hv.record(net) as trace:
         net(leaf(1.0))
-        net(in_a_thread(prepared)).backward()
-        in_a_thread(lambda: net(leaf(1.0)))
-        torch.mul(net(in_a_thread(prepared)), 2).backward()
-    assert "ExpBackward0" in trace.ops and "ExpBackward0" not in owned(trace)
-    assert "SinBackward0" not in owned(trace)
-    assert "net.l2 (call 4)" in owned(trace)["MulBackward0"]
+        net(run_in_thread(prepare_input)).backward()
+        run_in_thread(lambda: net(leaf(1.0)))
+        torch.mul(net(run_in_thread(prepare_input)), 2).backward()
+    assert "ExpBackward0" in trace.ops and "ExpBackward0" not in calls_by_op(trace)
+    assert "SinBackward0" not in calls_by_op(trace)
+    assert "net.l2 (call 4)" in calls_by_op(trace)["MulBackward0"]
 
 
-def test_a_call_given_what_a_call_in_another_thread_made_owns_its_own_nodes_only() -> None:
+def test_a_call_does_not_own_the_nodes_of_its_input_made_in_another_thread() -> None:
     first, second = Net(), Net()
     with hv.record(first, second) as trace:
-        second(in_a_thread(lambda: first(leaf(1.0)))).backward()
+        second(run_in_thread(lambda: first(leaf(1.0)))).backward()
     nodes = [(trace.ops[node], trace.call(call)) for node, call in sorted(trace.owners.items())]
     assert [call for op, call in nodes if op == "MulBackward0"] == ["first.l1", "first.l2", "second.l1", "second.l2"]
     assert [call for op, call in nodes if op == "ReluBackward0"] == ["first", "second"]
 
 
-def test_marks_of_graphs_that_are_gone_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marks_of_deleted_graphs_are_swept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_marks, "_FIRST_SWEEP", 8)
     net, recording = Doubled(), node_owners.NodeOwners(marks_threads=True)
-    kept = [net(leaf(1.0)) for _ in range(20)]
-    for out in kept:
+    living_outputs = [net(leaf(1.0)) for _ in range(20)]
+    for out in living_outputs:
         recording.mark_outputs([out], 0)
     assert len(list(recording._marks.items())) == 20
-    kept[5:] = []
+    living_outputs[5:] = []
     for _ in range(40):
         recording.mark_outputs([net(leaf(1.0))], 0)
     assert len(list(recording._marks.items())) < 20
-    assert all(out.grad_fn in recording._marks for out in kept)
-    assert all(out.grad_fn.metadata == {} for out in kept)
+    assert all(out.grad_fn in recording._marks for out in living_outputs)
+    assert all(out.grad_fn.metadata == {} for out in living_outputs)
     recording.close()
     assert not recording._marks
 
 
-def test_marks_can_be_made_in_one_thread_while_another_looks_through_all() -> None:
+def test_marks_can_be_created_while_another_thread_sweeps() -> None:
     """A recording that begins in one thread must not disturb the recording of another."""
-    stop, made = threading.Event(), []
+    stop, instances = threading.Event(), []
 
     def make() -> None:
         while not stop.is_set():
-            made.append(NodeMarks())
-            del made[:-50]
+            instances.append(NodeMarks())
+            del instances[:-50]
 
     threads = [threading.Thread(target=make) for _ in range(3)]
     for thread in threads:

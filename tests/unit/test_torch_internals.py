@@ -1,4 +1,4 @@
-"""What is private in torch stands in one module, and ``python -m hookviz check`` names what a torch lacks of it."""
+"""Private names of torch are used through one module, and ``python -m hookviz check`` reports missing ones."""
 
 import ast
 import re
@@ -22,14 +22,22 @@ from hookviz.recorder.compatibility import check_torch
 
 PACKAGE = Path(hv.__file__).parent
 ADAPTER = "autograd/torch_internals.py"
-OF_PYTHON = {"_DummyThread", "_asdict", "_current_frames", "_field_defaults", "_fields", "_getframe", "_replace"}
+PYTHON_PRIVATE_NAMES = {
+    "_DummyThread",
+    "_asdict",
+    "_current_frames",
+    "_field_defaults",
+    "_fields",
+    "_getframe",
+    "_replace",
+}
 EXEMPT = {"recorder/torch_behaviour.py"}
-"""It shows how torch behaves."""
+"""This file checks torch's behaviour and reads private attributes directly."""
 
 
 @cache
 def trees() -> dict[str, ast.Module]:
-    """File → its code, of all files but the adapter."""
+    """File name → syntax tree, for all files but the adapter."""
     paths = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
     return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in paths.items() if name != ADAPTER}
 
@@ -47,29 +55,29 @@ def own_names() -> set[str]:
                 found.add(node.name)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 found.add(node.id)
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and of_self(node):
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_attribute_of_self(node):
                 found.add(node.attr)
     return found
 
 
-def of_self(node: ast.Attribute) -> bool:
+def is_attribute_of_self(node: ast.Attribute) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
-def read_in_place() -> Iterator[tuple[str, str]]:
-    """(file, name) of each private attribute that is read on something of torch's."""
-    ours, declared = own_names(), {one.name for one in INTERNALS}
+def private_reads() -> Iterator[tuple[str, str]]:
+    """(file, name) of each private attribute of torch that is read directly."""
+    ours, declared = own_names(), {entry.name for entry in INTERNALS}
     for file in trees().keys() - EXEMPT:
         for node in ast.walk(trees()[file]):
-            if isinstance(node, ast.Attribute) and is_private(node.attr) and not of_self(node):
-                if node.attr in declared or node.attr not in ours | OF_PYTHON:
+            if isinstance(node, ast.Attribute) and is_private(node.attr) and not is_attribute_of_self(node):
+                if node.attr in declared or node.attr not in ours | PYTHON_PRIVATE_NAMES:
                     yield file, node.attr
             elif isinstance(node, ast.Constant) and node.value in declared and is_private(node.value):
                 yield file, node.value
 
 
-def imported(node: ast.AST) -> list[str]:
-    """The parts of the names that a statement imports from torch."""
+def imported_names(node: ast.AST) -> list[str]:
+    """The parts of the dotted names that a statement imports from torch."""
     if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "torch":
         return [*(node.module or "").split("."), *(alias.name for alias in node.names)]
     if isinstance(node, ast.Import):
@@ -77,23 +85,23 @@ def imported(node: ast.AST) -> list[str]:
     return []
 
 
-def test_private_attributes_are_read_where_the_adapter_says() -> None:
-    said = {(file, one.name) for one in INTERNALS for file in one.files}
-    assert set(read_in_place()) == said
+def test_private_attributes_are_read_only_in_the_declared_files() -> None:
+    declared = {(file, entry.name) for entry in INTERNALS for file in entry.files}
+    assert set(private_reads()) == declared
 
 
 @pytest.mark.parametrize("file", sorted(trees().keys() - EXEMPT))
-def test_nothing_private_is_imported_past_the_adapter(file: str) -> None:
-    assert [part for node in ast.walk(trees()[file]) for part in imported(node) if is_private(part)] == []
+def test_private_names_of_torch_are_imported_only_by_the_adapter(file: str) -> None:
+    assert [part for node in ast.walk(trees()[file]) for part in imported_names(node) if is_private(part)] == []
 
 
-def test_every_entry_is_of_a_release_and_said_once() -> None:
-    assert all(1 < len(one.since.split(".")) < 3 and one.since.replace(".", "").isdigit() for one in INTERNALS)
-    paths = [one.path for one in INTERNALS]
+def test_every_internal_has_a_release_and_is_declared_once() -> None:
+    assert all(1 < len(entry.since.split(".")) < 3 and entry.since.replace(".", "").isdigit() for entry in INTERNALS)
+    paths = [entry.path for entry in INTERNALS]
     assert len(paths) == len(set(paths)) > 90
 
 
-def test_what_is_bound_is_the_object_of_torch() -> None:
+def test_the_adapter_binds_the_objects_of_torch() -> None:
     assert torch_internals.current_node is torch._C._current_autograd_node
     assert torch_internals.run_engine is torch.autograd.graph._engine_run_backward
     assert torch_internals.global_forward_hooks is torch.nn.modules.module._global_forward_hooks
@@ -108,16 +116,16 @@ def test_the_installed_torch_is_as_expected(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what belongs to passes is checked: the rest takes seconds."""
-    internals = [one for one in INTERNALS if one.use in ("passes", "tensor_hooks")]
-    behaviours = [one for one in torch_behaviour.BEHAVIOURS if one.use in ("passes", "tensor_hooks")]
+def only_pass_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check only the entries for passes and tensor hooks: the others take seconds."""
+    internals = [entry for entry in INTERNALS if entry.use in ("passes", "tensor_hooks")]
+    behaviours = [entry for entry in torch_behaviour.BEHAVIOURS if entry.use in ("passes", "tensor_hooks")]
     monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", internals)
     monkeypatch.setattr("hookviz.recorder.compatibility.BEHAVIOURS", behaviours)
 
 
-@pytest.mark.usefixtures("few")
-def test_a_missing_function_is_named_with_what_is_lost(
+@pytest.mark.usefixtures("only_pass_checks")
+def test_a_missing_function_is_reported_with_its_consequence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delattr(torch._C, "_current_autograd_node")
@@ -130,46 +138,46 @@ def test_a_missing_function_is_named_with_what_is_lost(
     assert "Different: 1 of" in out and out.count("is missing") == 1
 
 
-@pytest.mark.usefixtures("few")
-def test_a_function_that_became_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("only_pass_checks")
+def test_a_function_replaced_by_another_type_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch._C, "_current_graph_task_id", 7)
     (mismatch,) = check_torch().mismatches
     assert mismatch.text.startswith("torch._C._current_graph_task_id is not a function any more, but a int.")
 
 
-def test_an_attribute_that_was_renamed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_renamed_attribute_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     renamed = [Internal("torch.nn.modules.module.Module._hooks_before", "2.0", "calls", "attribute")]
-    kept = [one for one in INTERNALS if one.name in ("_forward_hooks", "count", "user_hooks", "_comm_hooks")]
-    monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", renamed + kept)
+    unchanged = [entry for entry in INTERNALS if entry.name in ("_forward_hooks", "count", "user_hooks", "_comm_hooks")]
+    monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", renamed + unchanged)
     monkeypatch.setattr("hookviz.recorder.compatibility.BEHAVIOURS", [])
     (mismatch,) = check_torch().mismatches
     assert "Module._hooks_before is missing" in mismatch.text
 
 
-def upside_down(self: torch.Tensor, hook: Any, register: Any = torch.Tensor.register_hook) -> Any:
-    """Torch's registration, if it kept hooks in a dict that it made anew each time."""
+def register_in_reversed_dict(self: torch.Tensor, hook: Any, register: Any = torch.Tensor.register_hook) -> Any:
+    """A ``register_hook`` that replaces the hook dict by a new, reversed one each time."""
     handle = register(self, hook)
     self._backward_hooks = dict(reversed(self._backward_hooks.items()))  # type: ignore[union-attr]
     return handle
 
 
-@pytest.mark.usefixtures("few")
-def test_a_changed_behaviour_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.Tensor, "register_hook", upside_down)
+@pytest.mark.usefixtures("only_pass_checks")
+def test_a_changed_behaviour_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.Tensor, "register_hook", register_in_reversed_dict)
     texts = [mismatch.text for mismatch in check_torch().mismatches]
     assert any(
         "The engine reads a tensor's hook dict in each pass, in the order of the dict." in text for text in texts
     )
 
 
-@pytest.mark.parametrize("behaviour", torch_behaviour.BEHAVIOURS, ids=lambda one: one.name)
+@pytest.mark.parametrize("behaviour", torch_behaviour.BEHAVIOURS, ids=lambda entry: entry.name)
 def test_each_behaviour_holds(behaviour: torch_behaviour.Behaviour) -> None:
     if behaviour.use == "compiled":
-        pytest.skip("loads the compiler: the whole check does so")
+        pytest.skip("loads the compiler: covered by the test of the complete check")
     assert behaviour.holds()
 
 
-def test_checking_changes_nothing_of_torch() -> None:
+def test_checking_leaves_torch_unchanged() -> None:
     before = torch_internals.run_engine.__code__, len(torch_internals.global_forward_hooks)
     for behaviour in torch_behaviour.BEHAVIOURS:
         if behaviour.use != "compiled":
@@ -178,7 +186,7 @@ def test_checking_changes_nothing_of_torch() -> None:
     assert torch_internals.current_task() == -1
 
 
-REMOVED = """
+SCRIPT_WITH_REMOVALS = """
 import sys, torch, torch._subclasses
 del torch._C._current_autograd_node, torch.nn.modules.module.Module._wrapped_call_impl
 del torch.optim.Optimizer.profile_hook_step, torch._subclasses.FakeTensor
@@ -188,12 +196,12 @@ sys.exit(main(["check"]))
 
 
 @pytest.mark.slow
-def test_the_check_runs_where_things_are_missing_from_the_start() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", REMOVED], cwd=PACKAGE.parent, capture_output=True, text=True, check=False
+def test_the_check_runs_if_internals_are_missing_at_import() -> None:
+    completed = subprocess.run(
+        [sys.executable, "-c", SCRIPT_WITH_REMOVALS], cwd=PACKAGE.parent, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 1 and done.stderr == ""
-    missing = re.findall(r"^(torch\S+) is missing", done.stdout, re.MULTILINE)
+    assert completed.returncode == 1 and completed.stderr == ""
+    missing = re.findall(r"^(torch\S+) is missing", completed.stdout, re.MULTILINE)
     assert [path.rpartition(".")[2] for path in missing] == [
         "_current_autograd_node",
         "_wrapped_call_impl",
@@ -202,13 +210,15 @@ def test_the_check_runs_where_things_are_missing_from_the_start() -> None:
     ]
 
 
-def test_without_torch_the_check_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_check_reports_that_torch_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     assert main(["check"]) == 1
     assert capsys.readouterr().out.startswith("PyTorch is not installed")
 
 
-def test_nothing_is_observed_with_a_torch_that_lacks_something(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entry_points_refuse_a_torch_that_lacks_an_internal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_internals, "_MISSING", ["torch._C._gone"])
     for observe in (lambda: hv.record().__enter__(), hv.hooks, lambda: hv.draw(torch.ones(()))):
         with pytest.raises(
@@ -217,7 +227,7 @@ def test_nothing_is_observed_with_a_torch_that_lacks_something(monkeypatch: pyte
             observe()
 
 
-def test_a_path_leads_through_modules_that_are_not_loaded_yet() -> None:
+def test_resolve_imports_modules_that_are_not_loaded() -> None:
     assert resolve("torch.autograd.graph.Node") is Node
     with pytest.raises(LookupError, match=r"torch\.autograd\.graph\.Vertex"):
         resolve("torch.autograd.graph.Vertex.colour")

@@ -1,4 +1,4 @@
-"""A trace answers questions about what happened, from plain data alone."""
+"""A trace describes what happened, from plain data alone."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ def test_steps_are_counted_from_0_and_can_be_sliced(trace: hv.Trace) -> None:
 
 
 @pytest.mark.parametrize("index", [16, -17, 99])
-def test_a_step_that_is_not_there_is_an_index_error(trace: hv.Trace, index: int) -> None:
+def test_an_unknown_step_raises_an_index_error(trace: hv.Trace, index: int) -> None:
     with pytest.raises(IndexError):
         trace.steps[index]
 
@@ -41,14 +41,14 @@ def test_firings_are_the_steps_in_which_a_users_hook_ran(trace: hv.Trace) -> Non
     assert all(step.kind in HOOK_KINDS and step.hook for step in trace.firings)
 
 
-def test_firings_show_themselves_as_a_table_counted_from_1(trace: hv.Trace) -> None:
+def test_the_repr_of_firings_is_a_table_counted_from_1(trace: hv.Trace) -> None:
     head, *rows = repr(trace.firings).splitlines()
     assert head.split() == ["step", "hook", "on", "before", "after", "effect", "where"]
     assert rows[2].split()[:8] == ["9", "of", "16", "c_hook", "c", "8", "10", "replaced"]
     assert len(rows) == 4
 
 
-def test_a_hook_tells_where_it_is_kept_and_where_it_was_written(trace: hv.Trace) -> None:
+def test_a_hook_has_its_registration_and_source_location(trace: hv.Trace) -> None:
     hook = trace.steps[8].hook
     line = c_hook.__code__.co_firstlineno
     assert (hook.name, hook.label, hook.on, hook.kind) == ("c_hook", "c_hook", "c", "tensor_hook")
@@ -82,11 +82,11 @@ SENTENCES = [
 ]
 
 
-def test_each_step_is_a_sentence(trace: hv.Trace) -> None:
+def test_each_step_has_its_sentence(trace: hv.Trace) -> None:
     assert [step.sentence for step in trace.steps] == SENTENCES
 
 
-def test_every_kind_of_step_is_a_known_one(trace: hv.Trace) -> None:
+def test_every_step_has_a_declared_kind(trace: hv.Trace) -> None:
     assert {step.kind for step in trace.steps} <= set(KINDS)
     assert set(HOOK_KINDS) <= set(KINDS)
 
@@ -115,7 +115,7 @@ def test_the_repr_counts_steps_hooks_and_passes(trace: hv.Trace) -> None:
     assert repr(trace).startswith("Trace: 16 steps, 4 of them hooks, 1 backward pass")
 
 
-def test_the_repr_counts_a_hook_that_raised_and_one_that_cannot_be_named() -> None:
+def test_the_repr_counts_raising_and_unknown_hooks() -> None:
     x = leaf(2.0)
     x.register_hook(lambda grad: 1 / 0)
     with pytest.raises(ZeroDivisionError), hv.record() as raised:
@@ -129,12 +129,12 @@ def test_the_repr_counts_a_hook_that_raised_and_one_that_cannot_be_named() -> No
     assert repr(unnamed).startswith(f"Trace: {len(unnamed.steps)} steps, 1 of them hooks,")
 
 
-def test_an_empty_trace_says_that_nothing_ran() -> None:
+def test_the_repr_of_an_empty_trace_states_that_nothing_ran() -> None:
     assert repr(hv.Trace()).startswith("Nothing was recorded: no backward pass ran inside record().")
     assert len(hv.Trace().firings) == len(hv.Trace().steps) == 0
 
 
-def test_ops_that_occur_more_than_once_are_numbered_where_they_have_no_name() -> None:
+def test_repeated_ops_without_a_name_are_numbered() -> None:
     roots = [leaf(2.0).sin().exp().sin()]
     with hv.record(names={"a": torch.ones(1)}) as trace:
         roots.pop().backward()
@@ -143,7 +143,7 @@ def test_ops_that_occur_more_than_once_are_numbered_where_they_have_no_name() ->
     assert names == [f"SinBackward0 #{nodes[0]}", "ExpBackward0", f"SinBackward0 #{nodes[2]}"]
 
 
-def test_a_tensor_keeps_the_name_under_which_it_was_seen_first() -> None:
+def test_a_tensor_keeps_its_first_recorded_name() -> None:
     first = leaf(2.0)
     root = first * 3
     with hv.record() as trace:
@@ -154,7 +154,7 @@ def test_a_tensor_keeps_the_name_under_which_it_was_seen_first() -> None:
     assert (len(first), second.grad.item()) == (1, 6)
 
 
-def test_the_place_of_a_hook_is_the_one_it_had_when_it_fired() -> None:
+def test_the_place_of_a_hook_is_recorded_when_it_fires() -> None:
     a = leaf(2.0)
     y = a * 3
     first = a.register_hook(print)
@@ -163,18 +163,18 @@ def test_the_place_of_a_hook_is_the_one_it_had_when_it_fired() -> None:
         y.backward(retain_graph=True)
         first.remove()
         y.backward()
-    placed = [(s.pass_id, s.hook.place, s.hook.total) for s in trace.firings if s.hook.name == "c_hook"]
-    assert placed == [(0, 1, 2), (1, 0, 1)]
+    places = [(s.pass_id, s.hook.place, s.hook.total) for s in trace.firings if s.hook.name == "c_hook"]
+    assert places == [(0, 1, 2), (1, 0, 1)]
 
 
-def test_traces_are_equal_when_all_they_hold_is_equal(trace: hv.Trace) -> None:
+def test_traces_with_equal_data_are_equal(trace: hv.Trace) -> None:
     copy = dataclasses.replace(trace, rows=list(trace.rows))
     assert copy == trace
     copy.rows.pop()
     assert copy != trace
 
 
-def test_a_trace_grows_while_it_is_asked() -> None:
+def test_a_trace_can_be_read_while_it_grows() -> None:
     a = leaf(2.0)
     with hv.record() as trace:
         y = a * 3

@@ -1,4 +1,4 @@
-"""A recording leaves no trace on what it watches: copies, pickles, saved files, modes, switches, dicts."""
+"""Recording does not change what it observes: copies, pickles, saved files, modes, process settings, hook dicts."""
 
 import copy
 import gc
@@ -34,7 +34,7 @@ def add_one(module: nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
     return output + 1
 
 
-class Keeps(Net):
+class HoldsHandle(Net):
     """A net that holds the handle of its own hook."""
 
     def __init__(self) -> None:
@@ -42,9 +42,9 @@ class Keeps(Net):
         self.handle = self.register_forward_hook(add_one)
 
 
-def hooked() -> Keeps:
-    """A net with a hook of every sort, all of which can be pickled."""
-    net = Keeps()
+def net_with_hooks() -> HoldsHandle:
+    """A net with hooks of several kinds, all picklable."""
+    net = HoldsHandle()
     for kind in ("forward_pre", "forward", "full_backward_pre", "full_backward"):
         getattr(net.l1, f"register_{kind}_hook")(named_hook)
     net.l2.register_forward_pre_hook(named_hook, with_kwargs=True)
@@ -53,73 +53,73 @@ def hooked() -> Keeps:
     return net
 
 
-def saved(thing: Any) -> bytes:
+def torch_saved(thing: Any) -> bytes:
     file = io.BytesIO()
     torch.save(thing, file)
     return file.getvalue()
 
 
 class Pickler(pickle.Pickler):
-    """Leaves tensors as their numbers: torch pickles them with the addresses of their storages."""
+    """Pickles tensors as their numbers: torch would include the addresses of their storages."""
 
     def persistent_id(self, thing: Any) -> Any:
         return ("tensor", thing.tolist(), thing.requires_grad) if isinstance(thing, torch.Tensor) else None
 
 
-def pickled(thing: Any) -> bytes:
+def pickled_bytes(thing: Any) -> bytes:
     file = io.BytesIO()
     Pickler(file).dump(thing)
     return file.getvalue()
 
 
-TAKE: dict[str, Callable[[nn.Module], Any]] = {
-    "pickle": pickled,
-    "deepcopy": lambda net: pickled(copy.deepcopy(net)),
-    "torch.save": saved,
-    "state_dict": lambda net: saved(net.state_dict()),
-    "copy": lambda net: saved(copy.copy(net).state_dict()),
+SNAPSHOTS: dict[str, Callable[[nn.Module], Any]] = {
+    "pickle": pickled_bytes,
+    "deepcopy": lambda net: pickled_bytes(copy.deepcopy(net)),
+    "torch.save": torch_saved,
+    "state_dict": lambda net: torch_saved(net.state_dict()),
+    "copy": lambda net: torch_saved(copy.copy(net).state_dict()),
 }
 MOMENTS = ("between", "forward_pre", "forward", "full_backward_pre", "full_backward", "tensor", "post_accumulate")
 
 
-def taken(take: Callable[[nn.Module], Any], moment: str, watch: Any) -> tuple[list[Any], Keeps]:
-    """What ``take`` gives, of a net, at a moment."""
+def snapshots_at(take: Callable[[nn.Module], Any], moment: str, context: Any) -> tuple[list[Any], HoldsHandle]:
+    """The results of ``take(net)`` at ``moment`` and after the pass, and the net."""
     RemovableHandle.next_id = 1000  # a hook's number is its key in the dict, and part of what is saved
-    net, found = hooked(), []
+    net, snapshots = net_with_hooks(), []
 
-    def now(*given: Any) -> None:
+    def take_snapshot(*given: Any) -> None:
         handle.remove()  # this function cannot be pickled
-        found.append(take(net))
+        snapshots.append(take(net))
 
     if moment == "tensor":
-        handle = net.l1.weight.register_hook(now)
+        handle = net.l1.weight.register_hook(take_snapshot)
     elif moment == "post_accumulate":
-        handle = net.l1.weight.register_post_accumulate_grad_hook(now)
+        handle = net.l1.weight.register_post_accumulate_grad_hook(take_snapshot)
     elif moment != "between":
-        handle = getattr(net.l1, f"register_{moment}_hook")(now)
-    with watch():
+        handle = getattr(net.l1, f"register_{moment}_hook")(take_snapshot)
+    with context():
         y = net(leaf(3.0))
         if moment == "between":
-            found.append(take(net))
+            snapshots.append(take(net))
         y.backward()
         net.l2.register_forward_hook(named_hook)
-        found.append(take(net))
-    return found, net
+        snapshots.append(take(net))
+    return snapshots, net
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("take", TAKE.values(), ids=TAKE)
+@pytest.mark.parametrize("take", SNAPSHOTS.values(), ids=SNAPSHOTS)
 @pytest.mark.filterwarnings("ignore:backward hook")
-def test_what_is_taken_of_a_model_is_the_same_to_the_byte(take: Any, moment: str) -> None:
-    plain, _ = taken(take, moment, nullcontext)
-    recorded, _ = taken(take, moment, hv.record)
+def test_copies_and_pickles_of_a_recorded_model_are_identical_in_every_byte(take: Any, moment: str) -> None:
+    plain, _ = snapshots_at(take, moment, nullcontext)
+    recorded, _ = snapshots_at(take, moment, hv.record)
     assert len(plain) == 2
     assert recorded == plain
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_copy_made_on_the_way_works_and_its_handle_too(moment: str) -> None:
-    (first, _), _ = taken(copy.deepcopy, moment, hv.record)
+def test_a_deep_copy_made_while_recording_works_with_its_handle(moment: str) -> None:
+    (first, _), _ = snapshots_at(copy.deepcopy, moment, hv.record)
     assert first(leaf(3.0)).item() == 13
     first.handle.remove()
     assert first(leaf(3.0)).item() == 12
@@ -127,25 +127,25 @@ def test_a_copy_made_on_the_way_works_and_its_handle_too(moment: str) -> None:
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_shallow_copy_made_on_the_way_shares_the_hooks(moment: str) -> None:
-    (first, _), net = taken(copy.copy, moment, hv.record)
+def test_a_shallow_copy_made_while_recording_shares_the_hooks(moment: str) -> None:
+    (first, _), net = snapshots_at(copy.copy, moment, hv.record)
     assert first._forward_hooks is net._forward_hooks
     assert len(net._forward_hooks) == 1
 
 
-def test_a_module_that_makes_its_own_state_gets_hooks_that_do_nothing() -> None:
-    class Own(Net):
+def test_a_module_with_its_own_getstate_is_copied_with_inert_observers() -> None:
+    class HasGetstate(Net):
         def __getstate__(self) -> dict[str, Any]:
             return vars(self).copy()
 
-    net, copies = Own(), []
+    net, copies = HasGetstate(), []
     net.register_forward_hook(lambda module, args, output: copies.append(copy.deepcopy(module)))
     with hv.record(net):
         net(leaf(3.0))
     assert copies[0](leaf(3.0)).item() == 12
 
 
-def test_a_handle_of_a_node_that_was_recorded_is_pickled_without_us() -> None:
+def test_a_handle_of_a_recorded_node_is_pickled_without_hookviz() -> None:
     with hv.record():
         y = leaf(2.0) * 3
         y.backward(retain_graph=True)
@@ -155,22 +155,22 @@ def test_a_handle_of_a_node_that_was_recorded_is_pickled_without_us() -> None:
     with hv.record():
         y.register_hook(lambda grad: data.append(pickle.dumps(handle)))
         y.backward()
-    assert len(data) == 2 and not any(b"hookviz" in one for one in data)
+    assert len(data) == 2 and not any(b"hookviz" in pickled_handle for pickled_handle in data)
     assert pickle.loads(data[0]).hooks_dict_ref is not None
     handle.remove()
 
 
-def test_a_pickled_model_is_read_back_with_its_hooks() -> None:
-    (first, _), _ = taken(pickle.dumps, "forward", hv.record)
+def test_a_model_pickled_while_recording_is_loaded_with_its_hooks() -> None:
+    (first, _), _ = snapshots_at(pickle.dumps, "forward", hv.record)
     net = pickle.loads(first)
     assert list(net._forward_hooks.values()) == [add_one] and net(leaf(3.0)).item() == 13
 
 
-# -- states of the process
+# -- state of the process
 
 
-def surroundings() -> dict[str, Any]:
-    """All that a recording might leave otherwise."""
+def process_state() -> dict[str, Any]:
+    """All global state that a recording might change."""
     return {
         "random": (torch.get_rng_state().tolist(), random.getstate(), np.random.get_state()[1].tolist()),
         "grad": (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_anomaly_enabled()),
@@ -197,12 +197,12 @@ def surroundings() -> dict[str, Any]:
 
 
 def hook_dicts(net: nn.Module, opt: torch.optim.Optimizer) -> dict[str, Any]:
-    """Every hook dict there is: which object it is, and what is in it."""
+    """Each hook dict by its name: its identity and its items."""
     found: dict[str, Any] = {}
     holders = {"all modules": vars(torch_modules), "all optimizers": vars(torch_optimizer), "opt": vars(opt)}
     holders.update((f"net.{path}", vars(module)) for path, module in net.named_modules())
-    for holder, held in holders.items():
-        for name, hooks in held.items():
+    for holder, attributes in holders.items():
+        for name, hooks in attributes.items():
             if isinstance(hooks, dict) and "hook" in name:
                 found[f"{holder} {name}"] = (id(hooks), list(hooks.items()))
     for name, parameter in net.named_parameters():
@@ -241,8 +241,8 @@ def hook_at(place: str, net: nn.Module, opt: torch.optim.Optimizer, hook: Any) -
 
 @pytest.mark.parametrize("error", [None, Boom, KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("place", PLACES)
-def test_everything_is_as_before_whatever_a_hook_raises(place: str, error: type[BaseException] | None) -> None:
-    net = hooked()
+def test_state_is_unchanged_after_any_exception_in_a_hook(place: str, error: type[BaseException] | None) -> None:
+    net = net_with_hooks()
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
 
     def act(*given: Any) -> None:
@@ -250,7 +250,7 @@ def test_everything_is_as_before_whatever_a_hook_raises(place: str, error: type[
             raise error("out of the hook")
 
     with hook_at(place, net, opt, act):
-        before, dicts = surroundings(), hook_dicts(net, opt)
+        before, dicts = process_state(), hook_dicts(net, opt)
         caught = None
         with hv.record(net) as trace:
             try:
@@ -260,7 +260,7 @@ def test_everything_is_as_before_whatever_a_hook_raises(place: str, error: type[
                 caught = type(raised)
         assert caught is error
         assert hook_dicts(net, opt) == dicts
-        assert surroundings() == before
+        assert process_state() == before
         last = trace.steps[-1]
         named = last.hook is not None and last.hook.name.endswith("act")
         assert (last.kind == "exception" and named) is (error is not None)
@@ -268,33 +268,33 @@ def test_everything_is_as_before_whatever_a_hook_raises(place: str, error: type[
 
 
 @pytest.mark.parametrize("error", [Boom, KeyboardInterrupt])
-def test_an_exception_that_leaves_the_block_leaves_nothing_else(error: type[BaseException]) -> None:
-    net = hooked()
+def test_state_is_unchanged_after_an_exception_in_the_block(error: type[BaseException]) -> None:
+    net = net_with_hooks()
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
-    before, dicts = surroundings(), hook_dicts(net, opt)
+    before, dicts = process_state(), hook_dicts(net, opt)
     with suppress(error), hv.record(net):
         net(leaf(3.0))
         raise error
-    assert (hook_dicts(net, opt), surroundings()) == (dicts, before)
+    assert (hook_dicts(net, opt), process_state()) == (dicts, before)
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_the_garbage_collector_stays_on_or_off(enabled: bool) -> None:
+def test_the_garbage_collector_keeps_its_setting(enabled: bool) -> None:
     if not enabled:
         gc.disable()
-    seen: list[bool] = []
+    enabled_in_hook: list[bool] = []
     try:
         x = leaf(3.0)
-        x.register_hook(lambda grad: seen.append(gc.isenabled()))
+        x.register_hook(lambda grad: enabled_in_hook.append(gc.isenabled()))
         with hv.record():
             (x * 2).backward()
         assert gc.isenabled() is enabled
     finally:
         gc.enable()
-    assert seen == [enabled]
+    assert enabled_in_hook == [enabled]
 
 
-def test_modes_of_the_user_stay_in_force() -> None:
+def test_grad_modes_and_autocast_stay_active() -> None:
     net = Net()
     with torch.inference_mode(), hv.record(net) as trace:
         assert net(torch.tensor(3.0)).is_inference()
@@ -305,11 +305,11 @@ def test_modes_of_the_user_stay_in_force() -> None:
     assert trace.notes == []
 
 
-def test_random_numbers_are_the_same() -> None:
-    def run(watch: Any) -> list[float]:
+def test_recording_does_not_change_random_numbers() -> None:
+    def run(context: Any) -> list[float]:
         torch.manual_seed(1)
         net = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        with watch():
+        with context():
             y = net(torch.ones(4))
             y.sum().backward()
         return [*y.tolist(), torch.rand(1).item()]

@@ -1,4 +1,4 @@
-"""Hooks that torch refuses, and tensors that cannot be measured: torch's own error comes through, nothing of ours."""
+"""Hooks that torch refuses and tensors that cannot be measured: torch's own error is raised, none of hookviz."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ import hookviz as hv
 # -- models that are never called
 
 
-def test_a_model_that_was_never_called_is_told_of() -> None:
+def test_a_note_reports_a_model_that_was_never_called() -> None:
     net, other = Net(), Doubled()
     with hv.record(net, other) as trace:
         other(leaf(3.0)).backward()
@@ -24,7 +24,7 @@ def test_a_model_that_was_never_called_is_told_of() -> None:
     ]
 
 
-def test_a_model_whose_forward_was_called_directly_is_told_of() -> None:
+def test_a_note_reports_a_model_whose_forward_was_called_directly() -> None:
     net = Doubled()
     net.register_forward_hook(silent("never"))
     with hv.record(net) as trace:
@@ -33,7 +33,7 @@ def test_a_model_whose_forward_was_called_directly_is_told_of() -> None:
     assert "Nothing was recorded" in repr(trace) and "net was not called" in repr(trace)
 
 
-def test_a_model_of_which_a_part_was_called_is_not_told_of() -> None:
+def test_a_model_with_a_called_submodule_gets_no_note() -> None:
     net = Net()
     with hv.record(net) as trace:
         net.l1(leaf(3.0))
@@ -51,8 +51,8 @@ PLACES = (
 )
 
 
-class Hooked:
-    """A net and a graph, with a hook in one place."""
+class HookedProgram:
+    """A net, a graph and an optimizer, with a hook at ``place``."""
 
     def __init__(self, place: str, hook: Callable[..., Any]) -> None:
         self.net, self.x = Doubled(), leaf(3.0)
@@ -81,27 +81,27 @@ class Hooked:
         register[place](hook)
 
     def run(self) -> str:
-        """What torch says of the hook."""
+        """Run the program and return torch's error."""
         with pytest.raises((TypeError, RuntimeError, AttributeError)) as raised:
-            self.all()
+            self.run_all()
         assert not [entry for entry in raised.traceback if "hookviz/" in str(entry.path)]
         return f"{raised.type.__name__}: {raised.value}"
 
-    def all(self) -> None:
+    def run_all(self) -> None:
         self.net(self.y).backward()
         self.opt.step()
 
 
-def refused(place: str, make: Callable[[], Any]) -> hv.Trace:
-    """The trace of a run with a hook that torch refuses, once it is seen that torch says the same as ever."""
-    expected = Hooked(place, make()).run()
-    scene = Hooked(place, make())
+def record_refused_hook(place: str, make: Callable[[], Any]) -> hv.Trace:
+    """The trace of a run with a hook that torch refuses; asserts that torch's error is as without recording."""
+    expected = HookedProgram(place, make()).run()
+    scene = HookedProgram(place, make())
     with hv.record() as trace:
         assert scene.run() == expected
     return trace
 
 
-def the_hook_is_named(trace: hv.Trace, place: str, name: str) -> None:
+def assert_hook_is_named(trace: hv.Trace, place: str, name: str) -> None:
     last = trace.steps[-1]
     assert last.kind == "exception" and last.hook is not None
     assert (last.hook.kind, last.hook.name) == (place.partition(" ")[0], name)
@@ -110,23 +110,23 @@ def the_hook_is_named(trace: hv.Trace, place: str, name: str) -> None:
 
 
 def takes_nothing() -> None:
-    """A hook that may be called with no argument only."""
+    """A hook without parameters."""
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
 def test_a_hook_with_the_wrong_number_of_arguments_is_named(place: str) -> None:
-    the_hook_is_named(refused(place, lambda: takes_nothing), place, "takes_nothing")
+    assert_hook_is_named(record_refused_hook(place, lambda: takes_nothing), place, "takes_nothing")
 
 
-def returning(thing: Any) -> Callable[..., Any]:
+def returning(value: Any) -> Callable[..., Any]:
     def returns(*given: Any) -> Any:
-        return thing
+        return value
 
     return returns
 
 
-RETURNS = {
+INVALID_RETURN_VALUES = {
     "a text": ("tensor_hook", "no tensor"),
     "another shape": ("tensor_hook", torch.ones(3)),
     "another type": ("tensor_hook of a leaf", torch.tensor(1.0, dtype=torch.float64)),
@@ -143,13 +143,13 @@ RETURNS = {
 }
 
 
-@pytest.mark.parametrize(("place", "thing"), RETURNS.values(), ids=RETURNS)
-def test_a_hook_that_returns_the_wrong_thing_is_named(place: str, thing: Any) -> None:
-    the_hook_is_named(refused(place, lambda: returning(thing)), place, "returns")
+@pytest.mark.parametrize(("place", "value"), INVALID_RETURN_VALUES.values(), ids=INVALID_RETURN_VALUES)
+def test_a_hook_with_an_invalid_return_value_is_named(place: str, value: Any) -> None:
+    assert_hook_is_named(record_refused_hook(place, lambda: returning(value)), place, "returns")
 
 
-def test_a_wrong_output_is_refused_where_it_is_used() -> None:
-    """torch takes whatever a forward hook returns; the trace shows that the hook made it so."""
+def test_an_invalid_output_of_a_forward_hook_fails_in_the_next_module() -> None:
+    """Torch accepts any return value of a forward hook; the trace shows that the hook replaced the output."""
     net = nn.Sequential(Doubled(), Doubled())
     net[0].register_forward_hook(returning("no tensor"))
     with hv.record(net) as trace, pytest.raises(TypeError):
@@ -162,10 +162,10 @@ def test_a_wrong_output_is_refused_where_it_is_used() -> None:
 
 
 class Tagged(torch.Tensor):
-    """A subclass."""
+    """A tensor subclass."""
 
 
-def nested() -> torch.Tensor:
+def nested_tensor() -> torch.Tensor:
     return torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], requires_grad=True)
 
 
@@ -174,7 +174,7 @@ TENSORS: dict[str, tuple[Callable[[], torch.Tensor], str | None]] = {
     "sparse": (lambda: torch.eye(2).to_sparse().requires_grad_(), "sparse_coo"),
     "sparse rows": (lambda: torch.eye(2).to_sparse_csr().requires_grad_(), "sparse_csr"),
     "quantized": (lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8), "quantized"),
-    "nested": (nested, "nested"),
+    "nested": (nested_tensor, "nested"),
     "subclass": (lambda: torch.ones(2).as_subclass(Tagged).requires_grad_(), "Tagged"),
     "complex": (lambda: torch.ones(2, dtype=torch.complex64, requires_grad=True), None),
     "half": (lambda: torch.ones(2, dtype=torch.float16, requires_grad=True), None),
@@ -188,7 +188,7 @@ TENSORS: dict[str, tuple[Callable[[], torch.Tensor], str | None]] = {
 
 @pytest.mark.parametrize(("make", "kind"), TENSORS.values(), ids=TENSORS)
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors", "ignore:Sparse", "ignore:.*quantiz")
-def test_a_strange_tensor_goes_through_a_module_and_back(make: Any, kind: str | None) -> None:
+def test_an_unusual_tensor_passes_through_a_module_and_back(make: Any, kind: str | None) -> None:
     net = nn.Identity()
     net.register_forward_hook(silent("looks"))
     given = make()
@@ -223,7 +223,7 @@ def test_a_sparse_gradient_is_not_shown() -> None:
     assert net.weight.grad.is_sparse and trace.notes == []
 
 
-def test_a_complex_pass_has_its_numbers() -> None:
+def test_the_gradient_of_a_complex_pass_is_recorded() -> None:
     x = torch.tensor(1 + 2j, requires_grad=True)
     with hv.record() as trace:
         (x * x.conj()).real.backward()
@@ -242,17 +242,17 @@ def test_tensors_of_torch_func_are_not_shown(transform: Any) -> None:
     assert trace.steps[0].after.text() == "not shown (functorch tensor)"
 
 
-# -- modules that were only half made
+# -- modules without super().__init__()
 
 
 class Unfinished(nn.Module):
-    """Forgets ``super().__init__()``, so that it has none of the dicts that a module keeps."""
+    """Forgets ``super().__init__()``, so that it has none of the dicts of a module."""
 
     def __init__(self) -> None:
         pass
 
 
-def test_a_module_without_its_init_among_the_variables_does_not_keep_a_pass_from_being_recorded() -> None:
+def test_an_uninitialised_module_among_the_variables_does_not_prevent_recording() -> None:
     unfinished, x = Unfinished(), leaf(3.0)
     with hv.record() as trace:
         (x * 2).backward()
@@ -260,7 +260,7 @@ def test_a_module_without_its_init_among_the_variables_does_not_keep_a_pass_from
     assert isinstance(unfinished, nn.Module)
 
 
-def test_a_module_without_its_init_can_be_given_and_has_nothing_in_it() -> None:
+def test_an_uninitialised_module_can_be_recorded_and_has_no_submodules() -> None:
     unfinished, x = Unfinished(), leaf(3.0)
     with hv.record(unfinished) as trace:
         (x * 2).backward()

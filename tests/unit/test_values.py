@@ -1,4 +1,4 @@
-"""A value says what torch would say of the tensor, for every kind of tensor, and keeps nothing of it."""
+"""A Value has the statistics that torch computes, for every kind of tensor, and keeps no reference to it."""
 
 import gc
 import math
@@ -25,16 +25,16 @@ def counts(tensor: torch.Tensor) -> tuple[int, int, int]:
 
 @given(st.lists(st.floats(width=32), max_size=100))
 @settings(deadline=None)
-def test_statistics_are_those_of_torch(numbers: list[float]) -> None:
+def test_statistics_match_torch(numbers: list[float]) -> None:
     tensor = torch.tensor(numbers, dtype=torch.float64)
     value = Value.of(tensor)
     assert (value.nan, value.inf, value.zero) == counts(tensor)
     assert value.shape == (len(numbers),)
     if numbers:
         expected = [tensor.amin(), tensor.amax(), tensor.mean(), torch.linalg.vector_norm(tensor)]
-        got = [value.min, value.max, value.mean, value.norm]
-        spread = 1e-9 * max((abs(x) for x in numbers if math.isfinite(x)), default=0)
-        np.testing.assert_allclose(got, [float(x) for x in expected], rtol=1e-9, atol=spread)
+        actual = [value.min, value.max, value.mean, value.norm]
+        tolerance = 1e-9 * max((abs(x) for x in numbers if math.isfinite(x)), default=0)
+        np.testing.assert_allclose(actual, [float(x) for x in expected], rtol=1e-9, atol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -42,13 +42,13 @@ def test_statistics_are_those_of_torch(numbers: list[float]) -> None:
 def test_statistics_of_half_precision_are_accumulated_wider(dtype: torch.dtype, size: int) -> None:
     tensor = torch.full((size,), 300.0, dtype=dtype)
     value = Value.of(tensor)
-    each = tensor[0].item()
-    assert value.mean == pytest.approx(each)
-    assert value.norm == pytest.approx(each * math.sqrt(size))
-    assert (value.min, value.max, value.inf) == (each, each, 0)
+    number = tensor[0].item()
+    assert value.mean == pytest.approx(number)
+    assert value.norm == pytest.approx(number * math.sqrt(size))
+    assert (value.min, value.max, value.inf) == (number, number, 0)
 
 
-def test_a_sum_that_overflows_is_no_infinity_of_the_tensor() -> None:
+def test_an_overflowing_sum_is_not_counted_as_inf() -> None:
     value = Value.of(torch.full((1000,), 3e38))
     assert value.mean == pytest.approx(3e38, rel=1e-6)
     assert value.norm == pytest.approx(3e38 * math.sqrt(1000), rel=1e-6)
@@ -56,7 +56,7 @@ def test_a_sum_that_overflows_is_no_infinity_of_the_tensor() -> None:
 
 
 @pytest.mark.parametrize("size", [10, 1000])
-def test_a_true_infinity_and_a_nan_are_counted(size: int) -> None:
+def test_inf_and_nan_are_counted(size: int) -> None:
     tensor = torch.ones(size)
     tensor[:3] = torch.tensor([math.inf, -math.inf, math.nan])
     value = Value.of(tensor)
@@ -65,7 +65,7 @@ def test_a_true_infinity_and_a_nan_are_counted(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [10, 1000])
-def test_infinities_alone_leave_the_extremes_known(size: int) -> None:
+def test_min_and_max_are_known_with_inf_only(size: int) -> None:
     tensor = torch.ones(size)
     tensor[0] = math.inf
     value = Value.of(tensor)
@@ -73,13 +73,13 @@ def test_infinities_alone_leave_the_extremes_known(size: int) -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (8, 8), (64,), (2, 4, 8)])
-def test_up_to_64_numbers_are_kept_one_by_one(shape: tuple[int, ...]) -> None:
+def test_up_to_64_numbers_are_stored(shape: tuple[int, ...]) -> None:
     tensor = torch.arange(math.prod(shape), dtype=torch.float32).reshape(shape)
     assert Value.of(tensor).tolist() == tensor.tolist()
 
 
 @pytest.mark.parametrize("shape", [(65,), (5, 13), (1000, 1000)])
-def test_of_more_than_64_only_statistics_are_kept(shape: tuple[int, ...]) -> None:
+def test_of_more_than_64_numbers_only_statistics_are_stored(shape: tuple[int, ...]) -> None:
     value = Value.of(torch.ones(shape))
     assert value.tolist() is None
     assert (value.mean, value.shape) == (1, shape)
@@ -114,7 +114,7 @@ def test_the_layout_of_a_tensor_does_not_change_its_statistics(tensor: torch.Ten
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.uint8, torch.bool, torch.int8], ids=str)
 @pytest.mark.parametrize("size", [4, 400])
-def test_whole_numbers_and_truth_values_have_statistics(dtype: torch.dtype, size: int) -> None:
+def test_integers_and_booleans_have_statistics(dtype: torch.dtype, size: int) -> None:
     value = Value.of(torch.tensor([0, 1] * (size // 2)).to(dtype))
     assert (value.min, value.max, value.mean, value.zero) == (0, 1, 0.5, size // 2)
     assert value.norm == pytest.approx(math.sqrt(size / 2))
@@ -135,7 +135,7 @@ def subclass() -> torch.Tensor:
     return torch.ones(2).as_subclass(Mine)
 
 
-HIDDEN = {
+UNREADABLE = {
     "sparse": (lambda: torch.eye(2).to_sparse(), "sparse_coo"),
     "meta": (lambda: torch.empty(3, device="meta"), "meta"),
     "quantized": (lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), "quantized"),
@@ -143,9 +143,9 @@ HIDDEN = {
 }
 
 
-@pytest.mark.parametrize(("make", "kind"), HIDDEN.values(), ids=HIDDEN)
+@pytest.mark.parametrize(("make", "kind"), UNREADABLE.values(), ids=UNREADABLE)
 @pytest.mark.filterwarnings("ignore")
-def test_a_tensor_of_a_special_kind_is_named_and_left_alone(make: Any, kind: str) -> None:
+def test_an_unreadable_tensor_is_noted_with_its_kind(make: Any, kind: str) -> None:
     value = Value.of(make())
     assert value.note == f"not shown ({kind} tensor)"
     assert value.tolist() is None
@@ -154,48 +154,48 @@ def test_a_tensor_of_a_special_kind_is_named_and_left_alone(make: Any, kind: str
     assert value.note in value.block()
 
 
-def test_a_tensor_inside_vmap_is_left_alone() -> None:
-    seen = []
-    torch.vmap(lambda x: seen.append(Value.of(x)) or x)(torch.ones(3))
-    assert [value.note for value in seen] == ["not shown (functorch tensor)"]
+def test_a_tensor_inside_vmap_is_not_read() -> None:
+    values = []
+    torch.vmap(lambda x: values.append(Value.of(x)) or x)(torch.ones(3))
+    assert [value.note for value in values] == ["not shown (functorch tensor)"]
 
 
 def test_measuring_never_raises() -> None:
-    class Wicked(torch.Tensor):
+    class RaisesInLayout(torch.Tensor):
         @property
         def layout(self) -> Any:
             raise ValueError("no layout for you")
 
-    assert measure(torch.ones(2).as_subclass(Wicked))[-1]
+    assert measure(torch.ones(2).as_subclass(RaisesInLayout))[-1]
     assert measure("no tensor")[-1].text == "not shown (AttributeError)"  # type: ignore[arg-type]
 
 
-def test_measuring_holds_nothing_of_the_tensor_and_changes_nothing() -> None:
+def test_measuring_keeps_no_reference_and_changes_nothing() -> None:
     tensor = torch.ones(100, requires_grad=True)
-    version, gone = tensor._version, weakref.ref(tensor)
+    version, reference = tensor._version, weakref.ref(tensor)
     value = Value.of(tensor)
     assert (tensor._version, tensor._backward_hooks, tensor.grad) == (version, None, None)
     del tensor
     gc.collect()
-    assert gone() is None
+    assert reference() is None
     assert value.mean == 1
 
 
-def test_measuring_sets_off_no_torch_function_or_dispatch_mode() -> None:
+def test_measuring_triggers_no_torch_function_or_dispatch_mode() -> None:
     from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    class Deaf(TorchFunctionMode):
+    class FailingFunctionMode(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             raise AssertionError(func)
 
-    class Numb(TorchDispatchMode):
+    class FailingDispatchMode(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             raise AssertionError(func)
 
-    few, many = torch.ones(3), torch.ones(300)
-    with Deaf(), Numb():
-        rows = [measure(few), measure(many)]
+    small, large = torch.ones(3), torch.ones(300)
+    with FailingFunctionMode(), FailingDispatchMode():
+        rows = [measure(small), measure(large)]
     assert [row[-1] for row in rows] == [None, None]
 
 
@@ -203,16 +203,16 @@ def test_measuring_sets_off_no_torch_function_or_dispatch_mode() -> None:
     ("number_", "text"),
     [(8.0, "8"), (0.30000000000000004, "0.3"), (-0.0, "-0"), (1e-9, "1e-09"), (math.nan, "nan"), (-math.inf, "-inf")],
 )
-def test_a_number_is_written_as_a_person_would(number_: float, text: str) -> None:
+def test_numbers_are_formatted_briefly(number_: float, text: str) -> None:
     assert format_number(number_) == text
 
 
 @pytest.mark.parametrize(("z", "text"), [(1 + 2j, "1+2i"), (-1.5 - 0.5j, "-1.5-0.5i"), (0j, "0+0i")])
-def test_a_complex_number_is_written_with_i(z: complex, text: str) -> None:
+def test_complex_numbers_are_formatted_with_i(z: complex, text: str) -> None:
     assert format_number(z) == text
 
 
-def test_numbers_that_fit_stand_on_one_line_and_others_become_shape_and_norm() -> None:
+def test_the_short_form_has_numbers_if_they_fit_else_shape_and_norm() -> None:
     value = Value.of(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     assert value.text(room=16) == "[[3, 0], [0, 4]]"
     assert value.text(room=15) == "(2, 2) norm 5"
@@ -220,7 +220,7 @@ def test_numbers_that_fit_stand_on_one_line_and_others_become_shape_and_norm() -
     assert value.block() == "[3, 0]\n[0, 4]"
 
 
-def test_the_long_form_lists_every_statistic_and_says_what_is_wrong() -> None:
+def test_the_long_form_lists_every_statistic_with_nan_and_inf() -> None:
     tensor = torch.zeros(100)
     tensor[0], tensor[1] = math.nan, math.inf
     block = Value.of(tensor).block()
@@ -228,16 +228,16 @@ def test_the_long_form_lists_every_statistic_and_says_what_is_wrong() -> None:
         assert word in block
 
 
-def test_layers_of_a_block_are_set_apart() -> None:
+def test_matrices_of_a_block_are_separated_by_blank_lines() -> None:
     assert Value.of(torch.arange(8.0).reshape(2, 2, 2)).block() == "[0, 1]\n[2, 3]\n\n[4, 5]\n[6, 7]"
 
 
-def test_nested_numbers_stand_on_one_line() -> None:
+def test_nested_numbers_are_formatted_on_one_line() -> None:
     assert format_numbers([[1.0], [2.5]]) == "[[1], [2.5]]"
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "alike"),
+    ("first", "second", "expected"),
     [
         (torch.tensor(math.nan), torch.tensor(math.nan), True),
         (torch.tensor([1.0, math.nan]), torch.tensor([1.0, math.nan]), True),
@@ -248,15 +248,17 @@ def test_nested_numbers_stand_on_one_line() -> None:
         (torch.tensor(1.0), torch.tensor(1.0, dtype=torch.float64), False),
     ],
 )
-def test_values_are_compared_as_a_person_would(one: torch.Tensor, other: torch.Tensor, alike: bool) -> None:
-    assert is_same_value(measure(one), measure(other)) is alike
+def test_is_same_value_compares_numbers_shape_dtype_and_nan(
+    first: torch.Tensor, second: torch.Tensor, expected: bool
+) -> None:
+    assert is_same_value(measure(first), measure(second)) is expected
 
 
-def test_a_value_and_its_row_are_the_same_thing() -> None:
+def test_a_value_is_restored_from_its_row() -> None:
     value = Value.of(torch.ones(3))
     assert Value(*value.row) == value
 
 
-def test_a_matrix_of_one_row_keeps_its_brackets() -> None:
+def test_a_matrix_of_one_row_or_column_keeps_its_brackets() -> None:
     assert Value.of(torch.ones(1, 2)).block() == "[[1, 1]]"
     assert Value.of(torch.ones(2, 1)).block() == "[1]\n[1]"

@@ -1,4 +1,4 @@
-"""What ``trace.why`` says: formulas with values where these come to what was recorded, else why there are none."""
+"""``trace.why`` gives formulas with values if they yield the recorded gradient, else the reason why it cannot."""
 
 import ast
 import gc
@@ -29,35 +29,35 @@ from hookviz.trace import SavedRow
 Tensor = torch.Tensor
 
 
-def passed(root: Tensor, **given: Any) -> hv.Trace:
-    """A backward pass from ``root``, recorded."""
-    with hv.record(**given) as trace:
+def record_backward(root: Tensor, **options: Any) -> hv.Trace:
+    """Record a backward pass from ``root``."""
+    with hv.record(**options) as trace:
         root.backward(torch.ones_like(root))
     return trace
 
 
 def reasons(trace: hv.Trace, op: str) -> list[Reason]:
-    """Those for all that nodes of ``op`` sent."""
+    """The reasons for all gradients that nodes of ``op`` sent."""
     steps = [step for step in trace.steps if step.kind == "compute" and trace.ops[step.node] == op]
     return [reason for step in steps for reason in trace.why(step.index)]
 
 
-def at(trace: hv.Trace, kind: str, on: str) -> list[Reason]:
-    """Those of the one step of a kind on a tensor."""
+def reasons_at(trace: hv.Trace, kind: str, on: str) -> list[Reason]:
+    """The reasons of the only step of ``kind`` on ``on``."""
     (step,) = [step for step in trace.steps if step.kind == kind and step.on == on]
     return list(trace.why(step.index))
 
 
-# -- how it reads
+# -- wording
 
 
-def test_the_picture_of_the_lessons_reads_as_it_should() -> None:
+def test_the_reasons_of_the_shared_scene_have_formulas_and_values() -> None:
     tensors = scene()
     tensors.e.register_hook(lambda grad: grad * 2)
-    trace = passed(tensors.e, names=tensors._asdict())
+    trace = record_backward(tensors.e, names=tensors._asdict())
     to_c, to_d = reasons(trace, "MulBackward0")[:2]
     assert to_c.text == "grad × other = 2 × 4 = 8"
-    assert to_c == at(trace, "arrive", "c")[0]
+    assert to_c == reasons_at(trace, "arrive", "c")[0]
     assert (to_c.on, to_c.formula, to_c.filled, to_c.verdict, to_c.note) == (
         "c",
         "grad × other",
@@ -70,7 +70,7 @@ def test_the_picture_of_the_lessons_reads_as_it_should() -> None:
     assert to_d.text == "grad × self = 2 × 6 = 12"
 
 
-READINGS: dict[str, Callable[[Tensor], Tensor]] = {
+FORMULA_TEXTS: dict[str, Callable[[Tensor], Tensor]] = {
     "grad × exponent × self^(exponent − 1) = 1 × 2 × 3 = 6": lambda x: x**2,
     "grad × exponent × self^(exponent − 1) = 1 × 3 × 3² = 27": lambda x: x**3,
     "grad × exponent × self^(exponent − 1) = 1 × (-1) × 3^(-2) = -0.111111": lambda x: x**-1,
@@ -92,28 +92,28 @@ READINGS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("text", READINGS)
-def test_a_formula_reads_well(text: str) -> None:
-    trace = passed(READINGS[text](leaf(3.0)))
+@pytest.mark.parametrize("text", FORMULA_TEXTS)
+def test_a_formula_is_shown_with_values(text: str) -> None:
+    trace = record_backward(FORMULA_TEXTS[text](leaf(3.0)))
     assert text in [reason.text for step in trace.steps for reason in trace.why(step.index)]
 
 
-def test_what_does_not_fit_on_a_line_is_told_without_values() -> None:
+def test_a_formula_that_does_not_fit_on_a_line_has_no_values() -> None:
     x, y = (torch.rand(4, 4, requires_grad=True) for _ in range(2))
-    (to_x, _) = reasons(passed(x * y), "MulBackward0")
+    (to_x, _) = reasons(record_backward(x * y), "MulBackward0")
     assert (to_x.verdict, to_x.filled) == ("explained", "")
     assert re.fullmatch(r"grad × other = \(4, 4\) norm [\d.]+", to_x.text)
 
 
 def test_the_reasons_are_a_table() -> None:
-    trace = passed(leaf(2.0) * leaf(3.0))
+    trace = record_backward(leaf(2.0) * leaf(3.0))
     table = trace.why(1)
     assert "grad × other = 1 × 3 = 3" in repr(table)
     assert '<th scope="col"' in table._repr_html_()
 
 
 def test_other_steps_have_nothing_to_explain() -> None:
-    trace = passed(leaf(2.0) * leaf(3.0))
+    trace = record_backward(leaf(2.0) * leaf(3.0))
     assert list(trace.why(0)) == []
     assert "in which a node computes" in repr(trace.why(0))
     assert trace.why(-1) == trace.why(len(trace.steps) - 1)
@@ -121,14 +121,14 @@ def test_other_steps_have_nothing_to_explain() -> None:
         trace.why(len(trace.steps))
 
 
-# -- what arrives, and what is added up
+# -- arriving and accumulated gradients
 
 
 def test_a_sum_is_explained_part_by_part() -> None:
     x = leaf(2.0)
     y = x * 1
-    trace = passed(y * 3 + y * 5, names={"y": y})
-    assert [reason.text for reason in at(trace, "arrive", "y")] == [
+    trace = record_backward(y * 3 + y * 5, names={"y": y})
+    assert [reason.text for reason in reasons_at(trace, "arrive", "y")] == [
         "grad × other = 1 × 5 = 5",
         "grad × other = 1 × 3 = 3",
         "sum of 2 contributions = 5 + 3 = 8",
@@ -140,7 +140,7 @@ def test_a_seed_is_one_of_the_contributions() -> None:
     y = x * 1
     with hv.record(names={"y": y}) as trace:
         torch.autograd.backward([y, y * 3])
-    texts = [(reason.text, reason.note) for reason in at(trace, "arrive", "y")]
+    texts = [(reason.text, reason.note) for reason in reasons_at(trace, "arrive", "y")]
     assert sorted(texts) == [
         ("1", "the seed"),
         ("grad × other = 1 × 3 = 3", ""),
@@ -148,7 +148,7 @@ def test_a_seed_is_one_of_the_contributions() -> None:
     ]
 
 
-def test_a_gradient_that_is_accumulated_is_added() -> None:
+def test_accumulating_is_explained_as_a_sum() -> None:
     x = leaf(2.0)
     x.register_hook(lambda grad: grad * -10)
     y = x * 3
@@ -159,40 +159,40 @@ def test_a_gradient_that_is_accumulated_is_added() -> None:
     assert texts == ["grad = -30", ".grad + grad = (-30) + (-30) = -60"]
 
 
-def test_a_hook_of_the_node_that_changes_what_it_computed_is_named() -> None:
+def test_the_note_states_that_a_node_hook_changed_the_gradient() -> None:
     x = leaf(2.0)
     y = x * 3
     assert y.grad_fn is not None
     y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: (grad_inputs[0] * 7, *grad_inputs[1:]))
-    trace = passed(y, names={"x": x, "y": y})
-    (arrived,) = at(trace, "arrive", "x")
-    assert arrived.verdict == "not explained"
-    assert arrived.note == "MulBackward0 (y) computed 3; then a hook of the node turned it into 21."
+    trace = record_backward(y, names={"x": x, "y": y})
+    (reason,) = reasons_at(trace, "arrive", "x")
+    assert reason.verdict == "not explained"
+    assert reason.note == "MulBackward0 (y) computed 3; then a hook of the node turned it into 21."
     assert reasons(trace, "MulBackward0")[0].text == "grad × other = 1 × 3 = 3"
 
 
-# -- what is not explained
+# -- gradients that are not explained
 
 
-def test_an_op_without_an_entry_says_so() -> None:
-    (reason,) = reasons(passed(leaf(0.5).erfinv()), "ErfinvBackward0")
+def test_an_op_without_a_formula_is_not_explained() -> None:
+    (reason,) = reasons(record_backward(leaf(0.5).erfinv()), "ErfinvBackward0")
     assert (reason.text, reason.verdict) == ("not explained", "not explained")
     assert reason.note == "hookviz has no formula for this input of ErfinvBackward0."
     assert (reason.formula, reason.filled, reason.source) == ("", "", None)
 
 
-def test_an_input_without_a_formula_says_so() -> None:
+def test_an_input_without_a_formula_is_not_explained() -> None:
     x, y = leaf(0.5), leaf(0.5)
     loss = torch.nn.functional.binary_cross_entropy(x, y)
-    verdicts = [reason.verdict for reason in reasons(passed(loss), "BinaryCrossEntropyBackward0")]
+    verdicts = [reason.verdict for reason in reasons(record_backward(loss), "BinaryCrossEntropyBackward0")]
     assert verdicts == ["explained", "not explained"]
 
 
 @pytest.mark.parametrize(
     "make", [lambda x: torch.nn.functional.gelu(x, approximate="tanh"), lambda x: torch.linalg.vector_norm(x, 3)]
 )
-def test_a_case_of_which_the_formula_is_silent_says_so(make: Callable[[Tensor], Tensor]) -> None:
-    trace = passed(make(leaf(1.0, 2.0)))
+def test_a_case_not_covered_by_the_formula_is_not_explained(make: Callable[[Tensor], Tensor]) -> None:
+    trace = record_backward(make(leaf(1.0, 2.0)))
     reason = next(reason for step in trace.steps for reason in trace.why(step.index))
     assert (reason.text, reason.formula) == ("not explained", "")
     assert reason.note == "PyTorch has a formula for this case, but hookviz cannot read it."
@@ -208,8 +208,8 @@ class Tripled(torch.autograd.Function):
         return grad * 3
 
 
-def test_a_function_of_ones_own_is_told_by_where_its_backward_is() -> None:
-    (reason,) = reasons(passed(Tripled.apply(leaf(2.0))), "TripledBackward")
+def test_the_note_on_a_custom_function_has_the_location_of_its_backward() -> None:
+    (reason,) = reasons(record_backward(Tripled.apply(leaf(2.0))), "TripledBackward")
     line = Tripled.backward.__code__.co_firstlineno
     assert reason.verdict == "not explained"
     assert re.fullmatch(
@@ -217,31 +217,31 @@ def test_a_function_of_ones_own_is_told_by_where_its_backward_is() -> None:
     )
 
 
-def test_a_function_of_torchs_own_is_not_taken_for_ones_own() -> None:
+def test_a_function_of_torch_is_not_reported_as_custom() -> None:
     y = torch.utils.checkpoint.checkpoint(torch.sin, leaf(2.0), use_reentrant=True)
-    (reason,) = reasons(passed(y), "CheckpointFunctionBackward")
+    (reason,) = reasons(record_backward(y), "CheckpointFunctionBackward")
     assert reason.note.startswith("hookviz has no formula")
 
 
-def altered(trace: hv.Trace, index: int, number: float) -> None:
+def set_value(trace: hv.Trace, index: int, number: float) -> None:
     trace.values[index] = measure(torch.tensor(number))
 
 
-@pytest.mark.parametrize("what", ["saved", "before", "after"])
-def test_a_value_that_is_not_the_real_one_is_found_out(what: str) -> None:
-    trace = passed(leaf(2.0) * leaf(3.0))
+@pytest.mark.parametrize("altered_value", ["saved", "before", "after"])
+def test_an_altered_value_is_detected(altered_value: str) -> None:
+    trace = record_backward(leaf(2.0) * leaf(3.0))
     saved = next(row.value for row in trace.saved if row.name == "other")
     step = next(row for row in trace.rows if row.kind == "compute")
-    altered(trace, {"saved": saved, "before": step.before, "after": step.after[0]}[what], 3.0001)
+    set_value(trace, {"saved": saved, "before": step.before, "after": step.after[0]}[altered_value], 3.0001)
     reason = trace.why(1)[0]
     assert (reason.text, reason.filled, reason.verdict) == ("not explained", "", "not explained")
     assert reason.note == "grad × other does not give the recorded gradient."
 
 
-def test_a_saved_tensor_that_a_hook_edits_behind_torchs_back_is_found_out() -> None:
+def test_an_untracked_edit_of_a_saved_tensor_is_detected() -> None:
     tensors = scene()
     tensors.c.register_hook(lambda grad: tensors.b.data.mul_(2) and None)
-    trace = passed(tensors.e, names=tensors._asdict())
+    trace = record_backward(tensors.e, names=tensors._asdict())
     assert [reason.verdict for reason in reasons(trace, "MulBackward0")] == ["explained"] * 2 + [
         "not explained",
         "explained",
@@ -249,9 +249,9 @@ def test_a_saved_tensor_that_a_hook_edits_behind_torchs_back_is_found_out() -> N
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
-def test_only_rounding_may_lie_between(dtype: torch.dtype) -> None:
+def test_only_rounding_differences_are_accepted(dtype: torch.dtype) -> None:
     x, y = (torch.tensor(n, dtype=dtype, requires_grad=True) for n in (1.0, 3.0))
-    trace = passed(x * y)
+    trace = record_backward(x * y)
     index, eps = next(row for row in trace.rows if row.kind == "compute").after[0], torch.finfo(dtype).eps
     for roundings, verdict in (
         (0, "explained"),
@@ -265,57 +265,59 @@ def test_only_rounding_may_lie_between(dtype: torch.dtype) -> None:
 # -- symbols only
 
 
-MANY = "No values: hookviz keeps them only in graphs of at most 256 nodes, and at most 1,024 numbers in one recording."
+LIMIT_NOTE = (
+    "No values: hookviz keeps them only in graphs of at most 256 nodes, and at most 1,024 numbers in one recording."
+)
 
 
-BYTES_A_NUMBER = 64
-"""In a list in Python, with its share of the rows that say whose it is."""
+BYTES_PER_NUMBER = 64
+"""The memory of a number in a Python list, with its share of the rows that refer to it."""
 
 
-def symbols(reason: Reason) -> tuple[str, str]:
+def symbols_only(reason: Reason) -> tuple[str, str]:
     assert (reason.verdict, reason.filled) == ("symbols only", "")
     return reason.text, reason.note
 
 
-def test_large_tensors_are_told_in_symbols() -> None:
+def test_large_tensors_are_explained_in_symbols_only() -> None:
     x = torch.rand(65, requires_grad=True)
-    found = reasons(passed((x.sin() * 2).sum()), "SinBackward0")
-    assert symbols(found[0]) == ("grad × cos(self)", "No values: there are more than 64 numbers.")
-    assert reasons(passed(torch.rand(64, requires_grad=True).sin()), "SinBackward0")[0].verdict == "explained"
+    found = reasons(record_backward((x.sin() * 2).sum()), "SinBackward0")
+    assert symbols_only(found[0]) == ("grad × cos(self)", "No values: there are more than 64 numbers.")
+    assert reasons(record_backward(torch.rand(64, requires_grad=True).sin()), "SinBackward0")[0].verdict == "explained"
 
 
 @pytest.mark.parametrize(("nodes", "verdict"), [(256, "explained"), (257, "symbols only")])
-def test_large_graphs_are_told_in_symbols(nodes: int, verdict: str) -> None:
+def test_large_graphs_are_explained_in_symbols_only(nodes: int, verdict: str) -> None:
     y = leaf(1.0)
     for _ in range(nodes - 1):
         y = y * 1.5
-    trace = passed(y)
+    trace = record_backward(y)
     found = reasons(trace, "MulBackward0")
     assert {reason.verdict for reason in found} == {verdict}
     assert bool(trace.saved) == (nodes == 256)
     if nodes > 256:
-        assert symbols(found[0]) == ("grad × other", MANY)
+        assert symbols_only(found[0]) == ("grad × other", LIMIT_NOTE)
 
 
-def test_a_recording_keeps_no_more_for_formulas_than_it_says() -> None:
-    def numbers(trace: hv.Trace) -> int:
-        kept = {row.value for row in trace.saved if isinstance(row.value, int)} - {row.data for row in trace.tensors}
-        return sum(math.prod(trace.values[value][0]) for value in kept) + len(trace.saved)
+def test_a_recording_saves_at_most_the_stated_number_of_values() -> None:
+    def count_saved_numbers(trace: hv.Trace) -> int:
+        values = {row.value for row in trace.saved if isinstance(row.value, int)} - {row.data for row in trace.tensors}
+        return sum(math.prod(trace.values[value][0]) for value in values) + len(trace.saved)
 
     with hv.record() as trace:
         for _ in range(100):
             (torch.rand(64, requires_grad=True) * 2).sin().sum().backward()
-    assert MAX_SAVED_NUMBERS - 64 <= numbers(trace) <= MAX_SAVED_NUMBERS
+    assert MAX_SAVED_NUMBERS - 64 <= count_saved_numbers(trace) <= MAX_SAVED_NUMBERS
     sines = [step.index for step in trace.steps if step.kind == "compute" and step.on.startswith("SinBackward0")]
     assert trace.why(sines[0])[0].verdict == "explained"
-    assert symbols(trace.why(sines[-1])[0])[1] == MANY
+    assert symbols_only(trace.why(sines[-1])[0])[1] == LIMIT_NOTE
 
 
 @pytest.mark.slow
-def test_what_is_kept_for_formulas_takes_little_memory_however_much_is_recorded(
+def test_saved_values_for_formulas_take_bounded_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def held() -> int:
+    def memory_of_recording() -> int:
         gc.collect()
         tracemalloc.start()
         with hv.record() as trace:
@@ -327,13 +329,13 @@ def test_what_is_kept_for_formulas_takes_little_memory_however_much_is_recorded(
         assert len(trace.roots) == 30
         return size
 
-    held()  # what is made once for all
-    with_formulas = held()
+    memory_of_recording()  # allocates what is created only once
+    with_formulas = memory_of_recording()
     monkeypatch.setattr(SavedTensors, "capture", lambda self, snapshot: snapshot.tensors.forget_values())
-    assert 1_000 < with_formulas - held() < MAX_SAVED_NUMBERS * BYTES_A_NUMBER
+    assert 1_000 < with_formulas - memory_of_recording() < MAX_SAVED_NUMBERS * BYTES_PER_NUMBER
 
 
-def test_the_last_passes_that_are_kept_have_their_formulas() -> None:
+def test_kept_passes_are_explained() -> None:
     with hv.record(keep=3) as trace:
         for _ in range(200):
             (torch.rand(64, requires_grad=True) * 2).sin().sum().backward()
@@ -341,44 +343,46 @@ def test_the_last_passes_that_are_kept_have_their_formulas() -> None:
     assert {trace.why(index)[0].verdict for index in sines} == {"explained"}
 
 
-def test_in_a_large_graph_both_cases_are_told_and_what_needs_no_saved_value_is_explained() -> None:
+def test_in_a_large_graph_formulas_without_saved_values_are_explained() -> None:
     y = leaf(1.0)
     for _ in range(300):
         y = -y
-    trace = passed(y + leaf(1.0))
-    assert symbols(reasons(trace, "AddBackward0")[1])[0] == "grad if alpha = 1, else grad × alpha"
+    trace = record_backward(y + leaf(1.0))
+    assert symbols_only(reasons(trace, "AddBackward0")[1])[0] == "grad if alpha = 1, else grad × alpha"
     assert {reason.text for reason in reasons(trace, "NegBackward0")} == {"−grad = −1 = -1", "−grad = −(-1) = 1"}
 
 
-def test_a_part_of_a_concatenation_behind_one_of_unknown_length_is_told_in_symbols() -> None:
-    trace = passed(torch.cat([leaf(1.0, 2.0, 3.0), leaf(1.0, 2.0)]))
+def test_a_part_of_a_concatenation_after_one_of_unknown_length_is_explained_in_symbols_only() -> None:
+    trace = record_backward(torch.cat([leaf(1.0, 2.0, 3.0), leaf(1.0, 2.0)]))
     row = trace.rows[1]
     assert trace.why(1)[1].verdict == "explained"
     trace.rows[1] = row._replace(after=(None, row.after[1]))
-    assert symbols(trace.why(1)[0])[1] == "No values: the lengths of the parts before this one are not known."
+    assert symbols_only(trace.why(1)[0])[1] == "No values: the lengths of the parts before this one are not known."
 
 
-def test_saved_tensor_hooks_are_never_called_for_it() -> None:
-    def run(watch: Any) -> tuple[int, Any]:
+def test_saved_tensor_hooks_are_not_called_for_formulas() -> None:
+    def run(context: Any) -> tuple[int, Any]:
         calls = []
         x = leaf(2.0)
         with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: calls.append(1) or t):
             y = x.sin() * x.exp() * x.unsqueeze(0)[torch.tensor([0])]
-        with watch as trace:
+        with context as trace:
             y.backward()
         return len(calls), trace
 
     plain, _ = run(nullcontext())
     count, trace = run(hv.record())
     assert count == plain == 7
-    assert symbols(reasons(trace, "SinBackward0")[0]) == (
+    assert symbols_only(reasons(trace, "SinBackward0")[0]) == (
         "grad × cos(self)",
         "No values: only a saved-tensor hook could unpack them, and hookviz does not call it.",
     )
 
 
-def by_hand(op: str, *saved: SavedRow, grad: Tensor | None = None, sent: Tensor | None = None) -> Reason:
-    """The reason in a trace that was written by hand: one node, which sends ``sent`` for ``grad``."""
+def reason_in_handmade_trace(
+    op: str, *saved: SavedRow, grad: Tensor | None = None, sent: Tensor | None = None
+) -> Reason:
+    """The reason in a handmade trace: one node, which receives ``grad`` and sends ``sent``."""
     trace = hv.Trace(ops=[op, "AccumulateGrad"], edges={(0, 0): (1, 0)}, roots=[[(0, 0)]], hooked=[[]])
     trace.values += [measure(torch.tensor(1.0) if t is None else t) for t in (grad, sent)]
     trace.rows.append(hv.trace.StepRow(0, "compute", 0, before=0, after=1))
@@ -386,80 +390,88 @@ def by_hand(op: str, *saved: SavedRow, grad: Tensor | None = None, sent: Tensor 
     return trace.why(0)[0]
 
 
-def test_what_was_changed_or_is_not_saved_is_told_in_symbols() -> None:
-    for why, note in (
+def test_changed_or_missing_saved_tensors_are_explained_in_symbols_only() -> None:
+    for cause, note in (
         ("changed", "No values: the tensors that the node saved were changed in place or freed."),
         ("none", "No values: this torch does not save the values that the formula needs."),
     ):
-        assert symbols(by_hand("SinBackward0", SavedRow(0, 0, "self", None, None, why)))[1] == note
-
-
-def test_numbers_that_are_not_read_are_told_in_symbols() -> None:
-    for given in ({"grad": torch.eye(2).to_sparse()}, {"sent": torch.eye(2).to_sparse()}):
         assert (
-            symbols(by_hand("NegBackward0", **given))[1]
+            symbols_only(reason_in_handmade_trace("SinBackward0", SavedRow(0, 0, "self", None, None, cause)))[1] == note
+        )
+
+
+def test_unreadable_tensors_are_explained_in_symbols_only() -> None:
+    for tensors in ({"grad": torch.eye(2).to_sparse()}, {"sent": torch.eye(2).to_sparse()}):
+        assert (
+            symbols_only(reason_in_handmade_trace("NegBackward0", **tensors))[1]
             == "No values: hookviz does not read the numbers of such a tensor."
         )
 
 
-def test_a_formula_that_cannot_be_computed_says_so() -> None:
-    reason = by_hand("SelectBackward0", *(SavedRow(0, 0, name, None, 7) for name in ("self_sym_sizes", "dim", "index")))
+def test_a_formula_that_cannot_be_computed_is_not_explained() -> None:
+    reason = reason_in_handmade_trace(
+        "SelectBackward0", *(SavedRow(0, 0, name, None, 7) for name in ("self_sym_sizes", "dim", "index"))
+    )
     assert reason.note == "The formula could not be computed with these values (TypeError)."
     assert reason.verdict == "not explained"
 
 
-def test_a_gradient_that_never_came_is_told() -> None:
+def test_a_missing_gradient_is_noted() -> None:
     trace = hv.Trace(ops=["NegBackward0", "AccumulateGrad"], edges={(0, 0): (1, 0)}, roots=[[(0, 0)]], hooked=[[]])
     trace.values.append(measure(torch.tensor(1.0)))
     trace.rows += [
         hv.trace.StepRow(0, "compute", 0, after=0),
         hv.trace.StepRow(0, "arrive", 1, 0, after=0, parts=((1, 0, 0),)),
     ]
-    assert symbols(trace.why(0)[0])[1] == "No values: no gradient arrived for this output."
+    assert symbols_only(trace.why(0)[0])[1] == "No values: no gradient arrived for this output."
     assert trace.why(1)[0].note == "The step that computed it was not seen."
 
 
 def test_a_gradient_of_another_shape_is_not_explained() -> None:
-    assert by_hand("NegBackward0", grad=torch.ones(2), sent=torch.ones(3)).verdict == "not explained"
+    assert reason_in_handmade_trace("NegBackward0", grad=torch.ones(2), sent=torch.ones(3)).verdict == "not explained"
 
 
 # -- dtypes and shapes
 
 
-HALVES = [lambda x, y: x * y + x / y, lambda x, y: (x @ y.t()).sigmoid(), lambda x, y: (x - y).softmax(0).sqrt()]
+HALF_PRECISION_PROGRAMS = [
+    lambda x, y: x * y + x / y,
+    lambda x, y: (x @ y.t()).sigmoid(),
+    lambda x, y: (x - y).softmax(0).sqrt(),
+]
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("make", HALVES)
+@pytest.mark.parametrize("make", HALF_PRECISION_PROGRAMS)
 def test_half_precision_is_explained(make: Callable[..., Tensor], dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     x, y = (torch.rand(3, 3).to(dtype).requires_grad_() for _ in range(2))
-    trace = passed(make(x, y))
+    trace = record_backward(make(x, y))
     assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
-def test_python_numbers_do_not_make_it_more_exact_than_torch_is(dtype: torch.dtype) -> None:
+def test_formulas_with_python_scalars_have_torchs_precision(dtype: torch.dtype) -> None:
     x = torch.tensor(0.3, dtype=dtype, requires_grad=True)
-    trace = passed(((x * 0.1 / 0.7).exp2() ** 1.1).log10().lerp(x, 0.3))
+    trace = record_backward(((x * 0.1 / 0.7).exp2() ** 1.1).log10().lerp(x, 0.3))
     assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
 
 
-def test_complex_numbers_are_explained_and_the_conjugate_is_told() -> None:
+def test_formulas_for_complex_numbers_contain_the_conjugate() -> None:
     x, y = (torch.tensor(n, requires_grad=True) for n in (1 + 2j, 3 - 1j))
-    found = reasons(passed((x * y).exp()), "MulBackward0")
+    found = reasons(record_backward((x * y).exp()), "MulBackward0")
     assert [reason.formula for reason in found] == ["grad × conj(other)", "grad × conj(self)"]
     assert {reason.verdict for reason in found} == {"explained"}
 
 
-def test_of_a_complex_number_for_a_real_tensor_the_real_part_is_taken() -> None:
-    (reason,) = reasons(passed(leaf(2.0) * torch.tensor(3 + 4j)), "MulBackward0")
+def test_the_note_states_that_only_the_real_part_is_taken() -> None:
+    (reason,) = reasons(record_backward(leaf(2.0) * torch.tensor(3 + 4j)), "MulBackward0")
     assert reason.text == "grad × conj(other) = (1+0i) × conj(3+4i) = 3"
     assert reason.note == "Only the real part is taken, because the tensor is real."
 
 
-def test_exponents_may_be_whole_numbers() -> None:
-    (reason,) = reasons(passed(leaf(2.0, 3.0) ** torch.tensor([3, 0])), "PowBackward1")
+def test_integer_exponents_are_explained() -> None:
+    (reason,) = reasons(record_backward(leaf(2.0, 3.0) ** torch.tensor([3, 0])), "PowBackward1")
     assert reason.value is not None and reason.value.tolist() == [12, 0]
     assert reason.verdict == "explained"
 
@@ -473,23 +485,23 @@ def test_exponents_may_be_whole_numbers() -> None:
         (((), (2, 3)), ["dimension(s) 0, 1.", ""]),
     ],
 )
-def test_what_was_broadcast_is_summed_and_said(shapes: Any, notes: list[str]) -> None:
+def test_the_note_states_the_broadcast_dimensions(shapes: Any, notes: list[str]) -> None:
     x, y = (torch.rand(shape, requires_grad=True) for shape in shapes)
-    found = reasons(passed(x * y), "MulBackward0")
+    found = reasons(record_backward(x * y), "MulBackward0")
     assert [reason.note.removeprefix("Summed over the broadcast ") for reason in found] == notes
     assert {reason.verdict for reason in found} == {"explained"}
 
 
 def test_nan_and_inf_are_explained() -> None:
     x = leaf(float("nan"), float("inf"), 0.0, -1.0)
-    trace = passed((x * x).log().relu())
+    trace = record_backward((x * x).log().relu())
     assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
 
 
-# -- what recording does for it
+# -- effects on the recording
 
 
-def test_nothing_is_held_and_no_version_is_changed() -> None:
+def test_saving_values_keeps_no_tensor_alive_and_changes_no_version() -> None:
     x = leaf(2.0)
     middle = x.exp()
     y = middle * x
@@ -498,19 +510,19 @@ def test_nothing_is_held_and_no_version_is_changed() -> None:
         y.backward()
     assert (x._version, middle._version) == versions
     assert not any(isinstance(part, Tensor) for row in trace.saved for part in row)
-    gone = torch._C._WeakTensorRef(middle)
+    reference = torch._C._WeakTensorRef(middle)
     del middle, y
-    assert gone.expired()
+    assert reference.expired()
 
 
-def test_what_the_trace_knows_already_is_not_kept_twice() -> None:
+def test_saved_values_that_are_in_the_trace_are_not_stored_again() -> None:
     tensors = scene()
-    trace = passed(tensors.e, names=tensors._asdict())
-    named = {row.data for row in trace.tensors}
-    assert {row.value for row in trace.saved if row.value is not None} <= named
+    trace = record_backward(tensors.e, names=tensors._asdict())
+    named_values = {row.data for row in trace.tensors}
+    assert {row.value for row in trace.saved if row.value is not None} <= named_values
 
 
-class Counting(TorchDispatchMode):
+class CountingMode(TorchDispatchMode):
     calls = 0
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -518,18 +530,18 @@ class Counting(TorchDispatchMode):
         return function(*args, **kwargs or {})
 
 
-def test_to_ask_why_disturbs_nothing() -> None:
+def test_why_does_not_change_torchs_state_or_run_operators() -> None:
     x = leaf(2.0, 3.0)
-    trace = passed(x.unsqueeze(0) @ x.sin().unsqueeze(1))
+    trace = record_backward(x.unsqueeze(0) @ x.sin().unsqueeze(1))
     before = torch.get_rng_state()
-    with Counting() as counting, torch.autocast("cpu"), torch.device("meta"):
+    with CountingMode() as counting_mode, torch.autocast("cpu"), torch.device("meta"):
         texts = [reason.text for step in trace.steps for reason in trace.why(step.index)]
     assert torch.equal(torch.get_rng_state(), before) and torch.is_grad_enabled()
-    assert counting.calls == 0
+    assert counting_mode.calls == 0
     assert texts == [reason.text for step in trace.steps for reason in trace.why(step.index)]
 
 
-def loop(keep: int | None, steps: int) -> hv.Trace:
+def record_loop(keep: int | None, steps: int) -> hv.Trace:
     weight = leaf(2.0)
     with hv.record(names={"weight": weight}, keep=keep) as trace:
         for number in range(steps):
@@ -537,13 +549,13 @@ def loop(keep: int | None, steps: int) -> hv.Trace:
     return trace
 
 
-def test_passes_that_are_let_go_of_take_along_what_they_saved() -> None:
+def test_dropped_passes_drop_their_saved_values() -> None:
     texts = [
         [reason.text for step in trace.steps for reason in trace.why(step.index)]
-        for trace in (loop(2, 7), loop(None, 7))
+        for trace in (record_loop(2, 7), record_loop(None, 7))
     ]
     assert len(texts[0]) * 7 == len(texts[1]) * 2 and texts[1][-len(texts[0]) :] == texts[0]
-    assert len(loop(2, 20).saved) == len(loop(2, 7).saved)
+    assert len(record_loop(2, 20).saved) == len(record_loop(2, 7).saved)
 
 
 # -- the table of formulas
@@ -551,7 +563,7 @@ def test_passes_that_are_let_go_of_take_along_what_they_saved() -> None:
 
 @pytest.fixture(scope="module")
 def entries() -> dict[str, dict[str, Any]]:
-    """``derivatives.yaml`` as a library reads it: entry → input → formula, beside the entry's signature."""
+    """``derivatives.yaml`` as PyYAML reads it: entry → input → formula, and "name" → the signature of the entry."""
     path = derivatives.files("torchgen").joinpath("packaged/autograd/derivatives.yaml")
     found = {}
     for entry in yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
@@ -561,19 +573,19 @@ def entries() -> dict[str, dict[str, Any]]:
     return found
 
 
-def cited() -> list[tuple[str, derivatives.Formula]]:
-    """(kind of node, formula) of all that are readings of torch's."""
+def formulas_from_torch() -> list[tuple[str, derivatives.Formula]]:
+    """(kind of node, formula) of all formulas that are taken from torch's."""
     every = [(op, derivatives.find_formula(op, slot)) for op in derivatives.list_ops() for slot in range(3)]
     return [(op, formula) for op, formula in every if formula is not None and formula.entry is not None]
 
 
-def test_a_formula_is_a_reading_of_what_torch_has(entries: dict[str, dict[str, Any]]) -> None:
-    """A torch that changes its formula fails here, so that ours is looked at again."""
-    assert len(cited()) > 150
-    assert [(op, formula) for op, formula in cited() if not is_reading(op, formula, entries)] == []
+def test_every_formula_from_torch_matches_derivatives_yaml(entries: dict[str, dict[str, Any]]) -> None:
+    """Fails for a torch with a changed formula, so that hookviz's is reviewed."""
+    assert len(formulas_from_torch()) > 150
+    assert [(op, formula) for op, formula in formulas_from_torch() if not matches_torch(op, formula, entries)] == []
 
 
-def is_reading(op: str, formula: derivatives.Formula, entries: dict[str, dict[str, Any]]) -> bool:
+def matches_torch(op: str, formula: derivatives.Formula, entries: dict[str, dict[str, Any]]) -> bool:
     assert formula.entry is not None and formula.source is not None
     wording = " ".join(entries[formula.entry][formula.key].split())
     name = formula.entry.partition(".")[0].strip("_").removesuffix("_forward").title().replace("_", "")
@@ -581,32 +593,32 @@ def is_reading(op: str, formula: derivatives.Formula, entries: dict[str, dict[st
     return same and re.fullmatch(rf"{name}Backward\d", op) is not None
 
 
-def test_the_readme_counts_them() -> None:
-    read = {op for op, _ in cited()}
+def test_the_readme_states_the_number_of_formulas() -> None:
+    ops_from_torch = {op for op, _ in formulas_from_torch()}
     text = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
-    assert f"formulas for {len(derivatives.list_ops())} kinds of node, {len(read)} of them readings" in text
+    assert f"formulas for {len(derivatives.list_ops())} kinds of node, {len(ops_from_torch)} of them readings" in text
 
 
-def differentiable(entry: dict[str, Any]) -> list[str]:
-    """The inputs of an entry that have a gradient, in the order of its signature, which is that of a node's edges."""
+def differentiable_inputs(entry: dict[str, Any]) -> list[str]:
+    """The inputs of an entry that have a gradient, in the order of its signature and of a node's edges."""
     names = re.findall(r"Tensor(?:\([^)]*\))?\S* (\w+)", entry["name"].rpartition(" -> ")[0])
     return [name for name in names if entry.get(name) not in (None, "non_differentiable")]
 
 
-def test_the_inputs_stand_in_the_order_of_the_edges(entries: dict[str, dict[str, Any]]) -> None:
+def test_the_inputs_are_in_the_order_of_the_edges(entries: dict[str, dict[str, Any]]) -> None:
     for op in derivatives.list_ops():
         first = derivatives.find_formula(op, 0)
         assert first is not None, op
         if first.entry is not None:
             every = [found.key for slot in range(4) if (found := derivatives.find_formula(op, slot)) is not None]
             ours = list(dict.fromkeys(every))
-            assert ours == differentiable(entries[first.entry])[: len(ours)], op
+            assert ours == differentiable_inputs(entries[first.entry])[: len(ours)], op
 
 
-def test_the_file_is_read_as_a_library_reads_it(entries: dict[str, dict[str, Any]]) -> None:
+def test_parsing_derivatives_yaml_gives_the_same_as_pyyaml(entries: dict[str, dict[str, Any]]) -> None:
     ours = {name: derivatives.parse_entry(entry) for name, entry in derivatives.load_derivatives().items()}
     assert ours.keys() == entries.keys()
-    cited_entries = {formula.entry for _, formula in cited()}
+    cited_entries = {formula.entry for _, formula in formulas_from_torch()}
     for name, inputs in ours.items():
         theirs = {key: text for key, text in entries[name].items() if key in inputs and isinstance(text, str)}
         if name in cited_entries:
@@ -616,47 +628,47 @@ def test_the_file_is_read_as_a_library_reads_it(entries: dict[str, dict[str, Any
 
 
 @pytest.fixture
-def without_file(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def without_derivatives_file(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def missing(package: str) -> Any:
         raise ModuleNotFoundError(package)
 
-    derivatives.find_formula("NegBackward0", 0)  # our own table is read already
+    derivatives.find_formula("NegBackward0", 0)  # so that hookviz's own table is loaded before
     monkeypatch.setattr(derivatives, "files", missing)
     derivatives.load_derivatives.cache_clear()
     yield
     derivatives.load_derivatives.cache_clear()
 
 
-@pytest.mark.usefixtures("without_file")
-def test_a_torch_without_the_file_is_told() -> None:
-    reason = passed(leaf(2.0) * leaf(3.0)).why(1)[0]
+@pytest.mark.usefixtures("without_derivatives_file")
+def test_the_note_states_that_torch_has_no_derivatives_yaml() -> None:
+    reason = record_backward(leaf(2.0) * leaf(3.0)).why(1)[0]
     assert (reason.text, reason.source) == ("grad × other = 1 × 3 = 3", None)
     assert reason.note == "The installed torch comes without derivatives.yaml."
 
 
-def test_a_torch_without_the_entry_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_note_states_that_derivatives_yaml_has_no_such_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hookviz.autograd.formulas.verifier.load_derivatives", lambda: {"other": ""})
     monkeypatch.setattr("hookviz.analysis.formulas.derivatives.load_derivatives", lambda: {"other": ""})
-    reason = passed(leaf(2.0) * leaf(3.0)).why(1)[0]
+    reason = record_backward(leaf(2.0) * leaf(3.0)).why(1)[0]
     assert reason.note == "The derivatives.yaml of the installed torch has no such entry."
 
 
 @pytest.mark.parametrize("op", ["ClampMinBackward0", "ClampMaxBackward0", "ClampMinBackward1", "ClampMaxBackward1"])
-def test_where_releases_of_torch_differ_the_recorded_gradient_decides(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Up to 2.14 a number that is just at the limit gets the whole gradient, from 2.15 on none or half of it."""
+def test_if_releases_of_torch_differ_the_recorded_gradient_decides(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to 2.14 a number exactly at the limit gets the whole gradient, from 2.15 on none or half of it."""
     x, limit = leaf(1.0, 3.0), leaf(1.0, 1.0) if op.endswith("1") else 1.0
     clamp = torch.clamp_min if "Min" in op else torch.clamp_max
-    trace = passed(clamp(x, limit).sum())  # type: ignore[arg-type]
+    trace = record_backward(clamp(x, limit).sum())  # type: ignore[arg-type]
     (reason, *_) = reasons(trace, op)
-    one, other = derivatives.find_formulas(op, 0)
-    assert one.is_installed and not other.is_installed
-    assert (reason.verdict, reason.source, reason.note) == ("explained", one.source, "")
-    elsewhere = f"- name: {one.entry}(Tensor self) -> Tensor\n  self: {other.wordings[0]}\n"
-    entries = derivatives.split_entries(elsewhere)
+    installed, other_release = derivatives.find_formulas(op, 0)
+    assert installed.is_installed and not other_release.is_installed
+    assert (reason.verdict, reason.source, reason.note) == ("explained", installed.source, "")
+    other_yaml = f"- name: {installed.entry}(Tensor self) -> Tensor\n  self: {other_release.wordings[0]}\n"
+    entries = derivatives.split_entries(other_yaml)
     monkeypatch.setattr("hookviz.analysis.formulas.derivatives.load_derivatives", lambda: entries)
-    trace = passed(clamp(x, limit).sum())  # type: ignore[arg-type]
+    trace = record_backward(clamp(x, limit).sum())  # type: ignore[arg-type]
     (reason, *_) = reasons(trace, op)
-    assert (reason.verdict, reason.source) == ("explained", one.wordings[0])
+    assert (reason.verdict, reason.source) == ("explained", installed.wordings[0])
     assert (
         reason.note == "PyTorch releases differ here: this formula comes from another release than the installed one."
     )
@@ -666,7 +678,7 @@ def test_where_releases_of_torch_differ_the_recorded_gradient_decides(op: str, m
     "text",
     ["__import__('os')", "(1).real", "a[0]", "lambda: 1", "[x for x in a]", "f'{a}'", "not a", "a + 'b'.upper()"],
 )
-def test_a_formula_is_no_python(text: str) -> None:
+def test_formulas_with_other_python_syntax_are_refused(text: str) -> None:
     with pytest.raises((TypeError, KeyError)):
         evaluate(ast.parse(text, mode="eval").body, {"a": 1})
 

@@ -1,4 +1,4 @@
-"""A widget that is closed leaves nothing in the kernel, which would otherwise keep it until it ends."""
+"""A closed widget leaves nothing in the kernel, which would otherwise keep it alive."""
 
 import gc
 import weakref
@@ -6,7 +6,7 @@ from typing import Any
 
 import ipywidgets
 import pytest
-from ipywidgets.widgets import widget as room
+from ipywidgets.widgets import widget as widget_module
 from scenes import c_hook, leaf, recorded
 
 import hookviz as hv
@@ -16,8 +16,8 @@ from hookviz.what_if import slider_panel
 
 
 def models() -> dict[str, Any]:
-    """The models that Jupyter keeps, whoever else does."""
-    return dict(room._instances if hasattr(room, "_instances") else ipywidgets.Widget.widgets)
+    """The widget models that ipywidgets keeps alive."""
+    return dict(widget_module._instances if hasattr(widget_module, "_instances") else ipywidgets.Widget.widgets)
 
 
 def run(x: float = 2.0) -> None:
@@ -34,29 +34,29 @@ PLAYERS = {
 }
 
 
-@pytest.mark.parametrize("what", PLAYERS)
-def test_a_closed_player_leaves_no_model_and_none_of_what_it_showed(what: str) -> None:
+@pytest.mark.parametrize("kind", PLAYERS)
+def test_a_closed_player_leaves_no_model_and_no_content(kind: str) -> None:
     before = models()
-    player = PLAYERS[what]()
-    assert len(models()) == len(before) + 2  # it and its layout
+    player = PLAYERS[kind]()
+    assert len(models()) == len(before) + 2  # the player and its layout
     player.close()
     assert models() == before
     assert player.content == {}
     player.close()
 
 
-def test_a_closed_player_of_a_large_trace_lets_go_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_player_of_a_large_trace_releases_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_content, "MAX_UNSPLIT_STEPS", 5)
     trace = recorded()
-    player, kept = trace.player(), weakref.ref(trace)
+    player, reference = trace.player(), weakref.ref(trace)
     assert player.content["chunks"] and player._chunk_listener is not None
     del trace
     player.close()
     gc.collect()
-    assert kept() is None and player.content == {}
+    assert reference() is None and player.content == {}
 
 
-def test_a_layout_that_somebody_gave_stays_open() -> None:
+def test_closing_a_player_does_not_close_a_given_layout() -> None:
     before, layout = models(), ipywidgets.Layout()
     Player(layout=layout).close()
     assert models() == {**before, layout.model_id: layout}
@@ -64,7 +64,7 @@ def test_a_layout_that_somebody_gave_stays_open() -> None:
 
 
 class Kernel:
-    """Says which cell it runs, as JupyterLab's does."""
+    """A kernel that sends the id of the running cell, as JupyterLab's does."""
 
     def __init__(self) -> None:
         self.kernel, self.message = self, {"header": {"msg_id": "0"}, "metadata": {}}
@@ -79,30 +79,30 @@ class Kernel:
 
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
-    made = Kernel()
-    monkeypatch.setattr(slider_panel, "get_ipython", lambda: made)
+    instance = Kernel()
+    monkeypatch.setattr(slider_panel, "get_ipython", lambda: instance)
     monkeypatch.setattr(slider_panel, "display", lambda *_, **__: None)
     monkeypatch.setattr(slider_panel, "_shown_by_cell", {})
-    return made
+    return instance
 
 
-def test_sliders_whose_cell_runs_again_do_not_pile_up(kernel: Kernel) -> None:
+def test_sliders_of_a_rerun_cell_are_closed(kernel: Kernel) -> None:
     before = len(models())
     kernel.run("one", 1)
-    each = len(models()) - before
+    models_per_output = len(models()) - before
     kernel.run("one", 2)
     kernel.run("one", 3)
-    assert len(models()) == before + each
+    assert len(models()) == before + models_per_output
     kernel.run("two", 4)
-    kernel.run("two", 4)  # a cell may show several
-    assert len(models()) == before + 3 * each
+    kernel.run("two", 4)  # a cell may show several slider panels
+    assert len(models()) == before + 3 * models_per_output
     kernel.run("two", 5)
-    assert len(models()) == before + 2 * each
+    assert len(models()) == before + 2 * models_per_output
 
 
-def test_where_nobody_says_which_cell_runs_all_sliders_live_on(kernel: Kernel) -> None:
+def test_without_a_cell_id_sliders_are_not_closed(kernel: Kernel) -> None:
     before = len(models())
     kernel.run(None, 1)
-    each = len(models()) - before
+    models_per_output = len(models()) - before
     kernel.run(None, 2)
-    assert len(models()) == before + 2 * each
+    assert len(models()) == before + 2 * models_per_output
