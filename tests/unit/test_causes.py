@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import hookviz as hv
-from tests.unit.test_findings import backward, mlp, only, passed
+from tests.unit.test_findings import mlp, only_finding, record_backward, record_training
 
 INF = math.inf
 
@@ -104,7 +104,9 @@ def test_the_cause_of_nan_or_inf_follows_from_the_numbers(name: str) -> None:
 def test_a_layer_whose_sums_overflow_float16_is_reported(size: int) -> None:
     net = nn.Linear(size, 2).half()
     nn.init.ones_(net.weight)
-    assert only(passed(net, torch.full((1, size), 30000.0, dtype=torch.float16), torch.sum)).sentence == (
+    assert only_finding(
+        record_training(net, torch.full((1, size), 30000.0, dtype=torch.float16), torch.sum)
+    ).sentence == (
         "net (Linear) returns Inf: its sums of products go beyond 65,504, the largest number of float16, though its "
         "input and its parameters are finite."
     )
@@ -118,7 +120,7 @@ def test_without_a_graph_the_cause_is_reported_as_unseen() -> None:
     with hv.record(net) as trace:
         net(torch.ones(2, 4))
     sentence = "net.0 (Linear) returns NaN: its input held none (minimum 1, maximum 1); the cause was not seen."
-    assert only(trace).sentence == sentence
+    assert only_finding(trace).sentence == sentence
 
 
 def set_weight_to_nan(net: nn.Sequential) -> None:
@@ -177,14 +179,14 @@ def test_masked_nan_is_a_remark() -> None:
             return torch.where(x > 0, self.log(x.detach()), 0.0) + x
 
     net = Masked()
-    trace = passed(net, torch.tensor([1.0, -1.0], requires_grad=True))
-    assert (only(trace).kind, only(trace).severity) == ("nan", "remark")
+    trace = record_training(net, torch.tensor([1.0, -1.0], requires_grad=True))
+    assert (only_finding(trace).kind, only_finding(trace).severity) == ("nan", "remark")
 
 
 def test_nan_in_an_output_is_a_warning_and_in_a_gradient_an_error() -> None:
     x = torch.tensor([-1.0, 1.0], requires_grad=True)
-    assert only(record_function(torch.log, [-1.0, 1.0])).severity == "warning"
-    assert only(backward((x.abs() * 0 * x.log()).sum())).severity == "error"
+    assert only_finding(record_function(torch.log, [-1.0, 1.0])).severity == "warning"
+    assert only_finding(record_backward((x.abs() * 0 * x.log()).sum())).severity == "error"
 
 
 def test_inf_before_a_softmax_is_a_remark() -> None:
@@ -217,17 +219,17 @@ def test_gradients_that_overflow_when_added_are_reported() -> None:
     with hv.record() as trace:
         (x * 3e38).backward()
         (x * 3e38).backward()
-    finding = only(trace)
+    finding = only_finding(trace)
     assert (finding.severity, trace.steps[finding.step].kind) == ("error", "accumulate")
     x.grad, y = None, x * 1.0
     with hv.record() as trace:
         (y * 3e38 + y * 3e38).backward()
-    finding = only(trace)
+    finding = only_finding(trace)
     assert (finding.severity, trace.steps[finding.step].kind) == ("error", "arrive")
     x.grad = torch.tensor(math.nan)
     with hv.record() as trace:
         (x * 3).backward()
-    assert only(trace).sentence == ("x.grad held NaN before this pass, which adds a finite gradient to it.")
+    assert only_finding(trace).sentence == ("x.grad held NaN before this pass, which adds a finite gradient to it.")
 
 
 def test_unchecked_gradients_are_counted_in_the_summary() -> None:
@@ -245,7 +247,7 @@ def test_gradients_that_overflow_under_a_grad_scaler_are_a_remark() -> None:
     with hv.record() as trace:
         scaler.scale((w * 3).float()).backward()
     assert w.grad is not None and w.grad.isinf()
-    finding = only(trace)
+    finding = only_finding(trace)
     assert (finding.kind, finding.severity) == ("inf", "remark")
 
 
@@ -253,7 +255,7 @@ def test_inf_that_a_hook_removes_is_a_remark() -> None:
     x = torch.tensor([0.0, 1.0], requires_grad=True)
     y = x * 1
     y.register_hook(lambda grad: grad.nan_to_num(posinf=0.0))
-    finding = only(backward(y.sqrt().sum()))
+    finding = only_finding(record_backward(y.sqrt().sum()))
     assert (finding.kind, finding.severity) == ("inf", "remark")
 
 
