@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.modules.module as torch_modules
 import torch.optim.optimizer as torch_optimizer
-from scenes import BACKWARD, Doubled, SumNet, firings, leaf, line, plain, silent, told, written
+from scenes import BACKWARD, Doubled, SumNet, describe_steps, firings, leaf, line, plain, silent, stored_gradients
 from shown import shown_steps
 from torch import nn
 from torch.autograd.graph import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
@@ -49,7 +49,7 @@ def test_tensor_retain_grad() -> None:
     with hv.record() as trace:
         c.backward()
     assert [s.kind for s in trace.steps if s.on == "c"] == ["seed", "tensor_hook", "retain_grad"]
-    assert written(trace, "retain_grad") == {"c": (None, 10)}
+    assert stored_gradients(trace, "retain_grad") == {"c": (None, 10)}
 
 
 # -- modules
@@ -60,7 +60,7 @@ def test_module_register_forward_pre_hook() -> None:
     net.register_forward_pre_hook(lambda module, args: (args[0] + 10, args[1]))
     with hv.record(net) as trace:
         assert net(leaf(1.0), leaf(2.0), c=leaf(3.0)).item() == 16
-    assert told(trace) == [
+    assert describe_steps(trace) == [
         ("call", "net", None, (1, 2, 3)),
         ("forward_pre_hook", "net", (1, 2, 3), (11, 2, 3)),
         ("forward", "net", None, 16),
@@ -88,7 +88,7 @@ def test_module_register_forward_hook() -> None:
     net.register_forward_hook(lambda module, args, output: output + 100)
     with hv.record(net) as trace:
         assert net(leaf(1.0), leaf(2.0), leaf(3.0)).item() == 106
-    assert told(trace)[1:] == [("forward", "net", None, 6), ("forward_hook", "net", 6, 106)]
+    assert describe_steps(trace)[1:] == [("forward", "net", None, 6), ("forward_hook", "net", 6, 106)]
     (step,) = trace.firings
     assert step.hook is not None and step.hook.kept_in == "net._forward_hooks"
 
@@ -115,7 +115,7 @@ def test_prepend_runs_a_hook_before_earlier_registered_ones() -> None:
     net.register_forward_hook(lambda module, args, output: output * 10, prepend=True)
     with hv.record(net) as trace:
         assert net(leaf(3.0)).item() == 61
-    assert told(trace, "forward_hook") == [("forward_hook", "net", 6, 60), ("forward_hook", "net", 60, 61)]
+    assert describe_steps(trace, "forward_hook") == [("forward_hook", "net", 6, 60), ("forward_hook", "net", 60, 61)]
     assert [step.hook.place for step in trace.firings if step.hook] == [0, 1]
 
 
@@ -125,7 +125,7 @@ def test_module_register_full_backward_pre_hook() -> None:
     with hv.record(net) as trace:
         net(x).backward()
     assert x.grad is not None and x.grad.item() == 10
-    assert told(trace, *BACKWARD) == [("full_backward_pre_hook", "net", 1, 5)]
+    assert describe_steps(trace, *BACKWARD) == [("full_backward_pre_hook", "net", 1, 5)]
     (step,) = trace.firings
     assert (step.effect, step.hook and step.hook.kept_in) == ("replaced", "net._backward_pre_hooks")
 
@@ -136,7 +136,7 @@ def test_module_register_full_backward_hook() -> None:
     with hv.record(net) as trace:
         net(x).backward()
     assert x.grad is not None and x.grad.item() == 10
-    assert told(trace, *BACKWARD) == [("full_backward_hook", "net", 2, 10)]
+    assert describe_steps(trace, *BACKWARD) == [("full_backward_hook", "net", 2, 10)]
     (step,) = trace.firings
     assert (step.effect, step.hook and step.hook.kept_in) == ("replaced", "net._backward_hooks")
 
@@ -147,7 +147,7 @@ def test_module_register_backward_hook() -> None:
     net.register_backward_hook(lambda module, grad_input, grad_output: None)
     with hv.record(net) as trace:
         net(x).backward()
-    assert told(trace, *BACKWARD) == [("backward_hook", "net", (2, 3), (2, 3))]
+    assert describe_steps(trace, *BACKWARD) == [("backward_hook", "net", (2, 3), (2, 3))]
     frame = shown_steps(trace.player().content)[trace.firings[0].index]
     assert frame["title"] == "legacy backward hook ① on net"
     assert "sees only the gradients that this node sends" in frame["registration"]

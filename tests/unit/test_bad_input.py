@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import leaf, scene
-from shown import said
+from shown import in_english
 
 import hookviz as hv
 
@@ -214,7 +214,7 @@ def test_a_hook_without_source_is_recorded_and_shown(hook: Any, name: str, label
 def test_the_player_says_that_python_has_no_source(hook: Any) -> None:
     (shown,) = record_with_hook(hook).player().hooks
     assert shown["source"] is None
-    assert said(shown["no_source"]).endswith(" is not available.")
+    assert in_english(shown["no_source"]).endswith(" is not available.")
 
 
 @pytest.mark.parametrize("call", [lambda trace: trace.save(3), lambda trace: trace.to_html(3), lambda _: hv.load(3)])

@@ -16,7 +16,7 @@ from torch.backends import mha
 import hookviz as hv
 from hookviz.autograd import deferred_values, graph, tensor_statistics
 from hookviz.recorder import torch_patches
-from tests.scenes import Waits, leaf
+from tests.scenes import Blocker, leaf
 from tests.waiting import PATIENCE
 
 CALL = nn.Module.__call__.__code__
@@ -35,28 +35,28 @@ def torch_is_unpatched() -> Iterator[None]:
 
 @pytest.mark.usefixtures("compiler")
 def test_a_recording_may_end_while_a_thread_is_in_a_compiled_region() -> None:
-    waits = Waits()
-    compiled = torch.compile(nn.Sequential(nn.Linear(2, 2)), backend=waits.backend)
+    blocker = Blocker()
+    compiled = torch.compile(nn.Sequential(nn.Linear(2, 2)), backend=blocker.backend)
 
     def block(thread: threading.Thread) -> None:
         with hv.record(compiled):
             thread.start()
-            assert waits.inside.wait(PATIENCE)
+            assert blocker.entered.wait(PATIENCE)
 
-    waits.around(lambda: compiled(torch.ones(1, 2)), block)
+    blocker.run_while_blocked(lambda: compiled(torch.ones(1, 2)), block)
     assert not torch_patches._recordings_by_thread and not torch_patches._recordings_before_regions
 
 
 class DelayingLock:
     """A lock of the patched functions that delays one thread until the recording is over."""
 
-    def __init__(self, waits: Waits) -> None:
-        self.lock, self.waits = threading.Lock(), waits
+    def __init__(self, blocker: Blocker) -> None:
+        self.lock, self.blocker = threading.Lock(), blocker
         self.delayed_thread: int | None = None
 
     def __enter__(self) -> None:
         if threading.get_ident() == self.delayed_thread:
-            self.waits()
+            self.blocker()
         self.lock.acquire()
 
     def __exit__(self, *_: Any) -> None:
@@ -64,8 +64,8 @@ class DelayingLock:
 
 
 def test_a_thread_may_call_the_model_while_the_recording_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    waits, net = Waits(), nn.Linear(1, 1)
-    lock = DelayingLock(waits)
+    blocker, net = Blocker(), nn.Linear(1, 1)
+    lock = DelayingLock(blocker)
     monkeypatch.setattr(torch_patches, "_lock", lock)
 
     def work() -> None:
@@ -75,9 +75,9 @@ def test_a_thread_may_call_the_model_while_the_recording_ends(monkeypatch: pytes
     def block(thread: threading.Thread) -> None:
         with hv.record(net):
             thread.start()
-            assert waits.inside.wait(PATIENCE)
+            assert blocker.entered.wait(PATIENCE)
 
-    waits.around(work, block)
+    blocker.run_while_blocked(work, block)
     assert not torch_patches._recordings_by_thread
 
 

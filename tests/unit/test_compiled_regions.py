@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import Doubled, Net, Waits, leaf, plain, silent, steps_of, told, written
+from scenes import Blocker, Doubled, Net, describe_steps, leaf, plain, silent, steps_of, stored_gradients
 from shown import shown_steps
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -35,7 +35,7 @@ def test_a_compiled_module_is_one_call_marked_as_compiled(backend: str) -> None:
     with hv.record() as trace:
         for _ in range(2):  # the first call compiles: the compiler's trial run must not be recorded
             fast(x).backward()
-    assert [(kind, on) for kind, on, *_ in told(trace, "call", "compiled", "forward")] == [
+    assert [(kind, on) for kind, on, *_ in describe_steps(trace, "call", "compiled", "forward")] == [
         ("call", "fast"), ("compiled", "fast"), ("forward", "fast"),
         ("call", "fast (call 2)"), ("compiled", "fast (call 2)"), ("forward", "fast (call 2)"),
     ]  # fmt: skip
@@ -44,7 +44,7 @@ def test_a_compiled_module_is_one_call_marked_as_compiled(backend: str) -> None:
         == "fast is a compiled region: hookviz does not see what runs inside, hooks included."
     )
     assert len(trace.roots) == 2 and {row.kind for row in trace.modules} == {"OptimizedModule"}
-    assert written(trace)["x"] == (4, 8)
+    assert stored_gradients(trace)["x"] == (4, 8)
     assert trace.notes == [] and x.grad.item() == 8
 
 
@@ -72,7 +72,7 @@ def test_a_module_compiled_in_place_is_one_compiled_call() -> None:
     net.compile(backend="eager")
     with hv.record() as trace:
         net(x)
-    assert [(kind, on) for kind, on, *_ in told(trace, "call", "compiled", "forward")] == [
+    assert [(kind, on) for kind, on, *_ in describe_steps(trace, "call", "compiled", "forward")] == [
         ("call", "net"), ("compiled", "net"), ("forward", "net"),
     ]  # fmt: skip
 
@@ -221,7 +221,7 @@ def test_calls_recomputed_by_checkpointing_are_marked(use_reentrant: bool) -> No
     assert len(ran) == len(trace.firings) == 2
     recomputed_calls = [s.sentence for s in steps_of(trace, "call") if "checkpointing recomputes it" in s.sentence]
     assert len(recomputed_calls) == 3
-    assert written(trace)["x"] == (None, 4) and x.grad.item() == 4
+    assert stored_gradients(trace)["x"] == (None, 4) and x.grad.item() == 4
     assert trace.notes == []
 
 
@@ -477,14 +477,14 @@ assert call.__code__ is code
 
 def test_work_during_a_compiled_region_of_another_thread_is_not_recorded_and_gets_a_note() -> None:
     net = Net()
-    waits = Waits()
-    fast = torch.compile(nn.Tanh(), backend=waits.backend)
+    blocker = Blocker()
+    fast = torch.compile(nn.Tanh(), backend=blocker.backend)
     thread = threading.Thread(target=lambda: fast(torch.ones(2)))
     with hv.record() as trace:
         thread.start()
-        assert waits.inside.wait(PATIENCE)
+        assert blocker.entered.wait(PATIENCE)
         net(leaf(2.0)).backward()
-        waits.go_on.set()
+        blocker.released.set()
         thread.join()
         net(leaf(3.0)).backward()
     assert len(trace.roots) == 1 and len(steps_of(trace, "call")) == 3
@@ -495,13 +495,13 @@ def test_work_during_a_compiled_region_of_another_thread_is_not_recorded_and_get
 
 
 def test_a_compiled_region_started_before_the_recording_hides_nothing() -> None:
-    waits = Waits()
-    fast = torch.compile(nn.Tanh(), backend=waits.backend)
+    blocker = Blocker()
+    fast = torch.compile(nn.Tanh(), backend=blocker.backend)
     thread = threading.Thread(target=lambda: fast(torch.ones(2)))
     thread.start()
-    assert waits.inside.wait(PATIENCE)
+    assert blocker.entered.wait(PATIENCE)
     with hv.record() as trace:
-        waits.go_on.set()
+        blocker.released.set()
         thread.join()
         Net()(leaf(2.0)).backward()
     assert len(trace.roots) == 1 and len(steps_of(trace, "call")) == 3 and trace.notes == []

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from scenes import calls, leaf, recorded
+from scenes import count_calls, leaf, recorded
 from shown import shown_findings, shown_notes
 from torch import nn
 
@@ -332,6 +332,6 @@ def test_findings_are_in_the_player_and_the_html_page() -> None:
 
 def test_the_cost_of_findings_grows_linearly_with_the_steps() -> None:
     small_trace, large_trace = (record_backward(chain(count)) for count in (1000, 4000))
-    small_cost = calls(lambda: small_trace.troubles)
-    assert small_cost < 80 * 1000 and calls(lambda: large_trace.troubles) < 4.1 * small_cost
+    small_cost = count_calls(lambda: small_trace.troubles)
+    assert small_cost < 80 * 1000 and count_calls(lambda: large_trace.troubles) < 4.1 * small_cost
     assert not large_trace.troubles and CHAIN_FACTOR == 1e4

@@ -100,7 +100,7 @@ def restore_trace_and_signal_handler() -> Iterator[None]:
     sys.settrace(before)
 
 
-class Work:
+class RecordedTraining:
     """A recorded training loop with a hook of every kind."""
 
     def __init__(self, **options: Any) -> None:
@@ -134,7 +134,7 @@ class Work:
         return [None if hooks is None else list(dict(hooks).items()) for hooks in found]
 
 
-def outside() -> list[Any]:
+def global_state() -> list[Any]:
     """Return all global state that a recording changes: patches, settings and registries."""
     names = [*((replaced.owner, replaced.name) for replaced in torch_patches._REPLACEMENTS), *_METHODS, *_FUNCTIONS]
     codes = [inside.function.__code__ for inside in torch_patches._INSTRUMENTED]
@@ -153,7 +153,7 @@ def outside() -> list[Any]:
     return [*(vars(owner).get(name) for owner, name in names), *switches, *left, signal.getsignal(signal.SIGINT)]
 
 
-def on_nodes(roots: list[torch.Tensor]) -> list[Any]:
+def objects_left_on_nodes(roots: list[torch.Tensor]) -> list[Any]:
     """Return the observers and metadata keys left on the nodes of graphs."""
     found: list[Any] = []
     queue = [root.grad_fn for root in roots]
@@ -171,22 +171,22 @@ def on_nodes(roots: list[torch.Tensor]) -> list[Any]:
 
 @pytest.mark.parametrize("options", [{}, {"keep": 1}, {"every": 2, "only": "l1"}], ids=str)
 def test_an_interrupted_recording_restores_all_state(options: dict[str, Any]) -> None:
-    work = Work(**options)
+    work = RecordedTraining(**options)
     work.run()
-    before, hooks, step_kinds = outside(), work.dicts(), [step.kind for step in work.trace.steps]
+    before, hooks, step_kinds = global_state(), work.dicts(), [step.kind for step in work.trace.steps]
     interrupt_count = 0
     for number in list_interrupt_points(work.run):
         interrupt_count += was_interrupted(work.run, number)
-        assert outside() == before, number
+        assert global_state() == before, number
         assert work.dicts() == hooks, number
-        assert on_nodes(work.outs) == [], number
+        assert objects_left_on_nodes(work.outs) == [], number
         assert find_fault(work.trace) == "", number
     assert interrupt_count >= POINTS
     work.run()
     assert [step.kind for step in work.trace.steps] == step_kinds
 
 
-class Switched(Work):
+class WhatIfTraining(RecordedTraining):
     """A what-if whose function adds hooks to objects from outside, which already have hooks."""
 
     def __init__(self) -> None:
@@ -221,24 +221,24 @@ class Switched(Work):
     ("path_prefix", "points"), [("", POINTS // 8), ("what_if", POINTS // 2)], ids=["all", "switches"]
 )
 def test_an_interrupted_what_if_restores_all_state(path_prefix: str, points: int) -> None:
-    work = Switched()
-    before, hooks, path_prefix, interrupt_count = outside(), work.dicts(), os.path.join(PACKAGE, path_prefix), 0
+    work = WhatIfTraining()
+    before, hooks, path_prefix, interrupt_count = global_state(), work.dicts(), os.path.join(PACKAGE, path_prefix), 0
     for number in list_interrupt_points(work.run, points, path_prefix):
         mutable_parts = work.mutable_parts()
         if was_interrupted(work.run, number, path_prefix):
             interrupt_count += 1
             assert work.mutable_parts() == mutable_parts, number
-        assert outside() == before, number
+        assert global_state() == before, number
         assert work.dicts() == hooks, number
-        assert on_nodes(work.outs) == [], number
+        assert objects_left_on_nodes(work.outs) == [], number
     assert interrupt_count >= points
 
 
 def test_interrupting_hooks_and_draw_changes_no_hooks() -> None:
-    work = Work()
+    work = RecordedTraining()
     work.run()
     out = work.outs[-1]
-    before, hooks = outside(), work.dicts()
+    before, hooks = global_state(), work.dicts()
 
     def list_and_draw() -> None:
         hv.hooks(out, work.net)
@@ -246,12 +246,12 @@ def test_interrupting_hooks_and_draw_changes_no_hooks() -> None:
 
     for number in list_interrupt_points(list_and_draw):
         was_interrupted(list_and_draw, number)
-        assert (outside(), work.dicts(), on_nodes([out])) == (before, hooks, [])
+        assert (global_state(), work.dicts(), objects_left_on_nodes([out])) == (before, hooks, [])
 
 
 @pytest.mark.parametrize("method_name", ["save", "to_html"])
 def test_an_interrupted_write_keeps_the_old_file(method_name: str, tmp_path: Path) -> None:
-    work = Work()
+    work = RecordedTraining()
     work.run()
     path, trace = tmp_path / "there", work.trace
     path.write_text("as it was")
@@ -266,7 +266,7 @@ def test_an_interrupted_write_keeps_the_old_file(method_name: str, tmp_path: Pat
 
 
 def test_interrupting_load_and_analysis_does_not_change_the_trace(tmp_path: Path) -> None:
-    work = Work()
+    work = RecordedTraining()
     work.run()
     work.trace.save(tmp_path / "trace.json")
 
@@ -334,13 +334,13 @@ def interrupt_before(function: Callable[..., Any]) -> tuple[list[Any], BaseExcep
             sys.settrace(interrupt)
     except KeyboardInterrupt as error:
         assert len(trace.rows) > 0
-        return outside(), error
+        return global_state(), error
     raise AssertionError("nothing interrupted it")
 
 
 @pytest.mark.parametrize("function", [RecordBlock.__exit__, RecordBlock.end, record_function.end])
 def test_a_record_block_interrupted_at_its_end_has_ended(function: Any) -> None:
-    before = outside()
+    before = global_state()
     after, error = interrupt_before(function)
     assert after == before and error.__traceback__ is not None
     with hv.record() as trace:
@@ -369,31 +369,31 @@ def entered_on_a_stack() -> Iterator[hv.Trace]:
 
 @pytest.mark.parametrize("make", [record_with_statement, entered_by_hand, entered_on_a_stack])
 def test_a_record_block_stays_open_while_its_generator_is_suspended(make: Callable[[], Iterator[hv.Trace]]) -> None:
-    before, suspended = outside(), make()
+    before, suspended = global_state(), make()
     trace = next(suspended)
     gc.collect()
     with pytest.raises(RuntimeError, match="already observing this thread"), hv.record():
         pass
     leaf(2.0).backward()
     assert len(trace.rows) > 0
-    assert list(suspended) == [] and outside() == before
+    assert list(suspended) == [] and global_state() == before
 
 
 @pytest.mark.parametrize("make", [record_with_statement, entered_by_hand, entered_on_a_stack])
 def test_a_record_block_ends_when_its_generator_is_deleted(make: Callable[[], Iterator[hv.Trace]]) -> None:
-    before, suspended = outside(), make()
+    before, suspended = global_state(), make()
     next(suspended)
     del suspended
     gc.collect()
-    assert outside() == before
+    assert global_state() == before
 
 
 def test_a_leaked_recording_ends_before_the_next_one_begins() -> None:
-    before, block = outside(), hv.record()
+    before, block = global_state(), hv.record()
     with block:
         assert block._finalizer is not None
         block._finalizer.detach()  # as if interrupts had prevented every way to end it
-    assert outside() != before
+    assert global_state() != before
     with hv.record() as trace:
         leaf(2.0).backward()
-    assert len(trace.rows) > 0 and outside() == before
+    assert len(trace.rows) > 0 and global_state() == before

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import calls, leaf, recorded
-from shown import opened, outline, plain, said, shown_notes
+from scenes import count_calls, leaf, recorded
+from shown import in_english, outline, shown_notes, unpack_chunk, words_in_english
 from torch import nn
 
 import hookviz as hv
@@ -78,7 +78,7 @@ def test_only_what_is_large_is_sent_in_parts() -> None:
 def test_the_words_of_all_steps_are_those_of_the_trace(large: TraceContent) -> None:
     chunks = [large.chunk(name)["steps"] for name in large.chunk_names() if name.startswith("steps")]
     assert [len(chunk) for chunk in chunks[:-1]] == [CHUNK_SIZE] * (len(chunks) - 1)
-    told = [said(words["sentence"]) for chunk in chunks for words in chunk]
+    told = [in_english(words["sentence"]) for chunk in chunks for words in chunk]
     assert told == [step.sentence for step in large.trace.steps]
 
 
@@ -111,13 +111,13 @@ def test_a_closed_box_holds_the_steps_of_what_is_inside(large: TraceContent) -> 
 def test_the_trail_leads_from_the_whole_to_the_box(large: TraceContent) -> None:
     for name, view in views_of(large).items():
         (first, title), *_ = view["breadcrumbs"]
-        assert (first, said(title)) == ("0/", "the whole pass") and view["breadcrumbs"][-1][0] == name
+        assert (first, in_english(title)) == ("0/", "the whole pass") and view["breadcrumbs"][-1][0] == name
 
 
 def test_a_box_tells_how_many_hooks_are_in_it_and_how_many_fired(large: TraceContent) -> None:
     top = large.chunk("0/")
     counts = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
-    told = sorted([said(text) for _, text in texts] for texts in counts)
+    told = sorted([in_english(text) for _, text in texts] for texts in counts)
     assert told == [["1 hook, 0 fired", "1 hook, 1 fired"]] * 2
 
 
@@ -125,7 +125,7 @@ def test_a_box_tells_the_range_of_the_norms_in_it() -> None:
     trace = passed(fan(50) * 3)
     top = TraceContent(trace).chunk("0/")
     (texts,) = [texts for spot, texts in top["texts"].items() if spot == "g0-g"]
-    assert said(texts[-1][1]) == "gradient norm 3"
+    assert in_english(texts[-1][1]) == "gradient norm 3"
 
 
 def test_a_box_tells_how_many_gradients_are_none() -> None:
@@ -134,7 +134,9 @@ def test_a_box_tells_how_many_gradients_are_none() -> None:
     for _ in range(60):
         y = y * 1.1
     top = TraceContent(passed(y.sum() * float("nan"))).chunk("0/")
-    ends = [said(texts[-1][1]) for spot, texts in top["texts"].items() if spot.endswith("-g") and spot.startswith("g")]
+    ends = [
+        in_english(texts[-1][1]) for spot, texts in top["texts"].items() if spot.endswith("-g") and spot.startswith("g")
+    ]
     assert ends and all("with NaN or Inf" in end for end in ends)
 
 
@@ -189,7 +191,7 @@ def index_of(large: TraceContent) -> list[dict[str, Any]]:
     index = large.chunk("index")
     names = ("kind", "label", "note", "number", "view", "steps")
     rows = [dict(zip(names, row, strict=True)) for row in zip(*(index[name] for name in names), strict=True)]
-    return [{**row, "label": said(row["label"]), "note": said(row["note"])} for row in rows]
+    return [{**row, "label": in_english(row["label"]), "note": in_english(row["note"])} for row in rows]
 
 
 def picture(large: TraceContent, name: str) -> str:
@@ -285,7 +287,7 @@ def test_the_index_is_sent_only_when_it_is_asked_for() -> None:
 
 
 def test_the_index_of_four_times_the_steps_takes_four_times_the_work() -> None:
-    some, more = (calls(partial(TraceContent(passed(chain(count))).chunk, "index")) for count in (1000, 4000))
+    some, more = (count_calls(partial(TraceContent(passed(chain(count))).chunk, "index")) for count in (1000, 4000))
     assert some < 115 * 1000 and more < 4.1 * some
 
 
@@ -336,12 +338,12 @@ def test_several_passes_have_a_picture_each() -> None:
             model(torch.ones(1, 2)).sum().backward()
     shown = TraceContent(trace).content()
     assert list(shown["chunks"])[:3] == ["0/", "1/", "2/"] and len(shown["svgs"]) == 3
-    assert [(name, said(title)) for name, title in opened(shown, "1/")["breadcrumbs"]] == [("1/", "Pass 2")]
+    assert [(name, in_english(title)) for name, title in unpack_chunk(shown, "1/")["breadcrumbs"]] == [("1/", "Pass 2")]
 
 
 def test_a_gradient_sent_to_ten_thousand_places_is_told_in_a_few_lines() -> None:
     trace = passed(fan(10_000))
-    told = map(plain, TraceContent(trace).chunk("steps0")["steps"])
+    told = map(words_in_english, TraceContent(trace).chunk("steps0")["steps"])
     (words,) = [words for words in told if words["title"] == "StackBackward0 computes"]
     assert len(json.dumps(words)) < 10_000
     assert words["gradients"][-1] == ["", "… 9,976 more"]

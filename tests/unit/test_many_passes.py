@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import calls, leaf
-from shown import opened, said, shown_notes
+from scenes import count_calls, leaf
+from shown import in_english, shown_notes, unpack_chunk
 from torch import nn
 
 import hookviz as hv
@@ -112,7 +112,7 @@ def linear(costs: list[int]) -> bool:
 @pytest.mark.parametrize("make", PROGRAMS)
 def test_recording_twice_the_passes_is_twice_the_work(make: Callable[[int], hv.Trace]) -> None:
     make(2)
-    assert linear([calls(lambda count=count: make(count)) for count in COUNTS])  # type: ignore[misc]
+    assert linear([count_calls(lambda count=count: make(count)) for count in COUNTS])  # type: ignore[misc]
 
 
 def multi_grad(count: int) -> hv.Trace:
@@ -187,8 +187,8 @@ def test_saving_and_loading_twice_the_passes_is_twice_the_work(make: Callable[[i
     saved, loaded = [], []
     for count in COUNTS:
         trace = kept(make, count)
-        saved.append(calls(lambda trace=trace: trace.save(path)))  # type: ignore[misc]
-        loaded.append(calls(lambda: hv.load(path)))
+        saved.append(count_calls(lambda trace=trace: trace.save(path)))  # type: ignore[misc]
+        loaded.append(count_calls(lambda: hv.load(path)))
     assert linear(saved) and linear(loaded)
 
 
@@ -196,12 +196,12 @@ def test_saving_and_loading_twice_the_passes_is_twice_the_work(make: Callable[[i
 @pytest.mark.parametrize("make", [trained, ill])
 def test_showing_twice_the_passes_is_twice_the_work(make: Callable[[int], hv.Trace], what: str) -> None:
     SHOWN[what](kept(make, 2))
-    assert linear([calls(lambda count=count: SHOWN[what](kept(make, count))) for count in COUNTS])  # type: ignore[misc]
+    assert linear([count_calls(lambda count=count: SHOWN[what](kept(make, count))) for count in COUNTS])  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("make", [hooked_anew, over_one_graph, forwards])
 def test_a_page_of_twice_the_passes_is_twice_the_work(make: Callable[[int], hv.Trace]) -> None:
-    assert linear([calls(lambda count=count: page(kept(make, count))) for count in COUNTS])  # type: ignore[misc]
+    assert linear([count_calls(lambda count=count: page(kept(make, count))) for count in COUNTS])  # type: ignore[misc]
 
 
 def test_a_page_of_twice_the_passes_takes_twice_the_memory() -> None:
@@ -262,21 +262,21 @@ def test_a_group_holds_the_steps_of_its_passes_and_says_how_large_their_gradient
     assert top["visible_steps"] == [(0, len(large.trace.rows) - 1)]
     (box, to), *_ = top["links"].items()
     assert large.chunk(to)["visible_steps"] == top["spans"][box]
-    assert said(top["texts"][f"{box}-g"][-1][1]).startswith("gradient norm ")
+    assert in_english(top["texts"][f"{box}-g"][-1][1]).startswith("gradient norm ")
     svg = picture(large, GROUP_PREFIX)
     assert "Passes 1 – 10" not in svg and re.findall(r"Passes \d+ – \d+", svg)[0] == "Passes 1 – 20"
 
 
 def test_the_trail_leads_from_all_passes_to_the_pass(large: TraceContent) -> None:
     trail = large.chunk("25/")["breadcrumbs"]
-    assert [said(title) for _, title in trail] == ["All 200 passes", "Passes 21 – 40", "Pass 26"]
+    assert [in_english(title) for _, title in trail] == ["All 200 passes", "Passes 21 – 40", "Pass 26"]
     assert [name for name, _ in trail] == [GROUP_PREFIX, trail[1][0], "25/"]
     assert large.chunk(trail[1][0])["breadcrumbs"] == trail[:2]
 
 
 def test_passes_can_be_searched_for(large: TraceContent) -> None:
     columns = large.chunk("index")
-    labels = map(said, columns["label"])
+    labels = map(in_english, columns["label"])
     rows = list(zip(columns["kind"], labels, columns["view"], columns["steps"], strict=True))
     assert ("pass", "Pass 26", "25/", [large.trace.lookup.steps(25)[0]]) in rows
 
@@ -284,7 +284,7 @@ def test_passes_can_be_searched_for(large: TraceContent) -> None:
 def test_a_hook_that_fires_in_every_pass_is_counted_once() -> None:
     top = TraceContent(kept(trained, COUNTS[1])).chunk(GROUP_PREFIX)
     (texts, *_) = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
-    assert [said(text) for _, text in texts] == ["1 hook, 0 fired", "1 hook, 1 fired"]
+    assert [in_english(text) for _, text in texts] == ["1 hook, 0 fired", "1 hook, 1 fired"]
 
 
 def test_a_group_that_is_not_there_is_an_error(large: TraceContent) -> None:
@@ -315,7 +315,7 @@ def test_each_pass_has_its_own_ids_and_texts_in_the_picture_that_it_shares() -> 
 def test_a_page_has_the_picture_of_passes_of_equal_structure_once() -> None:
     content = TraceContent(kept(over_one_graph, COUNTS[0])).full_content()
     parts = content["chunks"]
-    sent: list[Any] = [opened(content, name)["svg"] for name in parts if re.fullmatch(r"\d+/", name)]
+    sent: list[Any] = [unpack_chunk(content, name)["svg"] for name in parts if re.fullmatch(r"\d+/", name)]
     assert sum("pieces" in svg for svg in sent) == 1 and all("fill" in svg for svg in sent)
     assert max(len(part) for name, part in parts.items() if re.fullmatch(r"[1-9]\d*/", name)) < 2_500
 

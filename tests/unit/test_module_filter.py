@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import Doubled, Net, leaf, plain, steps_of, told, written
+from scenes import Doubled, Net, describe_steps, leaf, plain, steps_of, stored_gradients
 from shown import shown_notes
 from torch import nn
 
@@ -38,10 +38,10 @@ def test_the_chosen_modules_tell_what_they_tell_when_all_are_recorded() -> None:
     with hv.record(net := Deep()) as everything:
         net(leaf(1.0)).backward()
     trace = recorded("layers.2.*")
-    chosen = [line for line in told(everything, "call", "forward") if line[1].startswith("net.layers.2.")]
-    assert told(trace, "call", "forward") == chosen and len(chosen) == 4
-    grads = {on: grad for on, grad in written(everything).items() if on.startswith("net.layers.2.")}
-    assert written(trace) == grads and set(grads) == {"net.layers.2.l1.weight", "net.layers.2.l2.weight"}
+    chosen = [line for line in describe_steps(everything, "call", "forward") if line[1].startswith("net.layers.2.")]
+    assert describe_steps(trace, "call", "forward") == chosen and len(chosen) == 4
+    grads = {on: grad for on, grad in stored_gradients(everything).items() if on.startswith("net.layers.2.")}
+    assert stored_gradients(trace) == grads and set(grads) == {"net.layers.2.l1.weight", "net.layers.2.l2.weight"}
 
 
 def test_of_the_backward_pass_only_the_nodes_of_chosen_modules_are_told() -> None:
@@ -60,7 +60,7 @@ def test_without_its_insides_a_module_stands_for_them() -> None:
     assert [step.on.partition(" ")[0] for step in steps_of(trace, "compute")] == [
         "MulBackward0", "ReluBackward0", "MulBackward0",
     ]  # fmt: skip
-    assert set(written(trace)) == {"net.layers.1.l1.weight", "net.layers.1.l2.weight"}
+    assert set(stored_gradients(trace)) == {"net.layers.1.l1.weight", "net.layers.1.l2.weight"}
 
 
 def test_parameters_of_a_chosen_module_that_is_never_called_are_told() -> None:
@@ -68,7 +68,7 @@ def test_parameters_of_a_chosen_module_that_is_never_called_are_told() -> None:
     x = torch.ones(1, 2, 2)
     with hv.record(net, only="out_proj") as trace:
         net(x, x, x)[0].sum().backward()
-    assert set(written(trace)) == {"net.out_proj.weight", "net.out_proj.bias"}
+    assert set(stored_gradients(trace)) == {"net.out_proj.weight", "net.out_proj.bias"}
     assert trace.notes[-1] == "None of the modules that record(only=...) chose (out_proj) was called inside record()."
 
 

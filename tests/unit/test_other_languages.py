@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from shown import opened, outline
+from shown import outline, unpack_chunk
 from torch import nn
 
 import hookviz as hv
@@ -90,7 +90,7 @@ def sentences(sent: Any) -> Iterator[str]:
 def test_no_sentence_is_left_in_english(make: Callable[[], Content]) -> None:
     content = make()
     known = [outline(content, run) for run in range(len(content["runs"]))]
-    parts = [opened(content, name) for name in content["chunks"]]
+    parts = [unpack_chunk(content, name) for name in content["chunks"]]
 
     read_so = [*sentences({**content, "runs": content["runs"], "chunks": parts}), *sentences(known)]
     assert len(read_so) > 50

@@ -14,7 +14,7 @@ import pytest
 import hookviz as hv
 from hookviz.picture import graphviz_client, layout
 from hookviz.storage.integrity import find_fault
-from tests.unit.test_interrupts import POINTS, Switched, Work, on_nodes, outside
+from tests.unit.test_interrupts import POINTS, RecordedTraining, WhatIfTraining, global_state, objects_left_on_nodes
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ class Scenes:
     """What somebody may interrupt, with files to write over."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.recorded, self.switched = folder, Work(), Switched()
+        self.folder, self.recorded, self.switched = folder, RecordedTraining(), WhatIfTraining()
         self.recorded.run()
         self.trace = self.recorded.trace
         self.new = {name: folder.with_name(f"new.{name}") for name in ("json", "html", "svg")}
@@ -60,7 +60,7 @@ class Scenes:
 
     def state(self) -> list[Any]:
         """What must be as it was."""
-        return [outside(), self.recorded.dicts(), self.switched.dicts()]
+        return [global_state(), self.recorded.dicts(), self.switched.dicts()]
 
     def check(self) -> None:
         """The files are those of before or the new ones, and nothing else is there; nor is anything on a graph."""
@@ -68,7 +68,7 @@ class Scenes:
             assert path.read_bytes() in (b"as it was", self.new[kind].read_bytes())
             path.write_bytes(b"as it was")
         assert set(self.folder.iterdir()) == set(self.there.values())
-        assert on_nodes([*self.recorded.outs, *self.switched.outs]) == []
+        assert objects_left_on_nodes([*self.recorded.outs, *self.switched.outs]) == []
         assert find_fault(self.recorded.trace) == ""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import c_hook, leaf, scene
-from shown import all_words, content_of, opened, outline, said, shown_notes, shown_steps, shown_steps_of
+from shown import all_words, content_of, in_english, outline, shown_notes, shown_steps, shown_steps_of, unpack_chunk
 
 import hookviz as hv
 from hookviz.player.compression import pack
@@ -52,8 +52,8 @@ def test_a_step_that_is_not_there_says_why(shown: Content) -> None:
     missing = [frame for frame in shown_steps(shown, place) if frame["kind"] == "absent"]
     assert [frame["sentence"] for frame in missing] == ["This step does not happen without c_hook, plus_hundred."] * 2
     assert [frame["glyph"] for frame in missing] == ["hook", "hook"]
-    assert said(shown["runs"][place]["label"]) == "Without c_hook, plus_hundred"
-    assert said(shown["runs"][0]["label"]) == "With every hook on"
+    assert in_english(shown["runs"][place]["label"]) == "Without c_hook, plus_hundred"
+    assert in_english(shown["runs"][0]["label"]) == "With every hook on"
 
 
 def test_switches_know_their_pins(shown: Content) -> None:
@@ -61,7 +61,7 @@ def test_switches_know_their_pins(shown: Content) -> None:
     switched = {hook for switch in shown["switches"] for hook in switch["hooks"]}
     assert len(switched) == 4
     for run in range(16):
-        pins = opened(shown, outline(shown, run)["views"][0])["pins"]
+        pins = unpack_chunk(shown, outline(shown, run)["views"][0])["pins"]
         assert {pin["hook"] for pin in pins.values()} - {-1} == switched
         assert all(f'id="{spot}"' in shown["svgs"][0] for spot in pins)
 

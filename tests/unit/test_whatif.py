@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import Doubled
-from shown import said, shown_steps
+from shown import in_english, shown_steps
 from torch import nn
 from torch.autograd.graph import register_multi_grad_hook
 from torch.nn.modules import module as torch_modules
@@ -428,7 +428,7 @@ def test_hooks_of_one_name_are_told_apart_in_words() -> None:
         x.register_hook(look)
         (x * y).backward()
 
-    shown = [said(one["label"]) for one in whatif(run).content()["runs"]]
+    shown = [in_english(one["label"]) for one in whatif(run).content()["runs"]]
     assert shown[1:5] == ["Without times_two on x", "Without times_two on y", "Without look", shown[4]]
     assert shown[4] == "Without times_two on x, times_two on y"
 
@@ -566,4 +566,4 @@ def test_without_hooks_the_pass_is_called_after_what_changed_it() -> None:
 
     slid = whatif(square, x=(0, 10))
     slid.change(x=3)
-    assert [said(one["label"]) for one in slid.content()["runs"]] == ["After the change", "Before the change"]
+    assert [in_english(one["label"]) for one in slid.content()["runs"]] == ["After the change", "Before the change"]
