@@ -46,10 +46,10 @@ def without_node_numbers(text: str) -> str:
 
 HOOKED_TENSORS = {
     "the same": ((), ()),
-    "a hook more": ((), ("c",)),
-    "a hook less": (("c", "d"), ("d",)),
+    "an additional hook": ((), ("c",)),
+    "a missing hook": (("c", "d"), ("d",)),
     "another hook": (("c",), ("e",)),
-    "hooks of all": (("a", "b", "c", "d", "e"), ("e", "d")),
+    "many hooks": (("a", "b", "c", "d", "e"), ("e", "d")),
 }
 
 

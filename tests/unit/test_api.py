@@ -333,7 +333,7 @@ def test_saved_tensors_hooks_and_save_on_cpu_get_a_note(where: str, make: Callab
             if where != "around everything":
                 y.backward()
     assert x.grad.tolist() == [2, 4]
-    assert len(trace.notes) in (1, 2)  # torch gave the hook that packs, or the one that unpacks, or both
+    assert len(trace.notes) in (1, 2)  # torch reported the pack hook, the unpack hook, or both
     for note in trace.notes:
         assert re.search(rf"\(({name})\)\. {REASON}", note), note
     assert trace.notes[0] in repr(trace)

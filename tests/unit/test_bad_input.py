@@ -86,10 +86,10 @@ def test_rendering_a_non_digraph_is_refused(thing: Any) -> None:
         hv.render(thing)
 
 
-@pytest.mark.parametrize("given", [{"filename": 3}, {"directory": 3}, {"outfile": 3.5}])
-def test_rendering_to_an_invalid_path_is_refused(given: Any) -> None:
+@pytest.mark.parametrize("path_arguments", [{"filename": 3}, {"directory": 3}, {"outfile": 3.5}])
+def test_rendering_to_an_invalid_path_is_refused(path_arguments: Any) -> None:
     with pytest.raises(TypeError, match="A path is a string such as"):
-        hv.draw(LOSS).render(**given)
+        hv.draw(LOSS).render(**path_arguments)
 
 
 # -- names

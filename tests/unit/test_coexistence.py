@@ -233,16 +233,16 @@ def test_batched_gradients_can_be_recorded() -> None:
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_node_hook_registered_while_unpacking_receives_gradients_only_in_a_recording(recorded: bool) -> None:
     """torch keeps a node's input gradients only if a hook, such as our observer, is registered before it runs."""
-    given: list[Any] = []
+    received_by_hook: list[Any] = []
 
     def unpack(tensor: torch.Tensor) -> torch.Tensor:
         node = torch._C._current_autograd_node()
-        node.register_hook(lambda sent, received: given.append(received))
+        node.register_hook(lambda sent, received: received_by_hook.append(received))
         return tensor
 
     with hv.record() if recorded else nullcontext(), torch.autograd.graph.saved_tensors_hooks(lambda x: x, unpack):
         sum(torch.var_mean(torch.eye(3, requires_grad=True), dim=0)).sum().backward()
-    (received,) = given
+    (received,) = received_by_hook
     assert len(received) == (2 if recorded else 0)
 
 

@@ -492,12 +492,12 @@ DIFFERENT_GRAPHS = {
         lambda t: t.e.sin(),
         "at the root of pass 1, this one has ExpBackward0 and the other has SinBackward0",
     ),
-    "further on": (
+    "below the root": (
         lambda t: (t.a * t.b).exp().sin(),
         lambda t: (t.a + t.b).exp().sin(),
         "at slot 1 of ExpBackward0, this one has MulBackward0 and the other has AddBackward0",
     ),
-    "an end": (
+    "a missing edge": (
         lambda t: t.a * t.b,
         lambda t: t.a * 3,
         "at slot 2 of MulBackward0.*, this one has AccumulateGrad and the other has nothing",

@@ -206,8 +206,8 @@ def test_the_slow_path_adds_no_fast_path_step() -> None:
 @pytest.mark.parametrize("use_reentrant", [True, False])
 def test_calls_recomputed_by_checkpointing_are_marked(use_reentrant: bool) -> None:
     net, x = Net(), leaf(3.0)
-    ran: list[str] = []
-    net.l1.register_forward_hook(lambda module, args, output: ran.append("l1"))
+    hook_calls: list[str] = []
+    net.l1.register_forward_hook(lambda module, args, output: hook_calls.append("l1"))
     with hv.record(net) as trace:
         checkpoint(net, x, use_reentrant=use_reentrant).backward()
     assert [(trace.call(i), call.recomputed) for i, call in enumerate(trace.calls)] == [
@@ -218,7 +218,7 @@ def test_calls_recomputed_by_checkpointing_are_marked(use_reentrant: bool) -> No
         ("net.l1 (call 2)", True),
         ("net.l2 (call 2)", True),
     ]
-    assert len(ran) == len(trace.firings) == 2
+    assert len(hook_calls) == len(trace.firings) == 2
     recomputed_calls = [s.sentence for s in steps_of(trace, "call") if "checkpointing recomputes it" in s.sentence]
     assert len(recomputed_calls) == 3
     assert stored_gradients(trace)["x"] == (None, 4) and x.grad.item() == 4
@@ -254,11 +254,11 @@ def test_a_module_called_by_a_hook_is_not_marked_as_recomputed(use_reentrant: bo
     net, x = Doubled(), leaf(3.0)
 
     def call_net(grad: torch.Tensor) -> None:
-        given = grad.detach().requires_grad_()
+        detached = grad.detach().requires_grad_()
         if use_reentrant is None:
-            net(given)
+            net(detached)
         else:
-            checkpoint(net, given, use_reentrant=use_reentrant)
+            checkpoint(net, detached, use_reentrant=use_reentrant)
 
     x.register_hook(call_net)
     with hv.record(net) as trace:
@@ -369,18 +369,18 @@ def test_full_backward_hooks_in_a_compiled_region_run_as_without_recording(
     container: Any, compile_net: Any, compile_time: str, backend: str
 ) -> None:
     def run_program(*, recorded: bool) -> tuple[list[Any], int]:
-        ran: list[int] = []
+        hook_calls: list[int] = []
         last = nn.Tanh()
         last.register_full_backward_hook(
-            lambda module, grad_input, grad_output: (ran.append(1), (grad_input[0] * 2,))[1]
+            lambda module, grad_input, grad_output: (hook_calls.append(1), (grad_input[0] * 2,))[1]
         )
         return run_around_recording(
             container(nn.Tanh(), last), compile_net, backend, compile_time, recorded=recorded
-        ), len(ran)
+        ), len(hook_calls)
 
-    expected, ran = run_program(recorded=False)
-    assert run_program(recorded=True) == (expected, ran)
-    assert ran == len(expected)
+    expected, hook_calls = run_program(recorded=False)
+    assert run_program(recorded=True) == (expected, hook_calls)
+    assert hook_calls == len(expected)
 
 
 def counting_backend(compiled: list[int]) -> Any:

@@ -300,9 +300,9 @@ DAMAGE_FUNCTIONS = {
     "edges are a number": lambda data: data.update(edges=3),
     "steps are a list": lambda data: data.update(rows=[]),
     "a value is too short": lambda data: data["values"].append([1]),
-    "a value is no value": lambda data: data["values"].append(["x"] * 6),
-    "values are gone": lambda data: data["values"].clear(),
-    "ops are gone": lambda data: data.update(ops=[]),
+    "an invalid value": lambda data: data["values"].append(["x"] * 6),
+    "empty values": lambda data: data["values"].clear(),
+    "empty ops": lambda data: data.update(ops=[]),
     "ops are a number": lambda data: data.update(ops=3),
     "notes are numbers": lambda data: data.update(remarks=[3]),
     "an unknown kind": replace_step_column("kind", "nothing"),
@@ -315,7 +315,7 @@ DAMAGE_FUNCTIONS = {
     "a place that is a number": replace_step_column("place", 5),
     "a value that is nested too deeply": replace_step_column("before", nested_lists(900)),
     "a shape that is a text": lambda data: data["values"][0].__setitem__(0, "abc"),
-    "a value of which nothing is known": lambda data: data["values"][0].__setitem__(slice(3, 6), [None] * 3),
+    "an empty value": lambda data: data["values"][0].__setitem__(slice(3, 6), [None] * 3),
     "calls that call each other": lambda data: data.update(
         modules={"name": ["m"], "kind": ["M"]},
         calls={"module": [0, 0], "number": [1, 2], "parent": [1, 0], "recomputed": [False, False]},
@@ -325,8 +325,8 @@ DAMAGE_FUNCTIONS = {
         calls={"module": [0], "number": [1], "parent": [0], "recomputed": [False]},
     ),
     "an unknown saved value": lambda data: data["saved"].update(value=[99] * len(data["saved"]["value"])),
-    "a saved value of no node": lambda data: data["saved"].update(node=[99] * len(data["saved"]["node"])),
-    "no reason why a value is missing": lambda data: data["saved"].update(why=["?"] * len(data["saved"]["why"])),
+    "a saved value of an unknown node": lambda data: data["saved"].update(node=[99] * len(data["saved"]["node"])),
+    "an unknown reason for a missing value": lambda data: data["saved"].update(why=["?"] * len(data["saved"]["why"])),
 }
 
 

@@ -124,16 +124,16 @@ DAMAGED_FILES: dict[str, tuple[Callable[[Data], Any], str]] = {
     "a name that is a number": (set_cell("tensors", "name", 7), "tensors.name[0]: expected a text, got a whole number"),
     "a name that is a list": (set_cell("hook_rows", "name", ["x"]), "hook_rows.name[0]: expected a text, got a list"),
     "an op that is null": (lambda data: data["ops"].__setitem__(0, None), "ops[0]: expected a text, got null"),
-    "an output that is markup": (
+    "an output with markup": (
         set_cell("tensors", "output", '0"><IMG SRC="/etc/passwd"/>'),
         "tensors.output[0]: expected a whole number, got a text",
     ),
-    "a number as large as a galaxy": (set_cell("tensors", "output", 10**30), "<= 9007199254740992"),
+    "a number beyond 2**53": (set_cell("tensors", "output", 10**30), "<= 9007199254740992"),
     "an edge from a node to itself": (self_loop, "the graph has a cycle: a gradient would come back to node 0"),
     "an edge out of the graph": (lambda data: data["edges"].append([0, 1, 99, 0]), "from node 0 to node 99 leads out"),
     "a hook listed twice": (lambda data: data["hooked"][0].append(data["hooked"][0][0]), "pass 0 lists a hook twice"),
     "a hook that is not there": (lambda data: data["hooked"][0].append(99), "pass 0 lists a hook that is not in"),
-    "one pass with hooks too many": (lambda data: data["hooked"].append([]), "hooks for 3 passes, and starting points"),
+    "hooks of a missing pass": (lambda data: data["hooked"].append([]), "hooks for 3 passes, and starting points"),
     "a column that is too short": (lambda data: data["rows"]["effect"].pop(), "the columns of rows differ in length"),
     "a hook of a tensor on a module": (set_cell("hook_rows", "module", 0), "row 0 of hook_rows points to something"),
     "a flag that hooks do not have": (set_cell("hook_rows", "flags", ["load"]), "flags[0][0]: invalid value 'load'"),
@@ -145,7 +145,7 @@ DAMAGED_FILES: dict[str, tuple[Callable[[Data], Any], str]] = {
         lambda data: set_cell("rows", "effect", None, first_step(data, "tensor_hook"))(data),
         "of the kind tensor_hook, lacks",
     ),
-    "a seed that is several": (
+    "a seed with several values": (
         lambda data: set_cell("rows", "after", [0, 1], first_step(data, "seed"))(data), "of the kind seed, lacks"
     ),
     "a gradient from a node that is not there": (
@@ -156,14 +156,14 @@ DAMAGED_FILES: dict[str, tuple[Callable[[Data], Any], str]] = {
         lambda data: data["rows"].update(subject=["settings"] * len(data["rows"]["kind"])),
         "lacks something that such a step needs",
     ),
-    "a hook of no kind": (set_cell("hook_rows", "kind", "load"), "row 0 of hook_rows is of an unknown kind: load"),
-    "a step of no kind": (set_cell("rows", "kind", "load"), "row 0 of rows is of an unknown kind: load"),
+    "an unknown kind of hook": (set_cell("hook_rows", "kind", "load"), "row 0 of hook_rows is of an unknown kind: load"),
+    "an unknown kind of step": (set_cell("rows", "kind", "load"), "row 0 of rows is of an unknown kind: load"),
     "numbers that do not fit their shape": (
         lambda data: data["values"][0].__setitem__(0, [40_000, 40_000]), "the numbers of value 0 do not fit its shape"
     ),
     "whole numbers as floating-point ones": (lambda data: data["values"][0].__setitem__(3, 1), "do not fit its"),
     "a number that is a word": (lambda data: data["values"][0].__setitem__(3, "much"), "'much' is not a number"),
-    "a value of which nothing is known": (
+    "an empty value": (
         lambda data: data["values"][0].__setitem__(slice(3, 6), [None] * 3), "value 0 is empty"
     ),
     "more dimensions than tensors have": (lambda data: data["values"][0].__setitem__(0, [1] * 200), "length <= 128"),
@@ -174,8 +174,8 @@ DAMAGED_FILES: dict[str, tuple[Callable[[Data], Any], str]] = {
         lambda data: data["values"][0].__setitem__(3, json.loads("[" * 900 + "]" * 900)), "nested too deeply"
     ),
     "a name of a megabyte": (set_cell("tensors", "name", "x" * 10**6), "a text of length <= 10000"),
-    "saved values of no name": (lambda data: data["saved"].pop("name"), "there is no name in saved"),
-    "saved values of no pass": (lambda data: data["saved"].pop("pass_id"), "there is no pass_id in saved"),
+    "saved values without names": (lambda data: data["saved"].pop("name"), "there is no name in saved"),
+    "saved values without passes": (lambda data: data["saved"].pop("pass_id"), "there is no pass_id in saved"),
     "reasons without a verdict": (lambda data: data["reasons"].pop("verdict"), "there is no verdict in reasons"),
     "a rank that is a text": (lambda data: data.update(rank="0"), "rank: expected a whole number or null, got a text"),
     "reasons of another number of steps": (
@@ -192,7 +192,7 @@ DAMAGED_FILES: dict[str, tuple[Callable[[Data], Any], str]] = {
     "a reason for one of two gradients": (
         lambda data: data["explained"].__setitem__(first_step(data, "compute"), [0]), "of the kind compute, has reasons"
     ),
-    "a verdict that nobody knows": (set_cell("reasons", "verdict", "true"), "reasons.verdict[0]: invalid value 'true'"),
+    "an unknown verdict": (set_cell("reasons", "verdict", "true"), "reasons.verdict[0]: invalid value 'true'"),
     "no steps": (lambda data: data.pop("rows"), "there is no rows"),
     "no format": (lambda data: data.update(version=0), "version: invalid value 0"),
 }  # fmt: skip

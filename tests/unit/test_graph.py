@@ -110,9 +110,9 @@ def test_a_leaf_keeps_its_number_when_torch_recreates_its_node() -> None:
 def number_nodes(numbering: NodeNumbers, root: torch.Tensor) -> list[tuple[str, int]]:
     snapshot = GraphSnapshot(numbering.trace, numbering)
     snapshot.capture([root], {})
-    found = [(graph.op_of(node), snapshot.numbers[id(node)]) for node in snapshot.nodes]
+    numbered_nodes = [(graph.op_of(node), snapshot.numbers[id(node)]) for node in snapshot.nodes]
     snapshot.release()
-    return found
+    return numbered_nodes
 
 
 def test_different_graphs_share_only_numbers_of_common_leaves() -> None:
@@ -195,9 +195,9 @@ def names_here(**_: Any) -> dict[str, torch.Tensor]:
 
 def test_tensor_variables_finds_locals_and_globals() -> None:
     here = torch.ones(2)
-    found = names_here()
-    assert found["here"] is here
-    assert found["everywhere"] is everywhere
+    names = names_here()
+    assert names["here"] is here
+    assert names["everywhere"] is everywhere
 
 
 def test_a_local_name_hides_a_global_one() -> None:
@@ -216,8 +216,8 @@ def test_tensors_in_containers_are_named_by_index_or_key() -> None:
     w = [torch.ones(1), "no tensor", torch.ones(2)]
     pair = (torch.ones(3),)
     table = {"bias": torch.ones(4), 1: torch.ones(5)}
-    found = names_here()
-    assert {name: len(x) for name, x in found.items() if name != "everywhere"} == {
+    names = names_here()
+    assert {name: len(x) for name, x in names.items() if name != "everywhere"} == {
         "w[0]": 1,
         "w[2]": 2,
         "pair[0]": 3,
@@ -229,9 +229,9 @@ def test_tensors_in_containers_are_named_by_index_or_key() -> None:
 
 def test_parameters_are_named_by_their_path() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1))
-    found = names_here()
-    assert found["model.0.weight"] is model[0].weight
-    assert found["model.1.bias"] is model[1].bias
+    names = names_here()
+    assert names["model.0.weight"] is model[0].weight
+    assert names["model.1.bias"] is model[1].bias
 
 
 def test_tensor_variables_keeps_no_tensor_alive() -> None:

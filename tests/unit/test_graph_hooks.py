@@ -70,7 +70,7 @@ def test_hooks_of_a_leaf_are_listed() -> None:
 def test_without_hooks_nothing_is_listed() -> None:
     a = leaf(2.0)
     c = a * 3
-    assert [len(found) for found in (hv.hooks(), hv.hooks(torch.ones(1)), hv.hooks(c))] == [0, 0, 0]
+    assert [len(census) for census in (hv.hooks(), hv.hooks(torch.ones(1)), hv.hooks(c))] == [0, 0, 0]
 
 
 def test_listing_hooks_does_not_change_or_create_hook_dicts() -> None:

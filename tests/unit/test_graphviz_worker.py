@@ -61,9 +61,9 @@ def no_worker_before_and_after() -> Iterator[None]:
 
 def only_worker() -> psutil.Process:
     """Return the only worker of this process."""
-    (found,) = workers()
-    assert found.pid == graphviz_client.worker_pid()
-    return found
+    (process,) = workers()
+    assert process.pid == graphviz_client.worker_pid()
+    return process
 
 
 def workers() -> list[psutil.Process]:

@@ -128,10 +128,10 @@ class RecordedTraining:
     def dicts(self) -> list[Any]:
         """Return the items of every hook dict, in the order in which torch reads them."""
         net = self.net
-        found = [vars(module)[name] for module in net.modules() for name in vars(module) if "hooks" in name]
+        hook_dicts = [vars(module)[name] for module in net.modules() for name in vars(module) if "hooks" in name]
         weight = net.l1.weight
-        found += [weight._backward_hooks, weight._post_accumulate_grad_hooks, self.opt._optimizer_step_post_hooks]
-        return [None if hooks is None else list(dict(hooks).items()) for hooks in found]
+        hook_dicts += [weight._backward_hooks, weight._post_accumulate_grad_hooks, self.opt._optimizer_step_post_hooks]
+        return [None if hooks is None else list(dict(hooks).items()) for hooks in hook_dicts]
 
 
 def global_state() -> list[Any]:
@@ -155,18 +155,18 @@ def global_state() -> list[Any]:
 
 def objects_left_on_nodes(roots: list[torch.Tensor]) -> list[Any]:
     """Return the observers and metadata keys left on the nodes of graphs."""
-    found: list[Any] = []
+    leftovers: list[Any] = []
     queue = [root.grad_fn for root in roots]
     for node in queue:
         if node is None:
             continue
         handles = node.register_hook(print), node.register_prehook(print)
-        found += [hook for handle in handles for hook in handle.hooks_dict_ref() if isinstance(hook, Observer)]
+        leftovers += [hook for handle in handles for hook in handle.hooks_dict_ref() if isinstance(hook, Observer)]
         for handle in handles:
             handle.remove()
-        found += node.metadata
+        leftovers += node.metadata
         queue += [following for following, _ in node.next_functions]
-    return found
+    return leftovers
 
 
 @pytest.mark.parametrize("options", [{}, {"keep": 1}, {"every": 2, "only": "l1"}], ids=str)
@@ -207,8 +207,8 @@ class WhatIfTraining(RecordedTraining):
     def mutable_parts(self) -> list[int]:
         """Return the ids of the objects that ``change`` replaces."""
         return [
-            id(found)
-            for found in (
+            id(part)
+            for part in (
                 self.experiment.values,
                 self.experiment._hook_ids,
                 self.experiment._runs,
