@@ -219,7 +219,7 @@ class Tripled(nn.Module):
     """A layer whose output a hook can replace, which changes the graph."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """A product."""
+        """Multiply ``x`` by 3."""
         return x * 3
 
 

@@ -222,7 +222,7 @@ def test_module_load_state_dict_hooks_only_get_a_note(name: str) -> None:
     assert len(trace.firings) == 0 and [note.count("not recorded") for note in trace.notes] == [1]
 
 
-# -- nodes and several tensors
+# -- hooks of nodes and of several tensors
 
 
 def test_node_register_prehook() -> None:

@@ -166,7 +166,7 @@ def test_a_parameter_changed_without_an_optimizer_step_is_reported() -> None:
     assert trace.troubles[0].sentence.endswith("the change itself was not recorded.")
 
 
-# -- how severe
+# -- severity
 
 
 def test_masked_nan_is_a_remark() -> None:

@@ -41,7 +41,7 @@ def describe_hooks(census: Any) -> list[tuple[str, str, str, str]]:
     return [(hook.on, hook.name, hook.kind, hook.kept_in) for hook in census]
 
 
-# -- one test for each way to register
+# -- one test for each hook API
 
 MODULE_HOOK_APIS = {
     "register_forward_pre_hook": ("forward_pre_hook", "_forward_pre_hooks"),
@@ -298,7 +298,7 @@ def test_a_scripted_module_has_no_hooks_to_list() -> None:
     assert describe_hooks(hv.hooks(torch.jit.script(nn.Linear(2, 2)))) == []
 
 
-# -- before - after
+# -- the difference of two censuses
 
 
 def changes(difference: Any) -> list[tuple[str, str, str]]:

@@ -251,7 +251,7 @@ def test_two_empty_traces_can_be_compared() -> None:
 
 
 def test_objects_of_a_failed_pass_are_released_when_it_ends() -> None:
-    """The hook that ran last when the pass failed would keep its node alive."""
+    """The recorder releases the hook that ran when the pass failed, and with it the node of the hook."""
     x = leaf(2.0)
 
     def raise_error(grad: torch.Tensor) -> None:

@@ -156,8 +156,8 @@ DAMAGED_FILES: dict[str, tuple[Callable[[Data], Any], str]] = {
         lambda data: data["rows"].update(subject=["settings"] * len(data["rows"]["kind"])),
         "lacks something that such a step needs",
     ),
-    "an unknown kind of hook": (set_cell("hook_rows", "kind", "load"), "row 0 of hook_rows is of an unknown kind: load"),
-    "an unknown kind of step": (set_cell("rows", "kind", "load"), "row 0 of rows is of an unknown kind: load"),
+    "an unknown hook kind": (set_cell("hook_rows", "kind", "load"), "row 0 of hook_rows is of an unknown kind: load"),
+    "an unknown step kind": (set_cell("rows", "kind", "load"), "row 0 of rows is of an unknown kind: load"),
     "numbers that do not fit their shape": (
         lambda data: data["values"][0].__setitem__(0, [40_000, 40_000]), "the numbers of value 0 do not fit its shape"
     ),
