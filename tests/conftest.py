@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and settings of all tests."""
 
 import gc
 import signal
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def pytest_configure() -> None:
-    """A shell that starts the tests in the background lets them ignore Ctrl-C, which some of them are about."""
+    """Restore the SIGINT handler that some tests need: a shell that runs a job in the background disables it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> "LoadFileScheduling | None":
-    """Share tests out by lesson, too, where they are shared out by file."""
+    """Return a scheduler that distributes tests by file, and browser tests of lessons by lesson."""
     if config.getoption("dist") != "loadfile":
         return None
     from tests.scheduling import ByFileOrLesson
@@ -31,29 +31,29 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> "LoadFileSch
 
 
 @pytest.fixture(autouse=True, scope="module")
-def frozen_memory() -> None:
-    """Garbage collections in these tests visit what they made, not the million objects of torch and earlier tests."""
+def freeze_existing_objects() -> None:
+    """Exclude existing objects from garbage collection, so that collections skip the million objects of torch."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")
-def random_numbers() -> None:
-    """The same in every run: what torch draws decides how long the words on the screen are."""
+def seed_torch() -> None:
+    """Seed torch for each test file: random values determine how long the displayed texts are."""
     torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True, scope="module")
-def no_hooks_on_all_modules() -> Iterator[None]:
-    """A hook that is left for all modules would run in the tests of other files."""
+def assert_no_global_module_hooks_remain() -> Iterator[None]:
+    """Fail if a file leaves a global module hook, which would run in the tests of other files."""
     yield
-    left = {name: kept for name, kept in vars(torch_modules).items() if name.startswith("_global") and kept}
-    assert not {name: kept for name, kept in left.items() if isinstance(kept, dict)}
+    global_state = {name: value for name, value in vars(torch_modules).items() if name.startswith("_global") and value}
+    assert not {name: value for name, value in global_state.items() if isinstance(value, dict)}
 
 
 @pytest.fixture
 def compiler() -> Iterator[None]:
-    """Importing the compiler warns of things that are not ours, and no compiled code stays."""
+    """Ignore warnings that importing the compiler causes, and drop compiled code after the test."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,4 @@
-"""One of two processes that train together over gloo: ``python -m tests.ranks RANK FOLDER`` tells what it recorded."""
+"""Train as one of two processes over gloo; ``python -m tests.ranks RANK FOLDER`` writes what it recorded as JSON."""
 
 import json
 import sys
@@ -17,54 +17,54 @@ import hookviz as hv
 from hookviz.storage.files import encode_trace
 from hookviz.storage.integrity import find_fault
 
-Watch = Callable[..., Any]
+RecordFunction = Callable[..., Any]
 
 
-def net() -> nn.Module:
-    """Two layers, the same on every rank."""
+def make_net() -> nn.Module:
+    """Return two layers with the same weights on every rank."""
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
 
 
-class Again(nn.Module):
-    """Computes its first layer again in backward, in a pass inside the pass."""
+class CheckpointedNet(nn.Module):
+    """Recomputes its first layer during backward, in a nested pass."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.inner = net()
+        self.inner = make_net()
 
     def forward(self, x: torch.Tensor) -> Any:
-        """What the layers make of ``x``."""
+        """Apply the layers, the first one with reentrant checkpointing."""
         x = checkpoint(self.inner[0], x.requires_grad_(), use_reentrant=True)
         return self.inner[2](self.inner[1](x))
 
 
-def shared(model: nn.Module, **options: Any) -> nn.Module:
-    """DDP around ``model``."""
+def make_ddp(model: nn.Module, **options: Any) -> nn.Module:
+    """Wrap ``model`` in DDP."""
     return DistributedDataParallel(model, **options)
 
 
-def sharded() -> nn.Module:
-    """The newer FSDP."""
-    # Loading it takes a second, which a test that only reads the names of MODELS should not wait for.
+def make_fsdp2() -> nn.Module:
+    """Return a model sharded with the newer FSDP, ``fully_shard``."""
+    # Import it late: it takes a second, and collecting the tests only needs the names in MODELS.
     from torch.distributed.fsdp import fully_shard
 
-    model: Any = net()
+    model: Any = make_net()
     for layer in (model[0], model[2]):
         fully_shard(layer)
     return fully_shard(model)
 
 
-def flat() -> nn.Module:
-    """The older FSDP."""
+def make_fsdp1() -> nn.Module:
+    """Return a model in the older FSDP, ``FullyShardedDataParallel``."""
     from torch.distributed.fsdp import FullyShardedDataParallel
 
-    return FullyShardedDataParallel(net(), device_id=torch.device("cpu"))
+    return FullyShardedDataParallel(make_net(), device_id=torch.device("cpu"))
 
 
-def with_hook() -> nn.Module:
-    """DDP with a communication hook of its own, which sums instead of averaging."""
-    model: Any = shared(net())
+def make_ddp_with_communication_hook() -> nn.Module:
+    """Return a model in DDP with a communication hook that sums instead of averaging."""
+    model: Any = make_ddp(make_net())
 
     def add(_: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         future: Any = dist.all_reduce(bucket.buffer(), async_op=True).get_future()
@@ -75,36 +75,39 @@ def with_hook() -> nn.Module:
 
 
 MODELS: dict[str, Callable[[], nn.Module]] = {
-    "ddp": lambda: shared(net()),
-    "views": lambda: shared(net(), gradient_as_bucket_view=True),
-    "hook": with_hook,
-    "again": lambda: shared(Again(), static_graph=True),
-    "fsdp": sharded,
-    "flat": flat,
+    "ddp": lambda: make_ddp(make_net()),
+    "bucket views": lambda: make_ddp(make_net(), gradient_as_bucket_view=True),
+    "communication hook": make_ddp_with_communication_hook,
+    "checkpoint": lambda: make_ddp(CheckpointedNet(), static_graph=True),
+    "fsdp2": make_fsdp2,
+    "fsdp1": make_fsdp1,
 }
 
 
-def train(model: nn.Module, rank: int, watch: Watch, *, accumulate: bool) -> tuple[list[Any], Any]:
-    """Two steps; the second on top of the first one's gradients. What is left behind, and what was recorded."""
-    opt, left = torch.optim.SGD(model.parameters(), lr=0.1), []
-    with watch() as trace:
+def train(model: nn.Module, rank: int, record: RecordFunction, *, accumulate: bool) -> tuple[list[Any], Any]:
+    """Train two steps and return the parameters and gradients after each step, and the trace.
+
+    With ``accumulate``, the second step adds to the gradients of the first, and the optimizer does not run.
+    """
+    opt, state = torch.optim.SGD(model.parameters(), lr=0.1), []
+    with record() as trace:
         for number in range(2):
             model(torch.ones(3, 2) * (rank + 1) * (number + 1)).sum().backward()
-            left += [local(p).tolist() for p in model.parameters()]
-            left += [None if p.grad is None else local(p.grad).tolist() for p in model.parameters()]
+            state += [local_part(p).tolist() for p in model.parameters()]
+            state += [None if p.grad is None else local_part(p.grad).tolist() for p in model.parameters()]
             if not accumulate:
                 opt.step()
                 opt.zero_grad()
-    return left, trace
+    return state, trace
 
 
-def local(tensor: Any) -> Any:
-    """What of ``tensor`` lies on this rank."""
+def local_part(tensor: Any) -> Any:
+    """Return the part of ``tensor`` that this rank holds."""
     return (tensor.to_local() if hasattr(tensor, "to_local") else tensor).detach()
 
 
-def told(trace: hv.Trace) -> dict[str, Any]:
-    """What the tests look at."""
+def summarize_trace(trace: hv.Trace) -> dict[str, Any]:
+    """Return the parts of ``trace`` that the tests check."""
     return {
         "rank": [trace.rank, trace.ranks],
         "notes": trace.notes,
@@ -115,31 +118,34 @@ def told(trace: hv.Trace) -> dict[str, Any]:
     }
 
 
-def work(rank: int) -> dict[str, Any]:
-    """Every model, plain and recorded."""
-    found: dict[str, Any] = {}
+def run_all(rank: int) -> dict[str, Any]:
+    """Train every model without and with recording, and return the results by name."""
+    results: dict[str, Any] = {}
     for name, make in MODELS.items():
         for accumulate in (False, True):
-            plain, _ = train(make(), rank, nullcontext, accumulate=accumulate)
+            plain_state, _ = train(make(), rank, nullcontext, accumulate=accumulate)
             model = make()
-            left, trace = train(model, rank, lambda m=model: hv.record(m), accumulate=accumulate)
-            found[f"{name}{' accumulated' * accumulate}"] = {**told(trace), "same": left == plain}
-    found["apart"] = told(apart(rank))
-    found["inside"] = told(inside(rank))
-    found["part"] = told(inside(rank, only="2"))
-    return found
+            recorded_state, trace = train(model, rank, lambda m=model: hv.record(m), accumulate=accumulate)
+            results[f"{name}{' accumulated' * accumulate}"] = {
+                **summarize_trace(trace),
+                "same": recorded_state == plain_state,
+            }
+    results["no_sync"] = summarize_trace(record_without_sync(rank))
+    results["inner module"] = summarize_trace(record_inner_module(rank))
+    results["part of inner module"] = summarize_trace(record_inner_module(rank, only="2"))
+    return results
 
 
-def apart(rank: int) -> hv.Trace:
-    """A pass whose gradients stay on this rank."""
+def record_without_sync(rank: int) -> hv.Trace:
+    """Record a pass under ``no_sync``, whose gradients stay on this rank."""
     model: Any = MODELS["ddp"]()
     with hv.record(model) as trace, model.no_sync():
         model(torch.ones(3, 2) * (rank + 1)).sum().backward()
     return trace
 
 
-def inside(rank: int, **options: Any) -> hv.Trace:
-    """The model inside DDP is the one that is followed."""
+def record_inner_module(rank: int, **options: Any) -> hv.Trace:
+    """Record a pass of the model that DDP wraps."""
     model: Any = MODELS["ddp"]()
     with hv.record(model.module, **options) as trace:
         model(torch.ones(3, 2) * (rank + 1)).sum().backward()
@@ -147,10 +153,10 @@ def inside(rank: int, **options: Any) -> hv.Trace:
 
 
 def main(rank: int, folder: Path) -> None:
-    """Meet the other one through a file, and write down what was recorded."""
+    """Join the process group through a file, and write the results."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
-    (folder / f"{rank}.json").write_text(json.dumps(work(rank)), encoding="utf-8")
+    (folder / f"{rank}.json").write_text(json.dumps(run_all(rank)), encoding="utf-8")
     dist.barrier()
     dist.destroy_process_group()
 

@@ -1,4 +1,4 @@
-"""What tests need besides Python packages that every set-up has, and what happens where it is missing."""
+"""Optional requirements of tests: a test without them is skipped, or fails where they are mandatory."""
 
 import os
 from importlib.util import find_spec
@@ -6,15 +6,17 @@ from importlib.util import find_spec
 import pytest
 
 
-def leave_out(part: str, reason: str) -> None:
+def skip_or_fail(part: str, reason: str) -> None:
     """Skip the test with this reason, or fail it where ``HOOKVIZ_REQUIRE`` names the part, as ``.ci/run`` does."""
     if part in os.environ.get("HOOKVIZ_REQUIRE", "").split(","):
         pytest.fail(reason)
     pytest.skip(reason)
 
 
-def need_site() -> None:
-    """Leave the test out where the packages are missing that make the site and the slides."""
+def require_site() -> None:
+    """Skip or fail the test if the packages that build the site and the slides are missing."""
     missing = [name for name in ("sphinx", "furo", "myst_nb", "sphinx_revealjs") if find_spec(name) is None]
     if missing:
-        leave_out("site", f"{', '.join(missing)} not installed: make test installs what makes the site and the slides")
+        skip_or_fail(
+            "site", f"{', '.join(missing)} not installed: make test installs what makes the site and the slides"
+        )

@@ -1,4 +1,4 @@
-"""The picture that the tests share, and what a trace says in a line for each step."""
+"""Shared test helpers: the graph a, b, c, d, e, small modules, and short descriptions of the steps of a trace."""
 
 import sys
 import threading
@@ -14,7 +14,7 @@ from tests.waiting import PATIENCE
 
 
 class Scene(NamedTuple):
-    """The tensors of one picture, under their names."""
+    """The tensors of the graph of ``scene``."""
 
     a: torch.Tensor
     b: torch.Tensor
@@ -23,18 +23,18 @@ class Scene(NamedTuple):
     e: torch.Tensor
 
     def grads(self) -> list[float | None]:
-        """The gradients of a to e; None where torch keeps none."""
-        kept = [x.grad if x.is_leaf or x.retains_grad else None for x in self]
-        return [None if grad is None else grad.item() for grad in kept]
+        """Return the gradients of a to e, with None where torch keeps none."""
+        gradients = [x.grad if x.is_leaf or x.retains_grad else None for x in self]
+        return [None if grad is None else grad.item() for grad in gradients]
 
 
 def leaf(*numbers: float) -> torch.Tensor:
-    """A leaf: of no dimension for one number, else a vector."""
+    """Return a leaf tensor: a scalar for one number, else a vector."""
     return torch.tensor(numbers[0] if len(numbers) == 1 else list(numbers), requires_grad=True)
 
 
 def scene(join: Callable[[Any, Any], torch.Tensor] = torch.mul) -> Scene:
-    """The picture that everything starts from: a=2, b=3, c=a*b, d=4, e=c*d."""
+    """Compute the graph of most tests: a=2, b=3, c=a*b, d=4, e=c*d; ``join`` replaces the last product."""
     a, b, d = leaf(2.0), leaf(3.0), leaf(4.0)
     c = a * b
     return Scene(a, b, c, d, join(c, d))
@@ -45,7 +45,7 @@ def c_hook(grad: torch.Tensor) -> torch.Tensor:
 
 
 def hook_everything(tensors: Scene) -> Any:
-    """The hooks of the facts; the handle of c_hook."""
+    """Register hooks on c, d and e, retain the gradients of c and e, and return the handle of c_hook."""
     tensors.e.register_hook(lambda grad: grad * 2)
     handle = tensors.c.register_hook(c_hook)
     tensors.c.register_hook(print)
@@ -56,7 +56,7 @@ def hook_everything(tensors: Scene) -> Any:
 
 
 def recorded() -> Trace:
-    """The pass over ``scene`` with every hook of the facts."""
+    """Record the backward pass of ``scene`` with all hooks of ``hook_everything``."""
     tensors = scene()
     hook_everything(tensors)
     with record(names=tensors._asdict()) as trace:
@@ -65,7 +65,7 @@ def recorded() -> Trace:
 
 
 def silent(name: str) -> Callable[..., None]:
-    """A hook that does nothing, under a name of its own."""
+    """Return a hook with the given name that does nothing."""
 
     def hook(*_: Any) -> None:
         return None
@@ -75,19 +75,19 @@ def silent(name: str) -> Callable[..., None]:
 
 
 def accumulator(tensor: torch.Tensor) -> Any:
-    """The AccumulateGrad node of a leaf."""
+    """Return the AccumulateGrad node of a leaf."""
     return torch.autograd.graph.get_gradient_edge(tensor).node
 
 
 def plain(values: Any) -> Any:
-    """A value as numbers, several as a tuple."""
+    """Convert a ``Value`` to numbers, and several values to a tuple."""
     if isinstance(values, Value):
         return values.tolist()
     return None if values is None else tuple(map(plain, values))
 
 
 def line(step: Step) -> tuple[Any, ...]:
-    """(kind, on) of a step, and the hook's name if it has one."""
+    """Return (kind, on) of a step, and the name of its hook if it has one."""
     return (step.kind, step.on) if step.hook is None else (step.kind, step.on, step.hook.name)
 
 
@@ -96,7 +96,7 @@ def lines(trace: Trace) -> list[tuple[Any, ...]]:
 
 
 def firings(trace: Trace) -> list[tuple[Any, ...]]:
-    """(hook, on, before, after, effect) of each firing."""
+    """Return (hook, on, before, after, effect) of each firing."""
     return [(s.hook.name, s.on, plain(s.before), plain(s.after), s.effect) for s in trace.firings]
 
 
@@ -104,20 +104,20 @@ def steps_of(trace: Trace, kind: str, on: str | None = None) -> list[Step]:
     return [step for step in trace.steps if step.kind == kind and on in (None, step.on)]
 
 
-def written(trace: Trace, kind: str = "accumulate") -> dict[str, tuple[Any, Any]]:
-    """Name → (before, after) of what was stored in ``.grad``."""
+def stored_gradients(trace: Trace, kind: str = "accumulate") -> dict[str, tuple[Any, Any]]:
+    """Return name → (before, after) of the gradients stored in ``.grad`` by steps of ``kind``."""
     return {step.on: (plain(step.before), plain(step.after)) for step in steps_of(trace, kind)}
 
 
 class SumNet(nn.Module):
-    """Adds what it is given."""
+    """Adds its three inputs."""
 
     def forward(self, a: Any, b: Any, c: Any) -> Any:
         return a + b + c
 
 
 class Doubled(nn.Module):
-    """One parameter, twice."""
+    """Multiplies its input by one parameter, 2."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ class Doubled(nn.Module):
 
 
 class Net(nn.Module):
-    """Two layers and a function between them."""
+    """Two ``Doubled`` layers with a ReLU function between them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,25 +138,25 @@ class Net(nn.Module):
         return self.l2(self.l1(x).relu())
 
 
-def told(trace: Trace, *kinds: str) -> list[tuple[Any, ...]]:
-    """(kind, on, before, after) of each step of these kinds, or of all that modules make."""
-    chosen = kinds or ("call", "forward", *FORWARD, *BACKWARD)
-    return [(s.kind, s.on, plain(s.before), plain(s.after)) for s in trace.steps if s.kind in chosen]
+def describe_steps(trace: Trace, *kinds: str) -> list[tuple[Any, ...]]:
+    """Return (kind, on, before, after) of each step of these kinds; by default of calls and module hooks."""
+    selected_kinds = kinds or ("call", "forward", *FORWARD, *BACKWARD)
+    return [(s.kind, s.on, plain(s.before), plain(s.after)) for s in trace.steps if s.kind in selected_kinds]
 
 
 FORWARD = ("forward_pre_hook", "forward_hook")
 BACKWARD = ("full_backward_pre_hook", "full_backward_hook", "backward_hook")
 
 
-def calls(work: Callable[[], object]) -> int:
-    """How many functions are called while ``work`` runs: what it costs, and the same on every machine."""
+def count_calls(work: Callable[[], object]) -> int:
+    """Count the function calls of ``work``: a measure of cost that is the same on every machine."""
     count = 0
 
-    def note(_frame: FrameType, event: str, _what: object) -> None:
+    def count_event(_frame: FrameType, event: str, _what: object) -> None:
         nonlocal count
         count += event in ("call", "c_call")
 
-    sys.setprofile(note)
+    sys.setprofile(count_event)
     try:
         work()
     finally:
@@ -164,22 +164,23 @@ def calls(work: Callable[[], object]) -> int:
     return count
 
 
-class Waits:
-    """What calls it waits inside until it may go on."""
+class Blocker:
+    """A callable that blocks its caller until it is released."""
 
     def __init__(self) -> None:
-        self.inside, self.go_on = threading.Event(), threading.Event()
+        self.entered, self.released = threading.Event(), threading.Event()
 
     def __call__(self, *_: Any) -> None:
-        self.inside.set()
-        assert self.go_on.wait(PATIENCE)
+        self.entered.set()
+        assert self.released.wait(PATIENCE)
 
     def backend(self, module: Any, example: Any) -> Callable[..., Any]:
-        """For ``torch.compile``: what is compiled waits before it runs."""
-        return lambda *given: [self(), module.forward(*given)][1]
+        """Backend for ``torch.compile``: the compiled code blocks before it runs."""
+        return lambda *inputs: [self(), module.forward(*inputs)][1]
 
-    def around(self, work: Callable[[], Any], block: Callable[[threading.Thread], None]) -> None:
+    def run_while_blocked(self, work: Callable[[], Any], block: Callable[[threading.Thread], None]) -> None:
+        """Call ``block`` with a thread for ``work``, which ``block`` starts; then release and join the thread."""
         thread = threading.Thread(target=work)
         block(thread)
-        self.go_on.set()
+        self.released.set()
         thread.join()

@@ -1,4 +1,4 @@
-"""Which tests run in one process when several processes share them."""
+"""Distribution of tests to processes for pytest-xdist."""
 
 import re
 
@@ -6,9 +6,9 @@ from xdist.scheduler import LoadFileScheduling
 
 
 class ByFileOrLesson(LoadFileScheduling):
-    """The tests of a file stay together, but those of a lesson that is open in JupyterLab do so across files.
+    """Keep the tests of a file in one process, and the browser tests of a lesson in one process across files.
 
-    To open and run a lesson takes longer than its tests: it is done once, and the lessons are shared out.
+    Opening and running a lesson takes longer than its tests, so each lesson is opened in one process only.
     """
 
     def _split_scope(self, nodeid: str) -> str:

@@ -1,4 +1,4 @@
-"""What a player shows, read from what it is sent: step by step, in English."""
+"""The content of a player as a reader sees it: unpacked, step by step, in English."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,109 +13,118 @@ from hookviz.trace import TraceData
 Shown = dict[str, Any]
 
 
-def said(message: Message) -> str:
-    """A message in English."""
+def in_english(message: Message) -> str:
+    """Translate a message to English."""
     return translate(message, load_texts())
 
 
-def opened(content: Content, name: str) -> Any:
-    """A part of ``content``, unpacked."""
+def unpack_chunk(content: Content, name: str) -> Any:
+    """Return a chunk of ``content``, unpacked if it is compressed."""
     part = content["chunks"][name]
     return unpack(part) if isinstance(part, str) else part
 
 
 def outline(content: Content, run: int = 0) -> Any:
-    """What is known of all steps of a run from the start."""
+    """Return the outline of a run: the columns that the player gets for all steps at the start."""
     sent = content["runs"][run]["outline"]
     return unpack(sent) if isinstance(sent, str) else sent
 
 
 def shown_steps(content: Content, run: int = 0) -> list[Shown]:
-    """The steps of a run, of which all parts must be there, each with its words, and with what it marks and writes.
+    """Return the steps of a run, whose chunks must all be in ``content``, with their texts and marks.
 
-    ``on``: the elements that it is about, ``texts``: what it writes, ``picture``: the place of its picture among those
-    of the content.
+    ``on`` lists the highlighted elements, ``texts`` maps elements to new texts, and ``picture`` is the index of the
+    step's picture in the content.
     """
-    known = outline(content, run)
+    step_columns = outline(content, run)
     words = all_words(content)
-    places = content["runs"][run]["word_indices"] or range(len(known["kind"]))
-    views = [opened(content, name) for name in known["views"]]
+    places = content["runs"][run]["word_indices"] or range(len(step_columns["kind"]))
+    views = [unpack_chunk(content, name) for name in step_columns["views"]]
     shown = []
     for step, place in enumerate(places):
-        view = views[known["picture"][step]]
+        view = views[step_columns["picture"][step]]
         shown.append(
             {
-                **{name: known[name][step] for name in ("kind", "glyph", "norm")},
-                "hook": None if known["hook"][step] < 0 else known["hook"][step],
+                **{name: step_columns[name][step] for name in ("kind", "glyph", "norm")},
+                "hook": None if step_columns["hook"][step] < 0 else step_columns["hook"][step],
                 "picture": view["svg"],
-                **plain(words[place]),
+                **words_in_english(words[place]),
                 **marks(view, step),
-                **({"ask": asked(known["questions"][str(step)])} if str(step) in known["questions"] else {}),
+                **(
+                    {"ask": question_in_english(step_columns["questions"][str(step)])}
+                    if str(step) in step_columns["questions"]
+                    else {}
+                ),
             }
         )
     return shown
 
 
-def asked(question: Mapping[str, Any]) -> Shown:
-    """A question in English."""
-    told: Shown = {**question, "text": said(question["text"])}
-    if "mistakes" in told:
-        told["mistakes"] = [(wrong, said(why)) for wrong, why in question["mistakes"]]
+def question_in_english(question: Mapping[str, Any]) -> Shown:
+    """Translate a question to English."""
+    shown_question: Shown = {**question, "text": in_english(question["text"])}
+    if "mistakes" in shown_question:
+        shown_question["mistakes"] = [(wrong, in_english(why)) for wrong, why in question["mistakes"]]
     for name in ("choices", "reasons"):
-        if name in told:
-            told[name] = [said(message) for message in question[name]]
-    return told
+        if name in shown_question:
+            shown_question[name] = [in_english(message) for message in question[name]]
+    return shown_question
 
 
 def all_words(content: Content) -> list[Any]:
-    """The words of all steps."""
+    """Return the untranslated texts of all steps."""
     names = sorted((name for name in content["chunks"] if name.startswith("steps")), key=lambda name: int(name[5:]))
-    return [words for name in names for words in opened(content, name)["steps"]]
+    return [words for name in names for words in unpack_chunk(content, name)["steps"]]
 
 
-def plain(words: Mapping[str, Any]) -> Shown:
-    """The words of a step in English."""
-    told: Shown = dict(words)
+def words_in_english(words: Mapping[str, Any]) -> Shown:
+    """Translate the texts of a step to English."""
+    shown_words: Shown = dict(words)
     for name in ("title", "sentence", "before_label", "after_label", "registration", "next_hook"):
-        told[name] = said(words[name])
+        shown_words[name] = in_english(words[name])
     for name in ("before", "after"):
-        told[name] = None if words[name] is None else said(words[name])
-    told["gradients"] = [[said(where), said(value)] for where, value in words["gradients"]]
+        shown_words[name] = None if words[name] is None else in_english(words[name])
+    shown_words["gradients"] = [[in_english(where), in_english(value)] for where, value in words["gradients"]]
     if "reasons" in words:
-        told["reasons"] = [
-            [said(reason["text"]), reason["source"], said(reason["note"])] for reason in words["reasons"]
+        shown_words["reasons"] = [
+            [in_english(reason["text"]), reason["source"], in_english(reason["note"])] for reason in words["reasons"]
         ]
-    return told
+    return shown_words
 
 
 def marks(view: Mapping[str, Any], step: int) -> Shown:
-    """What a step marks and writes in a view."""
-    texts = {spot: said(text) for spot, there in view["texts"].items() for at, text in there if at == step}
-    on = [spot for spot, there in view["steps"].items() if step in there]
+    """Return the elements that a step highlights in a view, its new texts and the related elements."""
+    texts = {
+        spot: in_english(text)
+        for spot, steps_and_texts in view["texts"].items()
+        for text_step, text in steps_and_texts
+        if text_step == step
+    }
+    on = [spot for spot, steps in view["steps"].items() if step in steps]
     return {"on": on, "texts": texts, "related": view["related"].get(str(step), [])}
 
 
 def shown_notes(content: Content) -> list[str]:
-    """The notes, in English."""
-    return [said(note) for note in content["notes"]]
+    """Return the notes in English."""
+    return [in_english(note) for note in content["notes"]]
 
 
 def shown_findings(content: Content) -> list[tuple[str, int]]:
-    """The findings, in English, each with its step."""
-    return [(said(finding["text"]), finding["step"]) for finding in content["findings"]]
+    """Return each finding in English with its step."""
+    return [(in_english(finding["text"]), finding["step"]) for finding in content["findings"]]
 
 
 def shown_firings(content: Content, run: int = 0) -> list[Shown]:
-    """The table of hooks, in English."""
+    """Return the rows of the table of hooks in English."""
     rows = content["runs"][run]["firings"]
-    return [{name: said(x) if name not in ("step", "hook") else x for name, x in row.items()} for row in rows]
+    return [{name: in_english(x) if name not in ("step", "hook") else x for name, x in row.items()} for row in rows]
 
 
 def content_of(trace: TraceData) -> Content:
-    """All that a player shows of ``trace``."""
+    """Return the full content of a player for ``trace``."""
     return TraceContent(trace).full_content()
 
 
 def shown_steps_of(trace: TraceData) -> list[Shown]:
-    """The steps of ``trace`` as a player shows them."""
+    """Return the steps of ``trace`` as a player shows them."""
     return shown_steps(content_of(trace))

@@ -1,12 +1,12 @@
-"""How long tests wait for what takes a moment: one setting for quiet machines and for busy ones."""
+"""Timeouts of tests, set in one place for quiet and for busy machines."""
 
 import os
 
 PATIENCE = float(os.environ.get("HOOKVIZ_PATIENCE", 120))
-"""Seconds that a test waits before it gives up.
+"""Seconds that a test waits before it fails.
 
-What comes at once where a core is free comes after many seconds where other programs share the cores. A test that
-passes goes on as soon as it can, so that only one that fails ever waits so long.
+An event that takes a moment on a free core can take many seconds on a busy machine. A passing test continues as soon
+as the event happens, so only a failing test waits this long.
 """
 MILLISECONDS = PATIENCE * 1000
-"""The same, as Playwright counts."""
+"""The same timeout in milliseconds, the unit of Playwright."""

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, TimeoutError, expect
 
 from tests.browser.lab import CLOSE, Lab, Prose, browser, chromium, write_notebook
-from tests.requirements import leave_out
+from tests.requirements import skip_or_fail
 from tests.waiting import MILLISECONDS
 
 expect.set_options(timeout=MILLISECONDS)
@@ -82,7 +82,7 @@ SLOW = "[anywidget] Failed to initialize model."
 @pytest.fixture(scope="session")
 def chrome() -> Iterator[Browser]:
     if chromium() is None:
-        leave_out("browser", "no Chromium is here: install it, or name one in HOOKVIZ_CHROMIUM")
+        skip_or_fail("browser", "no Chromium is here: install it, or name one in HOOKVIZ_CHROMIUM")
     with browser() as opened:
         yield opened
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import SIZES, press
 from tests.browser.test_page import beyond
-from tests.requirements import need_site
+from tests.requirements import require_site
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["index", "notebooks/README", "notebooks/glossary", "lecturer", "search"]
@@ -27,7 +27,7 @@ Opener = Callable[..., Page]
 @pytest.fixture(scope="module")
 def folder(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, made as ``make site`` makes it."""
-    need_site()
+    require_site()
     target = tmp_path_factory.mktemp("made") / "site"
     before = children_cpu()
     made = subprocess.run(

@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import note_errors, press
-from tests.requirements import need_site
+from tests.requirements import require_site
 from tools.notebook_runs import NOTEBOOKS
 from tools.slides import make_decks
 
@@ -36,7 +36,7 @@ BEYOND = """() => {
 
 @pytest.fixture(scope="module")
 def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    need_site()
+    require_site()
     target = tmp_path_factory.mktemp("slides")
     numbers = [*NUMBERS, *OTHERS]
     made = make_decks([path for number in numbers for path in NOTEBOOKS.glob(f"{number}_*.ipynb")], target)

@@ -1,4 +1,4 @@
-"""One test for each way to register a hook: it appears in its place and order, or is named with the reason."""
+"""Each hook API of torch: a trace shows its hooks in order, or a note says why it cannot."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.modules.module as torch_modules
 import torch.optim.optimizer as torch_optimizer
-from scenes import BACKWARD, Doubled, SumNet, firings, leaf, line, plain, silent, told, written
+from scenes import BACKWARD, Doubled, SumNet, describe_steps, firings, leaf, line, plain, silent, stored_gradients
 from shown import shown_steps
 from torch import nn
 from torch.autograd.graph import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
@@ -49,7 +49,7 @@ def test_tensor_retain_grad() -> None:
     with hv.record() as trace:
         c.backward()
     assert [s.kind for s in trace.steps if s.on == "c"] == ["seed", "tensor_hook", "retain_grad"]
-    assert written(trace, "retain_grad") == {"c": (None, 10)}
+    assert stored_gradients(trace, "retain_grad") == {"c": (None, 10)}
 
 
 # -- modules
@@ -60,7 +60,7 @@ def test_module_register_forward_pre_hook() -> None:
     net.register_forward_pre_hook(lambda module, args: (args[0] + 10, args[1]))
     with hv.record(net) as trace:
         assert net(leaf(1.0), leaf(2.0), c=leaf(3.0)).item() == 16
-    assert told(trace) == [
+    assert describe_steps(trace) == [
         ("call", "net", None, (1, 2, 3)),
         ("forward_pre_hook", "net", (1, 2, 3), (11, 2, 3)),
         ("forward", "net", None, 16),
@@ -88,34 +88,34 @@ def test_module_register_forward_hook() -> None:
     net.register_forward_hook(lambda module, args, output: output + 100)
     with hv.record(net) as trace:
         assert net(leaf(1.0), leaf(2.0), leaf(3.0)).item() == 106
-    assert told(trace)[1:] == [("forward", "net", None, 6), ("forward_hook", "net", 6, 106)]
+    assert describe_steps(trace)[1:] == [("forward", "net", None, 6), ("forward_hook", "net", 6, 106)]
     (step,) = trace.firings
     assert step.hook is not None and step.hook.kept_in == "net._forward_hooks"
 
 
 def test_module_register_forward_hook_always_call() -> None:
-    class Breaks(nn.Module):
+    class RaisesInForward(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             raise ValueError("broken inside")
 
-    ran: list[str] = []
-    net = Breaks()
-    net.register_forward_hook(lambda module, args, output: ran.append("always"), always_call=True)
-    net.register_forward_hook(lambda module, args, output: ran.append("only then"))
+    hook_calls: list[str] = []
+    net = RaisesInForward()
+    net.register_forward_hook(lambda module, args, output: hook_calls.append("always"), always_call=True)
+    net.register_forward_hook(lambda module, args, output: hook_calls.append("only then"))
     with hv.record(net) as trace, pytest.raises(ValueError, match="broken inside"):
         net(leaf(1.0))
-    assert ran == ["always"]
+    assert hook_calls == ["always"]
     assert [step.kind for step in trace.firings] == ["forward_hook"]
     assert trace.hook_rows[trace.firings[0].row.hook or 0].flags == ("always_call",)
 
 
-def test_prepend_puts_a_hook_first() -> None:
+def test_prepend_runs_a_hook_before_earlier_registered_ones() -> None:
     net = Doubled()
     net.register_forward_hook(lambda module, args, output: output + 1)
     net.register_forward_hook(lambda module, args, output: output * 10, prepend=True)
     with hv.record(net) as trace:
         assert net(leaf(3.0)).item() == 61
-    assert told(trace, "forward_hook") == [("forward_hook", "net", 6, 60), ("forward_hook", "net", 60, 61)]
+    assert describe_steps(trace, "forward_hook") == [("forward_hook", "net", 6, 60), ("forward_hook", "net", 60, 61)]
     assert [step.hook.place for step in trace.firings if step.hook] == [0, 1]
 
 
@@ -125,7 +125,7 @@ def test_module_register_full_backward_pre_hook() -> None:
     with hv.record(net) as trace:
         net(x).backward()
     assert x.grad is not None and x.grad.item() == 10
-    assert told(trace, *BACKWARD) == [("full_backward_pre_hook", "net", 1, 5)]
+    assert describe_steps(trace, *BACKWARD) == [("full_backward_pre_hook", "net", 1, 5)]
     (step,) = trace.firings
     assert (step.effect, step.hook and step.hook.kept_in) == ("replaced", "net._backward_pre_hooks")
 
@@ -136,7 +136,7 @@ def test_module_register_full_backward_hook() -> None:
     with hv.record(net) as trace:
         net(x).backward()
     assert x.grad is not None and x.grad.item() == 10
-    assert told(trace, *BACKWARD) == [("full_backward_hook", "net", 2, 10)]
+    assert describe_steps(trace, *BACKWARD) == [("full_backward_hook", "net", 2, 10)]
     (step,) = trace.firings
     assert (step.effect, step.hook and step.hook.kept_in) == ("replaced", "net._backward_hooks")
 
@@ -147,13 +147,13 @@ def test_module_register_backward_hook() -> None:
     net.register_backward_hook(lambda module, grad_input, grad_output: None)
     with hv.record(net) as trace:
         net(x).backward()
-    assert told(trace, *BACKWARD) == [("backward_hook", "net", (2, 3), (2, 3))]
+    assert describe_steps(trace, *BACKWARD) == [("backward_hook", "net", (2, 3), (2, 3))]
     frame = shown_steps(trace.player().content)[trace.firings[0].index]
     assert frame["title"] == "legacy backward hook ① on net"
     assert "sees only what that node sends" in frame["registration"]
 
 
-GLOBAL = {
+GLOBAL_MODULE_HOOKS = {
     "forward_pre": (torch_modules.register_module_forward_pre_hook, lambda m, args: (args[0] + 1,)),
     "forward": (torch_modules.register_module_forward_hook, lambda m, args, output: output + 1),
     "full_backward_pre": (torch_modules.register_module_full_backward_pre_hook, lambda m, g: (g[0] + 1,)),
@@ -161,9 +161,9 @@ GLOBAL = {
 }
 
 
-@pytest.mark.parametrize("name", GLOBAL)
-def test_register_module_hook_for_all_modules_runs_before_local_ones(name: str) -> None:
-    register, hook = GLOBAL[name]
+@pytest.mark.parametrize("name", GLOBAL_MODULE_HOOKS)
+def test_global_module_hooks_run_before_local_ones(name: str) -> None:
+    register, hook = GLOBAL_MODULE_HOOKS[name]
     net, x = Doubled(), leaf(3.0)
     getattr(net, f"register_{name}_hook")(lambda *given: None)
     handle = register(hook)
@@ -179,50 +179,50 @@ def test_register_module_hook_for_all_modules_runs_before_local_ones(name: str) 
     assert first.hook.on == "all modules" and first.on == "net"
 
 
-REGISTRATION = {
+REGISTRATION_HOOKS = {
     "parameter": (torch_modules.register_module_parameter_registration_hook, lambda m: m.register_parameter("p", None)),
     "buffer": (torch_modules.register_module_buffer_registration_hook, lambda m: m.register_buffer("b", torch.ones(1))),
     "module": (torch_modules.register_module_module_registration_hook, lambda m: m.add_module("m", nn.Identity())),
 }
 
 
-@pytest.mark.parametrize("name", REGISTRATION)
-def test_register_module_registration_hooks_are_in_the_census_and_a_note_only(name: str) -> None:
-    register, act = REGISTRATION[name]
-    ran: list[str] = []
-    with register(lambda module, key, value: ran.append(key)), hv.record() as trace:
+@pytest.mark.parametrize("name", REGISTRATION_HOOKS)
+def test_module_registration_hooks_only_get_a_note(name: str) -> None:
+    register, trigger = REGISTRATION_HOOKS[name]
+    hook_calls: list[str] = []
+    with register(lambda module, key, value: hook_calls.append(key)), hv.record() as trace:
         net = Doubled()
-        act(net)
+        trigger(net)
         net(leaf(3.0)).backward()
-    assert len(ran) >= 1
+    assert len(hook_calls) >= 1
     assert len(trace.firings) == 0 and [note.count("not recorded") for note in trace.notes] == [1]
 
 
 @pytest.mark.parametrize("name", ["register_state_dict_pre_hook", "register_state_dict_post_hook"])
-def test_module_register_state_dict_hooks_are_in_the_census_and_a_note_only(name: str) -> None:
-    ran: list[str] = []
+def test_module_state_dict_hooks_only_get_a_note(name: str) -> None:
+    hook_calls: list[str] = []
     net = Doubled()
-    getattr(net, name)(lambda *given: ran.append(name))
+    getattr(net, name)(lambda *given: hook_calls.append(name))
     with hv.record() as trace:
         state = net.state_dict()
         net(leaf(3.0)).backward()
-    assert ran == [name] and list(state) == ["weight"]
+    assert hook_calls == [name] and list(state) == ["weight"]
     assert len(trace.firings) == 0 and [note.count("not recorded") for note in trace.notes] == [1]
 
 
 @pytest.mark.parametrize("name", ["register_load_state_dict_pre_hook", "register_load_state_dict_post_hook"])
-def test_module_register_load_state_dict_hooks_are_in_the_census_and_a_note_only(name: str) -> None:
-    ran: list[str] = []
+def test_module_load_state_dict_hooks_only_get_a_note(name: str) -> None:
+    hook_calls: list[str] = []
     net = Doubled()
-    getattr(net, name)(lambda *given: ran.append(name))
+    getattr(net, name)(lambda *given: hook_calls.append(name))
     with hv.record() as trace:
         net.load_state_dict({"weight": torch.tensor(5.0)})
         net(leaf(3.0)).backward()
-    assert ran == [name] and net.weight.item() == 5
+    assert hook_calls == [name] and net.weight.item() == 5
     assert len(trace.firings) == 0 and [note.count("not recorded") for note in trace.notes] == [1]
 
 
-# -- nodes and several tensors
+# -- hooks of nodes and of several tensors
 
 
 def test_node_register_prehook() -> None:
@@ -262,7 +262,7 @@ def test_register_multi_grad_hook(mode: Any) -> None:
     assert step.hook is not None and step.hook.name == "append"
 
 
-def test_a_multi_grad_hook_shows_all_the_gradients_that_it_is_given() -> None:
+def test_a_multi_grad_hook_shows_every_gradient_it_receives() -> None:
     a, b, z = leaf(2.0), leaf(3.0), leaf(4.0)
     c = a * b
     seen: list[Any] = []
@@ -270,9 +270,9 @@ def test_a_multi_grad_hook_shows_all_the_gradients_that_it_is_given() -> None:
     with hv.record() as trace:
         (c * c).backward()
         (a * 5).backward()
-    given = [[None if grad is None else grad.item() for grad in grads] for grads in seen]
-    assert given == [[36, 12, None, 24], [5, None, None, None]]
-    assert [[None if value is None else value.tolist() for value in step.after] for step in trace.firings] == given
+    expected = [[None if grad is None else grad.item() for grad in grads] for grads in seen]
+    assert expected == [[36, 12, None, 24], [5, None, None, None]]
+    assert [[None if value is None else value.tolist() for value in step.after] for step in trace.firings] == expected
     first, second = trace.firings
     assert first.sentence.endswith("received the gradients of its tensors: a=36, c=12, tensor 3=None, b=24.")
     assert second.sentence.endswith("a=5, tensor 2=None, tensor 3=None, tensor 4=None.")
@@ -281,15 +281,15 @@ def test_a_multi_grad_hook_shows_all_the_gradients_that_it_is_given() -> None:
     assert frame["gradients"] == [["of a", "36"], ["of c", "12"], ["of tensor 3", "None"], ["of b", "24"]]
 
 
-def test_what_a_multi_grad_hook_edits_is_seen() -> None:
+def test_in_place_edits_of_a_multi_grad_hook_are_recorded() -> None:
     a, b = leaf(2.0), leaf(3.0)
     c = a * b
 
-    def edits(grads: Any) -> None:
+    def multiply_in_place(grads: Any) -> None:
         for grad in grads:
             grad.mul_(10)
 
-    torch.autograd.graph.register_multi_grad_hook([c, b], edits)
+    torch.autograd.graph.register_multi_grad_hook([c, b], multiply_in_place)
     with hv.record() as trace:
         (c * 1).backward()
     (step,) = trace.firings
@@ -297,7 +297,7 @@ def test_what_a_multi_grad_hook_edits_is_seen() -> None:
     assert step.after[1].tolist() == 20 == b.grad
 
 
-def test_a_multi_grad_hook_that_runs_at_any_gradient_shows_that_one() -> None:
+def test_a_multi_grad_hook_in_mode_any_shows_the_first_gradient() -> None:
     a, b = leaf(2.0), leaf(3.0)
     torch.autograd.graph.register_multi_grad_hook([a, b], lambda grad: None, mode="any")
     with hv.record() as trace:
@@ -306,7 +306,7 @@ def test_a_multi_grad_hook_that_runs_at_any_gradient_shows_that_one() -> None:
     assert step.sentence.endswith("on a looked at the gradient and left it unchanged: 3.")
 
 
-# -- saved tensors: named, with the reason
+# -- saved-tensor hooks: a note gives the reason
 
 
 def kept(tensor: torch.Tensor) -> torch.Tensor:
@@ -322,9 +322,7 @@ REASON = r"hookviz does not observe them: torch runs only the pair"
     [(lambda: saved_tensors_hooks(kept, kept), "kept"), (save_on_cpu, "pack_to_cpu|unpack_from_cpu")],
     ids=["saved_tensors_hooks", "save_on_cpu"],
 )
-def test_saved_tensors_hooks_and_save_on_cpu_are_named_as_not_observable(
-    where: str, make: Callable[[], Any], name: str
-) -> None:
+def test_saved_tensors_hooks_and_save_on_cpu_get_a_note(where: str, make: Callable[[], Any], name: str) -> None:
     x = leaf(1.0, 2.0)
     with hv.record() as trace:
         with nullcontext() if where == "around backward" else make():
@@ -335,13 +333,13 @@ def test_saved_tensors_hooks_and_save_on_cpu_are_named_as_not_observable(
             if where != "around everything":
                 y.backward()
     assert x.grad.tolist() == [2, 4]
-    assert len(trace.notes) in (1, 2)  # torch gave the hook that packs, or the one that unpacks, or both
+    assert len(trace.notes) in (1, 2)  # torch reported the pack hook, the unpack hook, or both
     for note in trace.notes:
         assert re.search(rf"\(({name})\)\. {REASON}", note), note
     assert trace.notes[0] in repr(trace)
 
 
-def test_saved_tensors_hooks_around_a_forward_alone_are_named() -> None:
+def test_saved_tensors_hooks_around_a_forward_pass_alone_get_a_note() -> None:
     net = Doubled()
     with hv.record() as trace, saved_tensors_hooks(kept, kept):
         net(leaf(3.0))
@@ -349,7 +347,7 @@ def test_saved_tensors_hooks_around_a_forward_alone_are_named() -> None:
     assert len(trace.notes) == 1 and "(kept)" in trace.notes[0]
 
 
-def test_disable_saved_tensors_hooks_is_named() -> None:
+def test_disable_saved_tensors_hooks_gets_a_note() -> None:
     with hv.record() as trace, disable_saved_tensors_hooks("not in my house"):
         leaf(3.0).sin().backward()
     assert trace.notes == [
@@ -357,7 +355,7 @@ def test_disable_saved_tensors_hooks_is_named() -> None:
     ]
 
 
-def test_saved_tensors_hooks_of_checkpointing_and_of_functions_are_none_of_the_users() -> None:
+def test_saved_tensors_hooks_of_checkpoint_and_torch_func_get_no_note() -> None:
     net = Doubled()
     with hv.record() as trace:
         torch.utils.checkpoint.checkpoint(net, leaf(3.0), use_reentrant=False).backward()
@@ -367,11 +365,14 @@ def test_saved_tensors_hooks_of_checkpointing_and_of_functions_are_none_of_the_u
 
 def test_saved_tensors_hooks_run_as_often_as_without_recording() -> None:
     def run(watch: Any) -> list[str]:
-        ran: list[str] = []
+        hook_calls: list[str] = []
         x = leaf(3.0)
-        with watch(), saved_tensors_hooks(lambda t: ran.append("pack") or t, lambda t: ran.append("unpack") or t):
+        with (
+            watch(),
+            saved_tensors_hooks(lambda t: hook_calls.append("pack") or t, lambda t: hook_calls.append("unpack") or t),
+        ):
             (x * x).sin().backward()
-        return ran
+        return hook_calls
 
     assert run(nullcontext) == run(hv.record) != []
 
@@ -379,7 +380,7 @@ def test_saved_tensors_hooks_run_as_often_as_without_recording() -> None:
 # -- optimizers
 
 
-def stepped(trace: hv.Trace) -> list[tuple[Any, ...]]:
+def optimizer_steps(trace: hv.Trace) -> list[tuple[Any, ...]]:
     return [(s.kind, s.on, s.effect) for s in trace.steps if s.row.optimizer >= 0]
 
 
@@ -394,7 +395,7 @@ def test_optimizer_register_step_pre_hook(opt: torch.optim.Optimizer) -> None:
     opt.register_step_pre_hook(lambda opt, args, kwargs: opt.param_groups[0]["params"][0].grad.mul_(2) and None)
     with hv.record() as trace:
         opt.step()
-    assert stepped(trace) == [("step_pre_hook", "opt", "edited"), ("optimizer_step", "opt", None)]
+    assert optimizer_steps(trace) == [("step_pre_hook", "opt", "edited"), ("optimizer_step", "opt", None)]
     assert trace.firings[0].hook.kept_in == "opt._optimizer_step_pre_hooks"
 
 
@@ -402,20 +403,20 @@ def test_optimizer_register_step_post_hook(opt: torch.optim.Optimizer) -> None:
     opt.register_step_post_hook(silent("after"))
     with hv.record() as trace:
         opt.step()
-    assert stepped(trace) == [("optimizer_step", "opt", None), ("step_post_hook", "opt", "kept")]
+    assert optimizer_steps(trace) == [("optimizer_step", "opt", None), ("step_post_hook", "opt", "kept")]
     assert trace.firings[0].hook.kept_in == "opt._optimizer_step_post_hooks"
 
 
-GLOBAL_STEP = {
+GLOBAL_STEP_HOOKS = {
     "pre": (torch_optimizer.register_optimizer_step_pre_hook, 0),
     "post": (torch_optimizer.register_optimizer_step_post_hook, -1),
 }
 
 
-@pytest.mark.parametrize("name", GLOBAL_STEP)
+@pytest.mark.parametrize("name", GLOBAL_STEP_HOOKS)
 def test_register_optimizer_step_hook_for_all_optimizers(name: str, opt: torch.optim.Optimizer) -> None:
-    """Before the step global ones run first, after it last."""
-    register, place = GLOBAL_STEP[name]
+    """Global hooks run before the others before a step, and after the others after it."""
+    register, place = GLOBAL_STEP_HOOKS[name]
     getattr(opt, f"register_step_{name}_hook")(silent("own"))
     with register(silent("global")), hv.record() as trace:
         opt.step()
@@ -427,13 +428,11 @@ def test_register_optimizer_step_hook_for_all_optimizers(name: str, opt: torch.o
 @pytest.mark.parametrize(
     "name", [f"register_{what}_{when}_hook" for what in ("state_dict", "load_state_dict") for when in ("pre", "post")]
 )
-def test_optimizer_register_state_dict_hooks_are_in_the_census_and_a_note_only(
-    name: str, opt: torch.optim.Optimizer
-) -> None:
-    ran: list[str] = []
-    getattr(opt, name)(lambda *given: ran.append(name))
+def test_optimizer_state_dict_hooks_only_get_a_note(name: str, opt: torch.optim.Optimizer) -> None:
+    hook_calls: list[str] = []
+    getattr(opt, name)(lambda *given: hook_calls.append(name))
     with hv.record() as trace:
         opt.load_state_dict(opt.state_dict())
         opt.step()
-    assert ran == [name]
+    assert hook_calls == [name]
     assert len(trace.firings) == 0 and [note.count("not recorded") for note in trace.notes] == [1]

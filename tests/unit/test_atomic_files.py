@@ -1,4 +1,4 @@
-"""A file is written wholly or not at all, and nothing else in its folder is touched."""
+"""Atomic writes: a file is written completely or not at all, and its folder does not change otherwise."""
 
 import os
 import resource
@@ -24,23 +24,24 @@ WRITERS: dict[str, Callable[[Path], Any]] = {
 
 
 @contextmanager
-def disk_full(after: int) -> Iterator[None]:
-    """No file can grow beyond so many bytes."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (after, before[1]))
+def disk_full(max_bytes: int) -> Iterator[None]:
+    """Limit the size of every file to ``max_bytes``."""
+    old_limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, old_limits[1]))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        resource.setrlimit(resource.RLIMIT_FSIZE, old_limits)
 
 
 @contextmanager
 def umask(mask: int) -> Iterator[None]:
-    before = os.umask(mask)
+    """Set the umask of this process in the block."""
+    old_mask = os.umask(mask)
     try:
         yield
     finally:
-        os.umask(before)
+        os.umask(old_mask)
 
 
 def mode(path: Path) -> str:
@@ -48,42 +49,42 @@ def mode(path: Path) -> str:
 
 
 @pytest.mark.parametrize("suffix", [".json", ".html", ".svg", ".png"])
-@pytest.mark.parametrize("there", ["as it was", None], ids=["over a file", "new"])
-def test_a_full_disk_leaves_the_file_of_before(suffix: str, there: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("old_text", ["as it was", None], ids=["over a file", "new"])
+def test_a_full_disk_leaves_the_old_file_intact(suffix: str, old_text: str | None, tmp_path: Path) -> None:
     write = WRITERS[{".json": "save", ".html": "to_html"}.get(suffix, "figure")]
-    write(tmp_path.with_suffix(suffix))  # the process that runs Graphviz keeps the limits with which it began
+    write(tmp_path.with_suffix(suffix))  # start the Graphviz worker now: it keeps the limits it started with
     path = tmp_path / f"file{suffix}"
-    if there is not None:
-        path.write_text(there)
+    if old_text is not None:
+        path.write_text(old_text)
     with disk_full(1_000), pytest.raises(OSError, match=r"file\.\w+ cannot be written: File too large\."):
         write(path)
-    assert [file.read_text() for file in tmp_path.iterdir()] == ([] if there is None else [there])
+    assert [file.read_text() for file in tmp_path.iterdir()] == ([] if old_text is None else [old_text])
     write(path)
     assert path.stat().st_size > 1_000
 
 
-@pytest.mark.parametrize("what", WRITERS)
-def test_a_name_may_be_as_long_as_the_system_allows(what: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("writer_name", WRITERS)
+def test_a_file_name_may_have_the_maximum_length(writer_name: str, tmp_path: Path) -> None:
     path = tmp_path / f"{LONG_NAME}.svg"
-    WRITERS[what](path)
+    WRITERS[writer_name](path)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_file_keeps_its_mode_and_a_new_one_gets_what_the_umask_allows(tmp_path: Path) -> None:
-    for before in (0o600, 0o664, 0o755):
-        there = tmp_path / oct(before)
-        there.touch()
-        there.chmod(before)
+def test_an_old_file_keeps_its_mode_and_a_new_one_follows_the_umask(tmp_path: Path) -> None:
+    for old_mode in (0o600, 0o664, 0o755):
+        path = tmp_path / oct(old_mode)
+        path.touch()
+        path.chmod(old_mode)
         with umask(0o077):
-            write_atomically("text", there)
-        assert (mode(there), there.read_text()) == (oct(before), "text")
+            write_atomically("text", path)
+        assert (mode(path), path.read_text()) == (oct(old_mode), "text")
     for mask, expected in ((0o022, "0o644"), (0o077, "0o600"), (0o002, "0o664")):
         with umask(mask):
             write_atomically("text", tmp_path / expected)
         assert mode(tmp_path / expected) == expected
 
 
-def test_a_link_stays_and_the_file_behind_it_is_replaced(tmp_path: Path) -> None:
+def test_writing_through_a_symlink_replaces_its_target(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     link, file = tmp_path / "link", tmp_path / "folder" / "file"
     link.symlink_to(file)
@@ -93,7 +94,7 @@ def test_a_link_stays_and_the_file_behind_it_is_replaced(tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder", "link"]
 
 
-def test_a_link_that_somebody_has_planted_under_the_temporary_name_is_not_followed(
+def test_a_symlink_planted_under_the_temporary_name_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = tmp_path / "secret"
@@ -108,7 +109,7 @@ def test_a_link_that_somebody_has_planted_under_the_temporary_name_is_not_follow
     assert {path.name for path in tmp_path.iterdir()} == {"secret", ".hookviz-known", ".file.7.part"}
 
 
-def test_the_temporary_name_is_another_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_write_uses_a_new_temporary_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: list[str] = []
     replace = os.replace
     monkeypatch.setattr(os, "replace", lambda part, target: (names.append(Path(part).name), replace(part, target)))
@@ -117,16 +118,16 @@ def test_the_temporary_name_is_another_each_time(tmp_path: Path, monkeypatch: py
     assert len(set(names)) == 2
 
 
-def test_a_file_that_may_not_be_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     path.write_text("as it was")
-    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write to all
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write to every file
     with pytest.raises(PermissionError, match="file cannot be written: Permission denied"):
         write_atomically("text", path)
     assert path.read_text() == "as it was"
 
 
-def test_a_folder_that_allows_no_new_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_a_folder_that_allows_no_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     path.write_text("as it was")
 
@@ -139,7 +140,7 @@ def test_a_folder_that_allows_no_new_file_is_named(tmp_path: Path, monkeypatch: 
     assert path.read_text() == "as it was"
 
 
-def test_a_device_is_written_to_and_stays_one() -> None:
+def test_writing_to_a_device_does_not_replace_it() -> None:
     write_atomically("text", os.devnull)
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
     if os.path.exists("/dev/full"):
@@ -147,7 +148,7 @@ def test_a_device_is_written_to_and_stays_one() -> None:
             write_atomically("text", "/dev/full")
 
 
-def test_a_name_that_is_too_long_is_said(tmp_path: Path) -> None:
+def test_a_file_name_that_is_too_long_raises_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="File name too long"):
         write_atomically("text", tmp_path / (LONG_NAME * 2))
 

@@ -1,4 +1,4 @@
-"""Bad input is refused at the door, with a sentence that says what was wrong and what to do; a pass never is."""
+"""Bad input raises an error that says what is wrong and what to do; a backward pass is never refused."""
 
 import functools
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import leaf, scene
-from shown import said
+from shown import in_english
 
 import hookviz as hv
 
@@ -22,7 +22,7 @@ class Scale:
         return grad * 2
 
 
-def recorded(hook: Callable[..., Any]) -> hv.Trace:
+def record_with_hook(hook: Callable[..., Any]) -> hv.Trace:
     a = leaf(2.0)
     a.register_hook(hook)
     with hv.record() as trace:
@@ -38,20 +38,20 @@ def recorded(hook: Callable[..., Any]) -> hv.Trace:
     [(3, "an int"), (None, "a NoneType"), ("loss", "a str"), ([LOSS], "a list"), (torch.nn.Linear(1, 1), "a Linear")],
     ids=["int", "None", "str", "list", "module"],
 )
-def test_drawing_what_is_no_tensor_says_what_it_is(thing: Any, kind: str) -> None:
+def test_drawing_a_non_tensor_raises_a_type_error_that_names_its_type(thing: Any, kind: str) -> None:
     with pytest.raises(TypeError, match=rf"draw\(\) takes a tensor .* this is {kind}"):
         hv.draw(thing)
 
 
-def without_grad() -> torch.Tensor:
+def tensor_without_history() -> torch.Tensor:
     with torch.no_grad():
         return leaf(2.0) * 3
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: torch.ones(2), without_grad, lambda: LOSS.detach()], ids=["plain", "no_grad", "detached"]
+    "make", [lambda: torch.ones(2), tensor_without_history, lambda: LOSS.detach()], ids=["plain", "no_grad", "detached"]
 )
-def test_drawing_a_tensor_without_history_says_how_it_gets_one(make: Callable[[], torch.Tensor]) -> None:
+def test_drawing_a_tensor_without_history_suggests_requires_grad(make: Callable[[], torch.Tensor]) -> None:
     with pytest.raises(ValueError, match=r"no history to draw.*requires_grad=True"):
         hv.draw(make())
 
@@ -69,39 +69,39 @@ def test_listing_the_hooks_of_too_deep_a_graph_is_refused(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("most", [0, -5])
-def test_drawing_at_least_one_node_is_asked_for(most: int) -> None:
+def test_drawing_fewer_than_one_node_is_refused(most: int) -> None:
     with pytest.raises(ValueError, match="most"):
         hv.draw(LOSS, most=most)
 
 
 @pytest.mark.parametrize("most", ["3", 2.5, None])
-def test_how_many_nodes_to_draw_is_a_whole_number(most: Any) -> None:
+def test_the_number_of_nodes_to_draw_must_be_an_int(most: Any) -> None:
     with pytest.raises(TypeError, match="most"):
         hv.draw(LOSS, most=most)
 
 
 @pytest.mark.parametrize("thing", ["digraph {}", None, 3])
-def test_rendering_what_is_no_digraph_is_refused(thing: Any) -> None:
+def test_rendering_a_non_digraph_is_refused(thing: Any) -> None:
     with pytest.raises(TypeError, match=r"render\(\) takes a graphviz\.Digraph"):
         hv.render(thing)
 
 
-@pytest.mark.parametrize("given", [{"filename": 3}, {"directory": 3}, {"outfile": 3.5}])
-def test_a_picture_is_written_to_a_path(given: Any) -> None:
+@pytest.mark.parametrize("path_arguments", [{"filename": 3}, {"directory": 3}, {"outfile": 3.5}])
+def test_rendering_to_an_invalid_path_is_refused(path_arguments: Any) -> None:
     with pytest.raises(TypeError, match="A path is a string such as"):
-        hv.draw(LOSS).render(**given)
+        hv.draw(LOSS).render(**path_arguments)
 
 
 # -- names
 
 
-ASK = {
+FUNCTIONS_WITH_NAMES = {
     "draw": lambda names: hv.draw(LOSS, names=names),
     "record": lambda names: hv.record(names=names).__enter__(),
 }
 
 
-@pytest.mark.parametrize("ask", ASK)
+@pytest.mark.parametrize("function_name", FUNCTIONS_WITH_NAMES)
 @pytest.mark.parametrize(
     ("names", "error", "words"),
     [
@@ -116,10 +116,10 @@ ASK = {
     ],
     ids=["int", "None", "empty", "blank", "long", "no tensor", "list", "str"],
 )
-def test_bad_names_are_refused(ask: str, names: Any, error: type[Exception], words: str) -> None:
+def test_bad_names_are_refused(function_name: str, names: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
-        ASK[ask](names)
-    with hv.record():  # nothing was left open
+        FUNCTIONS_WITH_NAMES[function_name](names)
+    with hv.record():  # no recording is left open
         pass
 
 
@@ -143,7 +143,7 @@ def test_recording_nothing_says_so() -> None:
     assert repr(trace).startswith("Nothing was recorded")
 
 
-def test_a_recording_inside_a_recording_is_refused_and_the_outer_goes_on() -> None:
+def test_a_nested_recording_is_refused_and_the_outer_one_continues() -> None:
     tensors = scene()
     with hv.record(names=tensors._asdict()) as trace:
         with pytest.raises(RuntimeError, match="already observing this thread"), hv.record():
@@ -152,7 +152,7 @@ def test_a_recording_inside_a_recording_is_refused_and_the_outer_goes_on() -> No
     assert len(trace.steps) == 10
 
 
-def test_an_exception_in_the_block_passes_through() -> None:
+def test_an_exception_in_a_record_block_propagates() -> None:
     with pytest.raises(ZeroDivisionError), hv.record():
         1 / 0  # noqa: B018
     with hv.record():
@@ -163,7 +163,7 @@ def test_an_exception_in_the_block_passes_through() -> None:
 
 
 @pytest.mark.parametrize("step", [10, -11, 10**9])
-def test_an_unknown_step_is_told_with_those_there_are(step: int) -> None:
+def test_the_error_for_an_unknown_step_lists_the_valid_range(step: int) -> None:
     tensors = scene()
     with hv.record(names=tensors._asdict()) as trace:
         tensors.e.backward()
@@ -172,12 +172,12 @@ def test_an_unknown_step_is_told_with_those_there_are(step: int) -> None:
 
 
 @pytest.mark.parametrize(("step", "kind"), [("3", "str"), (1.5, "float"), (True, "bool"), ([1], "list")])
-def test_a_step_is_a_whole_number(step: Any, kind: str) -> None:
+def test_a_step_index_must_be_an_int(step: Any, kind: str) -> None:
     with pytest.raises(TypeError, match=f"A step is a whole number counted from 0, not (an? )?{kind}"):
-        recorded(print).figure(step)
+        record_with_hook(print).figure(step)
 
 
-def test_an_empty_trace_has_no_step() -> None:
+def test_a_figure_of_an_empty_trace_is_refused() -> None:
     with pytest.raises(IndexError, match="this trace holds no steps"):
         hv.Trace().figure(0)
 
@@ -185,13 +185,13 @@ def test_an_empty_trace_has_no_step() -> None:
 # -- hooks whose source cannot be found
 
 
-def typed() -> Callable[..., Any]:
-    """As typed into a prompt, of which Python keeps no text."""
+def hook_without_source() -> Callable[..., Any]:
+    """Compile a hook as if typed into a prompt: Python keeps no source for it."""
     return eval(compile("lambda grad: grad * 2", "<stdin>", "eval"))
 
 
 HOOKS = {
-    "lambda typed into a prompt": (typed(), "lambda", "λ"),
+    "lambda typed into a prompt": (hook_without_source(), "lambda", "λ"),
     "builtin": (print, "print", "print"),
     "function of torch": (torch.neg, "neg", "neg"),
     "partial": (functools.partial(torch.mul, 2), "partial(mul)", "partial(mul)"),
@@ -202,34 +202,34 @@ HOOKS = {
 
 @pytest.mark.parametrize(("hook", "name", "label"), HOOKS.values(), ids=HOOKS)
 def test_a_hook_without_source_is_recorded_and_shown(hook: Any, name: str, label: str) -> None:
-    trace = recorded(hook)
-    (fired,) = trace.firings
-    assert (fired.hook.name, fired.hook.label) == (name, label)
-    assert label in fired.sentence
+    trace = record_with_hook(hook)
+    (firing,) = trace.firings
+    assert (firing.hook.name, firing.hook.label) == (name, label)
+    assert label in firing.sentence
     assert label in trace.player().content["svgs"][0]
     assert label in repr(trace.firings)
 
 
-@pytest.mark.parametrize("hook", [typed(), print, torch.neg, functools.partial(torch.mul, 2)])
+@pytest.mark.parametrize("hook", [hook_without_source(), print, torch.neg, functools.partial(torch.mul, 2)])
 def test_the_player_says_that_python_has_no_source(hook: Any) -> None:
-    (shown,) = recorded(hook).player().hooks
+    (shown,) = record_with_hook(hook).player().hooks
     assert shown["source"] is None
-    assert said(shown["no_source"]).endswith(" is not available.")
+    assert in_english(shown["no_source"]).endswith(" is not available.")
 
 
-@pytest.mark.parametrize("act", [lambda trace: trace.save(3), lambda trace: trace.to_html(3), lambda _: hv.load(3)])
-def test_what_is_no_path_is_told(act: Any) -> None:
+@pytest.mark.parametrize("call", [lambda trace: trace.save(3), lambda trace: trace.to_html(3), lambda _: hv.load(3)])
+def test_an_invalid_path_raises_a_type_error(call: Any) -> None:
     with pytest.raises(TypeError, match=r'A path is a string such as "pass\.json", or a pathlib\.Path; this is an int'):
-        act(recorded(lambda grad: None))
+        call(record_with_hook(lambda grad: None))
 
 
-def test_a_trace_that_cannot_be_written_says_why(tmp_path: Path) -> None:
+def test_saving_to_a_directory_raises_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError, match="cannot be written: Is a directory"):
-        recorded(lambda grad: None).save(tmp_path)
+        record_with_hook(lambda grad: None).save(tmp_path)
 
 
-def test_a_step_that_is_not_there_is_told_in_words() -> None:
-    trace = recorded(lambda grad: None)
+def test_indexing_past_the_last_step_raises_with_the_valid_range() -> None:
+    trace = record_with_hook(lambda grad: None)
     with pytest.raises(IndexError, match=r"There is no step 999: this trace has the steps 0 to \d+\."):
         trace.steps[999]
     assert [step.index for step in trace.steps] == list(range(len(trace.rows)))

@@ -1,4 +1,4 @@
-"""Why a module returns NaN or Inf is said only where its numbers show it."""
+"""The cause of NaN or Inf in a module's output is reported only if the recorded numbers show it."""
 
 import math
 from collections.abc import Callable
@@ -9,25 +9,25 @@ import torch
 from torch import nn
 
 import hookviz as hv
-from tests.unit.test_findings import backward, mlp, only, passed
+from tests.unit.test_findings import mlp, only_finding, record_backward, record_training
 
 INF = math.inf
 
 
 class Does(nn.Module):
-    """Computes what it is given."""
+    """Applies a function to its input."""
 
-    def __init__(self, act: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
         super().__init__()
-        self.act = act
+        self.function = function
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.act(x)
+        return self.function(x)
 
 
-def found(act: Callable[[torch.Tensor], torch.Tensor], numbers: Any) -> hv.Trace:
+def record_function(function: Callable[[torch.Tensor], torch.Tensor], numbers: Any) -> hv.Trace:
     x = torch.as_tensor(numbers).requires_grad_()
-    net = Does(act)
+    net = Does(function)
     with hv.record(net) as trace:
         net(x).sum().backward()
     return trace
@@ -38,13 +38,13 @@ def entropy(x: torch.Tensor) -> torch.Tensor:
     return -(p * p.log()).sum(-1)
 
 
-def half(x: torch.Tensor) -> torch.Tensor:
+def to_float16(x: torch.Tensor) -> torch.Tensor:
     return x.to(torch.float16)
 
 
-LOG0 = "The Inf arises where it takes the logarithm of 0, which is -Inf."
+LOG_OF_ZERO = "The Inf arises where it takes the logarithm of 0, which is -Inf."
 CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
-    "entropy": (entropy, [[-1.0, 200.0]], f"NaN: it multiplies 0 by -Inf. {LOG0}"),
+    "entropy": (entropy, [[-1.0, 200.0]], f"NaN: it multiplies 0 by -Inf. {LOG_OF_ZERO}"),
     "log": (torch.log, [-1.0, 5.0], "NaN: it takes the logarithm of numbers below 0, the smallest -1."),
     "many logs": (torch.log, -torch.ones(100), "NaN: it takes the logarithm of numbers below 0, the smallest -1."),
     "log of 0": (torch.log, [0.0, 5.0], "Inf: it takes the logarithm of 0, which is -Inf."),
@@ -74,7 +74,7 @@ CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
     ),
     "power": (lambda x: x**0.5, [-4.0, 4.0], "NaN: it raises a negative number, -4, to the power 0.5."),
     "power of 0": (lambda x: x**-2, [0.0, 4.0], "Inf: it raises 0 to the power -2."),
-    "half": (half, [70000.0], "Inf: it turns 70000 into float16, whose largest number is 65,504."),
+    "half": (to_float16, [70000.0], "Inf: it turns 70000 into float16, whose largest number is 65,504."),
     "half product": (
         lambda x: x * x,
         torch.tensor([300.0], dtype=torch.float16),
@@ -95,43 +95,45 @@ CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
 
 
 @pytest.mark.parametrize("name", CAUSES)
-def test_the_cause_of_nan_or_inf_is_what_the_numbers_show(name: str) -> None:
-    act, numbers, said = CAUSES[name]
-    assert found(act, numbers).troubles[0].sentence == f"net (Does) returns {said}"
+def test_the_cause_of_nan_or_inf_follows_from_the_numbers(name: str) -> None:
+    function, numbers, sentence = CAUSES[name]
+    assert record_function(function, numbers).troubles[0].sentence == f"net (Does) returns {sentence}"
 
 
 @pytest.mark.parametrize("size", [4, 40])
-def test_a_layer_whose_sums_are_too_large_for_half_is_named(size: int) -> None:
+def test_a_layer_whose_sums_overflow_float16_is_reported(size: int) -> None:
     net = nn.Linear(size, 2).half()
     nn.init.ones_(net.weight)
-    assert only(passed(net, torch.full((1, size), 30000.0, dtype=torch.float16), torch.sum)).sentence == (
+    assert only_finding(
+        record_training(net, torch.full((1, size), 30000.0, dtype=torch.float16), torch.sum)
+    ).sentence == (
         "net (Linear) returns Inf: its sums of products go beyond 65,504, the largest number of float16, though its "
         "input and its parameters are finite."
     )
 
 
-def test_without_a_graph_no_cause_is_made_up() -> None:
+def test_without_a_graph_the_cause_is_reported_as_unseen() -> None:
     net = mlp(nn.Linear(4, 4))
     net[0].requires_grad_(False)
     with torch.no_grad():
         net[0].weight[0, 0] = math.nan
     with hv.record(net) as trace:
         net(torch.ones(2, 4))
-    said = "net.0 (Linear) returns NaN: its input held none (minimum 1, maximum 1); the cause was not seen."
-    assert only(trace).sentence == said
+    sentence = "net.0 (Linear) returns NaN: its input held none (minimum 1, maximum 1); the cause was not seen."
+    assert only_finding(trace).sentence == sentence
 
 
-def change(net: nn.Sequential) -> None:
+def set_weight_to_nan(net: nn.Sequential) -> None:
     net[0].weight.data[0, 0] = math.nan
 
 
-def test_an_optimizer_is_not_blamed_for_what_others_did_in_passes_that_were_not_recorded() -> None:
+def test_an_optimizer_is_not_blamed_for_changes_in_unrecorded_passes() -> None:
     net, x = mlp(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.rand(8, 4)
     sgd = torch.optim.SGD(net.parameters(), 0.01)
     with hv.record(net, every=10) as trace:
         for number in range(11):
             if number == 5:
-                change(net)
+                set_weight_to_nan(net)
             sgd.zero_grad()
             net(x).square().mean().backward()
             sgd.step()
@@ -143,31 +145,31 @@ def test_an_optimizer_is_not_blamed_for_what_others_did_in_passes_that_were_not_
     )
 
 
-def test_nor_for_what_the_code_between_two_passes_did() -> None:
+def test_an_optimizer_is_not_blamed_for_changes_by_other_code_between_passes() -> None:
     net, x = mlp(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.rand(8, 4)
     sgd = torch.optim.SGD(net.parameters(), 0.01)
     with hv.record(net) as trace:
         for _ in range(2):
             net(x).square().mean().backward()
             sgd.step()
-            change(net)
+            set_weight_to_nan(net)
     assert "and something that was not recorded may have changed it" in trace.troubles[0].sentence
     assert "because" not in trace.troubles[0].sentence
 
 
-def test_a_parameter_that_changed_with_no_step_between_is_told_of() -> None:
+def test_a_parameter_changed_without_an_optimizer_step_is_reported() -> None:
     net, x = mlp(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.rand(8, 4)
     with hv.record(net) as trace:
         for _ in range(2):
             net(x).square().mean().backward()
-            change(net)
+            set_weight_to_nan(net)
     assert trace.troubles[0].sentence.endswith("the change itself was not recorded.")
 
 
-# -- how severe
+# -- severity
 
 
-def test_nan_that_a_mask_keeps_out_of_everything_is_a_remark() -> None:
+def test_masked_nan_is_a_remark() -> None:
     class Masked(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -177,17 +179,17 @@ def test_nan_that_a_mask_keeps_out_of_everything_is_a_remark() -> None:
             return torch.where(x > 0, self.log(x.detach()), 0.0) + x
 
     net = Masked()
-    trace = passed(net, torch.tensor([1.0, -1.0], requires_grad=True))
-    assert (only(trace).kind, only(trace).severity) == ("nan", "remark")
+    trace = record_training(net, torch.tensor([1.0, -1.0], requires_grad=True))
+    assert (only_finding(trace).kind, only_finding(trace).severity) == ("nan", "remark")
 
 
 def test_nan_in_an_output_is_a_warning_and_in_a_gradient_an_error() -> None:
     x = torch.tensor([-1.0, 1.0], requires_grad=True)
-    assert only(found(torch.log, [-1.0, 1.0])).severity == "warning"
-    assert only(backward((x.abs() * 0 * x.log()).sum())).severity == "error"
+    assert only_finding(record_function(torch.log, [-1.0, 1.0])).severity == "warning"
+    assert only_finding(record_backward((x.abs() * 0 * x.log()).sum())).severity == "error"
 
 
-def test_a_step_that_says_inf_is_never_called_right() -> None:
+def test_inf_before_a_softmax_is_a_remark() -> None:
     net = Does(lambda x: x.masked_fill(x < 0, -INF))
     x = torch.tensor([[-1.0, 1.0, 2.0]], requires_grad=True)
     with hv.record(net) as trace:
@@ -212,25 +214,25 @@ def test_a_mask_is_not_blamed_for_nan_that_arises_elsewhere() -> None:
     assert all(other.severity == "remark" for other in others)
 
 
-def test_gradients_that_overflow_when_they_are_added_are_found() -> None:
+def test_gradients_that_overflow_when_added_are_reported() -> None:
     x = torch.tensor(1.0, requires_grad=True)
     with hv.record() as trace:
         (x * 3e38).backward()
         (x * 3e38).backward()
-    finding = only(trace)
+    finding = only_finding(trace)
     assert (finding.severity, trace.steps[finding.step].kind) == ("error", "accumulate")
     x.grad, y = None, x * 1.0
     with hv.record() as trace:
         (y * 3e38 + y * 3e38).backward()
-    finding = only(trace)
+    finding = only_finding(trace)
     assert (finding.severity, trace.steps[finding.step].kind) == ("error", "arrive")
     x.grad = torch.tensor(math.nan)
     with hv.record() as trace:
         (x * 3).backward()
-    assert only(trace).sentence == ("x.grad held NaN before this pass, which adds a finite gradient to it.")
+    assert only_finding(trace).sentence == ("x.grad held NaN before this pass, which adds a finite gradient to it.")
 
 
-def test_what_was_not_looked_at_is_said() -> None:
+def test_unchecked_gradients_are_counted_in_the_summary() -> None:
     net = nn.Embedding(3, 2, sparse=True)
     with hv.record(net) as trace:
         net(torch.tensor([0, 2])).sum().backward()
@@ -245,19 +247,19 @@ def test_gradients_that_overflow_under_a_grad_scaler_are_a_remark() -> None:
     with hv.record() as trace:
         scaler.scale((w * 3).float()).backward()
     assert w.grad is not None and w.grad.isinf()
-    finding = only(trace)
+    finding = only_finding(trace)
     assert (finding.kind, finding.severity) == ("inf", "remark")
 
 
-def test_what_a_hook_takes_out_again_is_a_remark() -> None:
+def test_inf_that_a_hook_removes_is_a_remark() -> None:
     x = torch.tensor([0.0, 1.0], requires_grad=True)
     y = x * 1
     y.register_hook(lambda grad: grad.nan_to_num(posinf=0.0))
-    finding = only(backward(y.sqrt().sum()))
+    finding = only_finding(record_backward(y.sqrt().sum()))
     assert (finding.kind, finding.severity) == ("inf", "remark")
 
 
-def test_the_worst_comes_first() -> None:
+def test_findings_are_sorted_by_severity() -> None:
     net, x = mlp(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)), torch.ones(3, requires_grad=True)
     with hv.record() as trace:
         (x * 0).sum().backward()
@@ -270,13 +272,16 @@ def test_the_worst_comes_first() -> None:
 
 
 def two_optimizers(*spoil: Callable[[nn.Sequential], Any], lr: float) -> tuple[hv.Trace, str]:
-    """A pass after each of ``spoil``, the steps of two optimizers, and a pass; and how a sentence lists the steps."""
+    """Record a pass and a function of ``spoil`` in turn, the steps of two optimizers, and a last pass.
+
+    Returns the trace, and the two steps as a finding lists them.
+    """
     net = mlp(nn.Linear(2, 2), nn.Linear(2, 1))
     first, second = (torch.optim.SGD(layer.parameters(), lr) for layer in net)
     with hv.record(net) as trace:
-        for do in spoil:
+        for spoil_net in spoil:
             net(torch.ones(1, 2)).sum().backward()
-            do(net)
+            spoil_net(net)
         second.step()
         first.step()
         net(torch.ones(1, 2)).sum().backward()
@@ -284,7 +289,7 @@ def two_optimizers(*spoil: Callable[[nn.Sequential], Any], lr: float) -> tuple[h
     return trace, f"second ({steps['second']}), first ({steps['first']})"
 
 
-def test_of_several_optimizers_none_is_blamed_for_what_another_one_holds() -> None:
+def test_with_several_optimizers_none_is_blamed_for_a_nan_parameter() -> None:
     trace, steps = two_optimizers(lambda net: net[1].weight.grad.fill_(math.nan), lr=0.1)
     assert trace.troubles[0].sentence == (
         "net.1 (call 2) (Linear) returns NaN: its parameter net.1.weight held it before backward began, but not "
@@ -294,24 +299,24 @@ def test_of_several_optimizers_none_is_blamed_for_what_another_one_holds() -> No
     )
 
 
-def test_nor_for_a_gradient_that_another_one_may_have_used() -> None:
+def test_with_several_optimizers_none_is_blamed_for_a_nan_gradient() -> None:
     trace, steps = two_optimizers(
         lambda net: net[1].weight.register_hook(lambda grad: grad * math.inf), lambda net: None, lr=0.0
     )
-    said = next(trouble.sentence for trouble in trace.troubles if trouble.kind == "nan")
-    assert said.endswith(
+    sentence = next(trouble.sentence for trouble in trace.troubles if trouble.kind == "nan")
+    assert sentence.endswith(
         f"In between, several optimizers took their steps: {steps}. The trace does not show which of them holds "
         "net.1.weight, and its gradient held NaN or Inf before the last of these steps."
     )
 
 
-def test_a_step_before_the_first_pass_is_not_between_two() -> None:
+def test_an_optimizer_step_before_the_first_pass_is_not_blamed() -> None:
     net = mlp(nn.Linear(2, 1))
     sgd = torch.optim.SGD(net.parameters(), 0.1)
     with hv.record(net) as trace:
         sgd.step()
         net(torch.ones(1, 2)).sum().backward()
-        change(net)
+        set_weight_to_nan(net)
         net(torch.ones(1, 2)).sum().backward()
     assert "took its step" not in trace.troubles[0].sentence
     assert trace.troubles[0].sentence.endswith("the change itself was not recorded.")

@@ -1,4 +1,4 @@
-"""The census of modules and optimizers, one test for each way to register; and what two censuses differ in."""
+"""``hooks()`` lists the hooks of modules and optimizers, and the difference of two censuses."""
 
 import copy
 import gc
@@ -33,17 +33,17 @@ class Net(nn.Module):
         self.l2 = nn.Linear(3, 1, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The second layer of the first."""
+        """Apply both layers."""
         return self.l2(self.l1(x))
 
 
-def told(census: Any) -> list[tuple[str, str, str, str]]:
+def describe_hooks(census: Any) -> list[tuple[str, str, str, str]]:
     return [(hook.on, hook.name, hook.kind, hook.kept_in) for hook in census]
 
 
-# -- one test for each way to register
+# -- one test for each hook API
 
-OF_MODULES = {
+MODULE_HOOK_APIS = {
     "register_forward_pre_hook": ("forward_pre_hook", "_forward_pre_hooks"),
     "register_forward_hook": ("forward_hook", "_forward_hooks"),
     "register_full_backward_pre_hook": ("full_backward_pre_hook", "_backward_pre_hooks"),
@@ -56,45 +56,47 @@ OF_MODULES = {
 }
 
 
-@pytest.mark.parametrize("api", OF_MODULES)
+@pytest.mark.parametrize("api", MODULE_HOOK_APIS)
 def test_each_hook_of_a_module_in_a_model_is_listed_under_its_path(api: str) -> None:
     net = Net()
     hook = silent("mine")
     getattr(net.l1, api)(hook)
-    kind, attribute = OF_MODULES[api]
-    assert hook in getattr(net.l1, attribute).values() or kind == "load_state_dict_pre_hook"  # torch wraps that one
-    assert told(hv.hooks(net)) == [("net.l1", "mine", kind, f"net.l1.{attribute}")]
+    kind, attribute = MODULE_HOOK_APIS[api]
+    assert (
+        hook in getattr(net.l1, attribute).values() or kind == "load_state_dict_pre_hook"
+    )  # torch wraps load_state_dict pre-hooks
+    assert describe_hooks(hv.hooks(net)) == [("net.l1", "mine", kind, f"net.l1.{attribute}")]
 
 
-def test_no_way_to_register_on_a_module_is_left_out() -> None:
-    found = {name for name in dir(nn.Module) if name.startswith("register_") and name.endswith("_hook")}
-    assert found == set(OF_MODULES)
+def test_all_module_hook_apis_are_covered() -> None:
+    hook_apis = {name for name in dir(nn.Module) if name.startswith("register_") and name.endswith("_hook")}
+    assert hook_apis == set(MODULE_HOOK_APIS)
 
 
-OF_PARAMETERS = {
+PARAMETER_HOOK_APIS = {
     "register_hook": ("tensor_hook", "_backward_hooks"),
     "register_post_accumulate_grad_hook": ("post_accumulate_hook", "_post_accumulate_grad_hooks"),
 }
 
 
-@pytest.mark.parametrize("api", OF_PARAMETERS)
+@pytest.mark.parametrize("api", PARAMETER_HOOK_APIS)
 def test_each_hook_of_a_parameter_is_listed_under_its_path(api: str) -> None:
     net = Net()
     getattr(net.l1.weight, api)(silent("mine"))
-    kind, attribute = OF_PARAMETERS[api]
-    assert told(hv.hooks(net)) == [("net.l1.weight", "mine", kind, f"net.l1.weight.{attribute}")]
+    kind, attribute = PARAMETER_HOOK_APIS[api]
+    assert describe_hooks(hv.hooks(net)) == [("net.l1.weight", "mine", kind, f"net.l1.weight.{attribute}")]
 
 
 def test_a_multi_grad_hook_on_parameters_is_listed_as_the_users_function() -> None:
     net = Net()
     torch.autograd.graph.register_multi_grad_hook(list(net.l1.parameters()), silent("mine"))
-    assert told(hv.hooks(net)) == [
+    assert describe_hooks(hv.hooks(net)) == [
         ("net.l1.weight", "mine", "multi_grad_hook", "net.l1.weight._backward_hooks"),
         ("net.l1.bias", "mine", "multi_grad_hook", "net.l1.bias._backward_hooks"),
     ]
 
 
-OF_OPTIMIZERS = {
+OPTIMIZER_HOOK_APIS = {
     "register_step_pre_hook": ("step_pre_hook", "_optimizer_step_pre_hooks"),
     "register_step_post_hook": ("step_post_hook", "_optimizer_step_post_hooks"),
     "register_state_dict_pre_hook": ("state_dict_pre_hook", "_optimizer_state_dict_pre_hooks"),
@@ -104,22 +106,22 @@ OF_OPTIMIZERS = {
 }
 
 
-@pytest.mark.parametrize("api", OF_OPTIMIZERS)
-def test_each_hook_of_an_optimizer_is_listed(api: str) -> None:
+@pytest.mark.parametrize("api", OPTIMIZER_HOOK_APIS)
+def test_each_optimizer_hook_is_listed(api: str) -> None:
     sgd = torch.optim.SGD([leaf(1.0)])
     hook = silent("mine")
     getattr(sgd, api)(hook)
-    kind, attribute = OF_OPTIMIZERS[api]
+    kind, attribute = OPTIMIZER_HOOK_APIS[api]
     assert list(getattr(sgd, attribute).values()) == [hook]
-    assert told(hv.hooks(sgd)) == [("sgd", "mine", kind, f"sgd.{attribute}")]
+    assert describe_hooks(hv.hooks(sgd)) == [("sgd", "mine", kind, f"sgd.{attribute}")]
 
 
-def test_no_way_to_register_on_an_optimizer_is_left_out() -> None:
-    found = {name for name in dir(torch.optim.Optimizer) if name.startswith("register_") and name.endswith("_hook")}
-    assert found == set(OF_OPTIMIZERS)
+def test_all_optimizer_hook_apis_are_covered() -> None:
+    hook_apis = {name for name in dir(torch.optim.Optimizer) if name.startswith("register_") and name.endswith("_hook")}
+    assert hook_apis == set(OPTIMIZER_HOOK_APIS)
 
 
-OF_ALL = {
+GLOBAL_HOOK_APIS = {
     "register_module_forward_pre_hook": ("forward_pre_hook", "_global_forward_pre_hooks"),
     "register_module_forward_hook": ("forward_hook", "_global_forward_hooks"),
     "register_module_full_backward_pre_hook": ("full_backward_pre_hook", "_global_backward_pre_hooks"),
@@ -134,39 +136,44 @@ OF_ALL = {
 
 
 @pytest.fixture
-def neither_full_nor_legacy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """torch allows only one kind of global backward hooks in a program, even after they were removed."""
+def reset_global_backward_hook_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the kind of global backward hook: torch allows only one kind in a process, even after removal."""
     monkeypatch.setattr(torch_modules, "_global_is_full_backward_hook", None)
 
 
-@pytest.mark.usefixtures("neither_full_nor_legacy")
-@pytest.mark.parametrize("api", OF_ALL)
-def test_each_global_hook_is_listed_for_nothing_and_for_what_it_concerns(api: str) -> None:
+@pytest.mark.usefixtures("reset_global_backward_hook_kind")
+@pytest.mark.parametrize("api", GLOBAL_HOOK_APIS)
+def test_each_global_hook_is_listed_without_arguments_and_for_the_objects_it_applies_to(api: str) -> None:
     net, sgd, a = Net(), torch.optim.SGD([leaf(1.0)]), leaf(2.0)
-    home, concerned = (torch_optimizers, sgd) if "optimizer" in api else (torch_modules, net)
-    kind, attribute = OF_ALL[api]
+    defining_module, target = (torch_optimizers, sgd) if "optimizer" in api else (torch_modules, net)
+    kind, attribute = GLOBAL_HOOK_APIS[api]
     attribute = attribute if attribute.startswith("_") else f"_global_{attribute}s"
-    everybody = "all optimizers" if concerned is sgd else "all modules"
-    with getattr(home, api)(silent("mine")) as handle:
-        assert handle.id in getattr(home, attribute)
-        expected = [(everybody, "mine", kind, f"{home.__name__}.{attribute}")]
-        assert told(hv.hooks()) == told(hv.hooks(concerned)) == told(hv.hooks(net, sgd)) == expected
+    target_name = "all optimizers" if target is sgd else "all modules"
+    with getattr(defining_module, api)(silent("mine")) as handle:
+        assert handle.id in getattr(defining_module, attribute)
+        expected = [(target_name, "mine", kind, f"{defining_module.__name__}.{attribute}")]
+        assert (
+            describe_hooks(hv.hooks())
+            == describe_hooks(hv.hooks(target))
+            == describe_hooks(hv.hooks(net, sgd))
+            == expected
+        )
         assert [hook.flags for hook in hv.hooks()] == [("global",)]
-        assert told(hv.hooks(a)) == told(hv.hooks(net if concerned is sgd else sgd)) == []
-    assert told(hv.hooks()) == []
+        assert describe_hooks(hv.hooks(a)) == describe_hooks(hv.hooks(net if target is sgd else sgd)) == []
+    assert describe_hooks(hv.hooks()) == []
 
 
-def test_no_way_to_register_a_global_hook_is_left_out() -> None:
+def test_all_global_hook_apis_are_covered() -> None:
     names = [*vars(torch_modules), *vars(torch_optimizers)]
-    assert {name for name in names if name.startswith("register_") and name.endswith("_hook")} == set(OF_ALL)
+    assert {name for name in names if name.startswith("register_") and name.endswith("_hook")} == set(GLOBAL_HOOK_APIS)
 
 
 @pytest.mark.parametrize("kind", [*HOOK_KINDS, *CENSUS_KINDS])
-def test_each_kind_has_its_word_in_the_table(kind: str) -> None:
+def test_each_hook_kind_has_a_label_for_the_table(kind: str) -> None:
     assert kind in select_texts("census")
 
 
-# -- what a row tells
+# -- the contents of a row
 
 
 def test_flags_and_order_are_listed() -> None:
@@ -186,7 +193,7 @@ def test_flags_and_order_are_listed() -> None:
     ]
 
 
-def test_a_row_tells_where_its_function_was_written() -> None:
+def test_a_row_shows_the_source_location_of_its_function() -> None:
     net = Net()
     net.l1.register_forward_hook(silent("mine"))
     (hook,) = hv.hooks(net)
@@ -194,19 +201,21 @@ def test_a_row_tells_where_its_function_was_written() -> None:
     assert hook.where.endswith(f"line {hook.line}") and "def hook(*_: Any)" in hook.source
 
 
-def test_what_torch_put_there_shows_the_users_function() -> None:
+def test_a_hook_wrapped_by_torch_is_listed_as_the_users_function() -> None:
     net = Net()
     net._register_load_state_dict_pre_hook(silent("mine"), with_module=True)
-    assert told(hv.hooks(net)) == [("net", "mine", "load_state_dict_pre_hook", "net._load_state_dict_pre_hooks")]
+    assert describe_hooks(hv.hooks(net)) == [
+        ("net", "mine", "load_state_dict_pre_hook", "net._load_state_dict_pre_hooks")
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:.*weight_norm.*deprecated:FutureWarning")
-def test_a_hook_of_torchs_own_is_listed_as_what_it_is() -> None:
+def test_a_hook_registered_by_torch_is_listed_under_its_class() -> None:
     layer = nn.utils.weight_norm(nn.Linear(2, 2))
     assert [(h.name, h.kind) for h in hv.hooks(layer)] == [("WeightNorm", "forward_pre_hook")]
 
 
-def test_the_census_and_a_trace_name_the_same_hooks_alike() -> None:
+def test_the_census_and_a_trace_list_equal_hooks() -> None:
     net = Net()
     net.l1.register_forward_pre_hook(silent("a"), with_kwargs=True)
     net.l1.register_forward_hook(silent("b"), always_call=True)
@@ -224,21 +233,21 @@ def test_the_census_and_a_trace_name_the_same_hooks_alike() -> None:
     assert {hook.name: hook for hook in census} == fired
 
 
-def test_asking_inside_a_hook_while_recording_lists_only_what_a_person_registered() -> None:
+def test_a_census_inside_a_hook_does_not_list_the_recorders_hooks() -> None:
     net, seen = Net(), []
 
-    def ask(*_: Any) -> None:
-        seen.append(told(hv.hooks(net)))
+    def take_census(*_: Any) -> None:
+        seen.append(describe_hooks(hv.hooks(net)))
 
-    net.l1.register_forward_hook(ask)
-    plain = told(hv.hooks(net))
+    net.l1.register_forward_hook(take_census)
+    expected = describe_hooks(hv.hooks(net))
     with hv.record(net):
         net(torch.ones(2))
-    assert len(plain) == 1
-    assert seen == [plain]
+    assert len(expected) == 1
+    assert seen == [expected]
 
 
-def test_things_may_be_mixed_and_no_hook_is_listed_twice() -> None:
+def test_a_census_of_mixed_objects_lists_each_hook_once() -> None:
     net = Net()
     sgd = torch.optim.SGD(net.parameters())
     loss = net(torch.ones(2)).sum()
@@ -247,12 +256,12 @@ def test_things_may_be_mixed_and_no_hook_is_listed_twice() -> None:
     sgd.register_step_post_hook(silent("of the step"))
     expected = {("net.l1.weight", "of the weight"), ("loss", "of the loss"), ("sgd", "of the step")}
     for things in [(net, loss, sgd), (sgd, loss, net), (loss.grad_fn, loss, net, net.l1, sgd, sgd)]:
-        rows = told(hv.hooks(*things))
+        rows = describe_hooks(hv.hooks(*things))
         assert len(rows) == 3
         assert {row[:2] for row in rows} == expected
 
 
-def test_modules_without_a_variable_are_called_after_their_class() -> None:
+def test_modules_without_a_variable_are_named_after_their_class() -> None:
     nets = [Net(), Net()]
     for net in nets:
         net.l1.register_forward_hook(silent("mine"))
@@ -267,7 +276,7 @@ def test_a_shared_module_is_listed_once() -> None:
     assert [hook.on for hook in hv.hooks(net)] == ["net.0"]
 
 
-def test_asking_leaves_every_dict_as_it_was() -> None:
+def test_a_census_does_not_change_hook_dicts() -> None:
     net = Net()
     net.l1.register_full_backward_hook(silent("mine"))
     before = [dict(vars(module)) for module in net.modules()]
@@ -285,31 +294,31 @@ def test_unusual_modules_are_listed(make: Callable[[], nn.Module]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
-def test_a_scripted_module_has_none_to_list() -> None:
-    assert told(hv.hooks(torch.jit.script(nn.Linear(2, 2)))) == []
+def test_a_scripted_module_has_no_hooks_to_list() -> None:
+    assert describe_hooks(hv.hooks(torch.jit.script(nn.Linear(2, 2)))) == []
 
 
-# -- before - after
+# -- the difference of two censuses
 
 
 def changes(difference: Any) -> list[tuple[str, str, str]]:
     return [(row.change, row.hook.on, row.hook.name) for row in difference]
 
 
-def test_what_was_left_behind_and_what_was_taken_away() -> None:
+def test_the_difference_shows_added_and_removed_hooks() -> None:
     net = Net()
-    gone = net.l1.register_forward_hook(silent("gone"))
+    removed_handle = net.l1.register_forward_hook(silent("gone"))
     net.l1.register_forward_hook(silent("stays"))
     before = hv.hooks(net)
     net.l2.register_forward_pre_hook(silent("left"))
-    gone.remove()
+    removed_handle.remove()
     after = hv.hooks(net)
     assert changes(before - after) == [("left", "net.l2", "left"), ("gone", "net.l1", "gone")]
     assert [row[0] for row in (before - after).texts()] == ["left behind", "gone"]
     assert "left behind" in (before - after)._repr_html_()
 
 
-def test_the_earlier_census_is_the_one_before_whichever_way_it_is_written() -> None:
+def test_the_order_of_subtraction_does_not_matter() -> None:
     net = Net()
     before = hv.hooks(net)
     net.register_forward_hook(silent("left"))
@@ -317,7 +326,7 @@ def test_the_earlier_census_is_the_one_before_whichever_way_it_is_written() -> N
     assert changes(after - before) == changes(before - after) == [("left", "net", "left")]
 
 
-def test_nothing_left_is_said_in_a_sentence() -> None:
+def test_a_difference_without_changes_says_so() -> None:
     net, a = Net(), leaf(2.0)
     c = a * 3
     net.l1.weight.register_hook(c_hook)
@@ -337,7 +346,7 @@ def test_a_census_of_no_hooks_says_so() -> None:
     assert "No hook is registered here." in hv.hooks(leaf(1.0))._repr_html_()
 
 
-def test_a_function_that_was_registered_once_more_is_left_behind_once() -> None:
+def test_registering_a_function_again_adds_one_row_each_time() -> None:
     net = Net()
     net.register_forward_hook(c_hook)
     before = hv.hooks(net)
@@ -346,7 +355,7 @@ def test_a_function_that_was_registered_once_more_is_left_behind_once() -> None:
     assert changes(before - hv.hooks(net)) == [("left", "net", "c_hook")] * 2
 
 
-def test_a_function_that_was_taken_off_and_put_on_again_is_another_hook() -> None:
+def test_removing_and_registering_a_function_again_makes_another_hook() -> None:
     net = Net()
     handle = net.register_forward_hook(c_hook)
     before = hv.hooks(net)
@@ -355,7 +364,7 @@ def test_a_function_that_was_taken_off_and_put_on_again_is_another_hook() -> Non
     assert changes(before - hv.hooks(net)) == [("left", "net", "c_hook"), ("gone", "net", "c_hook")]
 
 
-def test_a_copy_that_takes_over_a_name_and_its_keys_is_another_module() -> None:
+def test_a_deep_copy_under_the_same_name_is_another_module() -> None:
     net = Net()
     handle = net.register_forward_hook(c_hook)
     before = hv.hooks(net)
@@ -364,15 +373,15 @@ def test_a_copy_that_takes_over_a_name_and_its_keys_is_another_module() -> None:
     assert [row[0] for row in changes(before - hv.hooks(net))] == ["left", "gone"]
 
 
-def test_a_module_made_where_another_was_is_not_taken_for_it() -> None:
+def test_a_module_that_reuses_a_memory_address_is_another_module() -> None:
     def census() -> Any:
         net = Net()
         net._forward_hooks[0] = c_hook  # the same key each time
         return hv.hooks(net)
 
-    taken = [census() for _ in range(20)]
+    censuses = [census() for _ in range(20)]
     gc.collect()
-    assert all(len(one - other) == 2 for one, other in pairwise(taken))
+    assert all(len(first - second) == 2 for first, second in pairwise(censuses))
 
 
 def test_a_census_keeps_nothing_alive() -> None:
@@ -392,22 +401,22 @@ def test_a_census_keeps_nothing_alive() -> None:
 
 
 @pytest.mark.parametrize("other", [3, [], None])
-def test_only_a_census_can_be_taken_from_a_census(other: object) -> None:
+def test_only_a_census_can_be_subtracted_from_a_census(other: object) -> None:
     with pytest.raises(TypeError, match="unsupported operand"):
         hv.hooks() - other
 
 
 @pytest.fixture(autouse=True)
-def nothing_global_stays() -> Iterator[None]:
-    """A test that left a global hook would change all that come after it."""
+def assert_no_global_hooks_remain() -> Iterator[None]:
+    """Fail a test that leaves a global hook, which would affect the tests after it."""
     yield
-    assert told(hv.hooks()) == []
+    assert describe_hooks(hv.hooks()) == []
 
 
-# -- hooks that no variable leads to
+# -- hooks that cannot be reached through a variable
 
 
-def test_a_hook_on_a_tensor_that_was_changed_in_place_since_is_named() -> None:
+def test_a_hook_on_a_tensor_changed_in_place_afterwards_is_reported() -> None:
     x = leaf(2.0)
     ran: list[float] = []
     h = x * 3
@@ -424,22 +433,22 @@ def test_a_hook_on_a_tensor_that_was_changed_in_place_since_is_named() -> None:
     assert ran == [5]
 
 
-def test_a_hook_on_a_tensor_that_is_gone_is_named_until_its_graph_is_gone() -> None:
+def test_a_hook_on_a_deleted_tensor_is_reported_while_its_graph_lives() -> None:
     x = leaf(2.0)
 
-    def made() -> torch.Tensor:
+    def make_graph() -> torch.Tensor:
         h = x * 3
         h.register_hook(silent("lost_with_h"))
         return h * 4
 
-    y = made()
+    y = make_graph()
     assert "lost_with_h" in str(hv.hooks(y))
     del y
     assert "lost_with_h" not in str(hv.hooks(x * 3))
 
 
 @pytest.mark.parametrize("others", [0, 3 * FEW_DICTS])
-def test_hooks_on_other_graphs_and_on_modules_hide_none_and_are_not_listed(others: int) -> None:
+def test_hooks_of_other_graphs_and_modules_are_not_reported(others: int) -> None:
     tensors = [leaf(2.0) * 3 for _ in range(others)]
     for tensor in tensors:
         tensor.register_hook(silent("elsewhere"))
@@ -464,6 +473,6 @@ def test_a_hook_on_a_tensor_that_only_an_object_holds_is_listed() -> None:
     assert hook.name == "held"
 
 
-def test_a_persons_own_dict_of_functions_is_no_hook() -> None:
-    mine = OrderedDict({0: silent("mine"), 1: silent("mine, too")})
-    assert "mine" not in str(hv.hooks(leaf(2.0) * 3)) and len(mine) == 2
+def test_a_users_dict_of_functions_is_not_reported_as_hooks() -> None:
+    functions = OrderedDict({0: silent("mine"), 1: silent("mine, too")})
+    assert "mine" not in str(hv.hooks(leaf(2.0) * 3)) and len(functions) == 2

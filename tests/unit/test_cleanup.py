@@ -1,4 +1,4 @@
-"""Nothing stays behind a recording: no function of torch's replaced, no switch turned, no tensor or closure kept."""
+"""A recording cleans up: it restores torch's functions and settings, and keeps no tensor or closure alive."""
 
 import gc
 import threading
@@ -16,15 +16,15 @@ from torch.backends import mha
 import hookviz as hv
 from hookviz.autograd import deferred_values, graph, tensor_statistics
 from hookviz.recorder import torch_patches
-from tests.scenes import Waits, leaf
+from tests.scenes import Blocker, leaf
 from tests.waiting import PATIENCE
 
 CALL = nn.Module.__call__.__code__
 
 
 @pytest.fixture(autouse=True)
-def untouched() -> Iterator[None]:
-    """Before and after each test, torch is as it came."""
+def torch_is_unpatched() -> Iterator[None]:
+    """Check before and after each test that torch is not patched."""
     assert nn.Module.__call__.__code__ is CALL
     yield
     assert nn.Module.__call__.__code__ is CALL and not torch_patches._installed
@@ -34,80 +34,80 @@ def untouched() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("compiler")
-def test_a_thread_may_still_be_in_a_compiled_region() -> None:
-    waits = Waits()
-    compiled = torch.compile(nn.Sequential(nn.Linear(2, 2)), backend=waits.backend)
+def test_a_recording_may_end_while_a_thread_is_in_a_compiled_region() -> None:
+    blocker = Blocker()
+    compiled = torch.compile(nn.Sequential(nn.Linear(2, 2)), backend=blocker.backend)
 
     def block(thread: threading.Thread) -> None:
         with hv.record(compiled):
             thread.start()
-            assert waits.inside.wait(PATIENCE)
+            assert blocker.entered.wait(PATIENCE)
 
-    waits.around(lambda: compiled(torch.ones(1, 2)), block)
+    blocker.run_while_blocked(lambda: compiled(torch.ones(1, 2)), block)
     assert not torch_patches._recordings_by_thread and not torch_patches._recordings_before_regions
 
 
-class Late:
-    """The lock of the replaced functions, for which one thread waits until the recording is over."""
+class DelayingLock:
+    """A lock of the patched functions that delays one thread until the recording is over."""
 
-    def __init__(self, waits: Waits) -> None:
-        self.lock, self.waits = threading.Lock(), waits
-        self.late: int | None = None
+    def __init__(self, blocker: Blocker) -> None:
+        self.lock, self.blocker = threading.Lock(), blocker
+        self.delayed_thread: int | None = None
 
     def __enter__(self) -> None:
-        if threading.get_ident() == self.late:
-            self.waits()
+        if threading.get_ident() == self.delayed_thread:
+            self.blocker()
         self.lock.acquire()
 
     def __exit__(self, *_: Any) -> None:
         self.lock.release()
 
 
-def test_a_thread_may_call_the_model_at_the_last_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    waits, net = Waits(), nn.Linear(1, 1)
-    lock = Late(waits)
+def test_a_thread_may_call_the_model_while_the_recording_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocker, net = Blocker(), nn.Linear(1, 1)
+    lock = DelayingLock(blocker)
     monkeypatch.setattr(torch_patches, "_lock", lock)
 
     def work() -> None:
-        lock.late = threading.get_ident()
+        lock.delayed_thread = threading.get_ident()
         net(torch.ones(1))
 
     def block(thread: threading.Thread) -> None:
         with hv.record(net):
             thread.start()
-            assert waits.inside.wait(PATIENCE)
+            assert blocker.entered.wait(PATIENCE)
 
-    waits.around(work, block)
+    blocker.run_while_blocked(work, block)
     assert not torch_patches._recordings_by_thread
 
 
-def test_the_fast_path_comes_back_when_the_last_that_did_without_it_ends() -> None:
+def test_the_fast_path_is_restored_when_the_recording_that_disabled_it_ends() -> None:
     assert mha.get_fastpath_enabled()
     first, second = hv.record(fastpath=False), hv.record()
-    begun, ended = threading.Event(), threading.Event()
+    thread_started, main_recording_ended = threading.Event(), threading.Event()
 
-    def other() -> None:
+    def record_in_thread() -> None:
         with second:
-            begun.set()
-            assert ended.wait(PATIENCE)
+            thread_started.set()
+            assert main_recording_ended.wait(PATIENCE)
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=record_in_thread)
     with first:
         thread.start()
-        assert begun.wait(PATIENCE) and not mha.get_fastpath_enabled()
-    ended.set()
+        assert thread_started.wait(PATIENCE) and not mha.get_fastpath_enabled()
+    main_recording_ended.set()
     thread.join()
     assert mha.get_fastpath_enabled()
 
 
-def test_what_a_user_does_to_the_fast_path_stays_done() -> None:
+def test_a_users_change_of_the_fast_path_setting_is_kept() -> None:
     with hv.record():
         mha.set_fastpath_enabled(False)
     assert not mha.get_fastpath_enabled()
     mha.set_fastpath_enabled(True)
 
 
-def in_a_forward() -> Any:
+def tensor_used_in_module_forward() -> Any:
     big = torch.zeros(9)
 
     class Times(nn.Module):
@@ -119,7 +119,7 @@ def in_a_forward() -> Any:
     return weakref.ref(big)
 
 
-def in_a_function() -> Any:
+def tensor_used_in_custom_function() -> Any:
     big = torch.zeros(9)
 
     class Times(torch.autograd.Function):
@@ -136,15 +136,15 @@ def in_a_function() -> Any:
     return weakref.ref(big)
 
 
-@pytest.mark.parametrize("made", [in_a_forward, in_a_function])
-def test_what_a_forward_refers_to_is_let_go_of(made: Callable[[], Any]) -> None:
-    reference = made()
+@pytest.mark.parametrize("make_reference", [tensor_used_in_module_forward, tensor_used_in_custom_function])
+def test_tensors_in_the_closure_of_forward_are_released(make_reference: Callable[[], Any]) -> None:
+    reference = make_reference()
     gc.collect()
     assert reference() is None
 
 
-class Steps(nn.Module):
-    """Its backward runs inside its forward."""
+class RunsBackwardInForward(nn.Module):
+    """Runs a backward pass inside its forward method."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -156,9 +156,9 @@ class Steps(nn.Module):
         return loss.detach()
 
 
-def test_no_tensor_on_a_device_stays_in_a_trace_that_keeps_the_last_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_with_keep_holds_no_device_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensor_statistics, "reading_waits", lambda tensor: True)
-    net = Steps()
+    net = RunsBackwardInForward()
     with hv.record(net, keep=2) as trace:
         for _ in range(9):
             net(torch.randn(2, 3))
@@ -166,12 +166,12 @@ def test_no_tensor_on_a_device_stays_in_a_trace_that_keeps_the_last_passes(monke
     assert trace.troubles is not None and "hv-" in trace._repr_mimebundle_()["text/html"]
 
 
-def test_a_device_that_does_not_answer_hides_no_error_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(values: Any, start: int) -> None:
+def test_a_failed_device_read_does_not_hide_the_users_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(values: Any, start: int) -> None:
         raise RuntimeError("device-side assert triggered")
 
     monkeypatch.setattr(tensor_statistics, "reading_waits", lambda tensor: True)
-    monkeypatch.setattr(tensor_statistics, "fetch_all", fails)
+    monkeypatch.setattr(tensor_statistics, "fetch_all", fail)
     x = leaf(2.0)
     x.register_hook(lambda grad: [][1])
     with pytest.warns(hv.HookvizWarning, match="device-side assert"), hv.record() as trace, pytest.raises(IndexError):
@@ -180,7 +180,7 @@ def test_a_device_that_does_not_answer_hides_no_error_of_the_users(monkeypatch: 
 
 
 @pytest.mark.usefixtures("compiler")
-def test_a_model_that_ran_in_a_compiled_region_is_not_said_to_have_been_left_alone() -> None:
+def test_a_model_that_ran_in_a_compiled_region_is_not_reported_as_uncalled() -> None:
     net = nn.Linear(2, 2)
     compiled = torch.compile(net, backend="eager")
     with hv.record(net) as trace:
@@ -189,8 +189,8 @@ def test_a_model_that_ran_in_a_compiled_region_is_not_said_to_have_been_left_alo
     assert "it may have run inside a compiled region" in note and "not called" not in note
 
 
-class Bag(nn.Module):
-    """A module whose truth is that of a list."""
+class FalsyModule(nn.Module):
+    """A module that is false in a condition, because its length is 0."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -204,8 +204,8 @@ class Bag(nn.Module):
         return result
 
 
-def test_a_module_that_is_false_has_its_hooks_on_state_dict_named() -> None:
-    bag = Bag()
+def test_state_dict_hooks_of_a_falsy_module_get_a_note() -> None:
+    bag = FalsyModule()
     bag.register_state_dict_post_hook(lambda *given: None)  # type: ignore[no-untyped-call]
     with hv.record(bag) as trace:
         bag(torch.ones(1, 2)).sum().backward()
@@ -221,7 +221,7 @@ def test_a_compiled_model_is_recorded_without_a_warning() -> None:
     assert "compiled" in {step.kind for step in trace.steps}
 
 
-def test_a_note_on_every_pass_is_there_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_repeated_in_every_pass_appears_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "MAX_DEPTH", 5)
     with warnings.catch_warnings(action="ignore"), hv.record(keep=1) as trace:
         for _ in range(9):
@@ -229,7 +229,7 @@ def test_a_note_on_every_pass_is_there_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert len([note for note in trace.notes if "more than" in note]) == 1
 
 
-def test_only_what_is_handed_on_is_said_to_come_next() -> None:
+def test_next_hook_is_empty_without_a_value_to_pass_on() -> None:
     net = nn.Linear(2, 2)
     opt = torch.optim.SGD(net.parameters())
     opt.register_step_pre_hook(lambda *given: None)
@@ -242,32 +242,32 @@ def test_only_what_is_handed_on_is_said_to_come_next() -> None:
     assert [frame["next_hook"] for frame in shown_steps(trace.content())] == [""] * len(trace.steps)
 
 
-def test_two_traces_of_nothing_are_compared() -> None:
-    with hv.record() as one:
+def test_two_empty_traces_can_be_compared() -> None:
+    with hv.record() as first:
         pass
-    with hv.record() as two:
+    with hv.record() as second:
         pass
-    assert "No gradient differs" in repr(one.diff(two)) and "text/html" in one.diff(two)._repr_mimebundle_()
+    assert "No gradient differs" in repr(first.diff(second)) and "text/html" in first.diff(second)._repr_mimebundle_()
 
 
-def test_what_a_pass_has_held_is_let_go_of_as_soon_as_it_is_over() -> None:
-    """A hook that was being called when the pass failed, and with it the node that it knows."""
+def test_objects_of_a_failed_pass_are_released_when_it_ends() -> None:
+    """The recorder releases the hook that ran when the pass failed, and with it the node of the hook."""
     x = leaf(2.0)
 
-    def stops(grad: torch.Tensor) -> None:
+    def raise_error(grad: torch.Tensor) -> None:
         raise ValueError("stops")
 
-    def looks(grad: torch.Tensor) -> None:
-        """Holds nothing."""
+    def do_nothing(grad: torch.Tensor) -> None:
+        """Leave the gradient unchanged."""
 
-    gone, handle = weakref.ref(looks), x.register_hook(looks)
-    x.register_hook(stops)
+    reference, handle = weakref.ref(do_nothing), x.register_hook(do_nothing)
+    x.register_hook(raise_error)
     gc.disable()
     try:
         with hv.record(), pytest.raises(ValueError, match="stops"):
             x.backward()
         handle.remove()
-        del looks
-        assert gone() is None
+        del do_nothing
+        assert reference() is None
     finally:
         gc.enable()

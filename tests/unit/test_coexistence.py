@@ -1,4 +1,4 @@
-"""What other code puts on torch stays there, and nobody who looks at torch while something is recorded sees us."""
+"""Patches of torch by other code survive a recording, and dispatch modes and profilers do not see the recorder."""
 
 import dataclasses
 import warnings
@@ -18,35 +18,38 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import hookviz as hv
 from hookviz.recorder import call_tracker, torch_patches
 
-# -- what other code puts on torch
+# -- patches of torch by other code
 
 
 @pytest.fixture(autouse=True)
-def torch_as_it_was() -> Iterator[None]:
-    """What the tests put on torch is taken off again, whatever a recording has made of it."""
-    before = [(one.owner, one.name, vars(one.owner).get(one.name)) for one in torch_patches._REPLACEMENTS]
+def restore_patched_functions() -> Iterator[None]:
+    """Restore the functions of torch that a test has patched."""
+    before = [
+        (replacement.owner, replacement.name, vars(replacement.owner).get(replacement.name))
+        for replacement in torch_patches._REPLACEMENTS
+    ]
     yield
-    for owner, name, theirs in before:
-        if theirs is not None:
-            setattr(owner, name, theirs)
+    for owner, name, original in before:
+        if original is not None:
+            setattr(owner, name, original)
         elif name in vars(owner):
             delattr(owner, name)
 
 
-def wrapped(owner: Any, name: str, calls: list[str]) -> Callable[..., Any]:
-    """A function that somebody puts over one of torch's, as a profiler or a tracker does; it is in place."""
-    theirs = getattr(owner, name)
+def patch_function(owner: Any, name: str, calls: list[str]) -> Callable[..., Any]:
+    """Patch a function of torch, as a profiler or a tracker does, and return the wrapper, which logs its calls."""
+    original = getattr(owner, name)
 
-    def mine(*given: Any, **options: Any) -> Any:
+    def wrapper(*given: Any, **options: Any) -> Any:
         calls.append(name)
-        return theirs(*given, **options)
+        return original(*given, **options)
 
-    setattr(owner, name, staticmethod(mine) if owner is _HookMixin else mine)
-    return mine
+    setattr(owner, name, staticmethod(wrapper) if owner is _HookMixin else wrapper)
+    return wrapper
 
 
-def work() -> list[float]:
-    """Uses each of the functions that a recording replaces; what comes of it."""
+def train_once() -> list[float]:
+    """Train one step with each of the functions that a recording replaces; return the resulting numbers."""
     torch.manual_seed(0)
     net, scaler = nn.Linear(2, 1), torch.amp.GradScaler("cpu")
     optimizer = torch.optim.SGD(net.parameters(), 0.1)
@@ -64,69 +67,69 @@ def work() -> list[float]:
 
 
 FUNCTIONS = [
-    (one.owner, one.name)
-    for one in torch_patches._REPLACEMENTS
-    if callable(getattr(one.owner, one.name, None)) and one.owner is not torch.autograd.graph
+    (replacement.owner, replacement.name)
+    for replacement in torch_patches._REPLACEMENTS
+    if callable(getattr(replacement.owner, replacement.name, None)) and replacement.owner is not torch.autograd.graph
 ]
 
 
 @pytest.mark.parametrize(("owner", "name"), FUNCTIONS, ids=lambda x: getattr(x, "__name__", x))
-def test_what_is_put_on_torch_in_the_block_stays(owner: Any, name: str) -> None:
+def test_a_function_patched_during_a_recording_stays_patched(owner: Any, name: str) -> None:
     calls: list[str] = []
     with hv.record():
-        mine = wrapped(owner, name, calls)
-        assert getattr(owner, name) is mine
-        inside = work()
-    assert getattr(owner, name) is mine
+        wrapper = patch_function(owner, name, calls)
+        assert getattr(owner, name) is wrapper
+        result = train_once()
+    assert getattr(owner, name) is wrapper
     calls.clear()
-    assert work() == inside
-    alone = list(calls)
+    assert train_once() == result
+    expected_calls = list(calls)
     calls.clear()
     with hv.record() as trace:
-        assert work() == inside
-    assert calls == alone
-    assert getattr(owner, name) is mine
-    assert [step.kind for step in trace.firings] == [step.kind for step in recorded().firings]
+        assert train_once() == result
+    assert calls == expected_calls
+    assert getattr(owner, name) is wrapper
+    assert [step.kind for step in trace.firings] == [step.kind for step in record_training().firings]
 
 
-def recorded() -> hv.Trace:
+def record_training() -> hv.Trace:
     with hv.record() as trace:
-        work()
+        train_once()
     return trace
 
 
 @pytest.mark.parametrize(("owner", "name"), FUNCTIONS, ids=lambda x: getattr(x, "__name__", x))
-def test_what_was_put_on_torch_before_is_called_and_stays(owner: Any, name: str) -> None:
-    plain, calls = recorded(), []
-    mine = wrapped(owner, name, calls)
-    work()
-    alone = list(calls)
+def test_a_function_patched_before_a_recording_is_called_and_stays_patched(owner: Any, name: str) -> None:
+    plain, calls = record_training(), []
+    wrapper = patch_function(owner, name, calls)
+    train_once()
+    expected_calls = list(calls)
     calls.clear()
-    trace = recorded()
-    assert calls == alone
-    assert getattr(owner, name) is mine
+    trace = record_training()
+    assert calls == expected_calls
+    assert getattr(owner, name) is wrapper
     assert [step.sentence for step in trace.steps] == [step.sentence for step in plain.steps]
 
 
-def test_a_function_of_ours_that_somebody_puts_back_later_only_passes_on_until_the_next_recording() -> None:
-    theirs = torch.Tensor.register_hook
+def test_a_stale_recorder_patch_only_forwards_calls_and_is_removed_by_the_next_recording() -> None:
+    original = torch.Tensor.register_hook
     with hv.record():
         ours = torch.Tensor.register_hook
-        torch.Tensor.register_hook = wrapped(torch.Tensor, "register_hook", [])  # type: ignore[method-assign]
+        torch.Tensor.register_hook = patch_function(torch.Tensor, "register_hook", [])  # type: ignore[method-assign]
     torch.Tensor.register_hook = ours  # type: ignore[method-assign]
     hidden = leaf(2.0) * 3
     hidden.register_hook(lambda grad: grad * 2)
     assert torch.Tensor.register_hook is ours and len(hv.hooks(hidden)) == 1
     with hv.record() as trace:
         hidden.backward()
-    assert torch.Tensor.register_hook is theirs and len(trace.firings) == 1
+    assert torch.Tensor.register_hook is original and len(trace.firings) == 1
 
 
-# -- who looks at torch
+# -- observers of torch
 
 
-class Sees(TorchDispatchMode):
-    """Notes each operation that is carried out."""
+class OperationLogger(TorchDispatchMode):
+    """Logs the name of each operation that runs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -149,27 +152,29 @@ def gradient_of_a_gradient() -> None:
     gradient.sigmoid().sum().backward(inputs=[x])
 
 
-@pytest.mark.parametrize("program", [many_numbers, gradient_of_a_gradient, work])
-@pytest.mark.parametrize("around", [False, True])
-def test_a_dispatch_mode_sees_the_operations_of_the_program_alone(program: Callable[[], Any], around: bool) -> None:
-    seen, recorded = Sees(), Sees()
-    with seen:
+@pytest.mark.parametrize("program", [many_numbers, gradient_of_a_gradient, train_once])
+@pytest.mark.parametrize("observer_outside", [False, True])
+def test_a_dispatch_mode_sees_only_operations_of_the_program(
+    program: Callable[[], Any], observer_outside: bool
+) -> None:
+    expected, actual = OperationLogger(), OperationLogger()
+    with expected:
         program()
-    if around:
-        with recorded, hv.record():
+    if observer_outside:
+        with actual, hv.record():
             program()
     else:
-        with hv.record(), recorded:
+        with hv.record(), actual:
             program()
-    assert recorded.operations == seen.operations
+    assert actual.operations == expected.operations
 
 
-@pytest.mark.parametrize("program", [many_numbers, gradient_of_a_gradient, work])
-@pytest.mark.parametrize("around", [False, True])
-def test_a_profiler_sees_the_operations_of_the_program_alone(program: Callable[[], Any], around: bool) -> None:
+@pytest.mark.parametrize("program", [many_numbers, gradient_of_a_gradient, train_once])
+@pytest.mark.parametrize("observer_outside", [False, True])
+def test_a_profiler_sees_only_operations_of_the_program(program: Callable[[], Any], observer_outside: bool) -> None:
     def profiled(recording: AbstractContextManager[Any]) -> list[str]:
         profiler = profile()
-        first, second = (profiler, recording) if around else (recording, profiler)
+        first, second = (profiler, recording) if observer_outside else (recording, profiler)
         with first, second:
             program()
         return [event.name for event in profiler.events() or ()]
@@ -177,29 +182,29 @@ def test_a_profiler_sees_the_operations_of_the_program_alone(program: Callable[[
     assert profiled(hv.record()) == profiled(nullcontext())
 
 
-def test_a_dispatch_mode_does_not_see_that_hooks_are_listed() -> None:
-    with Sees() as seen:
+def test_listing_hooks_and_drawing_run_no_torch_operations() -> None:
+    with OperationLogger() as logger:
         hidden = leaf(2.0).exp()
         hidden.register_hook(lambda grad: grad)
-        count = len(seen.operations)
+        count = len(logger.operations)
         assert len(hv.hooks(hidden)) == 1
         hv.draw(hidden)
-    assert len(seen.operations) == count
+    assert len(logger.operations) == count
 
 
-def test_the_metadata_of_a_node_stays_empty() -> None:
-    found = []
+def test_recording_adds_no_node_metadata() -> None:
+    metadata = []
     net, scaler = nn.Linear(2, 2), torch.amp.GradScaler("cpu")
     with hv.record(net):
         hidden = net(torch.ones(1, 2))
-        hidden.register_hook(lambda grad: found.append(dict(hidden.grad_fn.metadata)))
+        hidden.register_hook(lambda grad: metadata.append(dict(hidden.grad_fn.metadata)))
         loss = scaler.scale(hidden.sum())
-        found += [dict(tensor.grad_fn.metadata) for tensor in (hidden, loss)]
+        metadata += [dict(tensor.grad_fn.metadata) for tensor in (hidden, loss)]
         loss.backward()
-    assert found == [{}, {}, {}]
+    assert metadata == [{}, {}, {}]
 
 
-def test_the_address_of_a_fake_tensor_is_not_asked_for() -> None:
+def test_fake_tensors_are_recorded_without_reading_their_address() -> None:
     with FakeTensorMode(), warnings.catch_warnings():
         warnings.simplefilter("error")
         net = nn.Sequential(nn.Linear(4, 100), nn.BatchNorm1d(100), nn.Linear(100, 1))
@@ -212,7 +217,7 @@ def test_the_address_of_a_fake_tensor_is_not_asked_for() -> None:
     assert "FakeTensor" in trace.steps[0].sentence
 
 
-def test_many_gradients_can_be_computed_at_once() -> None:
+def test_batched_gradients_can_be_recorded() -> None:
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -226,26 +231,26 @@ def test_many_gradients_can_be_computed_at_once() -> None:
 
 
 @pytest.mark.parametrize("recorded", [False, True])
-def test_a_hook_put_behind_a_node_that_unpacks_is_given_what_torch_has_let_go_of(recorded: bool) -> None:
-    """torch keeps a node's gradients for the hooks that are behind it when it begins to compute, as our observer is."""
-    given: list[Any] = []
+def test_a_node_hook_registered_while_unpacking_receives_gradients_only_in_a_recording(recorded: bool) -> None:
+    """torch keeps a node's input gradients only if a hook, such as our observer, is registered before it runs."""
+    received_by_hook: list[Any] = []
 
     def unpack(tensor: torch.Tensor) -> torch.Tensor:
         node = torch._C._current_autograd_node()
-        node.register_hook(lambda sent, received: given.append(received))
+        node.register_hook(lambda sent, received: received_by_hook.append(received))
         return tensor
 
     with hv.record() if recorded else nullcontext(), torch.autograd.graph.saved_tensors_hooks(lambda x: x, unpack):
         sum(torch.var_mean(torch.eye(3, requires_grad=True), dim=0)).sum().backward()
-    (received,) = given
+    (received,) = received_by_hook
     assert len(received) == (2 if recorded else 0)
 
 
 @pytest.mark.parametrize("moment", ["before a pass", "after a pass", "between forward and backward"])
-def test_tensors_of_a_recording_can_change_places(moment: str) -> None:
-    """As ``module.to`` does it with parameters of a subclass; torch refuses where somebody refers to one weakly."""
+def test_swapping_recorded_tensors_works_as_without_recording(moment: str) -> None:
+    """``module.to`` swaps parameters of a subclass this way; torch refuses if a weak reference to one exists."""
 
-    def run() -> tuple[list[torch.Tensor], str]:
+    def train() -> tuple[list[torch.Tensor], str]:
         torch.manual_seed(0)
         net, inner = nn.Linear(2, 2), nn.Identity()
         try:
@@ -263,26 +268,26 @@ def test_tensors_of_a_recording_can_change_places(moment: str) -> None:
 
     torch.__future__.set_swap_module_params_on_conversion(True)
     try:
-        plain, refused = run()
+        plain_gradients, plain_error = train()
         with hv.record() as trace:
-            recorded, said = run()
+            recorded_gradients, recorded_error = train()
     finally:
         torch.__future__.set_swap_module_params_on_conversion(False)
-    assert said == refused
-    assert all(torch.equal(*pair) for pair in zip(plain, recorded, strict=True))
+    assert recorded_error == plain_error
+    assert all(torch.equal(*pair) for pair in zip(plain_gradients, recorded_gradients, strict=True))
     leaves = {row.node: row.name for row in trace.tensors if row.leaf}
-    if refused:  # the pass goes to the tensors of before, which nobody holds
+    if plain_error:  # the pass reaches the tensors from before the swap, which have no name
         assert list(leaves.values()) == ["", ""]
     else:
         assert list(leaves.values()) == ["net.weight", "net.bias"] * (2 if moment == "after a pass" else 1)
 
 
-# -- modules that are not like others
+# -- unusual modules
 
 
 @dataclasses.dataclass
 class Settings(nn.Module):
-    """As a dataclass it has ``__eq__``, and so no ``__hash__``: torch's own ``named_modules`` refuses it."""
+    """A dataclass: it has ``__eq__`` and thus no ``__hash__``, so torch's ``named_modules`` fails."""
 
     factor: float = 2.0
 
@@ -294,13 +299,13 @@ class Settings(nn.Module):
         return self.inner(x) * self.factor
 
 
-@pytest.mark.parametrize("given", [False, True])
-def test_a_module_that_cannot_be_hashed_is_recorded_as_any_other(given: bool) -> None:
+@pytest.mark.parametrize("with_model", [False, True])
+def test_an_unhashable_module_is_recorded(with_model: bool) -> None:
     net = nn.Sequential(Settings(), nn.Linear(1, 1))
     net[0].inner.register_forward_hook(lambda *_: None)
     with pytest.raises(TypeError, match="unhashable"):
         list(net.named_modules())
-    with hv.record(*[net] * given, **{"only": "*"} if given else {}) as trace:
+    with hv.record(*[net] * with_model, **{"only": "*"} if with_model else {}) as trace:
         net(torch.ones(1, 1)).sum().backward()
     assert {trace.call(i) for i in range(len(trace.calls))} == {"net", "net.0", "net.0.inner", "net.1"}
     assert {"net.0.inner.weight", "net.1.bias"} <= {row.name for row in trace.tensors}
@@ -308,17 +313,17 @@ def test_a_module_that_cannot_be_hashed_is_recorded_as_any_other(given: bool) ->
     assert [hook.on for hook in hv.hooks(net)] == ["net.0.inner"]
 
 
-def test_a_module_that_cannot_be_observed_is_named_once_and_the_rest_is_recorded(
+def test_a_module_that_cannot_be_observed_gets_one_note_and_the_rest_is_recorded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    net, arguments = nn.Sequential(nn.ReLU(), nn.Linear(1, 1)), call_tracker.labelled_arguments
+    net, labelled_arguments = nn.Sequential(nn.ReLU(), nn.Linear(1, 1)), call_tracker.labelled_arguments
 
-    def fails(module: nn.Module, *given: Any) -> Any:
+    def fail_for_relu(module: nn.Module, *given: Any) -> Any:
         if isinstance(module, nn.ReLU):
             raise OSError("out of order")
-        return arguments(module, *given)
+        return labelled_arguments(module, *given)
 
-    monkeypatch.setattr(call_tracker, "labelled_arguments", fails)
+    monkeypatch.setattr(call_tracker, "labelled_arguments", fail_for_relu)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with hv.record(net) as trace:

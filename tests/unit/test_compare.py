@@ -1,4 +1,4 @@
-"""Two traces of one program: which gradients differ, by how much, and from which hook on."""
+"""``Trace.diff`` reports which gradients of two traces differ, by how much, and the first hook that differs."""
 
 import math
 import operator
@@ -18,8 +18,8 @@ from hookviz.trace import Note, StepRow
 Hooks = Mapping[str, Callable[..., Any]]
 
 
-def recorded(hooks: Hooks, join: Callable[..., torch.Tensor] = operator.mul, seed: float = 1.0) -> hv.Trace:
-    """The pass over the picture with a hook on some of its tensors; all gradients are kept."""
+def record_scene(hooks: Hooks, join: Callable[..., torch.Tensor] = operator.mul, seed: float = 1.0) -> hv.Trace:
+    """Record the backward pass of ``scene`` with hooks on the named tensors."""
     tensors = scene(join)
     for name, hook in hooks.items():
         getattr(tensors, name).register_hook(hook)
@@ -29,17 +29,17 @@ def recorded(hooks: Hooks, join: Callable[..., torch.Tensor] = operator.mul, see
     return trace
 
 
-def program(run: Callable[[], Any], **names: torch.Tensor) -> hv.Trace:
+def record_run(run: Callable[[], Any], **names: torch.Tensor) -> hv.Trace:
     with hv.record(names=names) as trace:
         run()
     return trace
 
 
-def told(comparison: Any) -> list[tuple[Any, ...]]:
+def describe_rows(comparison: Any) -> list[tuple[Any, ...]]:
     return [(row.on, row.kind, plain(row.before), plain(row.after), row.amount) for row in comparison]
 
 
-def culprit(comparison: Any) -> tuple[str, str] | None:
+def first_hook(comparison: Any) -> tuple[str, str] | None:
     return None if comparison.first is None else (comparison.first.hook.name, comparison.first.on)
 
 
@@ -51,67 +51,67 @@ def nan(grad: torch.Tensor) -> torch.Tensor:
     return grad * math.nan
 
 
-# -- the picture, with and without a hook
+# -- the same graph, with and without a hook
 
 
-def test_with_and_without_c_hook() -> None:
+def test_a_missing_hook_is_reported_as_the_first_difference() -> None:
     hooks = {"e": double, "c": c_hook, "d": lambda grad: grad + 100}
-    without = recorded({name: hook for name, hook in hooks.items() if name != "c"})
-    trace = recorded(hooks)
+    without = record_scene({name: hook for name, hook in hooks.items() if name != "c"})
+    trace = record_scene(hooks)
     difference = trace.diff(without)
-    assert told(difference) == [
+    assert describe_rows(difference) == [
         ("c", "retain_grad", 10, 8, 2),
         ("a", "accumulate", 30, 24, 6),
         ("b", "accumulate", 20, 16, 4),
     ]
-    assert culprit(difference) == ("c_hook", "c")
+    assert first_hook(difference) == ("c_hook", "c")
     assert difference.first.trace is trace
     assert "Gradients that differ: 3. The difference begins with c_hook on c" in difference.sentence
     assert difference.sentence.endswith(f"step {difference.first.index + 1} of this trace.")
 
 
-def test_the_firing_that_only_the_other_trace_has_is_found_there() -> None:
-    other = recorded({"c": c_hook})
-    difference = recorded({}).diff(other)
+def test_a_firing_in_only_the_other_trace_is_the_first_difference() -> None:
+    other = record_scene({"c": c_hook})
+    difference = record_scene({}).diff(other)
     assert difference.first == next(iter(other.firings))
     assert "of the other trace" in difference.sentence
 
 
-def test_a_hook_that_returns_something_else_is_found_in_the_other_trace() -> None:
+def test_a_hook_with_another_result_is_the_first_difference() -> None:
     factor = [2.0]
 
     def scale(grad: torch.Tensor) -> torch.Tensor:
         return grad * factor[0]
 
-    one = recorded({"e": double, "c": scale, "a": double})
+    one = record_scene({"e": double, "c": scale, "a": double})
     factor[0] = 3.0
-    other = recorded({"e": double, "c": scale, "a": double})
+    other = record_scene({"e": double, "c": scale, "a": double})
     difference = one.diff(other)
-    assert culprit(difference) == ("scale", "c")
+    assert first_hook(difference) == ("scale", "c")
     assert difference.first.trace is other
 
 
-def test_a_hook_that_only_looks_makes_no_difference() -> None:
-    with_it, without = recorded({"e": silent("looks"), "c": c_hook}), recorded({})
-    assert culprit(with_it.diff(without)) == ("c_hook", "c")
-    assert recorded({"c": silent("looks")}).diff(without).first is None
+def test_a_hook_that_returns_none_is_not_blamed() -> None:
+    with_hook, without = record_scene({"e": silent("looks"), "c": c_hook}), record_scene({})
+    assert first_hook(with_hook.diff(without)) == ("c_hook", "c")
+    assert record_scene({"c": silent("looks")}).diff(without).first is None
 
 
-def test_the_in_place_trap() -> None:
+def test_an_in_place_edit_also_changes_aliased_gradients() -> None:
     def in_place(grad: torch.Tensor) -> None:
         grad *= 100
 
-    difference = recorded({}, operator.add).diff(recorded({"d": in_place}, operator.add))
-    assert {(row[0], *row[2:]) for row in told(difference)} == {
+    difference = record_scene({}, operator.add).diff(record_scene({"d": in_place}, operator.add))
+    assert {(row[0], *row[2:]) for row in describe_rows(difference)} == {
         ("c", 1, 100, 99),
         ("a", 3, 300, 297),
         ("b", 2, 200, 198),
         ("d", 1, 100, 99),
     }
-    assert culprit(difference) == ("in_place", "d")
+    assert first_hook(difference) == ("in_place", "d")
 
 
-def test_an_edit_in_place_against_a_new_tensor() -> None:
+def test_an_in_place_edit_differs_from_a_replacement() -> None:
     def times_in_place(grad: torch.Tensor) -> None:
         grad *= 100
 
@@ -119,46 +119,46 @@ def test_an_edit_in_place_against_a_new_tensor() -> None:
         return grad * 100
 
     times_in_place.__name__ = "times"
-    difference = recorded({"d": times}, operator.add).diff(recorded({"d": times_in_place}, operator.add))
-    assert {row[0] for row in told(difference)} == {"a", "b", "c"}
-    assert (culprit(difference), difference.first.effect) == (("times", "d"), "edited")
+    difference = record_scene({"d": times}, operator.add).diff(record_scene({"d": times_in_place}, operator.add))
+    assert {row[0] for row in describe_rows(difference)} == {"a", "b", "c"}
+    assert (first_hook(difference), difference.first.effect) == (("times", "d"), "edited")
 
 
-def test_the_same_hooks_in_another_order() -> None:
-    def ordered(*hooks: Callable[..., Any]) -> hv.Trace:
+def test_the_order_of_hooks_makes_a_difference() -> None:
+    def record_in_order(*hooks: Callable[..., Any]) -> hv.Trace:
         a = leaf(3.0)
         for hook in hooks:
             a.register_hook(hook)
-        return program((a * 2).backward, a=a)
+        return record_run((a * 2).backward, a=a)
 
-    difference = ordered(double, c_hook).diff(ordered(c_hook, double))
-    assert told(difference) == [("a", "accumulate", 6, 8, 2)]
-    assert culprit(difference) == ("c_hook", "a")
+    difference = record_in_order(double, c_hook).diff(record_in_order(c_hook, double))
+    assert describe_rows(difference) == [("a", "accumulate", 6, 8, 2)]
+    assert first_hook(difference) == ("c_hook", "a")
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_where_each_has_a_hook_of_its_own_the_earlier_one_is_named(swapped: bool) -> None:
-    traces = [recorded({"c": double}, operator.add), recorded({"d": lambda grad: grad.mul_(100)}, operator.add)]
+def test_of_two_different_hooks_the_earlier_one_is_reported(swapped: bool) -> None:
+    traces = [record_scene({"c": double}, operator.add), record_scene({"d": lambda grad: grad.mul_(100)}, operator.add)]
     difference = traces[swapped].diff(traces[not swapped])
     assert difference.first.on == "d"
     assert f"The difference begins with λ grad.mul_(100) on d, step {difference.first.index + 1}" in difference.sentence
 
 
-def test_another_seed_differs_before_any_hook() -> None:
-    difference = recorded({"e": double}).diff(recorded({"e": double}, seed=10.0))
-    assert told(difference)[0] == ("e", "seed", 1, 10, 9)
-    assert culprit(difference) == ("double", "e")
+def test_a_different_seed_gradient_is_reported_before_any_hook() -> None:
+    difference = record_scene({"e": double}).diff(record_scene({"e": double}, seed=10.0))
+    assert describe_rows(difference)[0] == ("e", "seed", 1, 10, 9)
+    assert first_hook(difference) == ("double", "e")
     assert "They differ before any observed hook changes one. The first hook to receive " in difference.sentence
     assert "such a gradient is double on" in difference.sentence
 
 
-def test_a_hook_more_is_not_blamed_for_another_seed() -> None:
-    difference = recorded({}).diff(recorded({"c": c_hook}, seed=10.0))
-    assert culprit(difference) == ("c_hook", "c")
+def test_an_additional_hook_is_not_blamed_for_a_different_seed_gradient() -> None:
+    difference = record_scene({}).diff(record_scene({"c": c_hook}, seed=10.0))
+    assert first_hook(difference) == ("c_hook", "c")
     assert "They differ before any observed hook changes one" in difference.sentence
 
 
-def test_a_hook_that_sees_another_input_is_not_blamed_for_it() -> None:
+def test_a_hook_is_not_blamed_for_a_different_input() -> None:
     def run(number: float) -> hv.Trace:
         layer = nn.Bilinear(1, 1, 1)
         layer.register_forward_hook(silent("looks"))
@@ -167,12 +167,12 @@ def test_a_hook_that_sees_another_input_is_not_blamed_for_it() -> None:
         return trace
 
     difference = run(1.0).diff(run(2.0))
-    assert culprit(difference) == ("looks", "layer")
+    assert first_hook(difference) == ("looks", "layer")
     assert "They differ before any observed hook changes one" in difference.sentence
 
 
-def test_without_hooks_the_sentence_says_that_none_makes_the_difference() -> None:
-    difference = recorded({}).diff(recorded({}, seed=10.0))
+def test_without_hooks_the_sentence_reports_different_programs() -> None:
+    difference = record_scene({}).diff(record_scene({}, seed=10.0))
     assert difference.first is None
     assert difference.sentence == (
         "Gradients that differ: 5. No hook ran in either trace, so the programs themselves differ, in their numbers or "
@@ -180,12 +180,12 @@ def test_without_hooks_the_sentence_says_that_none_makes_the_difference() -> Non
     )
 
 
-def test_the_first_difference_says_of_which_trace_its_step_is() -> None:
+def test_the_sentence_says_which_trace_holds_the_first_different_step() -> None:
     a, b = leaf(2.0), leaf(3.0)
 
     def run(*inputs: torch.Tensor) -> hv.Trace:
         e = a * b
-        trace = program(lambda: e.backward(inputs=list(inputs) or None), a=a, b=b, e=e)
+        trace = record_run(lambda: e.backward(inputs=list(inputs) or None), a=a, b=b, e=e)
         a.grad = b.grad = None
         return trace
 
@@ -194,54 +194,59 @@ def test_the_first_difference_says_of_which_trace_its_step_is() -> None:
     assert f"that of a, step {step.index + 1} of this trace." in run().diff(run(b)).sentence
 
 
-def unnamed(*hooks: Callable[..., Any], seed: float = 1.0) -> hv.Trace:
-    """A pass in which the tensor with the hooks is gone before the recording begins."""
+def record_unnamed_hooks(*hooks: Callable[..., Any], seed: float = 1.0) -> hv.Trace:
+    """Record a pass in which the tensor with the hooks was deleted before the recording."""
     a = leaf(2.0)
     c = a * 2
     for hook in hooks:
         c.register_hook(hook)
     e = (c * 3).sum()
     del c
-    return program(lambda: e.backward(torch.tensor(seed)), a=a, e=e)
+    return record_run(lambda: e.backward(torch.tensor(seed)), a=a, e=e)
 
 
-def test_a_hook_that_cannot_be_named_may_make_the_difference() -> None:
-    hooked, bare = unnamed(lambda grad: grad * 10), unnamed()
+def test_an_unknown_hook_is_reported_as_a_possible_cause() -> None:
+    hooked, without_hook = record_unnamed_hooks(lambda grad: grad * 10), record_unnamed_hooks()
     step = next(step for step in hooked.steps if step.kind == "unknown_hook")
-    for difference, which in ((bare.diff(hooked), "the other trace"), (hooked.diff(bare), "this trace")):
+    for difference, trace_name in (
+        (without_hook.diff(hooked), "the other trace"),
+        (hooked.diff(without_hook), "this trace"),
+    ):
         assert difference.first is None
         assert difference.sentence == (
             f"Gradients that differ: {len(difference)}. No observed hook causes the difference. An unknown hook "
-            f"changed the gradient of {step.on}, step {step.index + 1} of {which}: it may be the cause."
+            f"changed the gradient of {step.on}, step {step.index + 1} of {trace_name}: it may be the cause."
         )
 
 
-def test_a_hook_that_cannot_be_named_and_does_the_same_in_both_is_not_blamed() -> None:
-    same = unnamed(lambda grad: grad * 10).diff(unnamed(lambda grad: grad * 10, seed=2.0))
-    assert same.sentence == f"Gradients that differ: {len(same)}. No observed hook causes the difference."
-    other = unnamed(lambda grad: grad * 10).diff(unnamed(lambda grad: grad * 20))
-    assert "An unknown hook changed the gradient of" in other.sentence
+def test_an_unknown_hook_with_the_same_effect_in_both_traces_is_not_blamed() -> None:
+    same_effect = record_unnamed_hooks(lambda grad: grad * 10).diff(
+        record_unnamed_hooks(lambda grad: grad * 10, seed=2.0)
+    )
+    assert same_effect.sentence == f"Gradients that differ: {len(same_effect)}. No observed hook causes the difference."
+    other_effect = record_unnamed_hooks(lambda grad: grad * 10).diff(record_unnamed_hooks(lambda grad: grad * 20))
+    assert "An unknown hook changed the gradient of" in other_effect.sentence
 
 
-def test_where_not_all_was_observed_no_program_is_blamed() -> None:
-    here, there = recorded({}), recorded({}, seed=10.0)
-    said = (
+def test_with_unobserved_hooks_the_programs_are_not_blamed() -> None:
+    this_trace, other_trace = record_scene({}), record_scene({}, seed=10.0)
+    expected = (
         "Gradients that differ: 5. No observed hook causes the difference. Not every hook of the two runs was "
         "observed: an unobserved hook may be the cause."
     )
     compiled = StepRow(0, "compiled", region="forward")
-    assert here.diff(replace(there, rows=[*there.rows, compiled])).sentence == said
-    there.remarks.append(Note.of("note.unfollowed", kind="prehook", on="e"))
-    assert here.diff(there).sentence == said
+    assert this_trace.diff(replace(other_trace, rows=[*other_trace.rows, compiled])).sentence == expected
+    other_trace.remarks.append(Note.of("note.unfollowed", kind="prehook", on="e"))
+    assert this_trace.diff(other_trace).sentence == expected
 
 
-def test_where_hooks_do_the_same_in_both_that_is_said() -> None:
+def test_traces_with_the_same_hooks_do_not_differ() -> None:
     layer = nn.Linear(1, 1, bias=False)
     layer.weight.register_hook(silent("looks"))
 
-    def run(*more: Callable[..., Any]) -> hv.Trace:
+    def run(*added_hooks: Callable[..., Any]) -> hv.Trace:
         x = leaf(2.0)
-        handles = [x.register_hook(hook) for hook in more]
+        handles = [x.register_hook(hook) for hook in added_hooks]
         with hv.record() as trace:
             (x * x).backward()
         for handle in handles:
@@ -254,34 +259,34 @@ def test_where_hooks_do_the_same_in_both_that_is_said() -> None:
 # -- equal traces
 
 
-def test_equal_traces() -> None:
-    one, other = recorded({"c": c_hook}), recorded({"c": c_hook})
+def test_equal_traces_have_no_difference() -> None:
+    one, other = record_scene({"c": c_hook}), record_scene({"c": c_hook})
     for difference in (one.diff(one), one.diff(other)):
         assert (len(difference), difference.first) == (0, None)
         assert repr(difference) == difference.sentence == "No gradient differs between the two traces."
         assert "No gradient differs" in difference._repr_html_()
 
 
-def test_a_hook_more_that_changes_no_number_leaves_the_traces_equal() -> None:
-    difference = recorded({"c": lambda grad: grad * 1}).diff(recorded({}))
+def test_an_additional_hook_that_changes_no_number_makes_no_difference() -> None:
+    difference = record_scene({"c": lambda grad: grad * 1}).diff(record_scene({}))
     assert (len(difference), difference.first) == (0, None)
 
 
-def test_one_nan_among_numbers_makes_the_difference_nan() -> None:
+def test_the_difference_to_a_nan_element_is_nan() -> None:
     def run(factor: float) -> hv.Trace:
         v = leaf(1.0, 2.0)
-        return program((v * torch.tensor([5.0, factor])).sum().backward, v=v)
+        return record_run((v * torch.tensor([5.0, factor])).sum().backward, v=v)
 
-    assert all(math.isnan(row[-1]) for row in told(run(1.0).diff(run(math.nan))))
+    assert all(math.isnan(row[-1]) for row in describe_rows(run(1.0).diff(run(math.nan))))
 
 
-def test_nan_is_like_nan() -> None:
-    assert len(recorded({"c": nan}).diff(recorded({"c": nan}))) == 0
-    against_numbers = told(recorded({"c": nan}).diff(recorded({})))
+def test_nan_equals_nan() -> None:
+    assert len(record_scene({"c": nan}).diff(record_scene({"c": nan}))) == 0
+    against_numbers = describe_rows(record_scene({"c": nan}).diff(record_scene({})))
     assert all(math.isnan(row[-1]) for row in against_numbers) and len(against_numbers) == 3
 
 
-def test_infinity_less_infinity_is_nothing() -> None:
+def test_equal_infinities_do_not_count_as_a_difference() -> None:
     def partly(grad: torch.Tensor) -> torch.Tensor:
         return torch.stack([grad[0] * math.inf, grad[1] + 1])
 
@@ -289,13 +294,13 @@ def test_infinity_less_infinity_is_nothing() -> None:
         v = leaf(1.0, 2.0)
         v.register_hook(partly)
         v.register_hook(hook)
-        return program((v * 3).sum().backward, v=v)
+        return record_run((v * 3).sum().backward, v=v)
 
-    assert [row[-1] for row in told(run(double).diff(run(silent("looks"))))] == [4]
+    assert [row[-1] for row in describe_rows(run(double).diff(run(silent("looks"))))] == [4]
 
 
-def test_traces_from_files_compare_like_those_at_hand(tmp_path: Path) -> None:
-    one, other = recorded({"c": c_hook}), recorded({"c": nan})
+def test_loaded_traces_compare_like_the_recorded_ones(tmp_path: Path) -> None:
+    one, other = record_scene({"c": c_hook}), record_scene({"c": nan})
     one.save(tmp_path / "one.json")
     other.save(tmp_path / "other.json")
     loaded = hv.load(tmp_path / "one.json"), hv.load(tmp_path / "other.json")
@@ -306,21 +311,21 @@ def test_traces_from_files_compare_like_those_at_hand(tmp_path: Path) -> None:
 # -- what is compared
 
 
-def test_nodes_are_matched_by_their_places_and_not_by_their_numbers() -> None:
+def test_nodes_are_matched_by_position_in_the_graph() -> None:
     tensors = scene()
     with hv.record(names=tensors._asdict()) as other:
         leaf(1.0).exp().backward()
         tensors.e.backward()
     tensors = scene()
     with hv.record(names=tensors._asdict()) as one:
-        tensors.b.exp().backward()  # the leaf has its number before the rest of the graph
+        tensors.b.exp().backward()  # the leaf gets its number before the rest of the graph
         tensors.b.grad = None
         tensors.e.backward()
     assert one.ops != other.ops
     assert {row.on for row in one.diff(other)} == {"b"}  # exp(3) is not exp(1)
 
 
-def test_several_passes_are_compared_one_by_one() -> None:
+def test_backward_passes_are_compared_one_by_one() -> None:
     def run(remove: bool) -> hv.Trace:
         a = leaf(2.0)
         y = a * 3
@@ -333,44 +338,44 @@ def test_several_passes_are_compared_one_by_one() -> None:
         return trace
 
     difference = run(False).diff(run(True))
-    assert told(difference) == [("a", "arrive", 6, 3, 3), ("a", "accumulate", 12, 9, 3)]
-    assert (culprit(difference), difference.first.pass_id) == (("double", "y"), 1)
+    assert describe_rows(difference) == [("a", "arrive", 6, 3, 3), ("a", "accumulate", 12, 9, 3)]
+    assert (first_hook(difference), difference.first.pass_id) == (("double", "y"), 1)
 
 
-def test_gradients_that_are_returned() -> None:
+def test_gradients_returned_by_autograd_grad_are_compared() -> None:
     def run(*hooks: Callable[..., Any]) -> hv.Trace:
         a = leaf(2.0)
         y = a * 3
         for hook in hooks:
             a.register_hook(hook)
-        return program(lambda: torch.autograd.grad(y, a), a=a)
+        return record_run(lambda: torch.autograd.grad(y, a), a=a)
 
-    assert told(run(double).diff(run())) == [("a", "returned", 6, 3, 3)]
+    assert describe_rows(run(double).diff(run())) == [("a", "returned", 6, 3, 3)]
 
 
-def test_a_post_accumulate_hook_changes_what_stays_in_grad() -> None:
+def test_a_post_accumulate_hook_is_found_as_the_cause() -> None:
     def halve(parameter: torch.Tensor) -> None:
         parameter.grad /= 2
 
     def run(hook: Callable[..., Any]) -> hv.Trace:
         a = leaf(2.0)
         a.register_post_accumulate_grad_hook(hook)
-        return program((a * 3).backward, a=a)
+        return record_run((a * 3).backward, a=a)
 
     difference = run(halve).diff(run(silent("looks")))
-    assert told(difference) == [("a", "accumulate", 1.5, 3, 1.5)]
-    assert culprit(difference) == ("halve", "a")
+    assert describe_rows(difference) == [("a", "accumulate", 1.5, 3, 1.5)]
+    assert first_hook(difference) == ("halve", "a")
 
 
-def test_large_gradients_are_compared_by_their_norms() -> None:
+def test_large_gradients_are_compared_by_norm() -> None:
     def run(factor: float) -> hv.Trace:
         w = torch.ones(100, requires_grad=True)
-        return program((w * factor).sum().backward, w=w)
+        return record_run((w * factor).sum().backward, w=w)
 
-    assert [(row[0], row[-1]) for row in told(run(3.0).diff(run(1.0)))] == [("w", 20)]
+    assert [(row[0], row[-1]) for row in describe_rows(run(3.0).diff(run(1.0)))] == [("w", 20)]
 
 
-def test_a_gradient_that_only_one_of_them_has() -> None:
+def test_a_gradient_in_only_one_trace_has_no_amount() -> None:
     def stop(grad: torch.Tensor) -> None:
         raise ValueError("stop")
 
@@ -378,15 +383,15 @@ def test_a_gradient_that_only_one_of_them_has() -> None:
     tensors.c.register_hook(stop)
     with pytest.raises(ValueError, match="stop"), hv.record(names=tensors._asdict()) as stopped:
         tensors.e.backward()
-    difference = stopped.diff(recorded({}))
-    assert {row[0]: row[2:] for row in told(difference) if row[0] in "ab"} == {
+    difference = stopped.diff(record_scene({}))
+    assert {row[0]: row[2:] for row in describe_rows(difference) if row[0] in "ab"} == {
         "a": (None, 12, None),
         "b": (None, 8, None),
     }
     assert [row[-1] for row in difference.texts()][-1].startswith("None → ")
 
 
-def test_gradients_whose_numbers_are_not_known_are_counted_and_not_called_equal() -> None:
+def test_gradients_with_unknown_numbers_are_counted_as_not_compared() -> None:
     table = nn.Embedding(3, 2, sparse=True)
     with hv.record() as trace:
         table(torch.tensor([1])).sum().backward()
@@ -405,11 +410,11 @@ class Net(nn.Module):
             nn.init.constant_(layer.weight, 2.0)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Through the first layer twice."""
+        """Apply the first layer twice, then the second."""
         return self.l2(self.l1(self.l1(x)))
 
 
-def of_net(change: Callable[[Net], Any]) -> hv.Trace:
+def record_net(change: Callable[[Net], Any]) -> hv.Trace:
     net = Net()
     change(net)
     x = torch.ones(1, 1, requires_grad=True)
@@ -418,19 +423,19 @@ def of_net(change: Callable[[Net], Any]) -> hv.Trace:
     return trace
 
 
-def test_a_full_backward_hook_and_the_nodes_that_torch_adds_for_it_are_no_other_graph() -> None:
+def test_nodes_that_torch_adds_for_full_backward_hooks_do_not_change_the_graph() -> None:
     def doubled(module: nn.Module, grad_input: Any, grad_output: Any) -> Any:
         return (grad_input[0] * 2,)
 
-    without = of_net(lambda net: None)
-    difference = of_net(lambda net: net.l2.register_full_backward_hook(doubled)).diff(without)
-    assert culprit(difference) == ("doubled", "net.l2")
-    ends = [(row[0], *row[2:]) for row in told(difference) if row[1] == "accumulate"]
-    assert sorted(ends) == [("net.l1.weight", [[16]], [[8]], 8), ("x", [[16]], [[8]], 8)]
+    without = record_net(lambda net: None)
+    difference = record_net(lambda net: net.l2.register_full_backward_hook(doubled)).diff(without)
+    assert first_hook(difference) == ("doubled", "net.l2")
+    accumulated = [(row[0], *row[2:]) for row in describe_rows(difference) if row[1] == "accumulate"]
+    assert sorted(accumulated) == [("net.l1.weight", [[16]], [[8]], 8), ("x", [[16]], [[8]], 8)]
 
 
-def test_where_backward_starts_inside_such_nodes_nothing_differs() -> None:
-    def of_linear(register: Callable[[nn.Module], Any]) -> hv.Trace:
+def test_a_root_at_a_node_added_for_a_full_backward_hook_makes_no_difference() -> None:
+    def record_linear(register: Callable[[nn.Module], Any]) -> hv.Trace:
         layer = nn.Linear(1, 1)
         nn.init.constant_(layer.weight, 3.0)
         register(layer)
@@ -438,19 +443,19 @@ def test_where_backward_starts_inside_such_nodes_nothing_differs() -> None:
             layer(torch.ones(1, 1, requires_grad=True)).backward()
         return trace
 
-    full = of_linear(lambda layer: layer.register_full_backward_hook(silent("look")))
-    assert str(full.diff(of_linear(lambda layer: None))) == "No gradient differs between the two traces."
+    with_full_hook = record_linear(lambda layer: layer.register_full_backward_hook(silent("look")))
+    assert str(with_full_hook.diff(record_linear(lambda layer: None))) == "No gradient differs between the two traces."
 
 
-def test_a_forward_hook_that_changes_numbers_only_is_found() -> None:
+def test_a_forward_hook_that_edits_data_in_place_is_found() -> None:
     def added(module: nn.Module, args: Any, output: torch.Tensor) -> None:
         output.data += 1
 
-    difference = of_net(lambda net: None).diff(of_net(lambda net: net.l1.register_forward_hook(added)))
-    assert culprit(difference) == ("added", "net.l1")
+    difference = record_net(lambda net: None).diff(record_net(lambda net: net.l1.register_forward_hook(added)))
+    assert first_hook(difference) == ("added", "net.l1")
 
 
-def test_values_of_several_things_are_compared_one_by_one() -> None:
+def test_values_of_several_arguments_are_compared_one_by_one() -> None:
     def run(factor: float) -> hv.Trace:
         def scaled(module: nn.Module, args: Any) -> Any:
             return args[0], args[1] * factor
@@ -462,7 +467,7 @@ def test_values_of_several_things_are_compared_one_by_one() -> None:
             layer(torch.ones(1), torch.ones(1)).sum().backward()
         return trace
 
-    assert culprit(run(1.0).diff(run(3.0))) == ("scaled", "layer")
+    assert first_hook(run(1.0).diff(run(3.0))) == ("scaled", "layer")
     assert run(3.0).diff(run(3.0)).first is None
 
 
@@ -470,29 +475,29 @@ def test_values_of_several_things_are_compared_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("other", [None, 3, "trace.json"])
-def test_what_is_no_trace_is_refused(other: object) -> None:
+def test_comparing_with_a_non_trace_is_refused(other: object) -> None:
     with pytest.raises(TypeError, match=r"diff\(\) takes the other trace; this is"):
-        recorded({}).diff(other)
+        record_scene({}).diff(other)
 
 
-def graph(build: Callable[[Scene], Any]) -> hv.Trace:
+def record_graph(build: Callable[[Scene], Any]) -> hv.Trace:
     tensors = scene()
     root = build(tensors)
-    return program(lambda: torch.autograd.backward(root))
+    return record_run(lambda: torch.autograd.backward(root))
 
 
-DIFFERENT = {
+DIFFERENT_GRAPHS = {
     "at the root": (
         lambda t: t.e.exp(),
         lambda t: t.e.sin(),
         "at the root of pass 1, this one has ExpBackward0 and the other has SinBackward0",
     ),
-    "further on": (
+    "below the root": (
         lambda t: (t.a * t.b).exp().sin(),
         lambda t: (t.a + t.b).exp().sin(),
         "at slot 1 of ExpBackward0, this one has MulBackward0 and the other has AddBackward0",
     ),
-    "an end": (
+    "a missing edge": (
         lambda t: t.a * t.b,
         lambda t: t.a * 3,
         "at slot 2 of MulBackward0.*, this one has AccumulateGrad and the other has nothing",
@@ -520,19 +525,19 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.parametrize("case", DIFFERENT)
-def test_graphs_that_differ_are_refused_with_the_place_where_they_part(case: str) -> None:
-    one, other, said = DIFFERENT[case]
-    with pytest.raises(ValueError, match=said):
-        graph(one).diff(graph(other))
+@pytest.mark.parametrize("case", DIFFERENT_GRAPHS)
+def test_different_graphs_are_refused_with_the_first_different_node(case: str) -> None:
+    one, other, expected = DIFFERENT_GRAPHS[case]
+    with pytest.raises(ValueError, match=expected):
+        record_graph(one).diff(record_graph(other))
 
 
-def test_another_number_of_passes_is_refused() -> None:
+def test_different_numbers_of_passes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"this one has 1 backward pass\(es\), the other 0"):
-        recorded({}).diff(hv.Trace())
+        record_scene({}).diff(hv.Trace())
 
 
-def test_jupyter_shows_both_side_by_side_and_the_sentence() -> None:
-    html = recorded({"c": c_hook}).diff(recorded({}))._repr_mimebundle_()["text/html"]
+def test_jupyter_shows_both_traces_and_the_sentence() -> None:
+    html = record_scene({"c": c_hook}).diff(record_scene({}))._repr_mimebundle_()["text/html"]
     assert "hv-state" in html
     assert "Gradients that differ: 3." in html

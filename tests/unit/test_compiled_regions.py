@@ -1,4 +1,4 @@
-"""What cannot be looked into says so: compiled regions, the fast path of transformers, and what is computed again."""
+"""Compiled regions, the fast path of transformers and checkpointing: a trace marks what it cannot observe."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import Doubled, Net, Waits, leaf, plain, silent, steps_of, told, written
+from scenes import Blocker, Doubled, Net, describe_steps, leaf, plain, silent, steps_of, stored_gradients
 from shown import shown_steps
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -28,14 +28,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("compiler")]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_compiled_module_is_one_call_that_says_so(backend: str) -> None:
+def test_a_compiled_module_is_one_call_marked_as_compiled(backend: str) -> None:
     net, x = Net(), leaf(3.0)
     net.l1.register_forward_hook(silent("inside"))
     fast = torch.compile(net, backend=backend)
     with hv.record() as trace:
-        for _ in range(2):  # the first call compiles: what the compiler tries out is not what happened
+        for _ in range(2):  # the first call compiles: the compiler's trial run must not be recorded
             fast(x).backward()
-    assert [(kind, on) for kind, on, *_ in told(trace, "call", "compiled", "forward")] == [
+    assert [(kind, on) for kind, on, *_ in describe_steps(trace, "call", "compiled", "forward")] == [
         ("call", "fast"), ("compiled", "fast"), ("forward", "fast"),
         ("call", "fast (call 2)"), ("compiled", "fast (call 2)"), ("forward", "fast (call 2)"),
     ]  # fmt: skip
@@ -44,12 +44,12 @@ def test_a_compiled_module_is_one_call_that_says_so(backend: str) -> None:
         == "fast is a compiled region: hookviz does not see what runs inside, hooks included."
     )
     assert len(trace.roots) == 2 and {row.kind for row in trace.modules} == {"OptimizedModule"}
-    assert written(trace)["x"] == (4, 8)
+    assert stored_gradients(trace)["x"] == (4, 8)
     assert trace.notes == [] and x.grad.item() == 8
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_compiled_function_is_one_step_under_its_name(backend: str) -> None:
+def test_a_compiled_function_is_one_step_with_its_name(backend: str) -> None:
     net, x = Net(), leaf(3.0)
 
     def squeeze(x: torch.Tensor) -> torch.Tensor:
@@ -67,17 +67,17 @@ def test_a_compiled_function_is_one_step_under_its_name(backend: str) -> None:
     assert len(trace.roots) == 1
 
 
-def test_a_module_compiled_in_place_and_its_own_hooks() -> None:
+def test_a_module_compiled_in_place_is_one_compiled_call() -> None:
     net, x = Doubled(), leaf(3.0)
     net.compile(backend="eager")
     with hv.record() as trace:
         net(x)
-    assert [(kind, on) for kind, on, *_ in told(trace, "call", "compiled", "forward")] == [
+    assert [(kind, on) for kind, on, *_ in describe_steps(trace, "call", "compiled", "forward")] == [
         ("call", "net"), ("compiled", "net"), ("forward", "net"),
     ]  # fmt: skip
 
 
-def test_hooks_of_the_compiled_module_itself_are_seen() -> None:
+def test_hooks_of_the_outer_compiled_module_are_recorded() -> None:
     fast = torch.compile(Doubled(), backend="eager")
     fast.register_forward_hook(lambda module, args, output: output * 10)
     with hv.record() as trace:
@@ -86,11 +86,11 @@ def test_hooks_of_the_compiled_module_itself_are_seen() -> None:
 
 
 def test_an_exception_in_a_compiled_region_ends_it() -> None:
-    def breaks(x: torch.Tensor) -> torch.Tensor:
+    def raise_error(x: torch.Tensor) -> torch.Tensor:
         raise ValueError("inside")
 
     net, x = Doubled(), leaf(3.0)
-    fast = torch.compile(breaks, backend="eager")
+    fast = torch.compile(raise_error, backend="eager")
     with hv.record() as trace:
         with pytest.raises(ValueError, match="inside"):
             fast(x)
@@ -112,11 +112,11 @@ def test_a_compiled_region_in_a_module_belongs_to_its_call() -> None:
     assert steps_of(trace, "compiled")[0].sentence.startswith("sin is a compiled region")
 
 
-def test_what_is_compiled_while_recording_stays_compiled() -> None:
-    calls: list[int] = []
+def test_code_compiled_during_a_recording_is_not_recompiled_in_the_next() -> None:
+    input_counts: list[int] = []
 
     def backend(graph: Any, inputs: Any) -> Any:
-        calls.append(len(inputs))
+        input_counts.append(len(inputs))
         return graph.forward
 
     fast = torch.compile(torch.sin, backend=backend)
@@ -124,11 +124,11 @@ def test_what_is_compiled_while_recording_stays_compiled() -> None:
         fast(torch.ones(2))
     with hv.record():
         fast(torch.ones(2))
-    assert calls == [1]
+    assert input_counts == [1]
     assert "seen" not in torch._dynamo.eval_frame._maybe_set_eval_frame.__name__
 
 
-def test_a_graph_of_the_users_is_a_module_like_any_other() -> None:
+def test_an_fx_graph_module_is_recorded_as_a_module() -> None:
     net = torch.fx.symbolic_trace(Net())
     with hv.record() as trace:
         net(leaf(3.0)).backward()
@@ -143,7 +143,7 @@ def test_a_scripted_module_is_one_call(make: Any) -> None:
     assert [s.kind for s in trace.steps] == ["call", "forward"] and trace.notes == []
 
 
-def test_a_compiled_region_is_saved_and_played(tmp_path: Path) -> None:
+def test_a_compiled_region_is_saved_and_shown_by_the_player(tmp_path: Path) -> None:
     fast = torch.compile(torch.sin, backend="eager")
     with hv.record() as trace:
         fast(leaf(3.0)).backward()
@@ -155,13 +155,13 @@ def test_a_compiled_region_is_saved_and_played(tmp_path: Path) -> None:
 # -- the fast path of transformers
 
 
-def encoder() -> nn.Module:
+def make_encoder() -> nn.Module:
     torch.manual_seed(0)
     return nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2).eval()
 
 
-def test_what_the_fast_path_swallows_is_told() -> None:
-    net, x = encoder(), torch.ones(1, 3, 4)
+def test_a_step_reports_inner_modules_skipped_by_the_fast_path() -> None:
+    net, x = make_encoder(), torch.ones(1, 3, 4)
     with torch.no_grad():
         expected = net(x)
         with hv.record(net) as trace:
@@ -171,19 +171,19 @@ def test_what_the_fast_path_swallows_is_told() -> None:
     assert "its inner modules and their hooks did not run" in steps_of(trace, "fast_path")[0].sentence
 
 
-def test_the_fast_path_is_switched_off_on_request_and_comes_back() -> None:
-    net, x = encoder(), torch.ones(1, 3, 4)
+def test_fastpath_false_disables_the_fast_path_during_the_recording() -> None:
+    net, x = make_encoder(), torch.ones(1, 3, 4)
     with torch.no_grad():
-        fast = net(x)
+        fast_output = net(x)
         with hv.record(net, fastpath=False) as trace:
-            slow = net(x)
+            slow_output = net(x)
     assert steps_of(trace, "fast_path") == [] and len(trace.calls) == 19
-    assert torch.allclose(fast, slow, atol=1e-5)
+    assert torch.allclose(fast_output, slow_output, atol=1e-5)
     assert torch.backends.mha.get_fastpath_enabled()
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_the_switch_is_left_as_it_was_even_after_an_exception(enabled: bool) -> None:
+def test_the_fast_path_setting_is_restored_after_an_exception(enabled: bool) -> None:
     torch.backends.mha.set_fastpath_enabled(enabled)
     try:
         with pytest.raises(ZeroDivisionError), hv.record(fastpath=False):
@@ -193,8 +193,8 @@ def test_the_switch_is_left_as_it_was_even_after_an_exception(enabled: bool) -> 
         torch.backends.mha.set_fastpath_enabled(True)
 
 
-def test_a_layer_that_takes_the_slow_path_says_nothing() -> None:
-    net = encoder()
+def test_the_slow_path_adds_no_fast_path_step() -> None:
+    net = make_encoder()
     with hv.record(net) as trace:
         net(torch.ones(1, 3, 4, requires_grad=True)).sum().backward()
     assert steps_of(trace, "fast_path") == []
@@ -204,10 +204,10 @@ def test_a_layer_that_takes_the_slow_path_says_nothing() -> None:
 
 
 @pytest.mark.parametrize("use_reentrant", [True, False])
-def test_what_checkpointing_computes_again_is_marked(use_reentrant: bool) -> None:
+def test_calls_recomputed_by_checkpointing_are_marked(use_reentrant: bool) -> None:
     net, x = Net(), leaf(3.0)
-    ran: list[str] = []
-    net.l1.register_forward_hook(lambda module, args, output: ran.append("l1"))
+    hook_calls: list[str] = []
+    net.l1.register_forward_hook(lambda module, args, output: hook_calls.append("l1"))
     with hv.record(net) as trace:
         checkpoint(net, x, use_reentrant=use_reentrant).backward()
     assert [(trace.call(i), call.recomputed) for i, call in enumerate(trace.calls)] == [
@@ -218,14 +218,14 @@ def test_what_checkpointing_computes_again_is_marked(use_reentrant: bool) -> Non
         ("net.l1 (call 2)", True),
         ("net.l2 (call 2)", True),
     ]
-    assert len(ran) == len(trace.firings) == 2
-    again = [s.sentence for s in steps_of(trace, "call") if "checkpointing recomputes it" in s.sentence]
-    assert len(again) == 3
-    assert written(trace)["x"] == (None, 4) and x.grad.item() == 4
+    assert len(hook_calls) == len(trace.firings) == 2
+    recomputed_calls = [s.sentence for s in steps_of(trace, "call") if "checkpointing recomputes it" in s.sentence]
+    assert len(recomputed_calls) == 3
+    assert stored_gradients(trace)["x"] == (None, 4) and x.grad.item() == 4
     assert trace.notes == []
 
 
-def test_where_checkpointing_has_enough_the_pass_goes_on() -> None:
+def test_a_recomputation_cut_short_by_checkpointing_is_no_exception() -> None:
     net = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Sigmoid(), torch.nn.Linear(1, 1))
     with hv.record(net) as trace:
         checkpoint(net, leaf([3.0]), use_reentrant=False).backward()
@@ -237,8 +237,8 @@ def test_where_checkpointing_has_enough_the_pass_goes_on() -> None:
 
 
 @pytest.mark.parametrize("use_reentrant", [True, False])
-def test_gradients_in_a_checkpoint_are_seen(use_reentrant: bool) -> None:
-    """Reentrant checkpointing runs a pass in the pass; the other kind fills in what the nodes had not saved."""
+def test_gradients_inside_a_checkpoint_are_recorded(use_reentrant: bool) -> None:
+    """Reentrant checkpointing runs a nested pass; the other kind restores the saved tensors of the nodes."""
     net, x = Doubled(), leaf(3.0)
     net.weight.register_hook(lambda grad: grad * 100)
     with hv.record(net) as trace:
@@ -249,28 +249,28 @@ def test_gradients_in_a_checkpoint_are_seen(use_reentrant: bool) -> None:
 
 
 @pytest.mark.parametrize("use_reentrant", [True, False, None])
-def test_a_module_that_a_hook_calls_is_not_computed_again(use_reentrant: bool | None) -> None:
-    """Not even where it is called through checkpointing, for the first time."""
+def test_a_module_called_by_a_hook_is_not_marked_as_recomputed(use_reentrant: bool | None) -> None:
+    """This also holds for a first call through checkpointing."""
     net, x = Doubled(), leaf(3.0)
 
-    def calls(grad: torch.Tensor) -> None:
-        given = grad.detach().requires_grad_()
+    def call_net(grad: torch.Tensor) -> None:
+        detached = grad.detach().requires_grad_()
         if use_reentrant is None:
-            net(given)
+            net(detached)
         else:
-            checkpoint(net, given, use_reentrant=use_reentrant)
+            checkpoint(net, detached, use_reentrant=use_reentrant)
 
-    x.register_hook(calls)
+    x.register_hook(call_net)
     with hv.record(net) as trace:
         (x * 2).backward()
     assert [call.recomputed for call in trace.calls] == [False]
     assert steps_of(trace, "call")[0].sentence == "net is called during backward, with 2."
 
 
-# -- hooks of a kind that is not followed
+# -- hooks of kinds that are not recorded
 
 
-def test_hooks_that_no_recording_follows_are_named() -> None:
+def test_hooks_of_unrecorded_kinds_get_a_note_per_kind() -> None:
     net = nn.Sequential(*(nn.Linear(1, 1) for _ in range(5)))
     optimizer = torch.optim.SGD(net.parameters())
     for layer in net:
@@ -295,7 +295,7 @@ def test_hooks_that_no_recording_follows_are_named() -> None:
     assert len(notes) == 4
 
 
-def test_hooks_of_a_module_that_was_only_called_are_named_too() -> None:
+def test_hooks_of_unrecorded_kinds_on_a_called_module_get_a_note() -> None:
     net = Net()
     net.l1.register_load_state_dict_pre_hook(silent("loads"))
     with hv.record() as trace:
@@ -305,11 +305,11 @@ def test_hooks_of_a_module_that_was_only_called_are_named_too() -> None:
     ]
 
 
-# -- recording changes nothing that is compiled
+# -- recording does not affect compiled code
 
 
 class Chain(nn.Module):
-    """Calls its layers one by one; unlike those of ``Sequential``, its code is not torch's."""
+    """Calls its layers one by one; unlike ``Sequential``, its code does not belong to torch."""
 
     def __init__(self, *layers: nn.Module) -> None:
         super().__init__()
@@ -321,111 +321,123 @@ class Chain(nn.Module):
         return x
 
 
-def as_module(net: nn.Module, backend: Any) -> Any:
+def compile_as_module(net: nn.Module, backend: Any) -> Any:
     return torch.compile(net, backend=backend)
 
 
-def as_function(net: nn.Module, backend: Any) -> Any:
+def compile_as_function(net: nn.Module, backend: Any) -> Any:
     return torch.compile(lambda x: net(x), backend=backend)
 
 
-def in_place(net: nn.Module, backend: Any) -> Any:
+def compile_in_place(net: nn.Module, backend: Any) -> Any:
     net.compile(backend=backend)
     return net
 
 
-def nested(net: nn.Module, backend: Any) -> Any:
+def compile_nested(net: nn.Module, backend: Any) -> Any:
     return nn.Sequential(nn.Identity(), torch.compile(net, backend=backend))
 
 
-def seen_of(net: nn.Module, make: Any, backend: Any, when: str, *, recorded: bool) -> list[Any]:
-    """What a compiled module does before, in and after a recording: each time its output and the gradient."""
+def run_around_recording(
+    net: nn.Module, compile_net: Any, backend: Any, compile_time: str, *, recorded: bool
+) -> list[Any]:
+    """Run a compiled module before, in and after a recording; return output and gradient of each run."""
     torch._dynamo.reset()
-    fast, seen = make(net, backend) if when != "inside" else None, []
+    fast, results = compile_net(net, backend) if compile_time != "inside" else None, []
 
-    def once() -> None:
+    def run_once() -> None:
         x = torch.ones(2, requires_grad=True)
         y = fast(x)
         y.sum().backward()
-        seen.append((y.tolist(), x.grad.tolist()))
+        results.append((y.tolist(), x.grad.tolist()))
 
-    if when == "run before":
-        once()
+    if compile_time == "run before":
+        run_once()
     with hv.record() if recorded else nullcontext():
-        fast = make(net, backend) if fast is None else fast
-        once()
-        once()
-    once()
-    return seen
+        fast = compile_net(net, backend) if fast is None else fast
+        run_once()
+        run_once()
+    run_once()
+    return results
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("when", ["before", "run before", "inside"])
-@pytest.mark.parametrize("make", [as_module, as_function, in_place, nested])
-@pytest.mark.parametrize("around", [nn.Sequential, Chain])
-def test_full_backward_hooks_in_a_compiled_region_run_as_ever(around: Any, make: Any, when: str, backend: str) -> None:
-    def scene(*, recorded: bool) -> tuple[list[Any], int]:
-        ran: list[int] = []
+@pytest.mark.parametrize("compile_time", ["before", "run before", "inside"])
+@pytest.mark.parametrize("compile_net", [compile_as_module, compile_as_function, compile_in_place, compile_nested])
+@pytest.mark.parametrize("container", [nn.Sequential, Chain])
+def test_full_backward_hooks_in_a_compiled_region_run_as_without_recording(
+    container: Any, compile_net: Any, compile_time: str, backend: str
+) -> None:
+    def run_program(*, recorded: bool) -> tuple[list[Any], int]:
+        hook_calls: list[int] = []
         last = nn.Tanh()
-        last.register_full_backward_hook(lambda module, given, got: (ran.append(1), (given[0] * 2,))[1])
-        return seen_of(around(nn.Tanh(), last), make, backend, when, recorded=recorded), len(ran)
+        last.register_full_backward_hook(
+            lambda module, grad_input, grad_output: (hook_calls.append(1), (grad_input[0] * 2,))[1]
+        )
+        return run_around_recording(
+            container(nn.Tanh(), last), compile_net, backend, compile_time, recorded=recorded
+        ), len(hook_calls)
 
-    plainly, ran = scene(recorded=False)
-    assert scene(recorded=True) == (plainly, ran)
-    assert ran == len(plainly)
+    expected, hook_calls = run_program(recorded=False)
+    assert run_program(recorded=True) == (expected, hook_calls)
+    assert hook_calls == len(expected)
 
 
-def counting(compiled: list[int]) -> Any:
+def counting_backend(compiled: list[int]) -> Any:
     return lambda graph, inputs: (compiled.append(1), graph.forward)[1]
 
 
-@pytest.mark.parametrize("when", ["before", "run before", "inside"])
-@pytest.mark.parametrize("make", [as_module, as_function, in_place, nested])
-def test_recording_compiles_nothing_again(make: Any, when: str) -> None:
-    def scene(*, recorded: bool) -> tuple[list[Any], int]:
+@pytest.mark.parametrize("compile_time", ["before", "run before", "inside"])
+@pytest.mark.parametrize("compile_net", [compile_as_module, compile_as_function, compile_in_place, compile_nested])
+def test_recording_causes_no_recompilation(compile_net: Any, compile_time: str) -> None:
+    def run_program(*, recorded: bool) -> tuple[list[Any], int]:
         compiled: list[int] = []
         net = Chain(nn.Tanh(), nn.Tanh())
         net.layers[0].register_forward_hook(lambda module, args, output: output * 2)
-        return seen_of(net, make, counting(compiled), when, recorded=recorded), len(compiled)
+        return run_around_recording(net, compile_net, counting_backend(compiled), compile_time, recorded=recorded), len(
+            compiled
+        )
 
-    plainly = scene(recorded=False)
-    assert scene(recorded=True) == plainly and plainly[1] == 1
+    expected = run_program(recorded=False)
+    assert run_program(recorded=True) == expected and expected[1] == 1
 
 
-@pytest.mark.parametrize("when", ["before", "run before", "inside"])
-def test_a_module_compiled_in_place_gets_no_observers(when: str) -> None:
-    def scene(*, recorded: bool) -> list[Any]:
+@pytest.mark.parametrize("compile_time", ["before", "run before", "inside"])
+def test_a_module_compiled_in_place_with_fullgraph_runs_as_without_recording(compile_time: str) -> None:
+    def run_program(*, recorded: bool) -> list[Any]:
         net = nn.Tanh()
         net.register_forward_hook(lambda module, args, output: output * 2)
-        return seen_of(net, whole, "eager", when, recorded=recorded)
+        return run_around_recording(net, compile_fullgraph, "eager", compile_time, recorded=recorded)
 
-    def whole(net: nn.Module, backend: Any) -> Any:
+    def compile_fullgraph(net: nn.Module, backend: Any) -> Any:
         net.compile(backend=backend, fullgraph=True)
         return net
 
-    assert scene(recorded=True) == scene(recorded=False)
+    assert run_program(recorded=True) == run_program(recorded=False)
 
 
 @pytest.mark.parametrize("register", ["register_module_forward_hook", "register_module_forward_pre_hook"])
-@pytest.mark.parametrize("make", [as_module, in_place, nested])
-def test_hooks_of_all_modules_are_compiled_without_observers(make: Any, register: str) -> None:
-    def scene(*, recorded: bool) -> tuple[list[Any], int]:
+@pytest.mark.parametrize("compile_net", [compile_as_module, compile_in_place, compile_nested])
+def test_global_module_hooks_are_compiled_as_without_recording(compile_net: Any, register: str) -> None:
+    def run_program(*, recorded: bool) -> tuple[list[Any], int]:
         compiled: list[int] = []
-        return seen_of(nn.Tanh(), make, counting(compiled), "run before", recorded=recorded), len(compiled)
+        return run_around_recording(
+            nn.Tanh(), compile_net, counting_backend(compiled), "run before", recorded=recorded
+        ), len(compiled)
 
-    handle = getattr(torch.nn.modules.module, register)(doubles)
+    handle = getattr(torch.nn.modules.module, register)(double_values)
     try:
-        assert scene(recorded=True) == scene(recorded=False)
+        assert run_program(recorded=True) == run_program(recorded=False)
     finally:
         handle.remove()
 
 
-def doubles(module: nn.Module, *given: Any) -> Any:
-    """Doubles what a module returns, or where it has not run, what it is given."""
+def double_values(module: nn.Module, *given: Any) -> Any:
+    """Double the output as a forward hook, or the first argument as a forward pre-hook."""
     return given[-1] * 2 if len(given) > 1 else (given[0][0] * 2,)
 
 
-def test_hooks_of_all_modules_are_seen_again_behind_a_region() -> None:
+def test_global_module_hooks_are_recorded_after_a_compiled_region() -> None:
     net = nn.Sequential(torch.compile(nn.Tanh(), backend="eager"), nn.Tanh())
     handle = torch.nn.modules.module.register_module_forward_hook(silent("everywhere"))
     try:
@@ -436,7 +448,7 @@ def test_hooks_of_all_modules_are_seen_again_behind_a_region() -> None:
     assert [step.on for step in trace.firings] == ["net.0", "net.1", "net"]
 
 
-def test_a_tracer_of_torchs_leaves_the_recording_as_it_was() -> None:
+def test_symbolic_tracing_does_not_disturb_the_recording() -> None:
     net = Net()
     fast = torch.compile(torch.sin, backend="aot_eager")
     with hv.record() as trace:
@@ -446,7 +458,7 @@ def test_a_tracer_of_torchs_leaves_the_recording_as_it_was() -> None:
     assert [step.on for step in steps_of(trace, "call")][-3:] == ["net", "net.l1", "net.l2"]
 
 
-def test_the_compiler_may_be_loaded_first_while_recording() -> None:
+def test_the_compiler_may_be_imported_first_during_a_recording() -> None:
     program = """
 import sys, warnings
 warnings.simplefilter("ignore")
@@ -463,16 +475,16 @@ assert call.__code__ is code
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_what_another_thread_does_while_compiled_code_runs_is_not_seen_and_that_is_said() -> None:
+def test_work_during_a_compiled_region_of_another_thread_is_not_recorded_and_gets_a_note() -> None:
     net = Net()
-    waits = Waits()
-    fast = torch.compile(nn.Tanh(), backend=waits.backend)
+    blocker = Blocker()
+    fast = torch.compile(nn.Tanh(), backend=blocker.backend)
     thread = threading.Thread(target=lambda: fast(torch.ones(2)))
     with hv.record() as trace:
         thread.start()
-        assert waits.inside.wait(PATIENCE)
+        assert blocker.entered.wait(PATIENCE)
         net(leaf(2.0)).backward()
-        waits.go_on.set()
+        blocker.released.set()
         thread.join()
         net(leaf(3.0)).backward()
     assert len(trace.roots) == 1 and len(steps_of(trace, "call")) == 3
@@ -482,28 +494,28 @@ def test_what_another_thread_does_while_compiled_code_runs_is_not_seen_and_that_
     ]
 
 
-def test_a_region_that_ends_in_a_recording_and_began_before_it_hides_nothing() -> None:
-    waits = Waits()
-    fast = torch.compile(nn.Tanh(), backend=waits.backend)
+def test_a_compiled_region_started_before_the_recording_hides_nothing() -> None:
+    blocker = Blocker()
+    fast = torch.compile(nn.Tanh(), backend=blocker.backend)
     thread = threading.Thread(target=lambda: fast(torch.ones(2)))
     thread.start()
-    assert waits.inside.wait(PATIENCE)
+    assert blocker.entered.wait(PATIENCE)
     with hv.record() as trace:
-        waits.go_on.set()
+        blocker.released.set()
         thread.join()
         Net()(leaf(2.0)).backward()
     assert len(trace.roots) == 1 and len(steps_of(trace, "call")) == 3 and trace.notes == []
 
 
-def test_the_compiler_leaves_our_own_functions_alone_without_a_warning() -> None:
+def test_compiling_during_a_recording_adds_no_warning() -> None:
     net = nn.Sequential(nn.Tanh(), nn.Tanh())
     net[1].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * 2,))
-    run = torch.compile(net, backend="eager")
+    compiled_net = torch.compile(net, backend="eager")
 
-    def warned(watch: Any) -> list[str]:
+    def collect_warnings(watch: Any) -> list[str]:
         with warnings.catch_warnings(record=True, action="always") as caught, watch():
-            run(torch.ones(2, requires_grad=True)).sum().backward()
+            compiled_net(torch.ones(2, requires_grad=True)).sum().backward()
         return [str(warning.message) for warning in caught]
 
-    plain = warned(nullcontext)
-    assert [warned(hv.record), warned(nullcontext)] == [plain, plain]
+    expected = collect_warnings(nullcontext)
+    assert [collect_warnings(hv.record), collect_warnings(nullcontext)] == [expected, expected]

@@ -1,4 +1,4 @@
-"""On a device nothing is read gradient by gradient; the CPU stands for the device, and every reading is counted."""
+"""Values on a device are read in one batch, not one by one; the CPU simulates the device, and reads are counted."""
 
 import math
 from collections import Counter
@@ -17,31 +17,31 @@ from hookviz.storage.files import encode_trace
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS, DeferredRow
 from tests.scenes import hook_everything, leaf, scene
 
-READINGS = ("item", "tolist", "cpu", "numpy", "to", "__bool__", "__float__", "__int__", "nonzero")
-"""What of a tensor in Python makes a device wait; ``to`` does if it changes the device."""
+READING_METHODS = ("item", "tolist", "cpu", "numpy", "to", "__bool__", "__float__", "__int__", "nonzero")
+"""Tensor methods that synchronise with a device; ``to`` does if it changes the device."""
 
 
 @contextmanager
-def device(patch: pytest.MonkeyPatch, *, there: bool = True) -> Iterator[Counter[str]]:
-    """All tensors count as being on a device, or none; what reads one of them is counted."""
-    read: Counter[str] = Counter()
-    with patch.context() as inside:
-        inside.setattr(tensor_statistics, "reading_waits", lambda tensor: there)
-        for name in READINGS:
-            inside.setattr(torch.Tensor, name, counting(read, name, getattr(torch.Tensor, name)))
-        yield read
+def simulated_device(patch: pytest.MonkeyPatch, *, on_device: bool = True) -> Iterator[Counter[str]]:
+    """Treat all tensors as on a device (or none, if ``on_device`` is false), and count the reads of tensors."""
+    read_counts: Counter[str] = Counter()
+    with patch.context() as context:
+        context.setattr(tensor_statistics, "reading_waits", lambda tensor: on_device)
+        for name in READING_METHODS:
+            context.setattr(torch.Tensor, name, count_reads(read_counts, name, getattr(torch.Tensor, name)))
+        yield read_counts
 
 
-def counting(read: Counter[str], name: str, reading: Callable[..., Any]) -> Callable[..., Any]:
-    def counted(*args: Any, **kwargs: Any) -> Any:
+def count_reads(read_counts: Counter[str], name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def counting_read(*args: Any, **kwargs: Any) -> Any:
         if name != "to" or any(isinstance(arg, (str, torch.device)) for arg in (*args, *kwargs.values())):
-            read[name] += 1
-        return reading(*args, **kwargs)
+            read_counts[name] += 1
+        return method(*args, **kwargs)
 
-    return counted
+    return counting_read
 
 
-def perceptron(layers: int) -> Trace:
+def record_perceptron(layers: int) -> Trace:
     torch.manual_seed(0)
     net = nn.Sequential(*(part for _ in range(layers) for part in (nn.Linear(9, 9), nn.ReLU())))
     x = torch.randn(20, 9)
@@ -50,46 +50,46 @@ def perceptron(layers: int) -> Trace:
     return trace
 
 
-def test_the_number_of_readings_does_not_grow_with_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_device_reads_does_not_grow_with_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = []
     for layers in (2, 60):
-        with device(monkeypatch) as read:
-            perceptron(layers)
-        counts.append(sum(read.values()))
-    assert counts[0] == counts[1] <= 2, read
+        with simulated_device(monkeypatch) as read_counts:
+            record_perceptron(layers)
+        counts.append(sum(read_counts.values()))
+    assert counts[0] == counts[1] <= 2, read_counts
 
 
-def test_on_the_cpu_every_value_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    with device(monkeypatch, there=False) as read:
-        trace = perceptron(5)
-    assert sum(read.values()) >= len(trace.values)
+def test_values_on_the_cpu_are_read_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
+    with simulated_device(monkeypatch, on_device=False) as read_counts:
+        trace = record_perceptron(5)
+    assert sum(read_counts.values()) >= len(trace.values)
 
 
 @pytest.mark.parametrize("layers", [2, 100])
-def test_what_is_read_later_is_what_is_read_at_once(layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_once = perceptron(layers)
-    with device(monkeypatch):
-        later = perceptron(layers)
-    values, others = later.values, at_once.values
-    assert all(map(nearly, values, others))  # sums are those of float64 there
-    later.values = at_once.values
-    assert encode_trace(later) == encode_trace(at_once)
+def test_deferred_reads_give_the_same_trace_as_immediate_reads(layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    immediate = record_perceptron(layers)
+    with simulated_device(monkeypatch):
+        deferred = record_perceptron(layers)
+    deferred_values, immediate_values = deferred.values, immediate.values
+    assert all(map(rows_nearly_equal, deferred_values, immediate_values))  # deferred statistics are computed in float64
+    deferred.values = immediate.values
+    assert encode_trace(deferred) == encode_trace(immediate)
 
 
-def nearly(one: Any, other: Any) -> bool:
-    """Whether two rows of values are the same but for the rounding of mean and norm."""
+def rows_nearly_equal(one: Any, other: Any) -> bool:
+    """Return whether two rows of values are equal up to rounding of the mean and the norm."""
     if not all(row[4] is not None and math.isfinite(row[4][3]) for row in (one, other)):
         return repr(one) == repr(other)
-    alike = other[4] == pytest.approx(one[4], rel=1e-5, abs=1e-5 * one[4][3], nan_ok=True)
-    return bool(alike) and (*one[:4], one[5]) == (*other[:4], other[5])
+    statistics_agree = other[4] == pytest.approx(one[4], rel=1e-5, abs=1e-5 * one[4][3], nan_ok=True)
+    return bool(statistics_agree) and (*one[:4], one[5]) == (*other[:4], other[5])
 
 
-def told(trace: Trace) -> list[tuple[Any, ...]]:
+def describe_steps(trace: Trace) -> list[tuple[Any, ...]]:
     return [(step.kind, step.sentence, step.before, step.after, step.effect) for step in trace.steps]
 
 
-def test_hooks_do_to_later_values_what_they_do_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run() -> Trace:
+def test_effects_of_hooks_are_the_same_with_deferred_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def record_scene() -> Trace:
         tensors = scene(torch.add)
         hook_everything(tensors)
         tensors.d.register_hook(lambda grad: grad.mul_(3) and None)
@@ -97,14 +97,14 @@ def test_hooks_do_to_later_values_what_they_do_to_others(monkeypatch: pytest.Mon
             tensors.e.backward()
         return trace
 
-    at_once = told(run())
-    with device(monkeypatch):
-        later = told(run())
-    assert later == at_once
+    immediate = describe_steps(record_scene())
+    with simulated_device(monkeypatch):
+        deferred = describe_steps(record_scene())
+    assert deferred == immediate
 
 
-def test_a_gradient_edited_behind_a_hooks_back_is_noticed_by_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run() -> Trace:
+def test_an_aliased_edit_is_detected_with_deferred_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def record_edit() -> Trace:
         b, d = leaf(3.0), leaf(4.0)
         e = b + d
         b.register_hook(lambda grad: grad.mul_(100) and None)
@@ -112,11 +112,11 @@ def test_a_gradient_edited_behind_a_hooks_back_is_noticed_by_its_version(monkeyp
             e.backward()
         return trace
 
-    at_once = told(run())
-    with device(monkeypatch):
-        later = told(run())
-    assert later == at_once
-    assert "aliased" in [kind for kind, *_ in later]
+    immediate = describe_steps(record_edit())
+    with simulated_device(monkeypatch):
+        deferred = describe_steps(record_edit())
+    assert deferred == immediate
+    assert "aliased" in [kind for kind, *_ in deferred]
 
 
 TENSORS = {
@@ -141,23 +141,25 @@ TENSORS = {
 
 
 @pytest.mark.parametrize("tensor", TENSORS.values(), ids=TENSORS)
-def test_every_kind_of_tensor_has_the_same_value_later(tensor: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_kind_of_tensor_has_the_same_value_when_deferred(
+    tensor: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = measure(tensor)
-    with device(monkeypatch):
+    with simulated_device(monkeypatch):
         values = [
             measure_or_defer(tensor),
             measure_or_defer(torch.zeros(MAX_KEPT_NUMBERS + 1)),
             measure_or_defer(tensor),
         ]
-        assert nearly(tuple(values[2]), expected)  # whoever cannot wait until the end may look before
+        assert rows_nearly_equal(tuple(values[2]), expected)  # a deferred value can be read before the batch
         fetch_pending(values, 0)
-    assert repr(values[0]) == repr(values[2]) and nearly(values[0], expected)
+    assert repr(values[0]) == repr(values[2]) and rows_nearly_equal(values[0], expected)
     assert Value(*values[1]).zero == MAX_KEPT_NUMBERS + 1
 
 
-def test_a_value_is_of_the_moment_at_which_it_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deferred_value_is_not_affected_by_later_edits(monkeypatch: pytest.MonkeyPatch) -> None:
     few, many = torch.ones(3), torch.ones(300)
-    with device(monkeypatch):
+    with simulated_device(monkeypatch):
         values = [measure_or_defer(few), measure_or_defer(many)]
         few.zero_()
         many.zero_()
@@ -165,10 +167,10 @@ def test_a_value_is_of_the_moment_at_which_it_was_taken(monkeypatch: pytest.Monk
     assert [Value(*row).max for row in values] == [1, 1]
 
 
-def test_a_trace_holds_nothing_of_a_device_once_the_recording_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    with device(monkeypatch):
-        forward = nn.Linear(9, 9)
+def test_a_finished_trace_holds_no_deferred_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    with simulated_device(monkeypatch):
+        layer = nn.Linear(9, 9)
         with record() as trace:
-            forward(torch.ones(20, 9))
+            layer(torch.ones(20, 9))
             assert any(isinstance(row, DeferredRow) for row in trace.values)
     assert not any(isinstance(row, DeferredRow) for row in trace.values)

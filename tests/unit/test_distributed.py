@@ -1,4 +1,4 @@
-"""One rank of DDP and of FSDP: the trace knows which, and tells the local gradient from the one that all share."""
+"""Traces of DDP and FSDP: each stores its rank, and shows local and synchronised gradients."""
 
 import json
 import subprocess
@@ -20,145 +20,154 @@ from tests.waiting import PATIENCE
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-Told = list[dict[str, Any]]
+RankResults = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def ranks(tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """What each of two processes recorded; a deadlock would end in a timeout."""
+def rank_results(tmp_path_factory: pytest.TempPathFactory) -> RankResults:
+    """Run two ranks and return their results; a deadlock ends in a timeout."""
     folder = tmp_path_factory.mktemp("ranks")
     command = [sys.executable, "-W", "ignore", "-m", "tests.ranks"]
-    both = []
+    processes = []
     for rank in range(2):
         with (folder / f"{rank}.log").open("w") as log:
-            both.append(subprocess.Popen([*command, str(rank), str(folder)], stdout=log, stderr=log, cwd=ROOT))
+            processes.append(subprocess.Popen([*command, str(rank), str(folder)], stdout=log, stderr=log, cwd=ROOT))
     try:
-        ended = [process.wait(timeout=2 * PATIENCE) for process in both]
+        exit_codes = [process.wait(timeout=2 * PATIENCE) for process in processes]
     finally:
-        for process in both:
+        for process in processes:
             process.kill()
             process.wait()
-    assert ended == [0, 0], [(folder / f"{rank}.log").read_text() for rank in range(2)]
+    assert exit_codes == [0, 0], [(folder / f"{rank}.log").read_text() for rank in range(2)]
     return [json.loads((folder / f"{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]
 
 
-def sentences(told: dict[str, Any], kind: str, pass_id: int = 0) -> dict[str, str]:
-    return {on: sentence for found, on, number, sentence in told["steps"] if (found, number) == (kind, pass_id)}
+def sentences(result: dict[str, Any], kind: str, pass_id: int = 0) -> dict[str, str]:
+    return {
+        on: sentence for step_kind, on, number, sentence in result["steps"] if (step_kind, number) == (kind, pass_id)
+    }
 
 
-RUNS = [f"{name}{more}" for name in MODELS for more in ("", " accumulated")]
+RUNS = [f"{name}{suffix}" for name in MODELS for suffix in ("", " accumulated")]
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_nothing_of_the_run_changes(ranks: Told, run: str) -> None:
-    assert [told[run]["same"] for told in ranks] == [True, True]
-    assert [told[run]["faults"] for told in ranks] == ["", ""]
+def test_recording_does_not_change_distributed_training(rank_results: RankResults, run: str) -> None:
+    assert [result[run]["same"] for result in rank_results] == [True, True]
+    assert [result[run]["faults"] for result in rank_results] == ["", ""]
 
 
-@pytest.mark.parametrize("run", [*RUNS, "apart", "inside", "part"])
-def test_a_trace_knows_its_rank_and_says_so(ranks: Told, run: str) -> None:
-    for rank, told in enumerate(ranks):
-        assert told[run]["rank"] == [rank, 2]
+@pytest.mark.parametrize("run", [*RUNS, "no_sync", "inner module", "part of inner module"])
+def test_a_trace_stores_its_rank_and_notes_it(rank_results: RankResults, run: str) -> None:
+    for rank, result in enumerate(rank_results):
+        assert result[run]["rank"] == [rank, 2]
         note = f"This was recorded on rank {rank} of 2 (ranks count from 0). It does not show what the other ranks did."
-        assert note in told[run]["notes"]
-        trace = decode_trace(told[run]["file"], hv.Trace)
+        assert note in result[run]["notes"]
+        trace = decode_trace(result[run]["file"], hv.Trace)
         assert (trace.rank, trace.ranks) == (rank, 2)
-        assert json.loads(json.dumps(encode_trace(trace))) == told[run]["file"]
+        assert json.loads(json.dumps(encode_trace(trace))) == result[run]["file"]
 
 
-def test_the_player_shows_the_rank_and_both_gradients(ranks: Told) -> None:
-    player = decode_trace(ranks[1]["ddp"]["file"], hv.Trace).player()
+def test_the_player_shows_the_rank_and_both_gradients(rank_results: RankResults) -> None:
+    player = decode_trace(rank_results[1]["ddp"]["file"], hv.Trace).player()
     assert any("rank 1 of 2" in note for note in shown_notes(player.content))
     frame = next(frame for frame in shown_steps(player.content) if frame["kind"] == "synchronise")
     assert frame["before"] != frame["after"] and frame["title"].endswith(" is synchronised")
 
 
-@pytest.mark.parametrize("run", ["ddp", "views", "inside", "part"])
-def test_ddp_averages_what_is_local(ranks: Told, run: str) -> None:
-    found = [
-        next(s for on, s in sentences(told[run], "synchronise").items() if on.endswith("2.weight")) for told in ranks
+@pytest.mark.parametrize("run", ["ddp", "bucket views", "inner module", "part of inner module"])
+def test_ddp_steps_show_local_and_averaged_gradients(rank_results: RankResults, run: str) -> None:
+    sentences_by_rank = [
+        next(s for on, s in sentences(result[run], "synchronise").items() if on.endswith("2.weight"))
+        for result in rank_results
     ]
-    assert found[0].endswith(" over 2 ranks: local [[0.305051, 0]] → synchronised [[0.866094, 0]].")
-    assert found[1].endswith(" over 2 ranks: local [[1.42714, 0]] → synchronised [[0.866094, 0]].")
-    assert all(sentence.startswith("DDP averaged the gradient of ") for sentence in found)
-    count = 2 if run == "part" else 4
-    assert all(len(sentences(told[run], "synchronise")) == count for told in ranks)
+    assert sentences_by_rank[0].endswith(" over 2 ranks: local [[0.305051, 0]] → synchronised [[0.866094, 0]].")
+    assert sentences_by_rank[1].endswith(" over 2 ranks: local [[1.42714, 0]] → synchronised [[0.866094, 0]].")
+    assert all(sentence.startswith("DDP averaged the gradient of ") for sentence in sentences_by_rank)
+    count = 2 if run == "part of inner module" else 4
+    assert all(len(sentences(result[run], "synchronise")) == count for result in rank_results)
 
 
-@pytest.mark.parametrize("run", ["ddp", "views", "again", "fsdp", "flat"])
-def test_what_is_written_is_told_before_what_it_becomes(ranks: Told, run: str) -> None:
-    steps = [(kind, on) for kind, on, *_ in ranks[0][run]["steps"] if "[" not in on and on.startswith("model.")]
+@pytest.mark.parametrize("run", ["ddp", "bucket views", "checkpoint", "fsdp2", "fsdp1"])
+def test_accumulate_steps_come_before_synchronise_steps(rank_results: RankResults, run: str) -> None:
+    steps = [(kind, on) for kind, on, *_ in rank_results[0][run]["steps"] if "[" not in on and on.startswith("model.")]
     kinds = [kind for kind, _ in steps if kind in ("accumulate", "synchronise")]
     first = kinds.index("synchronise")
     assert set(kinds[:first]) == {"accumulate"} and kinds.count("synchronise") == kinds.count("accumulate")
 
 
-def test_a_gradient_on_top_of_another_is_not_read_while_torch_writes_to_it(ranks: Told) -> None:
-    """DDP's buckets are joined by a thread of gloo's while the pass still runs."""
-    for told in ranks:
-        added = sentences(told["views accumulated"], "accumulate", 1)
+def test_an_accumulated_bucket_view_is_not_read_during_the_pass(rank_results: RankResults) -> None:
+    """A gloo thread writes to DDP's buckets while the pass still runs."""
+    for result in rank_results:
+        added = sentences(result["bucket views accumulated"], "accumulate", 1)
         assert added and all(sentence.endswith("→ not seen.") for sentence in added.values())
-        assert len(sentences(told["views accumulated"], "synchronise", 1)) == 4
-        added = sentences(told["ddp accumulated"], "accumulate", 1)
+        assert len(sentences(result["bucket views accumulated"], "synchronise", 1)) == 4
+        added = sentences(result["ddp accumulated"], "accumulate", 1)
         assert added and not any("not seen" in sentence for sentence in added.values())
 
 
-def test_a_communication_hook_of_ones_own_is_not_called_an_average(ranks: Told) -> None:
-    (found,) = (s for on, s in sentences(ranks[0]["hook"], "synchronise").items() if on.endswith("2.weight"))
-    assert "DDP's communication hook combined the gradients of " in found
-    assert found.endswith(" from 2 ranks: local [[0.305051, 0]] → synchronised [[1.73219, 0]].")
+def test_a_custom_communication_hook_is_not_reported_as_an_average(rank_results: RankResults) -> None:
+    (sentence,) = (
+        s
+        for on, s in sentences(rank_results[0]["communication hook"], "synchronise").items()
+        if on.endswith("2.weight")
+    )
+    assert "DDP's communication hook combined the gradients of " in sentence
+    assert sentence.endswith(" from 2 ranks: local [[0.305051, 0]] → synchronised [[1.73219, 0]].")
 
 
-def test_a_pass_inside_the_pass_is_joined_with_it(ranks: Told) -> None:
-    steps = ranks[0]["again"]["steps"]
+def test_passes_nested_by_checkpointing_are_synchronised(rank_results: RankResults) -> None:
+    steps = rank_results[0]["checkpoint"]["steps"]
     assert {number for kind, _, number, _ in steps if kind == "accumulate"} == {0, 1, 2, 3}
-    joined = [number for kind, _, number, _ in steps if kind == "synchronise"]
-    assert len(joined) == 8 and steps[-1][0] in ("synchronise", "optimizer_step")
+    pass_ids = [number for kind, _, number, _ in steps if kind == "synchronise"]
+    assert len(pass_ids) == 8 and steps[-1][0] in ("synchronise", "optimizer_step")
 
 
-def test_of_a_sharded_gradient_the_rank_keeps_its_part(ranks: Told) -> None:
-    ours, theirs = (sentences(told["fsdp"], "synchronise")["model.2.weight"] for told in ranks)
-    assert ours == (
+def test_fsdp_steps_show_the_shard_that_the_rank_keeps(rank_results: RankResults) -> None:
+    rank0_sentence, rank1_sentence = (
+        sentences(result["fsdp2"], "synchronise")["model.2.weight"] for result in rank_results
+    )
+    assert rank0_sentence == (
         "FSDP averaged the gradient of model.2.weight over 2 ranks, and this rank keeps its shard: "
         "local [[0.305051, 0]] → synchronised [[0.866094, 0]]."
     )
-    assert "local [[1.42714, 0]] → synchronised []" in theirs
+    assert "local [[1.42714, 0]] → synchronised []" in rank1_sentence
 
 
-def test_the_gathered_parameters_of_fsdp_have_names(ranks: Told) -> None:
-    assert set(sentences(ranks[0]["fsdp"], "accumulate")) == {
+def test_gathered_fsdp_parameters_have_names(rank_results: RankResults) -> None:
+    assert set(sentences(rank_results[0]["fsdp2"], "accumulate")) == {
         f"model.{layer}.{name}" for layer in (0, 2) for name in ("weight", "bias")
     }
 
 
-def test_the_gathered_parameters_of_fsdp_stand_in_their_modules_and_show_their_shapes(ranks: Told) -> None:
-    """Between forward and backward their memory is let go of: there are no numbers to read."""
-    trace = decode_trace(ranks[0]["fsdp"]["file"], hv.Trace)
-    held = {row.name: (trace.call(trace.owners[row.node]), str(trace.value(row.data))) for row in trace.tensors}
-    assert held["model.2.weight"][0] == "model.2" and held["model.0.bias"][0] == "model.0"
-    assert all("(" in shown and "Error" not in shown for _, shown in held.values())
+def test_gathered_fsdp_parameters_belong_to_their_modules_and_show_their_shapes(rank_results: RankResults) -> None:
+    """FSDP frees their memory between forward and backward, so there are no numbers to read."""
+    trace = decode_trace(rank_results[0]["fsdp2"]["file"], hv.Trace)
+    parameters = {row.name: (trace.call(trace.owners[row.node]), str(trace.value(row.data))) for row in trace.tensors}
+    assert parameters["model.2.weight"][0] == "model.2" and parameters["model.0.bias"][0] == "model.0"
+    assert all("(" in shown and "Error" not in shown for _, shown in parameters.values())
     assert "RuntimeError" not in trace.player().content["svgs"][0]
 
 
-def test_the_flat_parameter_of_the_older_fsdp_is_cut(ranks: Told) -> None:
-    (found,) = sentences(ranks[0]["flat"], "synchronise").values()
-    assert "FSDP averaged the gradient of " in found and "_flat_param over 2 ranks, and this rank keeps" in found
-    assert "local (9,) norm 3.016 → synchronised (5,) norm " in found or "local [" in found
+def test_the_flat_parameter_of_the_older_fsdp_is_sharded(rank_results: RankResults) -> None:
+    (sentence,) = sentences(rank_results[0]["fsdp1"], "synchronise").values()
+    assert "FSDP averaged the gradient of " in sentence and "_flat_param over 2 ranks, and this rank keeps" in sentence
+    assert "local (9,) norm 3.016 → synchronised (5,) norm " in sentence or "local [" in sentence
 
 
-def test_without_synchronising_a_gradient_stays_local(ranks: Told) -> None:
-    for told in ranks:
-        assert sentences(told["apart"], "accumulate") and not sentences(told["apart"], "synchronise")
+def test_no_sync_leaves_gradients_local(rank_results: RankResults) -> None:
+    for result in rank_results:
+        assert sentences(result["no_sync"], "accumulate") and not sentences(result["no_sync"], "synchronise")
 
 
-def test_alone_there_is_no_rank() -> None:
+def test_without_process_group_a_trace_has_no_rank() -> None:
     with hv.record() as trace:
         (leaf(2.0) * 3).backward()
     assert (trace.rank, trace.ranks, trace.notes) == (None, None, [])
     assert not torch.distributed.is_initialized()
 
 
-def test_a_file_of_before_has_no_rank_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
+def test_an_older_file_has_no_rank_and_an_invalid_rank_is_refused(tmp_path: Path) -> None:
     with hv.record() as trace:
         (leaf(2.0) * 3).backward()
     data = encode_trace(trace)

@@ -1,4 +1,4 @@
-"""Files that are not ours: each is refused in one sentence, or works in every view; its texts stay texts."""
+"""Files from other sources: each is refused in one sentence, or works in every view with its texts escaped."""
 
 import json
 import os
@@ -31,22 +31,22 @@ from tests.unit.test_large_traces import picture, views_of
 Data = dict[str, Any]
 
 
-def read(data: Data, folder: Path) -> hv.Trace:
-    """The trace of a file that holds ``data``."""
+def load_data(data: Data, folder: Path) -> hv.Trace:
+    """Write ``data`` to a file and load the trace."""
     (folder / "t.json").write_text(json.dumps(data))
     return hv.load(folder / "t.json")
 
 
-def refusal(data: Data, folder: Path) -> str:
-    """The sentence with which a file is refused."""
+def refusal_message(data: Data, folder: Path) -> str:
+    """Return the error message for a file with ``data``."""
     with pytest.raises(ValueError, match=r"t\.json is a damaged trace: ") as caught:
-        read(data, folder)
+        load_data(data, folder)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
     return str(caught.value).partition("damaged trace: ")[2]
 
 
-def unexplained(data: Data) -> Data:
-    """``data`` as of a file that does not say what formulas come to: torch is asked."""
+def without_explanations(data: Data) -> Data:
+    """Return ``data`` without stored results of formulas, so that torch computes them."""
     return data | {"explained": []}
 
 
@@ -54,12 +54,12 @@ def unexplained(data: Data) -> Data:
 
 
 @pytest.mark.parametrize("name", ROW_TYPES)
-def test_the_schema_has_a_column_for_each_field_of_a_row(name: str) -> None:
+def test_the_schema_has_a_column_for_each_row_field(name: str) -> None:
     table = next(field.type for field in msgspec.structs.fields(schema.TraceFile) if field.name == name)
     assert table.__struct_fields__ == ROW_TYPES[name]._fields
 
 
-def test_the_schema_has_the_version_and_the_reasons_that_are_written() -> None:
+def test_the_schema_allows_the_written_version_and_missing_reasons() -> None:
     fields = {field.name: field.type for field in msgspec.structs.fields(schema.TraceFile)}
     assert get_args(fields["version"]) == (VERSION,)
     (reasons,) = get_args(schema.SavedColumns.__annotations__["why"])
@@ -67,39 +67,39 @@ def test_the_schema_has_the_version_and_the_reasons_that_are_written() -> None:
 
 
 @pytest.mark.parametrize("kind", ["graph", "in place", "modules", "training", "formulas", "large"])
-def test_a_file_of_ours_is_read_and_written_as_it_was(kind: str, tmp_path: Path) -> None:
+def test_a_valid_file_is_read_and_written_unchanged(kind: str, tmp_path: Path) -> None:
     data = json.loads(saved(kind))
-    trace = read(data, tmp_path)
+    trace = load_data(data, tmp_path)
     assert trace.rows and json.loads(json.dumps(encode_trace(trace))) == data
 
 
-def test_a_name_that_is_longer_than_the_format_allows_is_cut_when_it_is_saved(tmp_path: Path) -> None:
-    held = {"a prompt " * 2_000: torch.ones((), requires_grad=True)}
+def test_names_and_notes_longer_than_the_format_allows_are_truncated(tmp_path: Path) -> None:
+    named_tensors = {"a prompt " * 2_000: torch.ones((), requires_grad=True)}
     with hv.record() as trace:
-        sum(held.values()).backward()  # type: ignore[union-attr]
+        sum(named_tensors.values()).backward()  # type: ignore[union-attr]
     trace.remarks.append(Note.verbatim("x" * 2_000_000))
     trace.save(tmp_path / "t.json")
-    back = hv.load(tmp_path / "t.json")
-    assert [len(row.name) for row in back.tensors] == [10_000] and [len(note) for note in back.notes] == [1_000_000]
+    loaded = hv.load(tmp_path / "t.json")
+    assert [len(row.name) for row in loaded.tensors] == [10_000] and [len(note) for note in loaded.notes] == [1_000_000]
 
 
-def test_what_a_later_release_adds_is_passed_over(tmp_path: Path) -> None:
+def test_unknown_fields_of_later_releases_are_ignored(tmp_path: Path) -> None:
     data = json.loads(saved("graph"))
     data["severity"] = [1]
     data["rows"]["colour"] = ["red"] * len(data["rows"]["kind"])
-    assert read(data, tmp_path) == read(json.loads(saved("graph")), tmp_path)
+    assert load_data(data, tmp_path) == load_data(json.loads(saved("graph")), tmp_path)
 
 
 # -- files that are refused
 
 
-def put(table: str, column: str, value: Any, row: int = 0) -> Callable[[Data], None]:
-    """A change of one cell."""
+def set_cell(table: str, column: str, value: Any, row: int = 0) -> Callable[[Data], None]:
+    """Return a change that sets one cell of a table."""
     return lambda data: data[table][column].__setitem__(row, value)
 
 
-def first(data: Data, kind: str) -> int:
-    """The first step of a kind."""
+def first_step(data: Data, kind: str) -> int:
+    """Return the index of the first step of ``kind``."""
     number: int = data["rows"]["kind"].index(kind)
     return number
 
@@ -108,7 +108,7 @@ def self_loop(data: Data) -> None:
     data["edges"].append([0, 5, 0, 0])
 
 
-REFUSED: dict[str, tuple[Callable[[Data], Any], str]] = {
+DAMAGED_FILES: dict[str, tuple[Callable[[Data], Any], str]] = {
     "a dtype that is a function": (lambda data: data["values"][0].__setitem__(1, "load"), "dtype that torch"),
     "a dtype that is a class": (lambda data: data["values"][0].__setitem__(1, "Tensor"), "dtype that torch does not"),
     "three statistics": (
@@ -121,105 +121,108 @@ REFUSED: dict[str, tuple[Callable[[Data], Any], str]] = {
     ),
     "a root at an output below 0": (lambda data: data["roots"][0][0].__setitem__(1, -(10**9)), "a whole number >= 0"),
     "a root at a node below 0": (lambda data: data["roots"][0][0].__setitem__(0, -1), "roots[0][0][0]: expected a"),
-    "a name that is a number": (put("tensors", "name", 7), "tensors.name[0]: expected a text, got a whole number"),
-    "a name that is a list": (put("hook_rows", "name", ["x"]), "hook_rows.name[0]: expected a text, got a list"),
+    "a name that is a number": (set_cell("tensors", "name", 7), "tensors.name[0]: expected a text, got a whole number"),
+    "a name that is a list": (set_cell("hook_rows", "name", ["x"]), "hook_rows.name[0]: expected a text, got a list"),
     "an op that is null": (lambda data: data["ops"].__setitem__(0, None), "ops[0]: expected a text, got null"),
-    "an output that is markup": (
-        put("tensors", "output", '0"><IMG SRC="/etc/passwd"/>'),
+    "an output with markup": (
+        set_cell("tensors", "output", '0"><IMG SRC="/etc/passwd"/>'),
         "tensors.output[0]: expected a whole number, got a text",
     ),
-    "a number as large as a galaxy": (put("tensors", "output", 10**30), "<= 9007199254740992"),
+    "a number beyond 2**53": (set_cell("tensors", "output", 10**30), "<= 9007199254740992"),
     "an edge from a node to itself": (self_loop, "the graph has a cycle: a gradient would come back to node 0"),
     "an edge out of the graph": (lambda data: data["edges"].append([0, 1, 99, 0]), "from node 0 to node 99 leads out"),
     "a hook listed twice": (lambda data: data["hooked"][0].append(data["hooked"][0][0]), "pass 0 lists a hook twice"),
     "a hook that is not there": (lambda data: data["hooked"][0].append(99), "pass 0 lists a hook that is not in"),
-    "one pass with hooks too many": (lambda data: data["hooked"].append([]), "hooks for 3 passes, and starting points"),
+    "hooks of a missing pass": (lambda data: data["hooked"].append([]), "hooks for 3 passes, and starting points"),
     "a column that is too short": (lambda data: data["rows"]["effect"].pop(), "the columns of rows differ in length"),
-    "a hook of a tensor on a module": (put("hook_rows", "module", 0), "row 0 of hook_rows points to something"),
-    "a flag that hooks do not have": (put("hook_rows", "flags", ["load"]), "flags[0][0]: invalid value 'load'"),
+    "a hook of a tensor on a module": (set_cell("hook_rows", "module", 0), "row 0 of hook_rows points to something"),
+    "a flag that hooks do not have": (set_cell("hook_rows", "flags", ["load"]), "flags[0][0]: invalid value 'load'"),
     "a hook step without a hook": (
-        lambda data: put("rows", "hook", None, first(data, "tensor_hook"))(data),
+        lambda data: set_cell("rows", "hook", None, first_step(data, "tensor_hook"))(data),
         "of the kind tensor_hook, lacks something that such a step needs",
     ),
     "a hook step without an effect": (
-        lambda data: put("rows", "effect", None, first(data, "tensor_hook"))(data),
+        lambda data: set_cell("rows", "effect", None, first_step(data, "tensor_hook"))(data),
         "of the kind tensor_hook, lacks",
     ),
-    "a seed that is several": (
-        lambda data: put("rows", "after", [0, 1], first(data, "seed"))(data), "of the kind seed, lacks"
+    "a seed with several values": (
+        lambda data: set_cell("rows", "after", [0, 1], first_step(data, "seed"))(data), "of the kind seed, lacks"
     ),
     "a gradient from a node that is not there": (
-        lambda data: put("rows", "parts", [[99, 0, 0]], first(data, "arrive"))(data), "of the kind arrive, lacks"
+        lambda data: set_cell("rows", "parts", [[99, 0, 0]], first_step(data, "arrive"))(data),
+        "of the kind arrive, lacks",
     ),
     "a tensor's hook that changed settings": (
         lambda data: data["rows"].update(subject=["settings"] * len(data["rows"]["kind"])),
         "lacks something that such a step needs",
     ),
-    "a hook of no kind": (put("hook_rows", "kind", "load"), "row 0 of hook_rows is of an unknown kind: load"),
-    "a step of no kind": (put("rows", "kind", "load"), "row 0 of rows is of an unknown kind: load"),
+    "an unknown hook kind": (set_cell("hook_rows", "kind", "load"), "row 0 of hook_rows is of an unknown kind: load"),
+    "an unknown step kind": (set_cell("rows", "kind", "load"), "row 0 of rows is of an unknown kind: load"),
     "numbers that do not fit their shape": (
         lambda data: data["values"][0].__setitem__(0, [40_000, 40_000]), "the numbers of value 0 do not fit its shape"
     ),
     "whole numbers as floating-point ones": (lambda data: data["values"][0].__setitem__(3, 1), "do not fit its"),
     "a number that is a word": (lambda data: data["values"][0].__setitem__(3, "much"), "'much' is not a number"),
-    "a value of which nothing is known": (
+    "an empty value": (
         lambda data: data["values"][0].__setitem__(slice(3, 6), [None] * 3), "value 0 is empty"
     ),
     "more dimensions than tensors have": (lambda data: data["values"][0].__setitem__(0, [1] * 200), "length <= 128"),
-    "a setting that is an object": (put("saved", "plain", {"x": 1}), "{'x': 1} is not a number"),
-    "a setting of 70,000 numbers": (put("saved", "plain", [1] * 70_000), "row 0 of saved holds something"),
-    "a setting that is nested": (put("saved", "plain", [[[[[[[[[[1]]]]]]]]]]), "row 0 of saved holds something"),
+    "a setting that is an object": (set_cell("saved", "plain", {"x": 1}), "{'x': 1} is not a number"),
+    "a setting of 70,000 numbers": (set_cell("saved", "plain", [1] * 70_000), "row 0 of saved holds something"),
+    "a setting that is nested": (set_cell("saved", "plain", [[[[[[[[[[1]]]]]]]]]]), "row 0 of saved holds something"),
     "numbers that are nested too deeply": (
         lambda data: data["values"][0].__setitem__(3, json.loads("[" * 900 + "]" * 900)), "nested too deeply"
     ),
-    "a name of a megabyte": (put("tensors", "name", "x" * 10**6), "a text of length <= 10000"),
-    "saved values of no name": (lambda data: data["saved"].pop("name"), "there is no name in saved"),
-    "saved values of no pass": (lambda data: data["saved"].pop("pass_id"), "there is no pass_id in saved"),
+    "a name of a megabyte": (set_cell("tensors", "name", "x" * 10**6), "a text of length <= 10000"),
+    "saved values without names": (lambda data: data["saved"].pop("name"), "there is no name in saved"),
+    "saved values without passes": (lambda data: data["saved"].pop("pass_id"), "there is no pass_id in saved"),
     "reasons without a verdict": (lambda data: data["reasons"].pop("verdict"), "there is no verdict in reasons"),
     "a rank that is a text": (lambda data: data.update(rank="0"), "rank: expected a whole number or null, got a text"),
     "reasons of another number of steps": (
         lambda data: data["explained"].pop(), "it holds reasons for 33 steps, but has 34"
     ),
     "a reason that is not there": (
-        lambda data: data["explained"].__setitem__(first(data, "accumulate"), 99), "of the kind accumulate, has reasons"
+        lambda data: data["explained"].__setitem__(first_step(data, "accumulate"), 99),
+        "of the kind accumulate, has reasons",
     ),
     "a reason of a step that has none": (
-        lambda data: data["explained"].__setitem__(first(data, "seed"), 0), "of the kind seed, has reasons that are"
+        lambda data: data["explained"].__setitem__(first_step(data, "seed"), 0),
+        "of the kind seed, has reasons that are",
     ),
     "a reason for one of two gradients": (
-        lambda data: data["explained"].__setitem__(first(data, "compute"), [0]), "of the kind compute, has reasons"
+        lambda data: data["explained"].__setitem__(first_step(data, "compute"), [0]), "of the kind compute, has reasons"
     ),
-    "a verdict that nobody knows": (put("reasons", "verdict", "true"), "reasons.verdict[0]: invalid value 'true'"),
+    "an unknown verdict": (set_cell("reasons", "verdict", "true"), "reasons.verdict[0]: invalid value 'true'"),
     "no steps": (lambda data: data.pop("rows"), "there is no rows"),
     "no format": (lambda data: data.update(version=0), "version: invalid value 0"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", DAMAGED_FILES)
 def test_a_damaged_file_is_refused_in_one_sentence(case: str, tmp_path: Path) -> None:
     data = json.loads(saved("graph"))
-    change, words = REFUSED[case]
+    change, words = DAMAGED_FILES[case]
     change(data)
-    assert words in refusal(data, tmp_path)
+    assert words in refusal_message(data, tmp_path)
 
 
-def test_calls_that_lie_too_deep_in_each_other_are_refused(tmp_path: Path) -> None:
+def test_too_deeply_nested_calls_are_refused(tmp_path: Path) -> None:
     data = json.loads(saved("modules"))
     more, count = integrity.MAX_CALL_DEPTH, len(data["calls"]["module"])
     nested = {"module": [0] * more, "number": [1] * more, "recomputed": [False] * more}
     for column, cells in {**nested, "parent": list(range(count - 1, count + more - 1))}.items():
         data["calls"][column] += cells
-    assert "lies inside more than 300 others" in refusal(data, tmp_path)
+    assert "lies inside more than 300 others" in refusal_message(data, tmp_path)
 
 
-def test_half_of_a_character_where_a_word_is_expected_is_refused(tmp_path: Path) -> None:
-    """Found by file 4519 of the search."""
+def test_a_lone_surrogate_is_refused(tmp_path: Path) -> None:
+    """Mutated file 4519 of tests/proof found this."""
     data = json.loads(saved("graph"))
     data["rows"]["effect"][0] = "\ud800"
-    assert "half of a character" in refusal(data, tmp_path)
+    assert "half of a character" in refusal_message(data, tmp_path)
 
 
-# -- what is no file of JSON
+# -- files that are not JSON
 
 
 @pytest.mark.parametrize(
@@ -235,23 +238,23 @@ def test_half_of_a_character_where_a_word_is_expected_is_refused(tmp_path: Path)
     ],
     ids=["5,000 digits", "NaN", "version of 4,000 digits", "version true"],
 )
-def test_what_is_no_json_or_no_version_is_refused(text: str, reason: str, tmp_path: Path) -> None:
+def test_invalid_json_and_invalid_versions_are_refused(text: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text)
     with pytest.raises(ValueError, match=reason) as caught:
         hv.load(tmp_path / "t.json")
     assert len(str(caught.value)) < 500
 
 
-def test_a_pipe_and_a_device_are_refused_before_they_are_opened(tmp_path: Path) -> None:
+def test_pipes_and_devices_are_refused_before_opening(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path(os.devnull), Path("/dev/zero")):
         with pytest.raises(ValueError, match=f"{path.name} is not an ordinary file: load a file that"):
             hv.load(path)
 
 
-def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_a_too_large_file_is_refused_before_reading(tmp_path: Path) -> None:
     with (tmp_path / "t.json").open("wb") as file:
-        file.truncate(MAX_FILE_SIZE + 1)  # without a byte on disk
+        file.truncate(MAX_FILE_SIZE + 1)  # a sparse file, which takes no space on disk
     with pytest.raises(ValueError, match=r"larger than 512 MB, .* hv\.record\(keep=\.\.\.\) keeps the last passes"):
         hv.load(tmp_path / "t.json")
 
@@ -262,25 +265,25 @@ def test_a_path_with_a_null_character_is_refused(path: Any) -> None:
         hv.load(path)
 
 
-# -- what a file may cost
+# -- limits on memory and time
 
 
-def megabytes() -> float:
+def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def test_a_formula_takes_no_more_numbers_than_anybody_could_look_at(tmp_path: Path) -> None:
-    """Spread out first, this took 6.3 GB."""
+def test_a_formula_with_too_many_numbers_is_not_evaluated(tmp_path: Path) -> None:
+    """Expanding the gradient before checking its size took 6.3 GB."""
     x = torch.ones(2, 2, requires_grad=True)
     with hv.record() as trace:
         x.sum().backward()
     data = encode_trace(trace)
     data["saved"]["plain"][data["saved"]["name"].index("self_sym_sizes")] = [40_000, 40_000]
-    before, begun = megabytes(), time.process_time()
-    trace = read(json.loads(json.dumps(data)), tmp_path)
-    (reason,) = trace.why(first(data, "compute"))
+    before, start = peak_megabytes(), time.process_time()
+    trace = load_data(json.loads(json.dumps(data)), tmp_path)
+    (reason,) = trace.why(first_step(data, "compute"))
     assert (reason.verdict, reason.formula) == ("symbols only", "expand(grad, shape)")
-    assert megabytes() - before < 100 and time.process_time() - begun < 5
+    assert peak_megabytes() - before < 100 and time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(
@@ -301,7 +304,7 @@ def test_a_formula_takes_no_more_numbers_than_anybody_could_look_at(tmp_path: Pa
         "outer(grad, other) @ outer(grad, other)",
     ],
 )
-def test_each_function_that_takes_a_size_is_bounded(text: str) -> None:
+def test_functions_that_take_a_size_are_bounded(text: str) -> None:
     from hookviz.analysis.formulas.derivatives import parse_formula
     from hookviz.autograd.formulas.bounded_values import BoundedValue
 
@@ -318,7 +321,7 @@ def test_each_function_that_takes_a_size_is_bounded(text: str) -> None:
         evaluate(parse_formula(text), names)
 
 
-def test_a_power_of_whole_numbers_has_a_bounded_number_of_digits() -> None:
+def test_integer_powers_are_bounded() -> None:
     from hookviz.analysis.formulas.derivatives import parse_formula
 
     with pytest.raises(OverflowError):
@@ -326,60 +329,60 @@ def test_a_power_of_whole_numbers_has_a_bounded_number_of_digits() -> None:
     assert evaluate(parse_formula("a ** b"), {"a": 3, "b": 4}) == 81
 
 
-def test_many_hooks_cost_as_many_times_as_much() -> None:
-    """Each looked through all of them: 20,000 took a minute."""
+def test_the_cost_of_hook_places_grows_linearly_with_the_hooks() -> None:
+    """With a quadratic search, 20,000 hooks took a minute."""
     trace, count = hv.Trace(ops=["A"], roots=[[(0, 0)]]), 20_000
     trace.hook_rows = [HookRow("tensor_hook", 0, 0, key, "f", None, None, None, None) for key in range(count)]
     trace.hooked = [list(range(count))]
-    begun = time.process_time()
+    start = time.process_time()
     assert [trace.hook(index).place for index in range(count)] == list(range(count))
     assert trace.place(7, None) == trace.place(7, 0) == (7, count)
-    assert time.process_time() - begun < 4
+    assert time.process_time() - start < 4
 
 
-def test_a_part_that_was_never_sent_is_no_reason(tmp_path: Path) -> None:
-    """What arrives names an input of a node that sent fewer gradients than that: an IndexError, once."""
+def test_a_part_that_no_node_sent_is_not_explained(tmp_path: Path) -> None:
+    """A part with an input index that its node does not have once raised an IndexError."""
     data = json.loads(saved("graph"))
     step = next(step for step, parts in enumerate(data["rows"]["parts"]) if parts and parts[0][0] >= 0)
     data["rows"]["parts"][step][0][1] = 5
-    (reason,) = read(data, tmp_path).why(step)
+    (reason,) = load_data(data, tmp_path).why(step)
     assert reason.verdict == "not explained"
 
 
-def test_a_node_that_was_given_no_gradient_sends_what_nothing_explains(tmp_path: Path) -> None:
-    data = unexplained(json.loads(saved("graph")))
-    step = first(data, "compute")
+def test_a_node_without_arrived_gradients_is_not_explained(tmp_path: Path) -> None:
+    data = without_explanations(json.loads(saved("graph")))
+    step = first_step(data, "compute")
     data["rows"]["before"][step] = []
-    trace = read(data, tmp_path)
+    trace = load_data(data, tmp_path)
     assert {reason.note for reason in trace.why(step)} == {"No values: no gradient arrived for this output."}
     trace.to_html(tmp_path / "page.html")
 
 
 def test_gradients_that_torch_cannot_add_up_are_not_explained(tmp_path: Path) -> None:
-    """Found by file 18389 of the search: torch has no sum of 8-bit numbers."""
-    data = unexplained(json.loads(saved("graph")))
+    """Mutated file 18389 of tests/proof found this: torch cannot add 8-bit floats."""
+    data = without_explanations(json.loads(saved("graph")))
     for value in data["values"]:
         value[1] = "float8_e4m3fn"
-    trace = read(data, tmp_path)
+    trace = load_data(data, tmp_path)
     notes = {reason.note for index in range(len(trace.rows)) for reason in trace.why(index)}
     assert any("NotImplementedError" in note for note in notes)
 
 
 @pytest.mark.parametrize("reading", ["9 ** 9 ** 9", "-" * 5_000 + "grad", "__import__('os')", "grad * 2", ""])
-def test_a_formula_that_a_file_holds_is_believed_only_if_it_is_one_of_ours(reading: str, tmp_path: Path) -> None:
+def test_a_formula_in_a_file_is_only_used_if_hookviz_knows_it(reading: str, tmp_path: Path) -> None:
     data = json.loads(saved("graph"))
-    step = first(data, "compute")
-    expected = repr(read(unexplained(data), tmp_path).why(step))
+    step = first_step(data, "compute")
+    expected = repr(load_data(without_explanations(data), tmp_path).why(step))
     data["reasons"]["reading"] = [reading] * len(data["reasons"]["reading"])
-    assert repr(read(data, tmp_path).why(step)) == expected
+    assert repr(load_data(data, tmp_path).why(step)) == expected
 
 
-def test_of_what_a_file_claims_no_value_is_shown_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_saved_values_are_not_shown_even_if_the_file_claims_an_explanation(tmp_path: Path) -> None:
     data = json.loads(saved("graph"))
     for name, cells in (("plain", None), ("value", None), ("why", "many")):
         data["saved"][name] = [cells] * len(data["saved"][name])
     data["reasons"]["verdict"] = ["explained"] * len(data["reasons"]["verdict"])
-    texts = [reason.text for reason in read(data, tmp_path).why(first(data, "compute"))]
+    texts = [reason.text for reason in load_data(data, tmp_path).why(first_step(data, "compute"))]
     assert texts == ["grad × other = 1 × other = 4", "grad × self = 1 × self = 6"]
 
 
@@ -387,15 +390,15 @@ def test_of_what_a_file_claims_no_value_is_shown_that_is_not_there(tmp_path: Pat
 
 
 def test_a_text_of_any_length_can_be_drawn(tmp_path: Path) -> None:
-    """Found by file 18300 of the search: Graphviz cannot read a label with a text of 20,000 bytes."""
+    """Mutated file 18300 of tests/proof found this: Graphviz cannot read a label with 20,000 bytes of text."""
     data = json.loads(saved("large"))
     data["ops"] = ["é" * 9_999 if op == "TBackward0" else op for op in data["ops"]]
-    trace = read(data, tmp_path)
-    assert "…" in "".join(drawings(content_of(trace))) and trace.figure(3).pipe("svg")
+    trace = load_data(data, tmp_path)
+    assert "…" in "".join(find_drawings(content_of(trace))) and trace.figure(3).pipe("svg")
 
 
-class Markup(HTMLParser):
-    """The elements of a page, and the attributes by which one could run or load something."""
+class MarkupCollector(HTMLParser):
+    """Collects the elements of a page, and the attributes that could run or load something."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -407,58 +410,64 @@ class Markup(HTMLParser):
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         self.scripts += tag == "script"
-        self.active += [one for one in attributes if one[0].startswith("on") or one[0] in ("href", "xlink:href")]
         self.active += [
-            one for one in attributes if one[0] == "src" and not str(one[1]).startswith("data:image/svg+xml")
+            attribute
+            for attribute in attributes
+            if attribute[0].startswith("on") or attribute[0] in ("href", "xlink:href")
+        ]
+        self.active += [
+            attribute
+            for attribute in attributes
+            if attribute[0] == "src" and not str(attribute[1]).startswith("data:image/svg+xml")
         ]
 
 
-HARMLESS = {
+HARMLESS_TAGS = {
     *("html", "head", "meta", "title", "style", "body", "main", "footer", "h1", "p", "ul", "li", "div", "figure"),
     *("figcaption", "table", "caption", "thead", "tbody", "tr", "th", "td", "script", "img", "kbd", "b"),
     *("svg", "g", "path", "polygon", "polyline", "text", "ellipse"),
 }
 
 
-def drawings(shown: Any) -> Iterator[str]:
-    """All pictures in what the player is sent, those that are packed as well."""
-    if isinstance(shown, str) and shown.startswith("<svg"):
-        yield shown
-    elif isinstance(shown, str) and shown.startswith("eN"):
-        yield from drawings(unpack(shown))
-    elif isinstance(shown, dict) and "fill" in shown:
-        return  # the pieces of a picture that several views share
-    for part in shown.values() if isinstance(shown, dict) else shown if isinstance(shown, list) else ():
-        yield from drawings(part)
+def find_drawings(content: Any) -> Iterator[str]:
+    """Yield all SVG pictures in the content of a player, including compressed ones."""
+    if isinstance(content, str) and content.startswith("<svg"):
+        yield content
+    elif isinstance(content, str) and content.startswith("eN"):
+        yield from find_drawings(unpack(content))
+    elif isinstance(content, dict) and "fill" in content:
+        return  # parts of a picture that several views share
+    for part in content.values() if isinstance(content, dict) else content if isinstance(content, list) else ():
+        yield from find_drawings(part)
 
 
 @pytest.mark.parametrize("text", HOSTILE[1:8], ids=ascii)
-def test_markup_in_any_text_of_a_file_stays_text_in_a_page(text: str, tmp_path: Path) -> None:
-    trace = read(hostile(json.loads(saved("modules")), text), tmp_path)
+def test_markup_in_a_file_is_escaped_in_html_pages(text: str, tmp_path: Path) -> None:
+    trace = load_data(hostile(json.loads(saved("modules")), text), tmp_path)
     for html in (page(trace, text), trace._repr_mimebundle_()["text/html"], trace.firings._repr_html_()):
-        found = Markup(html)
-        assert found.tags <= HARMLESS and found.active == [] and found.scripts <= 2
+        markup = MarkupCollector(html)
+        assert markup.tags <= HARMLESS_TAGS and markup.active == [] and markup.scripts <= 2
     for table in (trace.troubles, trace.quiz(), trace.why(len(trace.rows) - 3)):
-        assert Markup(table._repr_html_()).tags <= HARMLESS
+        assert MarkupCollector(table._repr_html_()).tags <= HARMLESS_TAGS
 
 
 @pytest.mark.parametrize("kind", ["graph", "modules", "large"])
-def test_markup_in_any_text_of_a_file_stays_text_in_pictures(kind: str, tmp_path: Path) -> None:
-    trace = read(hostile(json.loads(saved(kind)), HOSTILE[1]), tmp_path)
-    found = [*drawings(content_of(trace)), trace.figure(3, tensors=True).svg()]
+def test_markup_in_a_file_is_escaped_in_pictures(kind: str, tmp_path: Path) -> None:
+    trace = load_data(hostile(json.loads(saved(kind)), HOSTILE[1]), tmp_path)
+    pictures = [*find_drawings(content_of(trace)), trace.figure(3, tensors=True).svg()]
     if kind == "large":
-        made = TraceContent(trace)
-        found += [picture(made, name) for name in views_of(made)]
-    tags = {element.tag.partition("}")[2] for svg in found for element in ET.fromstring(svg).iter()}
-    assert len(found) > 2 and tags <= {"svg", "g", "path", "polygon", "polyline", "text", "ellipse", "defs", "style"}
-    assert any('"><IMG' in (element.text or "") for element in ET.fromstring(found[0]).iter())
+        content = TraceContent(trace)
+        pictures += [picture(content, name) for name in views_of(content)]
+    tags = {element.tag.partition("}")[2] for svg in pictures for element in ET.fromstring(svg).iter()}
+    assert len(pictures) > 2 and tags <= {"svg", "g", "path", "polygon", "polyline", "text", "ellipse", "defs", "style"}
+    assert any('"><IMG' in (element.text or "") for element in ET.fromstring(pictures[0]).iter())
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
-def test_a_label_escapes_whatever_it_is_given(text: str) -> None:
+def test_a_graphviz_label_escapes_any_text(text: str) -> None:
     label = f"<TR>{make_cell(text, format_text(text, color=text), color=text)}</TR>".replace("\0", "").replace(
         "\ud800", ""
     )
-    label = "".join(c for c in label if c.isprintable())
+    label = "".join(character for character in label if character.isprintable())
     (inside,) = ET.fromstring(label)
     assert [element.tag for element in inside.iter()] == ["TD", "FONT"]

@@ -1,4 +1,4 @@
-"""For each op with a formula: a small program, recorded, in which the formula comes to every gradient that was sent."""
+"""For each op with a formula: a small recorded program in which the formula gives every gradient that was sent."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ Program = Callable[[Tensor, Tensor, Tensor], Any]
 SHAPES = {"x": (2, 3), "y": (2, 3), "z": (2, 3)}
 
 
-def at(*numbers: int) -> Tensor:
+def indices(*numbers: int) -> Tensor:
     return torch.tensor(numbers)
 
 
@@ -112,8 +112,8 @@ OPS: dict[str, Program] = {
     "VarBackward0": lambda x, y, z: x.var(1) + y.var() + z.var((0, 1), correction=0, keepdim=True).sum(),
     "StdBackward0": lambda x, y, z: x.std(1) + y.std() + torch.zeros_like(z).mul(z).std(),
     "LinalgVectorNormBackward0": lambda x, y, z: x.norm() + y.norm(dim=1) + torch.linalg.vector_norm(z, 1),
-    "ProdBackward0": lambda x, y, z: x.prod() + (y * at(0, 1, 1)).prod(),
-    "ProdBackward1": lambda x, y, z: x.prod(1) + (y * at(0, 1, 1)).prod(-1) + z.prod(0, keepdim=True).sum(),
+    "ProdBackward0": lambda x, y, z: x.prod() + (y * indices(0, 1, 1)).prod(),
+    "ProdBackward1": lambda x, y, z: x.prod(1) + (y * indices(0, 1, 1)).prod(-1) + z.prod(0, keepdim=True).sum(),
     "CumsumBackward0": lambda x, y, z: x.cumsum(1) + y.cumsum(0),
     "LogsumexpBackward0": lambda x, y, z: x.logsumexp(1) + y.logsumexp((0, 1)) + z.logsumexp(0, keepdim=True).sum(),
     "SoftmaxBackward0": lambda x, y, z: x.softmax(1) + y.softmax(0) + z[0, 0].softmax(0),
@@ -152,14 +152,16 @@ OPS: dict[str, Program] = {
     "DiagonalBackward0": lambda x, y, z: x.diagonal() + y.diagonal(1, 1, 0).sum(),
     "DiagEmbedBackward0": lambda x, y, z: torch.diag(x[0]) + torch.diag_embed(y[0], 0),
     "TraceBackward0": lambda x, y, z: x.trace(),
-    "IndexBackward0": lambda x, y, z: x[at(0, 0, 1)] + y[:, at(2, 0, 0)].sum() + z[z > 1].sum(),
-    "IndexSelectBackward0": lambda x, y, z: x.index_select(1, at(2, 2, 0)),
+    "IndexBackward0": lambda x, y, z: x[indices(0, 0, 1)] + y[:, indices(2, 0, 0)].sum() + z[z > 1].sum(),
+    "IndexSelectBackward0": lambda x, y, z: x.index_select(1, indices(2, 2, 0)),
     "GatherBackward0": lambda x, y, z: x.gather(1, torch.tensor([[0, 0], [2, 1]])),
     "MaskedSelectBackward0": lambda x, y, z: x.masked_select(x > 1),
     "MaskedFillBackward0": lambda x, y, z: x.masked_fill(x > 1, 0),
     "MaskedFillBackward1": lambda x, y, z: x.masked_fill(x > 1, y[0, 0]),
     "WhereBackward0": lambda x, y, z: torch.where(x > 1, y, z[0]),
-    "EmbeddingBackward0": lambda x, y, z: F.embedding(at(0, 1, 1), x) + F.embedding(at(0, 1, 1), y, padding_idx=0),
+    "EmbeddingBackward0": lambda x, y, z: (
+        F.embedding(indices(0, 1, 1), x) + F.embedding(indices(0, 1, 1), y, padding_idx=0)
+    ),
     "FlipBackward0": lambda x, y, z: x.flip(0, 1),
     "RollBackward0": lambda x, y, z: x.roll(1, 1) + y.roll((1, 2), (0, 1)),
     "TrilBackward0": lambda x, y, z: x.tril(-1),
@@ -172,9 +174,9 @@ OPS: dict[str, Program] = {
     "CatBackward0": lambda x, y, z: torch.cat([x, y, z], 1) + torch.cat([x, y, z], -1),
     "StackBackward0": lambda x, y, z: torch.stack([x, y, z], 1),
     "NllLossBackward0": lambda x, y, z: (
-        F.nll_loss(x, at(0, 2))
-        + F.nll_loss(x, at(0, 2), reduction="none").sum()
-        + F.nll_loss(y, at(0, -100), reduction="sum", weight=z[0].detach())
+        F.nll_loss(x, indices(0, 2))
+        + F.nll_loss(x, indices(0, 2), reduction="none").sum()
+        + F.nll_loss(y, indices(0, -100), reduction="sum", weight=z[0].detach())
         + F.nll_loss(z[0], torch.tensor(1))
     ),
     "MseLossBackward0": lambda x, y, z: F.mse_loss(x, y) + F.mse_loss(y, z, reduction="none"),
@@ -191,7 +193,7 @@ OPS: dict[str, Program] = {
     ),
     "NativeLayerNormBackward0": lambda x, y, z: F.layer_norm(x, (3,), z[0], z[1]) + F.layer_norm(y, (2, 3)),
     "CopyBackwards": lambda x, y, z: torch.zeros(2, 3).copy_(x) * y,
-    "BackwardHookFunctionBackward": lambda x, y, z: hooked(x, y),
+    "BackwardHookFunctionBackward": lambda x, y, z: product_with_hook(x, y),
 }
 
 
@@ -200,15 +202,15 @@ class Product(torch.nn.Module):
         return x * y
 
 
-def hooked(x: Tensor, y: Tensor) -> Tensor:
+def product_with_hook(x: Tensor, y: Tensor) -> Tensor:
     module = Product()
     module.register_full_backward_hook(lambda module, grad_input, grad_output: None)
     result: Tensor = module(x, y)
     return result
 
 
-def recorded(program: Program, dtype: torch.dtype) -> hv.Trace:
-    """A pass from uneven gradients through ``program``; leaves lie between 0.1 and 1.9."""
+def record_program(program: Program, dtype: torch.dtype) -> hv.Trace:
+    """Record the backward pass of ``program`` with random gradients; leaves are between 0.1 and 1.9."""
     torch.manual_seed(7)
     leaves = [
         (torch.rand(shape, dtype=torch.float64) * 1.8 + 0.1).to(dtype).requires_grad_() for shape in SHAPES.values()
@@ -219,8 +221,8 @@ def recorded(program: Program, dtype: torch.dtype) -> hv.Trace:
     return trace
 
 
-def sent(trace: hv.Trace, op: str) -> list[Any]:
-    """The reasons for all that nodes of ``op`` sent."""
+def list_reasons(trace: hv.Trace, op: str) -> list[Any]:
+    """Return the reasons for all gradients that nodes of ``op`` sent."""
     computed = [step for step in trace.steps if step.kind == "compute" and trace.ops[step.node] == op]
     reasons = [reason for step in computed for reason in trace.why(step.index)]
     assert computed and reasons, trace.ops
@@ -228,15 +230,17 @@ def sent(trace: hv.Trace, op: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_the_formula_comes_to_the_recorded_gradient(dtype: torch.dtype) -> None:
-    # Torch has the sixth of Hardsigmoid in single precision, so that grad ÷ 6 is right to seven digits only.
+def test_the_formula_gives_the_recorded_gradient(dtype: torch.dtype) -> None:
+    # Torch computes 1/6 of Hardsigmoid in single precision, so grad ÷ 6 agrees to seven digits only.
     ops = [op for op in OPS if (op, dtype) != ("HardsigmoidBackward0", torch.float64)]
-    given = [(op, reason) for op in ops for reason in sent(recorded(OPS[op], dtype), op)]
-    wrong = [(op, reason.formula, reason.note, reason.value) for op, reason in given if reason.verdict != "explained"]
-    assert wrong == []
-    assert [reason.text for _, reason in given if not reason.text.startswith(f"{reason.formula} = ")] == []
+    reasons_by_op = [(op, reason) for op in ops for reason in list_reasons(record_program(OPS[op], dtype), op)]
+    unexplained = [
+        (op, reason.formula, reason.note, reason.value) for op, reason in reasons_by_op if reason.verdict != "explained"
+    ]
+    assert unexplained == []
+    assert [reason.text for _, reason in reasons_by_op if not reason.text.startswith(f"{reason.formula} = ")] == []
 
 
-def test_every_entry_has_its_program_and_there_are_at_least_50() -> None:
+def test_every_formula_has_a_program_and_there_are_at_least_50() -> None:
     assert set(OPS) == set(derivatives.list_ops())
     assert len(OPS) >= 50

@@ -1,4 +1,4 @@
-"""The graph as data: each node once, in the order of the engine, under one number and a name a person knows."""
+"""Reading the autograd graph: each node once, in the order of the engine, with a stable number and variable names."""
 
 import gc
 import sys
@@ -17,7 +17,7 @@ from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.support.printable import describe_type
 
 
-def test_a_walk_finds_each_node_once() -> None:
+def test_reachable_nodes_returns_each_node_once() -> None:
     x = leaf(2.0)
     y = x * x
     z = y * y + y
@@ -25,21 +25,21 @@ def test_a_walk_finds_each_node_once() -> None:
     assert names == ["AddBackward0", "MulBackward0", "MulBackward0", "AccumulateGrad"]
 
 
-def test_a_walk_goes_in_the_order_of_the_engine() -> None:
+def test_reachable_nodes_are_in_the_order_of_the_engine() -> None:
     tensors = scene()
-    first = graph.reachable_nodes([tensors.e.grad_fn])
-    assert first[0] is tensors.e.grad_fn
-    assert first[1] is accumulator(tensors.d)
-    assert first[2] is tensors.c.grad_fn
-    assert {id(node) for node in first[3:]} == {id(accumulator(tensors.a)), id(accumulator(tensors.b))}
+    reachable = graph.reachable_nodes([tensors.e.grad_fn])
+    assert reachable[0] is tensors.e.grad_fn
+    assert reachable[1] is accumulator(tensors.d)
+    assert reachable[2] is tensors.c.grad_fn
+    assert {id(node) for node in reachable[3:]} == {id(accumulator(tensors.a)), id(accumulator(tensors.b))}
 
 
-def test_a_walk_from_several_roots_finds_what_is_below_any_of_them() -> None:
+def test_reachable_nodes_of_several_roots_are_united() -> None:
     one, other = scene(), scene()
     assert len(graph.reachable_nodes([one.e.grad_fn, other.e.grad_fn, one.c.grad_fn])) == 10
 
 
-def test_a_walk_needs_no_recursion() -> None:
+def test_reachable_nodes_and_release_do_not_recurse() -> None:
     x = leaf(1.0)
     y = x
     for _ in range(sys.getrecursionlimit() * 2):
@@ -51,7 +51,7 @@ def test_a_walk_needs_no_recursion() -> None:
 
 
 @pytest.mark.parametrize(("length", "deep"), [(19, False), (20, True)])
-def test_a_walk_stops_where_a_graph_is_too_deep(length: int, deep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reachable_nodes_raises_for_a_too_deep_graph(length: int, deep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "MAX_DEPTH", 20)
     x = leaf(1.0)
     y = x
@@ -64,13 +64,13 @@ def test_a_walk_stops_where_a_graph_is_too_deep(length: int, deep: bool, monkeyp
         assert len(graph.reachable_nodes([y.grad_fn])) == 20
 
 
-def test_a_wide_graph_is_not_a_deep_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wide_graph_is_not_too_deep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "MAX_DEPTH", 20)
     x = leaf(1.0)
     assert len(graph.reachable_nodes([torch.stack([x * i for i in range(100)]).grad_fn])) == 102
 
 
-def test_the_edge_of_a_tensor_is_where_its_gradient_goes() -> None:
+def test_edge_of_returns_node_and_output_of_a_tensor() -> None:
     x = leaf(1.0, 2.0)
     u, v = x.unbind()
     assert graph.edge_of(v) == (u.grad_fn, 1)
@@ -79,81 +79,81 @@ def test_the_edge_of_a_tensor_is_where_its_gradient_goes() -> None:
     assert graph.edge_of(torch.autograd.graph.get_gradient_edge(v)) == (v.grad_fn, 1)
 
 
-def test_a_node_keeps_its_number_from_one_look_to_the_next() -> None:
+def test_a_node_keeps_its_number_in_the_next_snapshot() -> None:
     tensors = scene()
     numbering = NodeNumbers(Trace())
-    first = pairs(numbering, tensors.e)
+    first = number_nodes(numbering, tensors.e)
     gc.collect()
-    assert pairs(numbering, tensors.e) == first
+    assert number_nodes(numbering, tensors.e) == first
     assert sorted(number for _, number in first) == [0, 1, 2, 3, 4]
 
 
-def test_a_node_keeps_its_number_beside_those_that_are_made_later() -> None:
+def test_nodes_added_later_do_not_change_node_numbers() -> None:
     a = leaf(2.0)
     c, numbering = (a * 2).sin(), NodeNumbers(Trace())
-    first = pairs(numbering, c)
-    assert pairs(numbering, c * 3)[1:] == first
-    assert pairs(numbering, c) == first
-    two = torch.stack([c, a.cos()])
-    assert {pair for pair in pairs(numbering, two) if pair in first} == set(first)
+    first = number_nodes(numbering, c)
+    assert number_nodes(numbering, c * 3)[1:] == first
+    assert number_nodes(numbering, c) == first
+    stacked = torch.stack([c, a.cos()])
+    assert {numbered_node for numbered_node in number_nodes(numbering, stacked) if numbered_node in first} == set(first)
 
 
-def test_a_leaf_keeps_its_number_though_torch_makes_its_node_anew() -> None:
+def test_a_leaf_keeps_its_number_when_torch_recreates_its_node() -> None:
     a = leaf(2.0)
     numbering = NodeNumbers(Trace())
-    (first,) = [n for node, n in pairs(numbering, a * 2) if node == "AccumulateGrad"]
+    (first,) = [n for node, n in number_nodes(numbering, a * 2) if node == "AccumulateGrad"]
     gc.collect()
-    (again,) = [n for node, n in pairs(numbering, a * 3) if node == "AccumulateGrad"]
+    (again,) = [n for node, n in number_nodes(numbering, a * 3) if node == "AccumulateGrad"]
     assert first == again
 
 
-def pairs(numbering: NodeNumbers, root: torch.Tensor) -> list[tuple[str, int]]:
-    seen = GraphSnapshot(numbering.trace, numbering)
-    seen.capture([root], {})
-    found = [(graph.op_of(node), seen.numbers[id(node)]) for node in seen.nodes]
-    seen.release()
-    return found
+def number_nodes(numbering: NodeNumbers, root: torch.Tensor) -> list[tuple[str, int]]:
+    snapshot = GraphSnapshot(numbering.trace, numbering)
+    snapshot.capture([root], {})
+    numbered_nodes = [(graph.op_of(node), snapshot.numbers[id(node)]) for node in snapshot.nodes]
+    snapshot.release()
+    return numbered_nodes
 
 
-def test_different_graphs_share_no_number_but_those_of_common_leaves() -> None:
+def test_different_graphs_share_only_numbers_of_common_leaves() -> None:
     a = leaf(2.0)
     numbering = NodeNumbers(Trace())
-    one = {n for op, n in pairs(numbering, (a * 2).sin()) if op != "AccumulateGrad"}
-    other = {n for op, n in pairs(numbering, (a * 2).sin()) if op != "AccumulateGrad"}
+    one = {n for op, n in number_nodes(numbering, (a * 2).sin()) if op != "AccumulateGrad"}
+    other = {n for op, n in number_nodes(numbering, (a * 2).sin()) if op != "AccumulateGrad"}
     assert not one & other
 
 
-def test_graphs_built_in_different_threads_share_no_number() -> None:
+def test_graphs_built_in_different_threads_share_no_numbers() -> None:
     roots: list[torch.Tensor] = []
     for factor in (3, 5):  # each thread counts its nodes from 0
         thread = threading.Thread(target=lambda factor=factor: roots.append((leaf(2.0) * factor).sin()))
         thread.start()
         thread.join()
     numbering = NodeNumbers(Trace())
-    one, other = ({number for _, number in pairs(numbering, root)} for root in roots)
+    one, other = ({number for _, number in number_nodes(numbering, root)} for root in roots)
     assert not one & other
 
 
-def test_numbering_holds_no_leaf() -> None:
+def test_node_numbers_keep_no_leaf_alive() -> None:
     a = leaf(2.0)
     numbering = NodeNumbers(Trace())
-    pairs(numbering, a * 2)
-    gone = weakref.ref(a)
+    number_nodes(numbering, a * 2)
+    reference = weakref.ref(a)
     del a
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
-def test_a_leaf_in_the_place_of_one_that_is_gone_has_a_number_of_its_own() -> None:
+def test_a_leaf_that_reuses_a_memory_address_gets_a_new_number() -> None:
     numbering = NodeNumbers(Trace())
-    seen: dict[int, int] = {}
+    numbers_by_address: dict[int, int] = {}
     for _ in range(100):
         a = leaf(2.0)
-        (number,) = [n for op, n in pairs(numbering, a * 2) if op == "AccumulateGrad"]
-        assert number not in seen.values()
-        seen[id(a)] = number
+        (number,) = [n for op, n in number_nodes(numbering, a * 2) if op == "AccumulateGrad"]
+        assert number not in numbers_by_address.values()
+        numbers_by_address[id(a)] = number
         del a
-    assert len(seen) < 100  # some of them did lie where another had lain
+    assert len(numbers_by_address) < 100  # some addresses were reused
 
 
 def test_only_accumulate_grad_has_a_leaf() -> None:
@@ -162,7 +162,7 @@ def test_only_accumulate_grad_has_a_leaf() -> None:
     assert graph.leaf_of(tensors.c.grad_fn) is None
 
 
-def test_saved_tensors_are_those_of_the_forward_pass() -> None:
+def test_saved_tensors_returns_the_tensors_saved_by_forward() -> None:
     tensors = scene()
     assert {(id(x), hook) for x, hook in graph.saved_tensors(tensors.e.grad_fn)} == {
         (id(tensors.c), None),
@@ -184,7 +184,7 @@ def test_a_freed_graph_has_no_saved_tensors() -> None:
     assert list(graph.saved_tensors(tensors.e.grad_fn)) == []
 
 
-# -- names out of a frame
+# -- names of variables in a frame
 
 everywhere = torch.ones(1)
 
@@ -193,11 +193,11 @@ def names_here(**_: Any) -> dict[str, torch.Tensor]:
     return variable_names.tensor_variables(sys._getframe(1))
 
 
-def test_names_are_those_of_the_frame_and_then_of_its_globals() -> None:
+def test_tensor_variables_finds_locals_and_globals() -> None:
     here = torch.ones(2)
-    found = names_here()
-    assert found["here"] is here
-    assert found["everywhere"] is everywhere
+    names = names_here()
+    assert names["here"] is here
+    assert names["everywhere"] is everywhere
 
 
 def test_a_local_name_hides_a_global_one() -> None:
@@ -205,19 +205,19 @@ def test_a_local_name_hides_a_global_one() -> None:
     assert names_here()["everywhere"] is everywhere
 
 
-def test_private_names_and_those_of_ipython_are_left_out() -> None:
+def test_private_and_ipython_names_are_omitted() -> None:
     _, _hidden = torch.ones(1), torch.ones(1)
     In = Out = torch.ones(1)  # noqa: N806
     assert not {"_", "_hidden", "In", "Out"} & set(names_here())
     assert In is Out
 
 
-def test_what_is_in_a_container_is_named_by_its_place() -> None:
+def test_tensors_in_containers_are_named_by_index_or_key() -> None:
     w = [torch.ones(1), "no tensor", torch.ones(2)]
     pair = (torch.ones(3),)
     table = {"bias": torch.ones(4), 1: torch.ones(5)}
-    found = names_here()
-    assert {name: len(x) for name, x in found.items() if name != "everywhere"} == {
+    names = names_here()
+    assert {name: len(x) for name, x in names.items() if name != "everywhere"} == {
         "w[0]": 1,
         "w[2]": 2,
         "pair[0]": 3,
@@ -229,24 +229,24 @@ def test_what_is_in_a_container_is_named_by_its_place() -> None:
 
 def test_parameters_are_named_by_their_path() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1))
-    found = names_here()
-    assert found["model.0.weight"] is model[0].weight
-    assert found["model.1.bias"] is model[1].bias
+    names = names_here()
+    assert names["model.0.weight"] is model[0].weight
+    assert names["model.1.bias"] is model[1].bias
 
 
-def test_looking_at_a_frame_keeps_no_tensor_alive() -> None:
-    def inner() -> weakref.ref[torch.Tensor]:
+def test_tensor_variables_keeps_no_tensor_alive() -> None:
+    def make_reference() -> weakref.ref[torch.Tensor]:
         local = torch.ones(1)
         assert "local" in variable_names.tensor_variables(sys._getframe())
-        gone = weakref.ref(local)
+        reference = weakref.ref(local)
         del local
-        assert gone() is None
-        return gone
+        assert reference() is None
+        return reference
 
-    assert inner()() is None
+    assert make_reference()() is None
 
 
-def test_the_caller_is_the_code_that_a_person_wrote() -> None:
+def test_caller_frame_returns_the_frame_of_user_code() -> None:
     frames = []
     x = leaf(2.0)
     x.register_hook(lambda grad: frames.append(variable_names.caller_frame()) and None)
@@ -254,7 +254,7 @@ def test_the_caller_is_the_code_that_a_person_wrote() -> None:
     assert frames[0].f_code.co_filename == __file__
 
 
-# -- names given by hand
+# -- names given by the user
 
 
 @pytest.mark.parametrize("name", ["loss", "损失", "a b", "<b>", 'say "hi"', "\\", "1", "a" * 200])
@@ -264,14 +264,14 @@ def test_any_text_may_be_a_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(("thing", "words"), [([], "a list"), (1, "an int"), (None, "a NoneType"), ("", "a str")])
-def test_a_kind_is_told_with_its_article(thing: object, words: str) -> None:
+def test_describe_type_adds_the_article(thing: object, words: str) -> None:
     assert describe_type(thing) == words
 
 
-def test_asking_for_a_variables_name_keeps_nothing_of_the_caller_alive() -> None:
+def test_variable_name_keeps_no_object_of_the_caller_alive() -> None:
     thing = torch.nn.Linear(1, 1)
     assert variable_names.variable_name(thing, variable_names.caller_frame()) == "thing"
-    alive = weakref.ref(thing)
+    reference = weakref.ref(thing)
     del thing
     gc.collect()
-    assert alive() is None
+    assert reference() is None

@@ -1,4 +1,4 @@
-"""The census of tensors and graphs: every hook that is registered now, where it is kept, and in which place."""
+"""``hooks()`` lists every hook of tensors and graphs, with the dict that holds it and its position."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ from scenes import accumulator, c_hook, hook_everything, leaf, scene, silent
 import hookviz as hv
 
 
-def told(hooks: Sequence[hv.Hook]) -> list[tuple[str, str, str, int, int]]:
+def describe_hooks(hooks: Sequence[hv.Hook]) -> list[tuple[str, str, str, int, int]]:
     return [(h.on, h.name, h.kept_in, h.place, h.total) for h in hooks]
 
 
-def test_every_kind_of_hook_is_listed_with_its_place() -> None:
+def test_every_kind_of_hook_is_listed_with_its_position() -> None:
     a = leaf(2.0)
     c = a * 3
     node = accumulator(a)
@@ -24,7 +24,7 @@ def test_every_kind_of_hook_is_listed_with_its_place() -> None:
     a.register_hook(silent("five"))
     a.register_post_accumulate_grad_hook(silent("six"))
     node.register_prehook(silent("seven"))
-    assert sorted(told(hv.hooks(c))) == sorted(
+    assert sorted(describe_hooks(hv.hooks(c))) == sorted(
         [
             ("c", "one", "c._backward_hooks", 0, 2),
             ("c", "two", "c._backward_hooks", 1, 2),
@@ -50,7 +50,7 @@ def test_a_hook_registered_twice_is_listed_twice() -> None:
     a = leaf(2.0)
     a.register_hook(c_hook)
     a.register_hook(c_hook)
-    assert [row[3:] for row in told(hv.hooks(a))] == [(0, 2), (1, 2)]
+    assert [row[3:] for row in describe_hooks(hv.hooks(a))] == [(0, 2), (1, 2)]
 
 
 def test_hooks_of_several_graphs_are_listed() -> None:
@@ -58,22 +58,22 @@ def test_hooks_of_several_graphs_are_listed() -> None:
     y, z = a * 2, b * 3
     y.register_hook(silent("of y"))
     z.register_hook(silent("of z"))
-    assert {row[:2] for row in told(hv.hooks(y, z))} == {("y", "of y"), ("z", "of z")}
+    assert {row[:2] for row in describe_hooks(hv.hooks(y, z))} == {("y", "of y"), ("z", "of z")}
 
 
-def test_a_leaf_alone_is_listed() -> None:
+def test_hooks_of_a_leaf_are_listed() -> None:
     a = leaf(2.0)
     a.register_hook(c_hook)
-    assert told(hv.hooks(a)) == [("a", "c_hook", "a._backward_hooks", 0, 1)]
+    assert describe_hooks(hv.hooks(a)) == [("a", "c_hook", "a._backward_hooks", 0, 1)]
 
 
-def test_without_hooks_and_without_history_nothing_is_listed() -> None:
+def test_without_hooks_nothing_is_listed() -> None:
     a = leaf(2.0)
     c = a * 3
-    assert [len(found) for found in (hv.hooks(), hv.hooks(torch.ones(1)), hv.hooks(c))] == [0, 0, 0]
+    assert [len(census) for census in (hv.hooks(), hv.hooks(torch.ones(1)), hv.hooks(c))] == [0, 0, 0]
 
 
-def test_asking_changes_no_dict_and_makes_none() -> None:
+def test_listing_hooks_does_not_change_or_create_hook_dicts() -> None:
     tensors = scene()
     hook_everything(tensors)
     before = [None if x._backward_hooks is None else list(x._backward_hooks.items()) for x in tensors]
@@ -83,16 +83,16 @@ def test_asking_changes_no_dict_and_makes_none() -> None:
     assert tensors.grads() == [30, 20, 10, 112, 2]
 
 
-def test_a_hook_of_a_tensor_that_a_node_saved_is_listed_without_the_tensor() -> None:
+def test_a_hook_of_a_deleted_tensor_that_a_node_saved_is_listed() -> None:
     a, d = leaf(2.0), leaf(4.0)
     c = a * 3
     c.register_hook(c_hook)
     e = c * d
     del c
-    assert [row[1] for row in told(hv.hooks(e))] == ["c_hook"]
+    assert [row[1] for row in describe_hooks(hv.hooks(e))] == ["c_hook"]
 
 
-def test_the_table_shows_where_each_hook_was_written() -> None:
+def test_the_table_shows_the_source_location_of_each_hook() -> None:
     a = leaf(2.0)
     a.register_hook(c_hook)
     line = c_hook.__code__.co_firstlineno
@@ -101,12 +101,15 @@ def test_the_table_shows_where_each_hook_was_written() -> None:
     assert "c_hook" in hv.hooks(a)._repr_html_()
 
 
-def test_the_graph_below_a_node_is_listed() -> None:
+def test_hooks_of_a_node_and_of_its_graph_are_listed() -> None:
     a = leaf(2.0)
     c = a * 3
     c.grad_fn.register_hook(silent("of the node"))
     a.register_hook(silent("of a"))
-    assert [row[:2] for row in told(hv.hooks(c.grad_fn))] == [("a", "of a"), ("MulBackward0 (c)", "of the node")]
+    assert [row[:2] for row in describe_hooks(hv.hooks(c.grad_fn))] == [
+        ("a", "of a"),
+        ("MulBackward0 (c)", "of the node"),
+    ]
 
 
 @pytest.mark.parametrize("mode", ["all", "any"])
@@ -115,7 +118,7 @@ def test_a_multi_grad_hook_is_listed_on_each_of_its_tensors_as_the_users_functio
     c = a * b
     a.register_hook(silent("of a alone"))
     torch.autograd.graph.register_multi_grad_hook([a, b], silent("of both"), mode=mode)
-    listed = [(h.kind, *row) for h, row in zip(hv.hooks(c), told(hv.hooks(c)), strict=True)]
+    listed = [(h.kind, *row) for h, row in zip(hv.hooks(c), describe_hooks(hv.hooks(c)), strict=True)]
     assert sorted(listed) == [
         ("multi_grad_hook", "a", "of both", "a._backward_hooks", 1, 2),
         ("multi_grad_hook", "b", "of both", "b._backward_hooks", 0, 1),
@@ -124,9 +127,11 @@ def test_a_multi_grad_hook_is_listed_on_each_of_its_tensors_as_the_users_functio
 
 
 @pytest.mark.parametrize(
-    ("thing", "named"),
+    ("thing", "type_name"),
     [(3, "an int"), ("c", "a str"), (None, "a NoneType"), ([torch.ones(1)], "a list"), (leaf, "a func")],
 )
-def test_what_has_no_hooks_is_refused_by_name(thing: object, named: str) -> None:
-    with pytest.raises(TypeError, match=rf"takes tensors, autograd nodes, modules and optimizers.* this is {named}"):
+def test_an_object_without_hooks_is_refused_with_its_type(thing: object, type_name: str) -> None:
+    with pytest.raises(
+        TypeError, match=rf"takes tensors, autograd nodes, modules and optimizers.* this is {type_name}"
+    ):
         hv.hooks(torch.ones(1), thing)

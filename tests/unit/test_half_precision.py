@@ -1,4 +1,4 @@
-"""Half precision, autocast and GradScaler: recorded bit for bit, measured rightly, and scaled gradients named so."""
+"""Half precision, autocast and GradScaler: recording changes no bit, and scaled gradients are marked as scaled."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -16,73 +16,73 @@ from hookviz.storage.files import encode_trace
 from hookviz.storage.integrity import find_fault
 from tests.proof.compare import bits
 
-HALVES = (torch.float16, torch.bfloat16)
+HALF_DTYPES = (torch.float16, torch.bfloat16)
 
 
-def scaler(scale: float = 1024.0) -> torch.amp.GradScaler:
+def make_scaler(scale: float = 1024.0) -> torch.amp.GradScaler:
     return torch.amp.GradScaler("cpu", init_scale=scale, growth_interval=2)
 
 
-def clean(step: Any) -> bool:
+def is_unmarked(step: Any) -> bool:
     return step.scale is None and "caled by" not in step.sentence
 
 
-# -- nothing of the run changes
+# -- recording does not change the run
 
 
-def trained(watch: Callable[..., Any], dtype: torch.dtype, scaled: bool) -> list[Any]:
-    """All that some steps of training leave behind: losses, gradients, parameters, the scale."""
+def train(watch: Callable[..., Any], dtype: torch.dtype, scaled: bool) -> list[Any]:
+    """Train four steps and return all losses, gradients, parameters and scales."""
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(8, 16), nn.LayerNorm(16), nn.ReLU(), nn.Linear(16, 4))
     net[0].weight.register_hook(lambda grad: grad * 2)
     net[3].register_full_backward_hook(lambda module, grad_input, grad_output: None)
-    opt, scaling = torch.optim.Adam(net.parameters()), scaler() if scaled else None
-    left: list[Any] = []
+    opt, scaler = torch.optim.Adam(net.parameters()), make_scaler() if scaled else None
+    state: list[Any] = []
     with watch():
         for number in range(4):
             opt.zero_grad()
             with torch.autocast("cpu", dtype):
                 loss = net(torch.randn(5, 8) * (1e6 if number == 2 else 1)).float().square().mean()
-            if scaling is None:
+            if scaler is None:
                 loss.backward()
                 opt.step()
             else:
-                scaling.scale(loss).backward()
+                scaler.scale(loss).backward()
                 if number % 2:
-                    scaling.unscale_(opt)
+                    scaler.unscale_(opt)
                     nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-                scaling.step(opt)
-                scaling.update()
-                left.append(scaling.get_scale())
-            left += [bits(loss), *((bits(p), bits(p.grad), p._version) for p in net.parameters())]
-    return left
+                scaler.step(opt)
+                scaler.update()
+                state.append(scaler.get_scale())
+            state += [bits(loss), *((bits(p), bits(p.grad), p._version) for p in net.parameters())]
+    return state
 
 
 @pytest.mark.parametrize("scaled", [True, False], ids=["scaled", "not scaled"])
-@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("dtype", HALF_DTYPES, ids=str)
 def test_training_under_autocast_is_recorded_bit_for_bit(dtype: torch.dtype, scaled: bool) -> None:
-    once = trained(nullcontext, dtype, scaled)
-    assert once == trained(nullcontext, dtype, scaled)
-    assert once == trained(hv.record, dtype, scaled)
+    expected = train(nullcontext, dtype, scaled)
+    assert expected == train(nullcontext, dtype, scaled)
+    assert expected == train(hv.record, dtype, scaled)
 
 
-@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("dtype", HALF_DTYPES, ids=str)
 def test_a_model_in_half_precision_is_recorded_bit_for_bit(dtype: torch.dtype) -> None:
-    found = []
+    gradients_by_run = []
     for watch in (nullcontext, hv.record):
         torch.manual_seed(0)
         net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)).to(dtype)
         with watch():
             net(torch.randn(100, 8, dtype=dtype)).sum().backward()
-        found.append([bits(parameter.grad) for parameter in net.parameters()])
-    assert found[0] == found[1]
+        gradients_by_run.append([bits(parameter.grad) for parameter in net.parameters()])
+    assert gradients_by_run[0] == gradients_by_run[1]
 
 
 # -- statistics
 
 
-@pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_the_norm_of_a_large_gradient_in_half_precision_is_no_infinity(dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("dtype", HALF_DTYPES, ids=str)
+def test_the_norm_of_a_large_half_precision_gradient_does_not_overflow(dtype: torch.dtype) -> None:
     x = torch.zeros(1000, dtype=dtype, requires_grad=True)
     with hv.record() as trace:
         x.backward(torch.full((1000,), 60000.0, dtype=dtype))
@@ -93,7 +93,7 @@ def test_the_norm_of_a_large_gradient_in_half_precision_is_no_infinity(dtype: to
     assert (value.min, value.max, value.inf, value.nan) == (number, number, 0, 0)
 
 
-def test_a_true_infinity_in_half_precision_is_one() -> None:
+def test_inf_in_half_precision_is_reported() -> None:
     x = torch.zeros(1000, dtype=torch.float16, requires_grad=True)
     with hv.record() as trace:
         (x * 60000 * 60000).sum().backward()
@@ -104,13 +104,13 @@ def test_a_true_infinity_in_half_precision_is_one() -> None:
 # -- scaled gradients
 
 
-def test_gradients_below_a_scaled_loss_are_named_as_scaled() -> None:
+def test_gradients_below_a_scaled_loss_are_marked_as_scaled() -> None:
     w = leaf(3.0)
     with hv.record() as trace:
         loss = w * w
-        scaler(65536.0).scale(loss).backward()
+        make_scaler(65536.0).scale(loss).backward()
     seed, scales, arrives, *rest = trace.steps
-    assert seed.kind == "seed" and clean(seed)
+    assert seed.kind == "seed" and is_unmarked(seed)
     assert scales.sentence.endswith(
         "sends 65536 to loss. A GradScaler multiplies the loss here: the gradients below are scaled by 65,536."
     )
@@ -122,7 +122,7 @@ def test_gradients_below_a_scaled_loss_are_named_as_scaled() -> None:
     assert trace.notes == shown_notes(player.content) and "A GradScaler scaled losses" in repr(trace)
 
 
-def test_hooks_are_told_that_they_see_scaled_gradients_and_changed_data_is_not() -> None:
+def test_firings_with_scaled_gradients_are_marked_and_edited_parameters_are_not() -> None:
     net = Net()
     net.l1.register_full_backward_hook(lambda *_: None)
     net.l2.weight.register_hook(lambda grad: grad * 2)
@@ -132,20 +132,20 @@ def test_hooks_are_told_that_they_see_scaled_gradients_and_changed_data_is_not()
 
     net.l1.weight.register_post_accumulate_grad_hook(edit)
     with hv.record(net) as trace:
-        scaler().scale(net(leaf(1.0))).backward()
+        make_scaler().scale(net(leaf(1.0))).backward()
     scaled = {step.kind: step.scale for step in trace.firings}
     assert scaled == {"tensor_hook": 1024, "full_backward_hook": 1024, "post_accumulate_hook": None}
     assert all(step.scale is None for step in steps_of(trace, "call"))
 
 
-def test_after_unscale_it_is_said_that_they_are_not_scaled_any_more() -> None:
-    net, scale = Net(), scaler()
+def test_unscale_adds_a_step() -> None:
+    net, scaler = Net(), make_scaler()
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
     with hv.record(net) as trace:
-        scale.scale(net(leaf(1.0))).backward()
-        scale.unscale_(opt)
-        scale.step(opt)
-        scale.update()
+        scaler.scale(net(leaf(1.0))).backward()
+        scaler.unscale_(opt)
+        scaler.step(opt)
+        scaler.update()
     assert [step.kind for step in trace.steps][-2:] == ["unscale", "optimizer_step"]
     (step,) = steps_of(trace, "unscale", "opt")
     assert step.sentence == "The GradScaler divides the gradients of opt by 1024: from here on they are not scaled."
@@ -154,13 +154,13 @@ def test_after_unscale_it_is_said_that_they_are_not_scaled_any_more() -> None:
     assert (frame["title"], frame["before"], frame["after"]) == ("the gradients of opt are unscaled", "1024", "1")
 
 
-def test_a_step_that_will_be_skipped_says_so_and_the_scale_changes() -> None:
-    net, scale = Net(), scaler()
+def test_a_skipped_optimizer_step_and_the_new_scale_are_reported() -> None:
+    net, scaler = Net(), make_scaler()
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
     with hv.record(net) as trace:
-        scale.scale(net(leaf(float("inf")))).backward()
-        scale.step(opt)
-        scale.update()
+        scaler.scale(net(leaf(float("inf")))).backward()
+        scaler.step(opt)
+        scaler.update()
     assert [step.sentence for step in trace.steps[-2:]] == [
         "The GradScaler divides the gradients of opt by 1024, and finds Inf or NaN among them: it will skip the step.",
         "The scale of the GradScaler goes from 1024 to 512.",
@@ -168,80 +168,82 @@ def test_a_step_that_will_be_skipped_says_so_and_the_scale_changes() -> None:
     assert not steps_of(trace, "optimizer_step") and trace.player().steps == len(trace.steps)
 
 
-def test_several_losses_are_scaled_before_the_first_pass() -> None:
-    scale, w = scaler(), leaf(3.0)
+def test_several_losses_may_be_scaled_before_the_first_pass() -> None:
+    scaler, w = make_scaler(), leaf(3.0)
     with hv.record() as trace:
-        one, other = scale.scale([w * 2, w * 3])
-        one.backward()
-        other.backward()
+        first_loss, second_loss = scaler.scale([w * 2, w * 3])
+        first_loss.backward()
+        second_loss.backward()
     assert [(row.pass_id, row.scale) for row in trace.scales] == [(0, 1024), (1, 1024)]
 
 
-def test_a_mean_over_scaled_losses_is_scaled_too() -> None:
-    scale, w = scaler(), leaf(3.0)
+def test_a_mean_of_scaled_losses_is_marked_as_scaled() -> None:
+    scaler, w = make_scaler(), leaf(3.0)
     with hv.record() as trace:
-        (scale.scale(w * 2) / 4).backward()
+        (scaler.scale(w * 2) / 4).backward()
     (row,) = trace.scales
     assert [trace.ops[node] for node in row.others] == ["DivBackward0", "MulBackward0"]
     assert plain(steps_of(trace, "accumulate")[0].after) == 512 and steps_of(trace, "accumulate")[0].scale == 1024
 
 
-def test_what_is_reached_with_and_without_the_scale_is_not_called_scaled() -> None:
-    scale, w = scaler(), leaf(3.0)
+def test_gradients_that_mix_scaled_and_unscaled_paths_are_not_marked() -> None:
+    scaler, w = make_scaler(), leaf(3.0)
     with hv.record() as trace:
         h = w * 2
-        (scale.scale(h * 3) + h).backward()
+        (scaler.scale(h * 3) + h).backward()
     assert [step.on.partition(" ")[0] for step in steps_of(trace, "compute") if step.scale] == ["MulBackward0"]
-    assert clean(steps_of(trace, "accumulate", "w")[0]) and clean(steps_of(trace, "compute", "MulBackward0 (h)")[0])
+    assert is_unmarked(steps_of(trace, "accumulate", "w")[0]) and is_unmarked(
+        steps_of(trace, "compute", "MulBackward0 (h)")[0]
+    )
 
 
-def test_two_scalers_in_one_pass_are_told_apart() -> None:
-    one, other, v, w = scaler(8.0), scaler(16.0), leaf(3.0), leaf(5.0)
+def test_two_scalers_in_one_pass_are_distinguished() -> None:
+    first_scaler, second_scaler, v, w = make_scaler(8.0), make_scaler(16.0), leaf(3.0), leaf(5.0)
     with hv.record() as trace:
-        (one.scale(v * 2) + other.scale(w * 2)).backward()
+        (first_scaler.scale(v * 2) + second_scaler.scale(w * 2)).backward()
     assert {step.on: step.scale for step in steps_of(trace, "accumulate")} == {"v": 8, "w": 16}
 
 
-@pytest.mark.parametrize("enabled", [True, False])
-def test_without_a_scale_nothing_is_said(enabled: bool) -> None:
-    w, scale = leaf(3.0), torch.amp.GradScaler("cpu", enabled=False)
+@pytest.mark.parametrize("without_scaler", [True, False])
+def test_without_scaling_nothing_is_marked(without_scaler: bool) -> None:
+    w, scaler = leaf(3.0), torch.amp.GradScaler("cpu", enabled=False)
     opt = torch.optim.SGD([w], lr=0.1)
     with hv.record() as trace:
         loss = w * w
-        (loss if enabled else scale.scale(loss)).backward()
-        scale.unscale_(opt)
-        scale.step(opt)
-        scale.update()
-    assert trace.scales == [] and all(map(clean, trace.steps)) and not steps_of(trace, "unscale")
+        (loss if without_scaler else scaler.scale(loss)).backward()
+        scaler.unscale_(opt)
+        scaler.step(opt)
+        scaler.update()
+    assert trace.scales == [] and all(map(is_unmarked, trace.steps)) and not steps_of(trace, "unscale")
 
 
-def test_only_chosen_modules_know_the_scale_that_was_put_on_outside() -> None:
+def test_the_scale_is_known_if_only_chosen_modules_are_recorded() -> None:
     net = Net()
     with hv.record(net, only="l1") as trace:
-        scaler().scale(net(leaf(1.0))).backward()
+        make_scaler().scale(net(leaf(1.0))).backward()
     (row,) = trace.scales
     assert row.at == () and row.others == () and steps_of(trace, "accumulate", "net.l1.weight")[0].scale == 1024
 
 
-def test_of_every_second_pass_the_scale_and_its_end_are_told() -> None:
-    net, scale = Net(), scaler()
+def test_scales_and_unscale_steps_are_recorded_with_every_and_keep() -> None:
+    net, scaler = Net(), make_scaler()
     opt = torch.optim.SGD(net.parameters(), lr=0.0)
     with hv.record(net, every=2, keep=1) as trace:
         for _ in range(5):
-            scale.scale(net(leaf(1.0))).backward()
-            scale.step(opt)
-            scale.update()
+            scaler.scale(net(leaf(1.0))).backward()
+            scaler.step(opt)
+            scaler.update()
     assert [row.pass_id for row in trace.scales] == [0] and find_fault(trace) == ""
     assert [step.kind for step in trace.steps].count("unscale") == 1
     assert trace.scales[0].scale == 4096  # it grew at every second step
 
 
-def test_scales_are_saved_and_a_file_of_before_has_none(tmp_path: Path) -> None:
+def test_scales_are_saved_and_older_files_have_none(tmp_path: Path) -> None:
     import json
 
     w = leaf(3.0)
     with hv.record() as trace:
-        scaler().scale(w * w).backward()
+        make_scaler().scale(w * w).backward()
     trace.save(tmp_path / "trace.json")
     assert hv.load(tmp_path / "trace.json") == trace and trace.scales
     data = encode_trace(trace)
@@ -253,25 +255,25 @@ def test_scales_are_saved_and_a_file_of_before_has_none(tmp_path: Path) -> None:
     assert hv.load(tmp_path / "old.json").scales == []
 
 
-def test_no_mark_stays_on_a_node_and_no_graph_is_held() -> None:
-    scale, w = scaler(), leaf(3.0)
+def test_scaling_leaves_no_node_metadata_and_keeps_no_graph_alive() -> None:
+    scaler, w = make_scaler(), leaf(3.0)
     recordings = []
     with hv.record() as trace:
-        kept = scale.scale(w * w)
+        scaled_loss = scaler.scale(w * w)
         for _ in range(200):
-            scale.scale(w * w)
+            scaler.scale(w * w)
         recordings.append(hv.recorder.torch_patches.recording_here())
         assert len(list(recordings[0].scales._scales_by_node.items())) < 100
-        kept.backward()
-        assert not kept.grad_fn.metadata
+        scaled_loss.backward()
+        assert not scaled_loss.grad_fn.metadata
     assert len(trace.scales) == 1
     assert "told" not in torch.amp.GradScaler.scale.__qualname__
     assert torch.amp.GradScaler.scale.__module__ == "torch.amp.grad_scaler"
 
 
-def test_an_error_of_a_scaler_shows_no_frame_of_ours() -> None:
-    scale, w = scaler(), leaf(3.0)
+def test_the_traceback_of_a_scaler_error_has_no_hookviz_frame() -> None:
+    scaler, w = make_scaler(), leaf(3.0)
     opt = torch.optim.SGD([w], lr=0.1)
     with hv.record(), pytest.raises(AssertionError) as raised:
-        scale.unscale_(opt)
+        scaler.unscale_(opt)
     assert not [entry for entry in raised.traceback if "hookviz" in str(entry.path.parts[-3:])]

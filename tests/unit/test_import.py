@@ -1,4 +1,4 @@
-"""Importing hookviz loads nothing else, is quiet, and offers the public names, each loaded when it is first used."""
+"""Importing hookviz loads no other package, warns of nothing, and loads each public name on first use."""
 
 import ast
 import pickle
@@ -14,27 +14,29 @@ import hookviz as hv
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(code: str) -> str:
-    """What ``code`` prints in a Python of its own that takes every warning for an error."""
+def run_python(code: str) -> str:
+    """Run ``code`` in a Python subprocess with warnings as errors, and return what it prints."""
     command = [sys.executable, "-W", "error", "-c", code]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    return done.stdout
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert result.stderr == ""
+    return result.stdout
 
 
-def loaded(code: str) -> set[str]:
-    """The modules that ``code`` loads."""
-    return set(run(f"import sys; before = set(sys.modules); {code}; print(*(set(sys.modules) - before))").split())
+def loaded_modules(code: str) -> set[str]:
+    """Return the names of the modules that ``code`` imports."""
+    return set(
+        run_python(f"import sys; before = set(sys.modules); {code}; print(*(set(sys.modules) - before))").split()
+    )
 
 
-def packages(modules: set[str]) -> set[str]:
+def third_party_packages(modules: set[str]) -> set[str]:
     return {name.partition(".")[0] for name in modules} - set(sys.stdlib_module_names)
 
 
 @pytest.mark.slow
-def test_importing_loads_no_other_package_and_next_to_nothing_of_its_own() -> None:
-    modules = loaded("import hookviz")
-    assert packages(modules) == {"hookviz"}
+def test_importing_hookviz_loads_no_other_package_and_two_small_modules() -> None:
+    modules = loaded_modules("import hookviz")
+    assert third_party_packages(modules) == {"hookviz"}
     assert {name for name in modules if name.startswith("hookviz")} == {
         "hookviz",
         "hookviz.support",
@@ -43,9 +45,9 @@ def test_importing_loads_no_other_package_and_next_to_nothing_of_its_own() -> No
 
 
 @pytest.mark.slow
-def test_recording_needs_no_package_that_torch_does_not() -> None:
-    modules = loaded("import torch; before = set(sys.modules); import hookviz; hookviz.record")
-    assert packages(modules) == {"hookviz"}
+def test_recording_needs_no_package_beyond_those_of_torch() -> None:
+    modules = loaded_modules("import torch; before = set(sys.modules); import hookviz; hookviz.record")
+    assert third_party_packages(modules) == {"hookviz"}
     assert not {name for name in modules if name.startswith(("hookviz.autograd.formulas", "hookviz.course"))}
 
 
@@ -57,10 +59,10 @@ def test_a_trace_is_loaded_and_shown_without_importing_torch(tmp_path: Path) -> 
         (x * x).backward()
     trace.save(path)
     code = f"import hookviz; t = hookviz.load({path!r}); t._repr_mimebundle_(); t.troubles; t.why(1); t.quiz()"
-    assert not {"torch", "numpy", "anywidget", "ipywidgets", "IPython"} & packages(loaded(code))
+    assert not {"torch", "numpy", "anywidget", "ipywidgets", "IPython"} & third_party_packages(loaded_modules(code))
 
 
-SHOW = """
+SHOW_TRACE_CODE = """
 import sys, torch, hookviz
 with hookviz.record() as trace:
     (torch.ones((), requires_grad=True) * 2).backward()
@@ -70,18 +72,18 @@ print(*sys.modules)
 
 
 @pytest.mark.slow
-def test_showing_a_trace_needs_no_widget() -> None:
-    assert not {"anywidget", "ipywidgets", "IPython"} & set(run(SHOW).split())
+def test_showing_a_trace_does_not_import_widgets() -> None:
+    assert not {"anywidget", "ipywidgets", "IPython"} & set(run_python(SHOW_TRACE_CODE).split())
 
 
 @pytest.mark.slow
-def test_importing_replaces_nothing_of_torch() -> None:
+def test_importing_hookviz_does_not_patch_torch() -> None:
     code = "import torch; b = torch.autograd._engine_run_backward, torch.Tensor.register_hook; import hookviz; "
     code += "hookviz.record; print(b == (torch.autograd._engine_run_backward, torch.Tensor.register_hook))"
-    assert run(code) == "True\n"
+    assert run_python(code) == "True\n"
 
 
-MODES = """
+WATCH_TORCH_CODE = """
 import torch, hookviz
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -103,16 +105,16 @@ print(calls)
 
 
 @pytest.mark.slow
-def test_a_name_may_be_used_first_where_somebody_watches_torch() -> None:
-    assert run(MODES) == "[]\n"
+def test_loading_public_names_runs_no_torch_operations() -> None:
+    assert run_python(WATCH_TORCH_CODE) == "[]\n"
 
 
 @pytest.mark.slow
-def test_everything_can_be_imported_at_once() -> None:
-    assert run("from hookviz import *; print(record.__name__, Trace.__name__)") == "record Trace\n"
+def test_import_star_works() -> None:
+    assert run_python("from hookviz import *; print(record.__name__, Trace.__name__)") == "record Trace\n"
 
 
-def test_the_public_names_are_those_of_all() -> None:
+def test_public_names_match_all() -> None:
     assert all(hasattr(hv, name) for name in hv.__all__)
     assert sorted(hv.__all__) == hv.__all__
     assert {"draw", "hooks", "load", "record", "render"} <= set(hv.__all__) <= set(dir(hv))
@@ -120,19 +122,21 @@ def test_the_public_names_are_those_of_all() -> None:
         hv.tape  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_a_name_is_loaded_from_where_type_checkers_see_it() -> None:
-    """Each name stands twice: as an import for them, and in a table."""
+def test_lazy_names_come_from_the_modules_that_type_checkers_see() -> None:
+    """``hookviz/__init__.py`` lists each name twice: as an import for type checkers, and in a table."""
     tree = ast.parse((ROOT / "hookviz/__init__.py").read_text(encoding="utf-8"))
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
-    seen = {}
+    imported_objects = {}
     for node in block.body:
         assert isinstance(node, ast.ImportFrom) and node.module
-        seen |= {alias.name: getattr(sys.modules.get(node.module), alias.name, None) for alias in node.names}
-    assert {name: getattr(hv, name) for name in hv.__all__} == seen
+        imported_objects |= {
+            alias.name: getattr(sys.modules.get(node.module), alias.name, None) for alias in node.names
+        }
+    assert {name: getattr(hv, name) for name in hv.__all__} == imported_objects
 
 
 def test_no_public_name_is_that_of_a_module() -> None:
-    """To import such a module would put it in the place of the function."""
+    """Importing such a module would replace the public function of the same name."""
     modules = {path.stem for path in (ROOT / "hookviz").iterdir()}
     assert not modules & set(hv.__all__)
 

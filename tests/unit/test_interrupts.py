@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment leaves all as it was: torch's functions, every dict of hooks, the interpreter, and the files."""
+"""Ctrl-C at any moment restores all state: torch's functions, the hook dicts, the interpreter, and files."""
 
 import dis
 import gc
@@ -16,7 +16,7 @@ import torch
 from scenes import Net, leaf, silent
 
 import hookviz as hv
-from hookviz.recorder import record_entry, torch_patches
+from hookviz.recorder import record_function, torch_patches
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.record_block import RecordBlock
 from hookviz.storage.integrity import find_fault
@@ -28,49 +28,51 @@ pytestmark = pytest.mark.slow
 
 PACKAGE = os.path.join(os.path.dirname(hv.__file__), "")
 POINTS = int(os.environ.get("HOOKVIZ_INTERRUPTS", 25))
-"""At so many moments of each scene it is interrupted; set it to a large number for all of them."""
-CHECKED = {dis.opmap[name] for name in dis.opmap if name in ("RESUME", "JUMP_BACKWARD") or name.startswith("CALL")}
-"""Python looks for signals in these instructions: when a function begins, a loop goes on, or a call returns."""
+"""The number of moments at which each scenario is interrupted; a large number tests all of them."""
+SIGNAL_CHECKING_OPCODES = {
+    dis.opmap[name] for name in dis.opmap if name in ("RESUME", "JUMP_BACKWARD") or name.startswith("CALL")
+}
+"""Opcodes in which Python checks for signals: a function begins, a loop continues, or a call returns."""
 
 
 class Interrupt:
-    """Sends Ctrl-C when this package has come to a moment at which Python looks for it the ``number``-th time.
+    """A trace function that sends SIGINT at the ``number``-th moment at which Python checks for signals.
 
-    ``within`` is the part of the package in which moments are counted.
+    Only moments in files whose path begins with ``path_prefix`` are counted.
     """
 
-    def __init__(self, number: int, within: str = PACKAGE) -> None:
-        self.number, self.count, self.within = number, 0, within
+    def __init__(self, number: int, path_prefix: str = PACKAGE) -> None:
+        self.number, self.count, self.path_prefix = number, 0, path_prefix
         self._before: dict[FrameType, int] = {}
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(self.within):
+        if not frame.f_code.co_filename.startswith(self.path_prefix):
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":
-            now = frame.f_code.co_code[frame.f_lasti]
-            if self._before.get(frame) in CHECKED:
+            opcode = frame.f_code.co_code[frame.f_lasti]
+            if self._before.get(frame) in SIGNAL_CHECKING_OPCODES:
                 self.count += 1
                 if self.count == self.number:
                     signal.raise_signal(signal.SIGINT)
-            self._before[frame] = now
+            self._before[frame] = opcode
         elif event in ("return", "exception"):
             self._before.pop(frame, None)
         return self
 
 
-def moments(run: Callable[[], Any], points: int = POINTS, within: str = PACKAGE) -> range:
-    """Some of the moments at which ``run`` can be interrupted, spread over all of it."""
-    with traced(-1, within) as counted:
+def list_interrupt_points(run: Callable[[], Any], points: int = POINTS, path_prefix: str = PACKAGE) -> range:
+    """Return the numbers of about ``points`` moments at which ``run`` can be interrupted, evenly spread."""
+    with send_interrupt(-1, path_prefix) as counted:
         run()
     return range(1, counted.count + 1, max(1, counted.count // points))
 
 
-class traced:  # noqa: N801
-    """Interrupts what runs in the block."""
+class send_interrupt:  # noqa: N801
+    """Context manager that interrupts the code in its block at one moment."""
 
-    def __init__(self, number: int, within: str = PACKAGE) -> None:
-        self.interrupt = Interrupt(number, within)
+    def __init__(self, number: int, path_prefix: str = PACKAGE) -> None:
+        self.interrupt = Interrupt(number, path_prefix)
 
     def __enter__(self) -> Interrupt:
         sys.settrace(self.interrupt)
@@ -80,10 +82,10 @@ class traced:  # noqa: N801
         sys.settrace(None)
 
 
-def interrupted(run: Callable[[], Any], number: int, within: str = PACKAGE) -> bool:
-    """Whether ``run`` came to that moment: a second time some things are known, and need not be looked up."""
+def was_interrupted(run: Callable[[], Any], number: int, path_prefix: str = PACKAGE) -> bool:
+    """Return whether ``run`` reached the moment; a later run can be shorter, because results are cached."""
     try:
-        with traced(number, within):
+        with send_interrupt(number, path_prefix):
             run()
     except KeyboardInterrupt:
         return True
@@ -91,15 +93,15 @@ def interrupted(run: Callable[[], Any], number: int, within: str = PACKAGE) -> b
 
 
 @pytest.fixture(autouse=True)
-def traceable() -> Iterator[None]:
+def restore_trace_and_signal_handler() -> Iterator[None]:
     before, handler = sys.gettrace(), signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, handler)
     sys.settrace(before)
 
 
-class Work:
-    """A training loop with a hook of every sort, all recorded."""
+class RecordedTraining:
+    """A recorded training loop with a hook of every kind."""
 
     def __init__(self, **options: Any) -> None:
         self.net, self.options = Net(), options
@@ -124,16 +126,16 @@ class Work:
                 self.opt.step()
 
     def dicts(self) -> list[Any]:
-        """Every dict of hooks there is, in the order in which torch reads it."""
+        """Return the items of every hook dict, in the order in which torch reads them."""
         net = self.net
-        found = [vars(module)[name] for module in net.modules() for name in vars(module) if "hooks" in name]
+        hook_dicts = [vars(module)[name] for module in net.modules() for name in vars(module) if "hooks" in name]
         weight = net.l1.weight
-        found += [weight._backward_hooks, weight._post_accumulate_grad_hooks, self.opt._optimizer_step_post_hooks]
-        return [None if hooks is None else list(dict(hooks).items()) for hooks in found]
+        hook_dicts += [weight._backward_hooks, weight._post_accumulate_grad_hooks, self.opt._optimizer_step_post_hooks]
+        return [None if hooks is None else list(dict(hooks).items()) for hooks in hook_dicts]
 
 
-def outside() -> list[Any]:
-    """All that a recording changes beyond the things that it watches."""
+def global_state() -> list[Any]:
+    """Return all global state that a recording changes: patches, settings and registries."""
     names = [*((replaced.owner, replaced.name) for replaced in torch_patches._REPLACEMENTS), *_METHODS, *_FUNCTIONS]
     codes = [inside.function.__code__ for inside in torch_patches._INSTRUMENTED]
     switches = [
@@ -151,45 +153,45 @@ def outside() -> list[Any]:
     return [*(vars(owner).get(name) for owner, name in names), *switches, *left, signal.getsignal(signal.SIGINT)]
 
 
-def on_nodes(roots: list[torch.Tensor]) -> list[Any]:
-    """What stays on the nodes of graphs: observers, and keys in the metadata."""
-    found: list[Any] = []
+def objects_left_on_nodes(roots: list[torch.Tensor]) -> list[Any]:
+    """Return the observers and metadata keys left on the nodes of graphs."""
+    leftovers: list[Any] = []
     queue = [root.grad_fn for root in roots]
     for node in queue:
         if node is None:
             continue
         handles = node.register_hook(print), node.register_prehook(print)
-        found += [hook for handle in handles for hook in handle.hooks_dict_ref() if isinstance(hook, Observer)]
+        leftovers += [hook for handle in handles for hook in handle.hooks_dict_ref() if isinstance(hook, Observer)]
         for handle in handles:
             handle.remove()
-        found += node.metadata
+        leftovers += node.metadata
         queue += [following for following, _ in node.next_functions]
-    return found
+    return leftovers
 
 
 @pytest.mark.parametrize("options", [{}, {"keep": 1}, {"every": 2, "only": "l1"}], ids=str)
-def test_an_interrupted_recording_leaves_everything_as_it_was(options: dict[str, Any]) -> None:
-    work = Work(**options)
+def test_an_interrupted_recording_restores_all_state(options: dict[str, Any]) -> None:
+    work = RecordedTraining(**options)
     work.run()
-    before, hooks, told = outside(), work.dicts(), [step.kind for step in work.trace.steps]
-    times = 0
-    for number in moments(work.run):
-        times += interrupted(work.run, number)
-        assert outside() == before, number
+    before, hooks, step_kinds = global_state(), work.dicts(), [step.kind for step in work.trace.steps]
+    interrupt_count = 0
+    for number in list_interrupt_points(work.run):
+        interrupt_count += was_interrupted(work.run, number)
+        assert global_state() == before, number
         assert work.dicts() == hooks, number
-        assert on_nodes(work.outs) == [], number
+        assert objects_left_on_nodes(work.outs) == [], number
         assert find_fault(work.trace) == "", number
-    assert times >= POINTS
+    assert interrupt_count >= POINTS
     work.run()
-    assert [step.kind for step in work.trace.steps] == told
+    assert [step.kind for step in work.trace.steps] == step_kinds
 
 
-class Switched(Work):
-    """What-if over hooks on things from outside its function, which come on top of those that are there."""
+class WhatIfTraining(RecordedTraining):
+    """A what-if whose function adds hooks to objects from outside, which already have hooks."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.both = hv.whatif(self.step, x=(0, 5))
+        self.experiment = hv.whatif(self.step, x=(0, 5))
 
     def step(self, x: float = 2.0) -> None:
         self.net.l1.register_forward_hook(silent("forward"))
@@ -200,101 +202,111 @@ class Switched(Work):
         self.opt.step()
 
     def run(self) -> None:
-        self.both.change(x=4.0)
+        self.experiment.change(x=4.0)
 
-    def shown(self) -> list[int]:
-        """What ``change`` changes."""
-        return [id(found) for found in (self.both.values, self.both._hook_ids, self.both._runs, self.both.notes)]
+    def mutable_parts(self) -> list[int]:
+        """Return the ids of the objects that ``change`` replaces."""
+        return [
+            id(part)
+            for part in (
+                self.experiment.values,
+                self.experiment._hook_ids,
+                self.experiment._runs,
+                self.experiment.notes,
+            )
+        ]
 
 
-@pytest.mark.parametrize(("within", "points"), [("", POINTS // 8), ("what_if", POINTS // 2)], ids=["all", "switches"])
-def test_an_interrupted_what_if_leaves_everything_as_it_was(within: str, points: int) -> None:
-    work = Switched()
-    before, hooks, within, times = outside(), work.dicts(), os.path.join(PACKAGE, within), 0
-    for number in moments(work.run, points, within):
-        shown = work.shown()
-        if interrupted(work.run, number, within):
-            times += 1
-            assert work.shown() == shown, number
-        assert outside() == before, number
+@pytest.mark.parametrize(
+    ("path_prefix", "points"), [("", POINTS // 8), ("what_if", POINTS // 2)], ids=["all", "switches"]
+)
+def test_an_interrupted_what_if_restores_all_state(path_prefix: str, points: int) -> None:
+    work = WhatIfTraining()
+    before, hooks, path_prefix, interrupt_count = global_state(), work.dicts(), os.path.join(PACKAGE, path_prefix), 0
+    for number in list_interrupt_points(work.run, points, path_prefix):
+        mutable_parts = work.mutable_parts()
+        if was_interrupted(work.run, number, path_prefix):
+            interrupt_count += 1
+            assert work.mutable_parts() == mutable_parts, number
+        assert global_state() == before, number
         assert work.dicts() == hooks, number
-        assert on_nodes(work.outs) == [], number
-    assert times >= points
+        assert objects_left_on_nodes(work.outs) == [], number
+    assert interrupt_count >= points
 
 
-def test_an_interrupted_look_at_hooks_leaves_them_as_they_were() -> None:
-    work = Work()
+def test_interrupting_hooks_and_draw_changes_no_hooks() -> None:
+    work = RecordedTraining()
     work.run()
     out = work.outs[-1]
-    before, hooks = outside(), work.dicts()
+    before, hooks = global_state(), work.dicts()
 
-    def look() -> None:
+    def list_and_draw() -> None:
         hv.hooks(out, work.net)
         hv.draw(out)
 
-    for number in moments(look):
-        interrupted(look, number)
-        assert (outside(), work.dicts(), on_nodes([out])) == (before, hooks, [])
+    for number in list_interrupt_points(list_and_draw):
+        was_interrupted(list_and_draw, number)
+        assert (global_state(), work.dicts(), objects_left_on_nodes([out])) == (before, hooks, [])
 
 
-@pytest.mark.parametrize("what", ["save", "to_html"])
-def test_an_interrupted_file_is_the_one_of_before(what: str, tmp_path: Path) -> None:
-    work = Work()
+@pytest.mark.parametrize("method_name", ["save", "to_html"])
+def test_an_interrupted_write_keeps_the_old_file(method_name: str, tmp_path: Path) -> None:
+    work = RecordedTraining()
     work.run()
     path, trace = tmp_path / "there", work.trace
     path.write_text("as it was")
     before = [list(trace.rows), list(trace.values), list(trace.remarks)]
-    for number in moments(lambda: getattr(trace, what)(tmp_path / "other"), max(8, POINTS // 3)):
-        interrupted(lambda: getattr(trace, what)(path), number)
-        if path.read_text() != "as it was":  # the last moments are behind the writing
+    for number in list_interrupt_points(lambda: getattr(trace, method_name)(tmp_path / "other"), max(8, POINTS // 3)):
+        was_interrupted(lambda: getattr(trace, method_name)(path), number)
+        if path.read_text() != "as it was":  # the last moments come after the write
             assert path.read_text() == (tmp_path / "other").read_text()
             path.write_text("as it was")
         assert {file.name for file in tmp_path.iterdir()} == {"there", "other"}
     assert [trace.rows, trace.values, trace.notes] == before
 
 
-def test_an_interrupted_reading_and_playing_leave_the_trace_as_it_was(tmp_path: Path) -> None:
-    work = Work()
+def test_interrupting_load_and_analysis_does_not_change_the_trace(tmp_path: Path) -> None:
+    work = RecordedTraining()
     work.run()
     work.trace.save(tmp_path / "trace.json")
 
-    def use() -> None:
+    def load_and_analyse() -> None:
         loaded = hv.load(tmp_path / "trace.json")
         loaded.figure(3)
         assert loaded == work.trace
         assert work.trace.firings and work.trace.quiz() and work.trace.steps[3].sentence
 
-    for number in moments(use, max(8, POINTS // 3)):
-        interrupted(use, number)
-    use()
+    for number in list_interrupt_points(load_and_analyse, max(8, POINTS // 3)):
+        was_interrupted(load_and_analyse, number)
+    load_and_analyse()
 
 
-def test_what_must_not_stay_half_done_is_done_and_then_the_interrupt_comes() -> None:
-    done: list[str] = []
+def test_uninterrupted_delays_the_interrupt_to_the_end_of_the_block() -> None:
+    completed: list[str] = []
 
-    def act() -> None:
+    def run_uninterrupted() -> None:
         with Uninterrupted():
             signal.raise_signal(signal.SIGINT)
             with Uninterrupted():
                 signal.raise_signal(signal.SIGINT)
-            done.append("all")
+            completed.append("all")
 
     with pytest.raises(KeyboardInterrupt):
-        act()
-    assert done == ["all"]
+        run_uninterrupted()
+    assert completed == ["all"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_handler_of_a_persons_own_is_asked_as_ever() -> None:
-    asked: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, frame: asked.append(number))
+def test_uninterrupted_calls_the_users_signal_handler_after_the_block() -> None:
+    received_signals: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: received_signals.append(number))
     with Uninterrupted():
         signal.raise_signal(signal.SIGINT)
-        assert asked == []
-    assert asked == [signal.SIGINT]
+        assert received_signals == []
+    assert received_signals == [signal.SIGINT]
 
 
-def test_an_interrupt_that_is_ignored_stays_so() -> None:
+def test_uninterrupted_keeps_sigint_ignored() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with Uninterrupted():
         signal.raise_signal(signal.SIGINT)
@@ -308,8 +320,8 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [file.read_text() for file in tmp_path.iterdir()] == ["one"]
 
 
-def ended_by(function: Callable[..., Any]) -> tuple[list[Any], BaseException]:
-    """What is outside after an interrupt before the first line of ``function``; and the interrupt, with its frames."""
+def interrupt_before(function: Callable[..., Any]) -> tuple[list[Any], BaseException]:
+    """Interrupt before the first line of ``function``; return the global state afterwards and the exception."""
 
     def interrupt(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code is function.__code__:
@@ -322,21 +334,21 @@ def ended_by(function: Callable[..., Any]) -> tuple[list[Any], BaseException]:
             sys.settrace(interrupt)
     except KeyboardInterrupt as error:
         assert len(trace.rows) > 0
-        return outside(), error
+        return global_state(), error
     raise AssertionError("nothing interrupted it")
 
 
-@pytest.mark.parametrize("function", [RecordBlock.__exit__, RecordBlock.end, record_entry.end])
-def test_a_block_that_is_interrupted_as_it_ends_has_ended_though_its_traceback_is_kept(function: Any) -> None:
-    before = outside()
-    after, error = ended_by(function)
+@pytest.mark.parametrize("function", [RecordBlock.__exit__, RecordBlock.end, record_function.end])
+def test_a_record_block_interrupted_at_its_end_has_ended(function: Any) -> None:
+    before = global_state()
+    after, error = interrupt_before(function)
     assert after == before and error.__traceback__ is not None
     with hv.record() as trace:
         leaf(3.0).backward()
     assert len(trace.rows) > 0
 
 
-def opened() -> Iterator[hv.Trace]:
+def record_with_statement() -> Iterator[hv.Trace]:
     with hv.record() as trace:
         yield trace
 
@@ -355,33 +367,33 @@ def entered_on_a_stack() -> Iterator[hv.Trace]:
     stack.close()
 
 
-@pytest.mark.parametrize("make", [opened, entered_by_hand, entered_on_a_stack])
-def test_a_block_stays_open_while_what_it_stands_in_waits(make: Callable[[], Iterator[hv.Trace]]) -> None:
-    before, waiting = outside(), make()
-    trace = next(waiting)
+@pytest.mark.parametrize("make", [record_with_statement, entered_by_hand, entered_on_a_stack])
+def test_a_record_block_stays_open_while_its_generator_is_suspended(make: Callable[[], Iterator[hv.Trace]]) -> None:
+    before, suspended = global_state(), make()
+    trace = next(suspended)
     gc.collect()
     with pytest.raises(RuntimeError, match="already observing this thread"), hv.record():
         pass
     leaf(2.0).backward()
     assert len(trace.rows) > 0
-    assert list(waiting) == [] and outside() == before
+    assert list(suspended) == [] and global_state() == before
 
 
-@pytest.mark.parametrize("make", [opened, entered_by_hand, entered_on_a_stack])
-def test_a_block_ends_with_what_it_stands_in(make: Callable[[], Iterator[hv.Trace]]) -> None:
-    before, waiting = outside(), make()
-    next(waiting)
-    del waiting
+@pytest.mark.parametrize("make", [record_with_statement, entered_by_hand, entered_on_a_stack])
+def test_a_record_block_ends_when_its_generator_is_deleted(make: Callable[[], Iterator[hv.Trace]]) -> None:
+    before, suspended = global_state(), make()
+    next(suspended)
+    del suspended
     gc.collect()
-    assert outside() == before
+    assert global_state() == before
 
 
-def test_a_recording_that_outlives_its_block_ends_before_the_next_one_begins() -> None:
-    before, block = outside(), hv.record()
+def test_a_leaked_recording_ends_before_the_next_one_begins() -> None:
+    before, block = global_state(), hv.record()
     with block:
         assert block._finalizer is not None
-        block._finalizer.detach()  # as if interrupts had come before the first line of all that ends it
-    assert outside() != before
+        block._finalizer.detach()  # as if interrupts had prevented every way to end it
+    assert global_state() != before
     with hv.record() as trace:
         leaf(2.0).backward()
-    assert len(trace.rows) > 0 and outside() == before
+    assert len(trace.rows) > 0 and global_state() == before

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import calls, leaf, recorded
-from shown import opened, outline, plain, said, shown_notes
+from scenes import count_calls, leaf, recorded
+from shown import in_english, outline, shown_notes, unpack_chunk, words_in_english
 from torch import nn
 
 import hookviz as hv
@@ -80,7 +80,7 @@ def test_only_large_traces_are_split_into_chunks() -> None:
 def test_step_chunks_hold_every_sentence_of_the_trace(large: TraceContent) -> None:
     chunks = [large.chunk(name)["steps"] for name in large.chunk_names() if name.startswith("steps")]
     assert [len(chunk) for chunk in chunks[:-1]] == [CHUNK_SIZE] * (len(chunks) - 1)
-    sentences = [said(words["sentence"]) for chunk in chunks for words in chunk]
+    sentences = [in_english(words["sentence"]) for chunk in chunks for words in chunk]
     assert sentences == [step.sentence for step in large.trace.steps]
 
 
@@ -113,13 +113,13 @@ def test_a_collapsed_box_spans_the_visible_steps_of_its_view(large: TraceContent
 def test_breadcrumbs_lead_from_the_whole_pass_to_the_view(large: TraceContent) -> None:
     for name, view in views_of(large).items():
         (first, title), *_ = view["breadcrumbs"]
-        assert (first, said(title)) == ("0/", "the whole pass") and view["breadcrumbs"][-1][0] == name
+        assert (first, in_english(title)) == ("0/", "the whole pass") and view["breadcrumbs"][-1][0] == name
 
 
 def test_a_box_counts_its_hooks_and_those_that_fired(large: TraceContent) -> None:
     top = large.chunk("0/")
     counts = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
-    labels = sorted([said(text) for _, text in texts] for texts in counts)
+    labels = sorted([in_english(text) for _, text in texts] for texts in counts)
     assert labels == [["1 hook, 0 fired", "1 hook, 1 fired"]] * 2
 
 
@@ -127,7 +127,7 @@ def test_a_box_shows_the_range_of_its_gradient_norms() -> None:
     trace = record_backward(fan(50) * 3)
     top = TraceContent(trace).chunk("0/")
     (texts,) = [texts for spot, texts in top["texts"].items() if spot == "g0-g"]
-    assert said(texts[-1][1]) == "gradient norm 3"
+    assert in_english(texts[-1][1]) == "gradient norm 3"
 
 
 def test_a_box_reports_nan_or_inf_gradients() -> None:
@@ -137,7 +137,7 @@ def test_a_box_reports_nan_or_inf_gradients() -> None:
         y = y * 1.1
     top = TraceContent(record_backward(y.sum() * float("nan"))).chunk("0/")
     labels = [
-        said(texts[-1][1]) for spot, texts in top["texts"].items() if spot.endswith("-g") and spot.startswith("g")
+        in_english(texts[-1][1]) for spot, texts in top["texts"].items() if spot.endswith("-g") and spot.startswith("g")
     ]
     assert labels and all("with NaN or Inf" in label for label in labels)
 
@@ -193,7 +193,7 @@ def index_of(large: TraceContent) -> list[dict[str, Any]]:
     index = large.chunk("index")
     names = ("kind", "label", "note", "number", "view", "steps")
     rows = [dict(zip(names, row, strict=True)) for row in zip(*(index[name] for name in names), strict=True)]
-    return [{**row, "label": said(row["label"]), "note": said(row["note"])} for row in rows]
+    return [{**row, "label": in_english(row["label"]), "note": in_english(row["note"])} for row in rows]
 
 
 def picture(large: TraceContent, name: str) -> str:
@@ -294,7 +294,7 @@ def test_the_index_is_sent_only_on_request() -> None:
 
 def test_the_cost_of_the_index_is_linear_in_the_steps() -> None:
     cost_of_1000, cost_of_4000 = (
-        calls(partial(TraceContent(record_backward(chain(count))).chunk, "index")) for count in (1000, 4000)
+        count_calls(partial(TraceContent(record_backward(chain(count))).chunk, "index")) for count in (1000, 4000)
     )
     assert cost_of_1000 < 115 * 1000 and cost_of_4000 < 4.1 * cost_of_1000
 
@@ -346,12 +346,14 @@ def test_each_pass_has_its_own_picture() -> None:
             model(torch.ones(1, 2)).sum().backward()
     content = TraceContent(trace).content()
     assert list(content["chunks"])[:3] == ["0/", "1/", "2/"] and len(content["svgs"]) == 3
-    assert [(name, said(title)) for name, title in opened(content, "1/")["breadcrumbs"]] == [("1/", "Pass 2")]
+    assert [(name, in_english(title)) for name, title in unpack_chunk(content, "1/")["breadcrumbs"]] == [
+        ("1/", "Pass 2")
+    ]
 
 
 def test_a_gradient_sent_to_ten_thousand_edges_is_abbreviated() -> None:
     trace = record_backward(fan(10_000))
-    steps = map(plain, TraceContent(trace).chunk("steps0")["steps"])
+    steps = map(words_in_english, TraceContent(trace).chunk("steps0")["steps"])
     (words,) = [words for words in steps if words["title"] == "StackBackward0 computes"]
     assert len(json.dumps(words)) < 10_000
     assert words["gradients"][-1] == ["", "… 9,976 more"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.modules.module as torch_modules
-from scenes import Doubled, Net, accumulator, leaf, lines, written
+from scenes import Doubled, Net, accumulator, leaf, lines, stored_gradients
 from torch import nn
 
 import hookviz as hv
@@ -323,7 +323,7 @@ def test_retain_grad_of_an_unnamed_tensor_is_recorded() -> None:
     net.l1.register_forward_hook(lambda module, args, output: (activations.append(output), output.retain_grad())[1])
     with hv.record(net) as trace:
         net(leaf(3.0)).backward()
-    assert list(written(trace, "retain_grad").values()) == [(None, 2)]
+    assert list(stored_gradients(trace, "retain_grad").values()) == [(None, 2)]
     assert activations[0].grad.item() == 2
 
 

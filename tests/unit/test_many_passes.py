@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import calls, leaf
-from shown import opened, said, shown_notes
+from scenes import count_calls, leaf
+from shown import in_english, shown_notes, unpack_chunk
 from torch import nn
 
 import hookviz as hv
@@ -112,7 +112,7 @@ def is_linear(costs: list[int]) -> bool:
 @pytest.mark.parametrize("make", PROGRAMS)
 def test_the_cost_of_recording_is_linear_in_the_passes(make: Callable[[int], hv.Trace]) -> None:
     make(2)
-    assert is_linear([calls(lambda count=count: make(count)) for count in COUNTS])  # type: ignore[misc]
+    assert is_linear([count_calls(lambda count=count: make(count)) for count in COUNTS])  # type: ignore[misc]
 
 
 def record_multi_grad_hooks(count: int) -> hv.Trace:
@@ -193,8 +193,8 @@ def test_the_cost_of_saving_and_loading_is_linear_in_the_passes(
     save_costs, load_costs = [], []
     for count in COUNTS:
         trace = cached_trace(make, count)
-        save_costs.append(calls(lambda trace=trace: trace.save(path)))  # type: ignore[misc]
-        load_costs.append(calls(lambda: hv.load(path)))
+        save_costs.append(count_calls(lambda trace=trace: trace.save(path)))  # type: ignore[misc]
+        load_costs.append(count_calls(lambda: hv.load(path)))
     assert is_linear(save_costs) and is_linear(load_costs)
 
 
@@ -202,12 +202,12 @@ def test_the_cost_of_saving_and_loading_is_linear_in_the_passes(
 @pytest.mark.parametrize("make", [record_training, record_nan_weight])
 def test_the_cost_of_each_view_is_linear_in_the_passes(make: Callable[[int], hv.Trace], view: str) -> None:
     VIEWS[view](cached_trace(make, 2))
-    assert is_linear([calls(lambda count=count: VIEWS[view](cached_trace(make, count))) for count in COUNTS])  # type: ignore[misc]
+    assert is_linear([count_calls(lambda count=count: VIEWS[view](cached_trace(make, count))) for count in COUNTS])  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("make", [record_new_hooks, record_shared_graph, record_forward_calls])
 def test_the_cost_of_a_page_is_linear_in_the_passes(make: Callable[[int], hv.Trace]) -> None:
-    assert is_linear([calls(lambda count=count: page(cached_trace(make, count))) for count in COUNTS])  # type: ignore[misc]
+    assert is_linear([count_calls(lambda count=count: page(cached_trace(make, count))) for count in COUNTS])  # type: ignore[misc]
 
 
 def test_the_memory_for_a_page_is_linear_in_the_passes() -> None:
@@ -268,21 +268,21 @@ def test_a_group_spans_its_passes_and_shows_their_gradient_norms(large: TraceCon
     assert top["visible_steps"] == [(0, len(large.trace.rows) - 1)]
     (box, to), *_ = top["links"].items()
     assert large.chunk(to)["visible_steps"] == top["spans"][box]
-    assert said(top["texts"][f"{box}-g"][-1][1]).startswith("gradient norm ")
+    assert in_english(top["texts"][f"{box}-g"][-1][1]).startswith("gradient norm ")
     svg = picture(large, GROUP_PREFIX)
     assert "Passes 1 – 10" not in svg and re.findall(r"Passes \d+ – \d+", svg)[0] == "Passes 1 – 20"
 
 
 def test_breadcrumbs_lead_from_all_passes_to_the_pass(large: TraceContent) -> None:
     breadcrumbs = large.chunk("25/")["breadcrumbs"]
-    assert [said(title) for _, title in breadcrumbs] == ["All 200 passes", "Passes 21 – 40", "Pass 26"]
+    assert [in_english(title) for _, title in breadcrumbs] == ["All 200 passes", "Passes 21 – 40", "Pass 26"]
     assert [name for name, _ in breadcrumbs] == [GROUP_PREFIX, breadcrumbs[1][0], "25/"]
     assert large.chunk(breadcrumbs[1][0])["breadcrumbs"] == breadcrumbs[:2]
 
 
 def test_the_index_lists_passes(large: TraceContent) -> None:
     columns = large.chunk("index")
-    labels = map(said, columns["label"])
+    labels = map(in_english, columns["label"])
     rows = list(zip(columns["kind"], labels, columns["view"], columns["steps"], strict=True))
     assert ("pass", "Pass 26", "25/", [large.trace.lookup.steps(25)[0]]) in rows
 
@@ -290,7 +290,7 @@ def test_the_index_lists_passes(large: TraceContent) -> None:
 def test_a_hook_that_fires_in_every_pass_is_counted_once() -> None:
     top = TraceContent(cached_trace(record_training, COUNTS[1])).chunk(GROUP_PREFIX)
     (texts, *_) = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
-    assert [said(text) for _, text in texts] == ["1 hook, 0 fired", "1 hook, 1 fired"]
+    assert [in_english(text) for _, text in texts] == ["1 hook, 0 fired", "1 hook, 1 fired"]
 
 
 def test_an_unknown_group_or_pass_raises_keyerror(large: TraceContent) -> None:
@@ -321,7 +321,7 @@ def test_each_pass_has_its_own_ids_and_texts_in_the_shared_picture() -> None:
 def test_a_page_stores_the_picture_of_equal_passes_once() -> None:
     content = TraceContent(cached_trace(record_shared_graph, COUNTS[0])).full_content()
     parts = content["chunks"]
-    sent: list[Any] = [opened(content, name)["svg"] for name in parts if re.fullmatch(r"\d+/", name)]
+    sent: list[Any] = [unpack_chunk(content, name)["svg"] for name in parts if re.fullmatch(r"\d+/", name)]
     assert sum("pieces" in svg for svg in sent) == 1 and all("fill" in svg for svg in sent)
     assert max(len(part) for name, part in parts.items() if re.fullmatch(r"[1-9]\d*/", name)) < 2_500
 

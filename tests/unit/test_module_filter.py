@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import Doubled, Net, leaf, plain, steps_of, told, written
+from scenes import Doubled, Net, describe_steps, leaf, plain, steps_of, stored_gradients
 from shown import shown_notes
 from torch import nn
 
@@ -38,10 +38,10 @@ def test_chosen_modules_have_the_same_steps_as_in_a_full_recording() -> None:
     with hv.record(net := ResidualNet()) as full_trace:
         net(leaf(1.0)).backward()
     trace = record_only("layers.2.*")
-    chosen = [line for line in told(full_trace, "call", "forward") if line[1].startswith("net.layers.2.")]
-    assert told(trace, "call", "forward") == chosen and len(chosen) == 4
-    grads = {on: grad for on, grad in written(full_trace).items() if on.startswith("net.layers.2.")}
-    assert written(trace) == grads and set(grads) == {"net.layers.2.l1.weight", "net.layers.2.l2.weight"}
+    chosen = [line for line in describe_steps(full_trace, "call", "forward") if line[1].startswith("net.layers.2.")]
+    assert describe_steps(trace, "call", "forward") == chosen and len(chosen) == 4
+    grads = {on: grad for on, grad in stored_gradients(full_trace).items() if on.startswith("net.layers.2.")}
+    assert stored_gradients(trace) == grads and set(grads) == {"net.layers.2.l1.weight", "net.layers.2.l2.weight"}
 
 
 def test_only_the_nodes_of_chosen_modules_have_backward_steps() -> None:
@@ -60,7 +60,7 @@ def test_a_chosen_module_owns_the_nodes_of_its_unrecorded_children() -> None:
     assert [step.on.partition(" ")[0] for step in steps_of(trace, "compute")] == [
         "MulBackward0", "ReluBackward0", "MulBackward0",
     ]  # fmt: skip
-    assert set(written(trace)) == {"net.layers.1.l1.weight", "net.layers.1.l2.weight"}
+    assert set(stored_gradients(trace)) == {"net.layers.1.l1.weight", "net.layers.1.l2.weight"}
 
 
 def test_parameters_of_a_chosen_module_that_is_never_called_are_recorded() -> None:
@@ -68,7 +68,7 @@ def test_parameters_of_a_chosen_module_that_is_never_called_are_recorded() -> No
     x = torch.ones(1, 2, 2)
     with hv.record(net, only="out_proj") as trace:
         net(x, x, x)[0].sum().backward()
-    assert set(written(trace)) == {"net.out_proj.weight", "net.out_proj.bias"}
+    assert set(stored_gradients(trace)) == {"net.out_proj.weight", "net.out_proj.bias"}
     assert trace.notes[-1] == "None of the modules that record(only=...) chose (out_proj) was called inside record()."
 
 

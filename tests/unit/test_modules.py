@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.modules.module as torch_modules
-from scenes import BACKWARD, Doubled, Net, SumNet, leaf, plain, told
+from scenes import BACKWARD, Doubled, Net, SumNet, describe_steps, leaf, plain
 from shown import content_of, shown_firings, shown_steps, shown_steps_of
 from torch import nn
 
@@ -133,7 +133,7 @@ def test_a_backward_hook_of_a_call_before_the_recording_is_recorded() -> None:
     y = net(x)
     with hv.record() as trace:
         y.backward()
-    assert told(trace, *BACKWARD) == [("full_backward_hook", "net", 2, 2)]
+    assert describe_steps(trace, *BACKWARD) == [("full_backward_hook", "net", 2, 2)]
 
 
 # -- inputs and outputs

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from shown import opened, outline
+from shown import outline, unpack_chunk
 from torch import nn
 
 import hookviz as hv
@@ -103,7 +103,7 @@ def sentences(sent: Any) -> Iterator[str]:
 def test_every_sentence_of_the_content_is_translated(make: Callable[[], Content]) -> None:
     content = make()
     outlines = [outline(content, run) for run in range(len(content["runs"]))]
-    parts = [opened(content, name) for name in content["chunks"]]
+    parts = [unpack_chunk(content, name) for name in content["chunks"]]
 
     translated = [*sentences({**content, "runs": content["runs"], "chunks": parts}), *sentences(outlines)]
     assert len(translated) > 50

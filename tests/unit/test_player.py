@@ -9,7 +9,7 @@ import ipywidgets
 import pytest
 import torch
 from scenes import c_hook, leaf, recorded, scene
-from shown import said, shown_firings, shown_notes, shown_steps
+from shown import in_english, shown_firings, shown_notes, shown_steps
 
 import hookviz as hv
 from hookviz.picture import element_ids as ids
@@ -211,7 +211,7 @@ def test_a_hook_frame_shows_source_and_registration(player: Player) -> None:
 def test_a_hook_without_source_is_labelled_as_such(player: Player) -> None:
     hook = player.hooks[shown_steps(player.content)[9]["hook"]]
     assert (hook["source"], hook["first_line"]) == (None, None)
-    assert hook["no_source"] is not None and said(hook["no_source"]) == "The source of print is not available."
+    assert hook["no_source"] is not None and in_english(hook["no_source"]) == "The source of print is not available."
 
 
 def test_the_registration_of_a_hook_states_that_its_tensor_is_a_leaf(player: Player) -> None:

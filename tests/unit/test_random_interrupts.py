@@ -14,7 +14,7 @@ import pytest
 import hookviz as hv
 from hookviz.picture import graphviz_client, layout
 from hookviz.storage.integrity import find_fault
-from tests.unit.test_interrupts import POINTS, Switched, Work, on_nodes, outside
+from tests.unit.test_interrupts import POINTS, RecordedTraining, WhatIfTraining, global_state, objects_left_on_nodes
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ class Scenes:
     """Operations to interrupt, with files to overwrite."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.work, self.whatif_work = folder, Work(), Switched()
+        self.folder, self.work, self.whatif_work = folder, RecordedTraining(), WhatIfTraining()
         self.work.run()
         self.trace = self.work.trace
         self.references = {name: folder.with_name(f"new.{name}") for name in ("json", "html", "svg")}
@@ -60,7 +60,7 @@ class Scenes:
 
     def state(self) -> list[Any]:
         """The state that an interrupt must not change."""
-        return [outside(), self.work.dicts(), self.whatif_work.dicts()]
+        return [global_state(), self.work.dicts(), self.whatif_work.dicts()]
 
     def check(self) -> None:
         """Check that each file is old or complete, that there are no other files, and no marks on a graph."""
@@ -68,7 +68,7 @@ class Scenes:
             assert path.read_bytes() in (b"as it was", self.references[kind].read_bytes())
             path.write_bytes(b"as it was")
         assert set(self.folder.iterdir()) == set(self.targets.values())
-        assert on_nodes([*self.work.outs, *self.whatif_work.outs]) == []
+        assert objects_left_on_nodes([*self.work.outs, *self.whatif_work.outs]) == []
         assert find_fault(self.work.trace) == ""
 
 

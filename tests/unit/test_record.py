@@ -23,7 +23,7 @@ from scenes import (
     scene,
     silent,
     steps_of,
-    written,
+    stored_gradients,
 )
 
 import hookviz as hv
@@ -62,8 +62,8 @@ def test_without_hooks_the_trace_shows_the_textbook_gradients() -> None:
         ("arrive", "b"),
         ("accumulate", "b"),
     ]
-    assert written(trace) == {"a": (None, 12), "b": (None, 8), "d": (None, 6)}
-    assert written(trace, "retain_grad") == {"c": (None, 4), "e": (None, 1)}
+    assert stored_gradients(trace) == {"a": (None, 12), "b": (None, 8), "d": (None, 6)}
+    assert stored_gradients(trace, "retain_grad") == {"c": (None, 4), "e": (None, 1)}
     assert len(trace.firings) == 0
 
 
@@ -78,7 +78,7 @@ def test_each_hook_fires_with_its_gradient_before_and_after() -> None:
         ("print", "c", 10, 10, "kept"),
     ]
     assert tensors.grads() == [30, 20, 10, 112, 2]
-    assert {**written(trace), **written(trace, "retain_grad")} == {
+    assert {**stored_gradients(trace), **stored_gradients(trace, "retain_grad")} == {
         name: (None, grad) for name, grad in zip("abcde", tensors.grads(), strict=True)
     }
 
@@ -204,8 +204,8 @@ def test_a_node_pre_hook_does_not_change_the_retained_gradient() -> None:
     c.grad_fn.register_prehook(lambda grads: (grads[0] * 10,))
     with hv.record() as trace:
         c.backward()
-    assert written(trace, "retain_grad") == {"c": (None, 1)}
-    assert written(trace) == {"a": (None, 30)}
+    assert stored_gradients(trace, "retain_grad") == {"c": (None, 1)}
+    assert stored_gradients(trace) == {"a": (None, 30)}
     assert [(before, after, effect) for _, _, before, after, effect in firings(trace)] == [(1, 10, "replaced")]
 
 
@@ -293,7 +293,7 @@ def test_node_hooks_receive_all_gradients_of_the_node() -> None:
         ((6, 4), (60, None), "replaced"),
     ]
     assert (a.grad.item(), b.grad) == (60, None)
-    assert written(trace) == {"a": (None, 60)}
+    assert stored_gradients(trace) == {"a": (None, 60)}
 
 
 def test_a_post_accumulate_hook_receives_the_accumulated_gradient() -> None:
@@ -357,7 +357,7 @@ def test_a_hook_registered_while_recording_is_recorded_after_its_tensor_is_delet
         del c
         e.backward()
     assert [fired[0] for fired in firings(trace)] == ["c_hook"]
-    assert written(trace) == {"a": (None, 9)}
+    assert stored_gradients(trace) == {"a": (None, 9)}
 
 
 def test_a_hook_of_a_deleted_tensor_is_found_through_the_node_that_saved_it() -> None:
@@ -396,7 +396,7 @@ def test_a_hook_registered_before_an_in_place_operation_stays_on_the_old_version
     assert [(name, before, after) for name, _, before, after, _ in firings(trace)] == [("c_hook", 5, 7)]
     assert trace.ops[trace.firings[0].node] == "MulBackward0"
     assert trace.firings[0].node == steps_of(trace, "compute")[-1].node
-    assert written(trace, "retain_grad") == {"c": (None, 1)}
+    assert stored_gradients(trace, "retain_grad") == {"c": (None, 1)}
     assert (c.grad.item(), a.grad.item()) == (1, 21)
 
 
@@ -409,7 +409,7 @@ def test_a_hook_from_before_recording_and_an_in_place_operation_is_reported_as_u
         c.backward()
     assert len(trace.firings) == 0
     assert [(plain(s.before), plain(s.after)) for s in steps_of(trace, "unknown_hook")] == [(5, 7)]
-    assert written(trace) == {"a": (None, 21)}
+    assert stored_gradients(trace) == {"a": (None, 21)}
 
 
 # -- hooks that change hooks
@@ -518,7 +518,7 @@ def test_a_pass_inside_a_hook_has_its_own_pass_id() -> None:
     inner_steps = [step for step in trace.steps if step.pass_id == 1]
     assert {step.on for step in inner_steps} == {"y", "MulBackward0 (y)", "x"}
     assert trace.firings[0].pass_id == 0
-    assert written(trace) == {"a": (None, 12), "b": (None, 8), "d": (None, 6), "x": (None, 14)}
+    assert stored_gradients(trace) == {"a": (None, 12), "b": (None, 8), "d": (None, 6), "x": (None, 14)}
     assert [step.index for step in inner_steps] == list(range(inner_steps[0].index, inner_steps[-1].index + 1))
 
 
@@ -580,7 +580,7 @@ def test_autograd_grad_returns_without_accumulating() -> None:
     assert [(s.on, plain(s.after)) for s in steps_of(trace, "returned")] == [("c", 10), ("d", 112)]
     assert [fired[:2] for fired in firings(trace) if fired[1] == "c"] == [("c_hook", "c"), ("print", "c")]
     assert steps_of(trace, "accumulate") == []
-    assert written(trace, "retain_grad") == {"e": (None, 2), "c": (None, 10)}
+    assert stored_gradients(trace, "retain_grad") == {"e": (None, 2), "c": (None, 10)}
 
 
 def test_autograd_grad_runs_no_node_hooks_of_its_inputs() -> None:
@@ -626,7 +626,7 @@ def test_outputs_of_one_node_have_separate_names() -> None:
     assert sorted(firings(trace)) == [("c_hook", "v", 5, 7, "replaced"), ("of u", "u", 3, 3, "kept")]
     assert trace.firings[0].node == trace.firings[1].node
     assert {s.output for s in trace.firings} == {0, 1}
-    assert written(trace) == {"x": (None, [3, 7])}
+    assert stored_gradients(trace) == {"x": (None, [3, 7])}
 
 
 def test_several_roots_have_a_seed_each() -> None:
@@ -635,7 +635,7 @@ def test_several_roots_have_a_seed_each() -> None:
     with hv.record() as trace:
         torch.autograd.backward([y, z], [torch.tensor(1.0), torch.tensor(10.0)])
     assert [(s.on, plain(s.after)) for s in steps_of(trace, "seed")] == [("y", 1), ("z", 10)]
-    assert written(trace) == {"x": (None, 53)}
+    assert stored_gradients(trace) == {"x": (None, 53)}
 
 
 def test_a_second_derivative_is_a_second_pass() -> None:
@@ -645,7 +645,7 @@ def test_a_second_derivative_is_a_second_pass() -> None:
         slope.backward()
     assert [step.pass_id for step in steps_of(trace, "seed")] == [0, 1]
     assert x.grad.item() == 18
-    assert written(trace) == {"x": (None, 18)}
+    assert stored_gradients(trace) == {"x": (None, 18)}
 
 
 # -- exceptions
@@ -822,7 +822,7 @@ def test_a_pass_of_another_thread_just_before_the_engine_runs_is_not_recorded(mo
         monkeypatch.setattr(owner, "_engine_run_backward", run_after_other_thread)
     trace = record_backward(tensors, retain_graph=True)
     assert len(trace.firings) == 1
-    assert written(trace) == {"a": (18, 36), "b": (12, 24), "d": (6, 12)}
+    assert stored_gradients(trace) == {"a": (18, 36), "b": (12, 24), "d": (6, 12)}
 
 
 def test_two_threads_record_their_own_passes_only() -> None:
@@ -950,7 +950,7 @@ def test_a_large_graph_is_recorded_completely() -> None:
         y.backward()
     assert x.grad.item() == 1
     assert len(steps_of(trace, "compute")) == 1000
-    assert written(trace) == {"x": (None, 1)}
+    assert stored_gradients(trace) == {"x": (None, 1)}
 
 
 @pytest.mark.parametrize("length", [10, 1000])
@@ -963,7 +963,7 @@ def test_an_edit_in_the_middle_of_a_graph_is_detected_at_any_graph_size(length: 
     with hv.record() as trace:
         y.backward()
     assert [fired[2:] for fired in firings(trace)] == [(1, 4, "edited")]
-    assert written(trace) == {"x": (None, x.grad.item())} == {"x": (None, 4)}
+    assert stored_gradients(trace) == {"x": (None, x.grad.item())} == {"x": (None, 4)}
 
 
 def test_passes_before_and_after_the_block_are_not_recorded() -> None:
@@ -974,7 +974,7 @@ def test_passes_before_and_after_the_block_are_not_recorded() -> None:
     count = len(trace.steps)
     tensors.e.backward()
     assert len(trace.steps) == count == 10
-    assert written(trace)["a"] == (12, 24)
+    assert stored_gradients(trace)["a"] == (12, 24)
 
 
 def test_explicit_names_take_precedence_over_the_callers_variables() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import c_hook, leaf, scene
-from shown import all_words, content_of, opened, outline, said, shown_notes, shown_steps, shown_steps_of
+from shown import all_words, content_of, in_english, outline, shown_notes, shown_steps, shown_steps_of, unpack_chunk
 
 import hookviz as hv
 from hookviz.player.compression import pack
@@ -54,8 +54,8 @@ def test_an_absent_step_names_the_hooks_that_are_off(content: Content) -> None:
     missing = [frame for frame in shown_steps(content, run_index) if frame["kind"] == "absent"]
     assert [frame["sentence"] for frame in missing] == ["This step does not happen without c_hook, plus_hundred."] * 2
     assert [frame["glyph"] for frame in missing] == ["hook", "hook"]
-    assert said(content["runs"][run_index]["label"]) == "Without c_hook, plus_hundred"
-    assert said(content["runs"][0]["label"]) == "With every hook on"
+    assert in_english(content["runs"][run_index]["label"]) == "Without c_hook, plus_hundred"
+    assert in_english(content["runs"][0]["label"]) == "With every hook on"
 
 
 def test_switches_and_pins_refer_to_the_same_hooks(content: Content) -> None:
@@ -63,7 +63,7 @@ def test_switches_and_pins_refer_to_the_same_hooks(content: Content) -> None:
     switched = {hook for switch in content["switches"] for hook in switch["hooks"]}
     assert len(switched) == 4
     for run in range(16):
-        pins = opened(content, outline(content, run)["views"][0])["pins"]
+        pins = unpack_chunk(content, outline(content, run)["views"][0])["pins"]
         assert {pin["hook"] for pin in pins.values()} - {-1} == switched
         assert all(f'id="{spot}"' in content["svgs"][0] for spot in pins)
 
