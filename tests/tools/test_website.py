@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser.lab import write_notebook
 from tests.course.reading import headings
-from tests.course.test_notebooks import CUDA, MEGABYTES, USUAL
+from tests.course.test_notebooks import CUDA_MEGABYTES, MEGABYTES, USUAL_MEGABYTES
 from tools.lesson_pages import read_facts
 from tools.notebook_runs import NOTEBOOKS, run_all
 from tools.website import SOURCE, is_lesson, link_lessons, write_overview
@@ -108,8 +108,8 @@ def test_the_guide_tells_what_time_and_memory_the_lessons_take() -> None:
     minutes = [read_facts(lesson).minutes for lesson in LESSONS.values()]
     assert f"Each lesson takes from {min(minutes)} to {max(minutes)} minutes" in guide
     more = " and ".join(MEGABYTES)
-    assert f"count {USUAL} MB of memory, and {max(MEGABYTES.values())} MB in lessons {more}" in guide
-    assert f"A build of torch for CUDA takes {CUDA} MB more." in guide
+    assert f"count {USUAL_MEGABYTES} MB of memory, and {max(MEGABYTES.values())} MB in lessons {more}" in guide
+    assert f"A build of torch for CUDA takes {CUDA_MEGABYTES} MB more." in guide
 
 
 def test_the_guide_has_all_twelve_lessons_in_order() -> None:
