@@ -1,4 +1,4 @@
-"""What has brought other tools down, in a kernel of Jupyter's: it is recorded, told, drawn and shown."""
+"""Extreme graphs that crash other tools are recorded, explained and drawn in a Jupyter kernel."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +10,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from tools.notebook_runs import ROOT, run_cells
 
-SET_UP = """
+SETUP_CODE = """
 import torch, hookviz as hv
 from torch import nn
 
@@ -87,15 +87,15 @@ trace = shown(y)""",
 
 @pytest.fixture(scope="module")
 def outputs() -> dict[str, list[Any]]:
-    """What each case wrote, all of them in one kernel, one after the other."""
-    cells = [new_code_cell(SET_UP), *map(new_code_cell, CASES.values())]
-    with ThreadPoolExecutor(1) as apart:  # a browser of other tests may have an event loop in this one
-        ran = apart.submit(run_cells, nbformat.from_dict(new_notebook(cells=cells)), ROOT).result()
-    return dict(zip(CASES, (cell.outputs for cell in ran.cells[1:]), strict=True))
+    """Case → its outputs, after running all cases in one kernel."""
+    cells = [new_code_cell(SETUP_CODE), *map(new_code_cell, CASES.values())]
+    with ThreadPoolExecutor(1) as executor:  # the browser of other tests may run an event loop in this thread
+        notebook = executor.submit(run_cells, nbformat.from_dict(new_notebook(cells=cells)), ROOT).result()
+    return dict(zip(CASES, (cell.outputs for cell in notebook.cells[1:]), strict=True))
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_is_recorded_told_and_shown(outputs: dict[str, list[Any]], case: str) -> None:
+def test_extreme_graph_is_recorded_explained_and_shown(outputs: dict[str, list[Any]], case: str) -> None:
     printed = "".join(output.get("text", "") for output in outputs[case])
     found = re.search(r"^(\d+) \['image/svg\+xml', 'text/html', 'text/plain'\] True$", printed, re.MULTILINE)
     assert found and int(found[1]) > 100, printed
