@@ -110,7 +110,7 @@ def _modules() -> hv.Trace:
 
 
 def _training() -> hv.Trace:
-    """Two steps of an optimizer with hooks, scaled by a GradScaler, with a row as if ranks had synchronised gradients."""
+    """Two steps of an optimizer with hooks, scaled by a GradScaler, and one artificial synchronised gradient."""
     net = nn.Linear(2, 1)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     optimizer.register_step_pre_hook(lambda *_: None)
