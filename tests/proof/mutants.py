@@ -543,10 +543,10 @@ def _sample_steps(trace: hv.Trace) -> list[int | None]:
 def _request_chunks(trace: hv.Trace) -> None:
     """Let the widget answer requests for all chunks of a large trace."""
     player = trace.player()
-    made = TraceContent(trace)
-    if made.is_large:
-        for name in (*made.names(), "steps999", "x", "7/y"):
-            Player.answer(player, made, {"part": name})
+    content = TraceContent(trace)
+    if content.is_large:
+        for name in (*content.names(), "steps999", "x", "7/y"):
+            Player.answer(player, content, {"part": name})
 
 
 def _view_difference(trace: hv.Trace, other: hv.Trace) -> None:
@@ -640,8 +640,8 @@ def describe_outcome(seed: int, folder: Path) -> str:
         with time_limit(), nullcontext() if seed % LAYOUT_INTERVAL == 0 else blank_pictures():
             return try_mutant(seed, folder, VIEW_SHARE)
     except (Exception, TooSlow) as error:
-        here = Path(__file__).parent.parent.parent
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(here))]
+        root = Path(__file__).parent.parent.parent
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(root))]
         location = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames[:-4:-1])
         return f"{type(error).__name__}: {str(error)[:100]!r} at {location}"
 
